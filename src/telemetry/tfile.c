@@ -32,7 +32,7 @@ struct tfile {
 	struct chunk records, definitions;
 	struct wire_ring ring;
 	uint64_t definitions_seq;
-	uint64_t begun; /* the chunk of records, ns */
+	uint64_t flushed; /* when the file had all of it last, ns */
 };
 
 static uint64_t now_ns(void)
@@ -59,15 +59,14 @@ static void chunk_begin(struct chunk *c, enum wire_chunk_type type, uint64_t seq
 
 static void records_begin(struct tfile *o)
 {
-	uint64_t seq = o->ring.seq;
+	uint64_t seq = o->ring.seq, now = now_ns();
 
-	o->begun = now_ns();
-	chunk_begin(&o->records, WIRE_CHUNK_RECORDS, seq, o->begun);
+	chunk_begin(&o->records, WIRE_CHUNK_RECORDS, seq, now);
 	o->ring =
 		(struct wire_ring){.cur = o->records.bytes + sizeof(o->records.head),
 				   .limit = o->records.bytes + CHUNK - WIRE_RECORD_MAX - WIRE_SLACK,
 				   .chunk = &o->records.head,
-				   .last_tick = o->begun,
+				   .last_tick = now,
 				   .seq = seq + 1};
 }
 
@@ -119,8 +118,11 @@ static void flush_definitions(struct tfile *o)
 
 void tfile_flush(struct tfile *o, bool all)
 {
-	if (!all && now_ns() - o->begun < SECOND)
+	uint64_t now = now_ns();
+
+	if (!all && now - o->flushed < SECOND)
 		return;
+	o->flushed = now;
 	flush_definitions(o);
 	flush_records(o);
 	rawfile_flush(&o->file);

@@ -204,6 +204,82 @@ for i in range(1, 41):
         assert self.query("SELECT DISTINCT agent_name AS a FROM counters WHERE name = 'energy'") == \
             [{"a": "CPU package 0"}]
 
+    # A program on several networks: what each counted grows by these, ten times.
+    SENDER = """import glob, os, sys, time
+files = {path: (int(begin), int(step)) for path, begin, step in (w.split("=") for w in sys.argv[3:])}
+def written():
+    return sum(map(os.path.getsize, glob.glob(sys.argv[2] + "/raw/*-telemetry-*.kyr")))
+def await_readings():
+    before = written()
+    while written() == before:
+        time.sleep(0.01)
+await_readings()
+await_readings() # those of the first second, or what there was before it
+for i in range(1, 11):
+    for path, (begin, step) in files.items():
+        with open(sys.argv[1] + path, "r+") as f:
+            f.write(f"{begin + i * step}" + ("@1700000000.000000001" if "cxi" in path else ""))
+await_readings()
+await_readings()
+"""
+
+    def networks(self):
+        """Interfaces, two ports of one adapter, one of another, and Slingshot: each is a device of its own."""
+        root, _ = self.tree()
+        eth, down = root + "/sys/class/net/eth0/", root + "/sys/class/net/eth1/"
+        for interface, state in ((eth, "up"), (down, "down")):
+            put(interface + "operstate", state + "\n")
+            put(interface + "statistics/rx_bytes", "1000\n")
+            put(interface + "statistics/tx_errors", "5\n")
+        ib = "/sys/class/infiniband/mlx5_{}/ports/{}/counters/{}"
+        for adapter, port in ((0, 1), (0, 2), (1, 1)):
+            put(root + ib.format(adapter, port, "port_rcv_data"), "1000\n")
+            put(root + ib.format(adapter, port, "port_xmit_packets"), "1000\n")
+        cxi = "/sys/class/cxi/cxi0/device/telemetry/hni_sts_tx_ok_octets"
+        put(root + cxi, "1000@1700000000.123456789\n")
+        put(root + "/sys/class/cxi/cxi0/device/telemetry/hni_sts_rx_ok_octets", "none\n")
+        steps = [("/sys/class/net/eth0/statistics/rx_bytes", 7), ("/sys/class/net/eth1/statistics/rx_bytes", 7),
+                 (ib.format(0, 1, "port_rcv_data"), 11), (ib.format(0, 2, "port_rcv_data"), 13),
+                 (ib.format(1, 1, "port_rcv_data"), 17), (ib.format(1, 1, "port_xmit_packets"), 19), (cxi, 23)]
+        env = {"KYMO_TELEMETRY_ROOT": root}
+        self.record(sys.executable, "-c", self.SENDER, root, self.trace, *(f"{path}=1000={step}" for path, step in steps), env=env)
+        told = {(r["device"], r["counter"]): (r["unit"], r["total"]) for r in self.rows("telemetry")
+                if r["counter"].split(".")[0] in ("net", "ib", "cxi")}
+        scale = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20}
+        for place, most in {("eth0", "net.received"): 70, ("mlx5_0 port 1", "ib.received"): 4 * 110,
+                            ("mlx5_0 port 2", "ib.received"): 4 * 130, ("mlx5_1 port 1", "ib.received"): 4 * 170,
+                            ("mlx5_1 port 1", "ib.packets.sent"): 190, ("cxi0", "cxi.sent"): 230}.items():
+            unit, total = told.pop(place)
+            total *= scale.get(unit, 1)
+            assert abs(total - most) < 0.01, (place, unit, total, most)
+            assert unit in scale or "packets" in place[1], (place, unit)
+        assert all(total == 0 for _, total in told.values()), told
+        assert not any(device == "eth1" or counter == "cxi.received" for device, counter in told), told
+        text = run(self.kymo, "list", "telemetry", env=env).stdout
+        assert "mlx5_0 port 2" in text and "net: networks: " in text and "; 9 values" in text, text
+        missing = run(self.kymo, "list", "telemetry", env={"KYMO_TELEMETRY_ROOT": "/nonexistent"}, status=None).stdout
+        assert "net: not here: no network" in missing, missing
+
+    def loopback(self):
+        """What went through the kernel's own interface, at least."""
+        talk = """import socket, threading
+s = socket.create_server(("127.0.0.1", 0))
+c = socket.create_connection(s.getsockname())
+a, _ = s.accept()
+t = threading.Thread(target=lambda: [a.recv(1 << 16, socket.MSG_WAITALL) for _ in range(320)])
+t.start()
+for _ in range(320):
+    c.sendall(b"x" * (1 << 16))
+t.join()
+"""
+        if not os.path.exists("/sys/class/net/lo/statistics/rx_bytes"):
+            return SKIPPED
+        self.record(sys.executable, "-c", "import time; time.sleep(0.3)\n" + talk + "time.sleep(0.2)")
+        for counter in ("net.received", "net.sent"):
+            row = self.one(counter, "lo")
+            assert row["unit"] == "MiB" and row["total"] >= 20, row
+        return 0
+
     def hostile(self):
         garbage = [b"", b"\0" * 4096, b"\xff" * 100000, b"9" * 1000000, b"-5\n", b"1e400\n"]
         for i, bytes_ in enumerate(garbage):

@@ -76,7 +76,7 @@ static void fused(struct run *r)
 	r->starting = 3000;
 	run_kernel(r, 0, 0, 40000000, 100);
 	for (unsigned i = 0; i < 10; i++)
-		run_kernel(r, 0, 0, 3000000, 100);
+		run_kernel(r, 0, 0, 2000000, 100);
 }
 
 static void slow_but_longer(struct run *r)
@@ -87,13 +87,40 @@ static void slow_but_longer(struct run *r)
 		run_kernel(r, 0, 0, 12000, 100);
 }
 
+/* Still shorter ones, in no time after each other: one kernel that does it all has none of these gaps. */
+static void shorter_than_gaps(struct run *r)
+{
+	run_kernel(r, 0, 0, 40000000, 100);
+	for (unsigned i = 0; i < 10000; i++)
+		run_kernel(r, 0, 0, START_NS * 8 / 10, 100);
+}
+
+static void shorter_fused(struct run *r)
+{
+	run_kernel(r, 0, 0, 40000000, 100);
+	run_kernel(r, 0, 0, START_NS * 8 / 10 * 10000, 100);
+}
+
+static void longer_than_gaps(struct run *r)
+{
+	run_kernel(r, 0, 0, 40000000, 100);
+	for (unsigned i = 0; i < 10000; i++)
+		run_kernel(r, 0, 0, START_NS * 12 / 10, 100);
+}
+
 static void test_launch_bound(void **state)
 {
+	uint64_t gain;
+
 	(void)state;
 	run_check("launch-bound", run_launches, one_launch);
 	run_length(short_in_full_queue, NULL, NULL);
 	run_check("launch-bound", slow_runtime, fused);
 	run_length(slow_but_longer, NULL, NULL);
+	run_length(slow_runtime, "launch-bound", &gain);
+	assert_int_equal(gain, 10000 * (START_NS + 3000));
+	run_check("launch-bound", shorter_than_gaps, shorter_fused);
+	run_length(longer_than_gaps, NULL, NULL);
 }
 
 static void host_late(struct run *r)
@@ -207,9 +234,50 @@ static void build_first(struct run *r)
 	early_start(r);
 }
 
+static void build_a_little(struct run *r, int64_t ns)
+{
+	run_build(r, 1, ns);
+	run_kernel(r, 0, 0, 500000000, 100);
+	run_finish(r);
+}
+
+static void build_shortly(struct run *r)
+{
+	build_a_little(r, 700000000);
+}
+
+static void nothing_built(struct run *r)
+{
+	run_kernel(r, 0, 0, 500000000, 100);
+	run_finish(r);
+}
+
+/* As long as a compiler takes to load, in a run as short. */
+static void compiler_loads(struct run *r)
+{
+	build_a_little(r, 250000000);
+}
+
+/* The compiler has to be loaded for the second program in any case. */
+static void build_and_build(struct run *r)
+{
+	build_a_little(r, 700000000);
+	run_build(r, 2, 10000000);
+	run_kernel(r, 0, 0, 500000000, 100);
+	run_finish(r);
+}
+
 static void test_startup(void **state)
 {
+	uint64_t gain;
+
 	(void)state;
+	run_check("startup", build_shortly, nothing_built);
+	run_length(build_shortly, "startup", &gain);
+	assert_int_equal(gain, 700000000);
+	run_length(compiler_loads, NULL, NULL);
+	run_length(build_and_build, "startup", &gain);
+	assert_int_equal(gain, 450000000 + 999000); /* libraries loaded for the rest of 0.25 s */
 	run_check("startup", late_start, early_start);
 	run_check("startup", build_first, early_start);
 	run_length(late_and_little, NULL, NULL);

@@ -293,6 +293,26 @@ static void test_barriers_by_turns(void **state)
 	check(&r, "openmp-barrier", 48 * MS);
 }
 
+/* The part of the thread that meets the region ends with a barrier, and seems some ns shorter than that. */
+static void test_barrier_at_the_end(void **state)
+{
+	const int64_t step = 5 * MS + 100;
+	int64_t length[THREADS];
+	struct run r;
+
+	(void)state;
+	begin(&r);
+	for (unsigned i = 0; i < 20; i++)
+		for (unsigned k = 0; k < THREADS; k++)
+			call(&r, OP_BARRIER, 1 + k, r.now + step * i + ((i + k) % 2 ? MS : 5 * MS),
+			     r.now + step * (i + 1));
+	for (unsigned k = 0; k < THREADS; k++)
+		length[k] = 20 * step;
+	length[0] -= 40;
+	region(&r, 1, length);
+	check(&r, "openmp-barrier", 40 * MS);
+}
+
 static void test_barriers_in_balance(void **state)
 {
 	static const int64_t same[PHASES][THREADS] = {{MS, MS, MS, MS},
@@ -450,6 +470,7 @@ int main(void)
 		cmocka_unit_test(test_in_balance),
 		cmocka_unit_test(test_waits_inside),
 		cmocka_unit_test(test_barriers_by_turns),
+		cmocka_unit_test(test_barrier_at_the_end),
 		cmocka_unit_test(test_barriers_in_balance),
 		cmocka_unit_test(test_not_known),
 		cmocka_unit_test(test_serial),

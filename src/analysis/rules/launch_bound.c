@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The device waits for the next launch again and again although the host does nothing but launch: its work
- * is shorter than a launch takes. Gaps of at most MOST_NS count in which the host did not wait; of each the
- * time that a device needs anyway from one kernel to the next is left. Where the next kernel was there already,
- * it is the runtime that takes so long to start it: that counts if the kernel is no longer than the gap.
+ * is shorter than a launch takes. Gaps of at most MOST_NS count in which the host did not wait. Where the next
+ * kernel was not there yet, of each the time is left that recording a launch adds to it.
+ *
+ * Where the next kernel was there already, it is the runtime or the device that takes so long to start it. That
+ * counts if the kernel is no longer than the gap, and all of it: in one kernel that does the work of both there is
+ * no gap, however short, and what the host records goes on beside the device.
  */
 #include <inttypes.h>
 
@@ -11,7 +14,7 @@
 #include "base/plain.h"
 
 #define MOST_NS      100000 /* a longer gap is no launch */
-#define NEEDED_NS    1000   /* devices take that from one kernel to the next */
+#define RECORDING_NS 1000   /* recording adds that to a launch (docs/overhead.md) */
 #define LEAST_NUMBER 100
 
 static uint64_t won(const struct diagnosis *d, const struct gap *g)
@@ -22,20 +25,20 @@ static uint64_t won(const struct diagnosis *d, const struct gap *g)
 
 	if (!launch || w->graph)
 		return 0;
+	if (w->kind != WORK_KERNEL || length > MOST_NS || !gap_is_open(d, g) ||
+	    g->wait != TIMELINE_NONE || g->mpi || 2 * g->other > length)
+		return 0;
 	/* A longer one that was there before the device was free waits for something else, or does not matter. */
-	if (launch->end <= g->start && (uint64_t)(w->end - w->start) > length)
-		return 0;
-	if (w->kind != WORK_KERNEL || length > MOST_NS || length <= NEEDED_NS ||
-	    !gap_is_open(d, g) || g->wait != TIMELINE_NONE || g->mpi || 2 * g->other > length)
-		return 0;
-	return length - NEEDED_NS;
+	if (launch->end <= g->start)
+		return (uint64_t)(w->end - w->start) > length ? 0 : length;
+	return length > RECORDING_NS ? length - RECORDING_NS : 0;
 }
 
 static void find_of_device(struct diagnosis *d, uint32_t device)
 {
 	struct places groups = {0};
 	struct claims claims = {0};
-	uint64_t gain = 0, number = 0, busy = 0;
+	uint64_t gain = 0, number = 0, busy = 0, idle = 0;
 	const struct place *most;
 	struct finding *f = NULL;
 	char time[UNITS_TEXT], each[UNITS_TEXT];
@@ -50,6 +53,7 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 		gain += ns;
 		number++;
 		busy += (uint64_t)(w->end - w->start);
+		idle += gap_length(g);
 		place_add(places_of_work(&groups, d, w), ns, g->start, w->end);
 		claims_add(d, &claims, g->next);
 	}
@@ -62,7 +66,7 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 		f->count = number;
 		finding_set_place(d, f, most);
 		plain_addf(&f->evidence, "%s from the end of one kernel to the start of the next",
-			   units_time(gain / number + NEEDED_NS, each));
+			   units_time(idle / number, each));
 		plain_addf(&f->evidence, " on average, %s in a kernel\n",
 			   units_time(busy / number, each));
 		finding_add_places(d, f, &groups, "idle before it");
@@ -81,7 +85,8 @@ const struct rule rule_launch_bound = {
 		"next",
 	.threshold = 0.05,
 	.why = "fusing kernels is work; below a twentieth of the run it does not pay",
-	.cost = "gaps up to 100 us in which the host only launches, less 1 us each that a device "
-		"takes between kernels anyway",
+	.cost = "gaps up to 100 us in which the host only launches, less 1 us each that recording "
+		"a launch takes; or before kernels that were there and are no longer than their "
+		"gap",
 	.find_of_device = find_of_device,
 };

@@ -63,7 +63,10 @@ static int most_waited(const void *a, const void *b)
 	return x->waited > y->waited ? -1 : x->waited < y->waited;
 }
 
-/* The thread's next barrier in its part, or NULL. */
+/*
+ * The thread's next barrier in its part, or NULL. The part's end is reckoned from a length that the process took, by
+ * another clock's rate: a barrier just before it may seem to end after it, and is of the part if most of it is.
+ */
 static const struct tl_call *next_barrier(struct search *s, struct walker *w)
 {
 	const struct timeline *tl = s->d->tl;
@@ -73,7 +76,7 @@ static const struct tl_call *next_barrier(struct search *s, struct walker *w)
 
 		if (c->start >= w->end)
 			break;
-		if (s->is_barrier[c->op] && c->end <= w->end)
+		if (s->is_barrier[c->op] && c->start + (c->end - c->start) / 2 < w->end)
 			return c;
 	}
 	return NULL;

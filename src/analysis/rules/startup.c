@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Much of the run is over before a device gets its first work. Runtimes and their compilers take their time to
- * begin, and nothing can be done about it; programs that are built could be cached, and what the host does
- * could be done beside that, or beside the devices' work: no more is won than that takes.
+ * begin, so that a run which takes no longer than that is no fault. Of one that does, libraries are loaded in any
+ * case; programs that are built could be cached, which saves loading their compiler as well, if it is not needed
+ * later; and what the host does could be done beside that, or beside the devices' work: no more is won than that takes.
  */
 #include "analysis/rules/support.h"
 #include "base/plain.h"
@@ -22,14 +23,32 @@ static uint64_t busiest(const struct diagnosis *d)
 	return most;
 }
 
-static uint64_t won(const struct diagnosis *d, const struct idle *idle)
+/* The process builds again when devices are at work: its compiler is loaded in any case. */
+static bool builds_later(const struct diagnosis *d, uint32_t device)
 {
+	const struct timeline *tl = d->tl;
+	uint32_t process = tl->work[tl->order[tl->devices[device].first]].process;
+
+	for (uint32_t i = 0; i < tl->builds_count; i++)
+		if (tl->builds[i].start >= d->idle[device].first &&
+		    d->trace->threads[tl->builds[i].thread].process == process)
+			return true;
+	return false;
+}
+
+/* 0: it is no more than what libraries and a compiler take to load, or too little more. */
+static uint64_t won(const struct diagnosis *d, uint32_t first)
+{
+	const struct idle *idle = &d->idle[first];
 	uint64_t host = idle->startup[HOST_OUTSIDE], builds = idle->startup[HOST_BUILD];
 	uint64_t loading = least(host, LOADING_NS);
+	uint64_t compiler = least(builds, LOADING_NS - loading), beyond;
 
 	host = least(host - loading, busiest(d) + builds);
-	/* What of it libraries did not take, the compiler does. */
-	return host + builds - least(builds, LOADING_NS - loading);
+	beyond = host + builds - compiler;
+	if (diagnosis_share(d, beyond) < d->rule->threshold)
+		return 0;
+	return builds_later(d, first) ? beyond : host + builds;
 }
 
 static void add_parts(struct finding *f, const struct idle *idle)
@@ -71,7 +90,7 @@ static void find(struct diagnosis *d)
 		return;
 	idle = &d->idle[first];
 	host = idle->startup[HOST_OUTSIDE];
-	gain = won(d, idle);
+	gain = won(d, first);
 	if (idle->startup[HOST_BUILD])
 		f = finding_add(
 			d, gain, "no device works for the first %s (builds: %s, host code: %s)",
@@ -100,7 +119,7 @@ const struct rule rule_startup = {
 	.threshold = 0.15,
 	.why = "short runs consist of it, which no program can help; 0.25 s is what loading "
 	       "libraries and a compiler takes",
-	.cost = "builds and host code before the first work beyond 0.25 s, of host code at most "
+	.cost = "builds before the first work, and host code beyond 0.25 s, of that at most "
 		"what it could go on beside; runtimes beginning are not counted",
 	.find = find,
 };

@@ -352,6 +352,17 @@ static void test_barriers_in_balance(void **state)
 	check(&r, "imbalance-threads", 24 * MS);
 }
 
+/* Of the run's tasks, one of so many has no region, as its end was not told. */
+static void forget_regions(struct run *r, unsigned one_of)
+{
+	struct timeline *tl = r->sink.timeline;
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < tl->teams_count; i++)
+		if (tl->teams[i].task && n++ % one_of == 0)
+			tl->teams[i].region = 0;
+}
+
 static void test_not_known(void **state)
 {
 	static const int64_t last[THREADS] = {MS, MS, 5 * MS, MS};
@@ -359,10 +370,12 @@ static void test_not_known(void **state)
 	struct run r;
 
 	(void)state;
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		begin(&r);
 		region(&r, 1, last);
-		if (i == 0) /* mode minimal */
+		if (i == 3)
+			forget_regions(&r, 1);
+		else if (i == 0) /* mode minimal */
 			r.sink.timeline->implicit_tasks = false;
 		else if (i == 1)
 			r.sink.sink.loss(&r.sink.sink, &loss);
@@ -373,6 +386,15 @@ static void test_not_known(void **state)
 		assert_true(abstains(&r, "imbalance-threads"));
 		release(&r);
 	}
+
+	begin(&r); /* the program ended while a few were at work */
+	for (unsigned i = 0; i < 20; i++)
+		region(&r, 1, last);
+	forget_regions(&r, 60);
+	end(&r);
+	assert_int_equal(r.diagnosis.count, 1);
+	assert_string_equal(r.diagnosis.findings[0].rule->id, "imbalance-threads");
+	release(&r);
 }
 
 /* Between regions of 1 ms the first thread computes for so long, in it waiting for another rank. */

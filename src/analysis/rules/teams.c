@@ -110,14 +110,32 @@ bool teams_find(struct diagnosis *d, struct teams *t)
 	return t->regions_count;
 }
 
+/* Runtimes that do not tell the end of a part (LLVM 14's) leave it without the region that it is of. */
+static bool ends_missing(const struct timeline *tl)
+{
+	uint64_t tasks = 0, missing = 0;
+
+	for (uint32_t i = 0; i < tl->teams_count; i++) {
+		tasks += tl->teams[i].task;
+		missing += tl->teams[i].task && !tl->teams[i].region;
+	}
+	return 10 * missing >
+	       tasks; /* fewer are of threads that were in one when the program ended */
+}
+
 bool teams_parts_known(struct diagnosis *d)
 {
+	bool missing = ends_missing(d->tl);
+
 	if (!d->tl->implicit_tasks)
 		diagnosis_abstain(d, "what threads did in regions of OpenMP was not recorded");
 	else if (d->tl->explicit_tasks)
 		diagnosis_abstain(d, "explicit tasks of OpenMP run in barriers: how long their "
 				     "threads waited there is not known");
-	return d->tl->implicit_tasks && !d->tl->explicit_tasks;
+	else if (missing)
+		diagnosis_abstain(d, "the runtime did not tell when threads were done with regions "
+				     "of OpenMP");
+	return d->tl->implicit_tasks && !d->tl->explicit_tasks && !missing;
 }
 
 void teams_release(struct teams *t)

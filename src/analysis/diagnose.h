@@ -74,8 +74,9 @@ struct diagnosis {
 	struct finding *findings; /* once sorted: the largest gain first */
 	uint32_t count, room;
 	struct intervals rebuilt; /* when what rebuild-in-loop tells was built */
-	struct text abstained;    /* lines: rule and reason */
-	const struct rule *rule;  /* that is being asked */
+	uint64_t compiler; /* ns that the first build of a source took longer than a later one */
+	struct text abstained;   /* lines: rule and reason */
+	const struct rule *rule; /* that is being asked */
 	bool failed;
 };
 

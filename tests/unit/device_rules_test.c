@@ -108,6 +108,23 @@ static void longer_than_gaps(struct run *r)
 		run_kernel(r, 0, 0, START_NS * 12 / 10, 100);
 }
 
+/* A thread that launches all the time is what loses its processor now and then: it is in a launch, mostly. */
+static void held_up(struct run *r)
+{
+	for (unsigned i = 0; i < 5000; i++) {
+		r->launching = i % 250 == 249 ? 2000000 : 0;
+		run_kernel(r, 0, 0, 800, 100);
+	}
+}
+
+/* As long as these, and no short ones: something else takes so long. */
+static void long_launches(struct run *r)
+{
+	r->launching = 2000000;
+	for (unsigned i = 0; i < 200; i++)
+		run_kernel(r, 0, 0, 800, 100);
+}
+
 static void test_launch_bound(void **state)
 {
 	uint64_t gain;
@@ -121,6 +138,8 @@ static void test_launch_bound(void **state)
 	assert_int_equal(gain, 10000 * (START_NS + 3000));
 	run_check("launch-bound", shorter_than_gaps, shorter_fused);
 	run_length(longer_than_gaps, NULL, NULL);
+	run_check("launch-bound", held_up, one_launch);
+	run_length(long_launches, "device-idle", &gain);
 }
 
 static void host_late(struct run *r)
@@ -267,6 +286,14 @@ static void build_and_build(struct run *r)
 	run_finish(r);
 }
 
+/* The same source again, in a ninth of the time: the rest was the compiler's loading. */
+static void build_again(struct run *r)
+{
+	build_a_little(r, 900000000);
+	for (unsigned i = 0; i < 3; i++)
+		build_a_little(r, 100000000);
+}
+
 static void test_startup(void **state)
 {
 	uint64_t gain;
@@ -278,6 +305,8 @@ static void test_startup(void **state)
 	run_length(compiler_loads, NULL, NULL);
 	run_length(build_and_build, "startup", &gain);
 	assert_int_equal(gain, 450000000 + 999000); /* libraries loaded for the rest of 0.25 s */
+	run_length(build_again, "rebuild-in-loop", &gain);
+
 	run_check("startup", late_start, early_start);
 	run_check("startup", build_first, early_start);
 	run_length(late_and_little, NULL, NULL);

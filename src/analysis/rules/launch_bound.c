@@ -7,13 +7,17 @@
  * Where the next kernel was there already, it is the runtime or the device that takes so long to start it. That
  * counts if the kernel is no longer than the gap, and all of it: in one kernel that does the work of both there is
  * no gap, however short, and what the host records goes on beside the device.
+ *
+ * A thread that does nothing but launch is in a launch when it loses its processor, so that one of many takes
+ * longer: fewer launches would meet that as much more seldom. So longer gaps count as well that the thread spends in
+ * launches, if they are less than a tenth as many.
  */
 #include <inttypes.h>
 
 #include "analysis/rules/support.h"
 #include "base/plain.h"
 
-#define MOST_NS      100000 /* a longer gap is no launch */
+#define MOST_NS      100000 /* a longer gap is no launch, or one that was held up */
 #define RECORDING_NS 1000   /* recording adds that to a launch (docs/overhead.md) */
 #define LEAST_NUMBER 100
 
@@ -23,22 +27,38 @@ static uint64_t won(const struct diagnosis *d, const struct gap *g)
 	const struct tl_call *launch = timeline_call(d->tl, w);
 	uint64_t length = gap_length(g);
 
-	if (!launch || w->graph)
-		return 0;
-	if (w->kind != WORK_KERNEL || length > MOST_NS || !gap_is_open(d, g) ||
+	if (!launch || w->graph || w->kind != WORK_KERNEL || !gap_is_open(d, g) ||
 	    g->wait != TIMELINE_NONE || g->mpi || 2 * g->other > length)
 		return 0;
 	/* A longer one that was there before the device was free waits for something else, or does not matter. */
 	if (launch->end <= g->start)
-		return (uint64_t)(w->end - w->start) > length ? 0 : length;
+		return length > MOST_NS || (uint64_t)(w->end - w->start) > length ? 0 : length;
+	if (length > MOST_NS && 2 * g->outside > length)
+		return 0;
 	return length > RECORDING_NS ? length - RECORDING_NS : 0;
+}
+
+/* The length of gaps that count: any, if those that are no short ones are few among the others. */
+static uint64_t longest(const struct diagnosis *d, uint32_t device)
+{
+	uint64_t launches = 0, held_up = 0;
+
+	for (uint32_t i = 0; i < d->gaps[device].count; i++) {
+		const struct gap *g = &d->gaps[device].at[i];
+
+		if (!won(d, g))
+			continue;
+		launches += gap_length(g) <= MOST_NS;
+		held_up += gap_length(g) > MOST_NS;
+	}
+	return 10 * held_up < launches ? UINT64_MAX : MOST_NS;
 }
 
 static void find_of_device(struct diagnosis *d, uint32_t device)
 {
 	struct places groups = {0};
 	struct claims claims = {0};
-	uint64_t gain = 0, number = 0, busy = 0, idle = 0;
+	uint64_t gain = 0, number = 0, busy = 0, idle = 0, limit = longest(d, device);
 	const struct place *most;
 	struct finding *f = NULL;
 	char time[UNITS_TEXT], each[UNITS_TEXT];
@@ -46,7 +66,7 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	for (uint32_t i = 0; i < d->gaps[device].count; i++) {
 		const struct gap *g = &d->gaps[device].at[i];
 		const struct tl_work *w = &d->tl->work[g->next];
-		uint64_t ns = won(d, g);
+		uint64_t ns = gap_length(g) <= limit ? won(d, g) : 0;
 
 		if (!ns)
 			continue;
@@ -85,7 +105,8 @@ const struct rule rule_launch_bound = {
 		"next",
 	.threshold = 0.05,
 	.why = "fusing kernels is work; below a twentieth of the run it does not pay",
-	.cost = "gaps up to 100 us in which the host only launches, less 1 us each that recording "
+	.cost = "gaps up to 100 us (or few longer ones among them) in which the host only "
+		"launches, less 1 us each that recording "
 		"a launch takes; or before kernels that were there and are no longer than their "
 		"gap",
 	.find_of_device = find_of_device,

@@ -22,6 +22,7 @@ struct use { /* of a program by kernels */
 struct search {
 	struct use *uses; /* by program */
 	struct map first; /* source to the call that built it first, + 1 */
+	struct map began; /* source, whatever the options, to its first build: index + 1 */
 	struct map
 		last; /* source, whatever the options, to the last use of what was built so far */
 	struct places places; /* of the later ones */
@@ -99,6 +100,20 @@ static void add_first_use(struct diagnosis *d, struct search *s, uint32_t progra
 		d->failed |= !intervals_add(&s->times, g->end - (int64_t)(ns - LATENCY_NS), g->end);
 }
 
+/* The first build of a process loads the compiler; what it takes longer than those that follow is that. */
+static void note_loading(struct diagnosis *d, struct search *s, uint64_t source,
+			 const struct tl_build *b)
+{
+	uint64_t began = map_get(&s->began, source);
+	const struct tl_build *f = began ? &d->tl->builds[began - 1] : NULL;
+	int64_t longer = f ? (f->end - f->start) - (b->end - b->start) : 0;
+
+	if (!f)
+		d->failed |= !map_set(&s->began, source, (uint64_t)(b - d->tl->builds) + 1);
+	else if (f->end <= b->start && longer > 0 && (uint64_t)longer > d->compiler)
+		d->compiler = (uint64_t)longer;
+}
+
 static void look_at(struct diagnosis *d, struct search *s, const struct tl_build *b)
 {
 	uint64_t source = source_of(d, b), first, ns, exact;
@@ -107,6 +122,7 @@ static void look_at(struct diagnosis *d, struct search *s, const struct tl_build
 
 	if (!source)
 		return;
+	note_loading(d, s, source, b);
 	next = is_next(d, s, source, b);
 	exact = hash_mix(source, text_hash(d->trace, b->options)) | 1;
 	first = map_get(&s->first, exact);
@@ -156,6 +172,7 @@ static void find(struct diagnosis *d)
 	d->failed |= s.places.failed;
 	places_release(&s.places);
 	map_release(&s.first);
+	map_release(&s.began);
 }
 
 const struct rule rule_rebuild_in_loop = {

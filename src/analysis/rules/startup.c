@@ -23,7 +23,10 @@ static uint64_t busiest(const struct diagnosis *d)
 	return most;
 }
 
-/* The process builds again when devices are at work: its compiler is loaded in any case. */
+/*
+ * The process builds again when devices are at work: its compiler is loaded in any case, as long as the first build
+ * of a source takes longer than the next, where that is known.
+ */
 static bool builds_later(const struct diagnosis *d, uint32_t device)
 {
 	const struct timeline *tl = d->tl;
@@ -48,7 +51,10 @@ static uint64_t won(const struct diagnosis *d, uint32_t first)
 	beyond = host + builds - compiler;
 	if (diagnosis_share(d, beyond) < d->rule->threshold)
 		return 0;
-	return builds_later(d, first) ? beyond : host + builds;
+	if (!builds_later(d, first))
+		return host + builds;
+	compiler = least(builds, d->compiler > compiler ? d->compiler : compiler);
+	return host + builds - compiler;
 }
 
 static void add_parts(struct finding *f, const struct idle *idle)

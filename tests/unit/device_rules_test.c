@@ -40,9 +40,28 @@ static void syncs_of_long(struct run *r)
 	}
 }
 
+/* A launch takes five times as long where the device has nothing to do. */
+static void syncs_that_wake(struct run *r)
+{
+	for (unsigned i = 0; i < 2020; i++) {
+		r->launching = i < 20 ? 0 : 4 * CALL_NS;
+		run_kernel(r, 0, 0, CALL_NS + 1000, 100);
+		if (i >= 20)
+			run_finish(r);
+	}
+}
+
+static void nobody_to_wake(struct run *r)
+{
+	for (unsigned i = 0; i < 2020; i++)
+		run_kernel(r, 0, 0, CALL_NS + 1000, 100);
+	run_finish(r);
+}
+
 static void test_too_many_syncs(void **state)
 {
 	(void)state;
+	run_check("too-many-syncs", syncs_that_wake, nobody_to_wake);
 	run_check("too-many-syncs", syncs, no_syncs);
 	run_length(syncs_of_long, NULL, NULL);
 }

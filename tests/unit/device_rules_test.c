@@ -340,10 +340,21 @@ static void other_calls(struct run *r)
 	}
 }
 
+/* As programs that use a device well have them: a tenth of the run. */
+static void short_other_calls(struct run *r)
+{
+	for (unsigned i = 0; i < 20; i++) {
+		run_kernel(r, 0, 0, 1000000, 100);
+		run_finish(r);
+		run_call(r, OP_BUILD, 100000);
+	}
+}
+
 static void test_device_idle(void **state)
 {
 	(void)state;
 	run_check("device-idle", other_calls, run_no_other_calls);
+	run_length(short_other_calls, NULL, NULL);
 }
 
 /* ---- copies -------------------------------------------------------------------------------------- */
@@ -479,6 +490,45 @@ static void test_blocking_copy(void **state)
 	run_check("blocking-copy", blocking, two_queues);
 }
 
+/* A copy and a kernel of two streams of CUDA, either of which waits for the other. */
+static void streams(struct run *r, const char *copies, bool wait)
+{
+	r->trace.queues[1].domain = r->trace.queues[2].domain = "cuda";
+	r->trace.queues[1].name = copies;
+	r->trace.queues[2].name = "stream 13";
+	for (unsigned i = 0; i < 50; i++) {
+		run_copy(r, 0, false, 32 * MEGABYTE, 1000000, false, MEMORY_HOST_PINNED);
+		if (wait)
+			r->free[0][1] = r->free[0][0];
+		run_kernel(r, 0, 1, 1000000, 100);
+		if (wait)
+			r->free[0][0] = r->free[0][1];
+	}
+}
+
+static void in_default_stream(struct run *r)
+{
+	streams(r, "stream 7", true);
+}
+
+static void in_own_stream(struct run *r)
+{
+	streams(r, "stream 14", false);
+}
+
+/* Streams that wait for none but by an event that the program asks for. */
+static void by_events(struct run *r)
+{
+	streams(r, "stream 14", true);
+}
+
+static void test_false_dependency(void **state)
+{
+	(void)state;
+	run_check("false-dependency", in_default_stream, in_own_stream);
+	run_length(by_events, NULL, NULL);
+}
+
 static void tiny(struct run *r)
 {
 	for (unsigned i = 0; i < 5000; i++)
@@ -561,8 +611,8 @@ int main(void)
 		cmocka_unit_test(test_host_late),      cmocka_unit_test(test_paced),
 		cmocka_unit_test(test_startup),        cmocka_unit_test(test_device_idle),
 		cmocka_unit_test(test_pageable_copy),  cmocka_unit_test(test_same_queue),
-		cmocka_unit_test(test_blocking_copy),  cmocka_unit_test(test_tiny_transfers),
-		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_blocking_copy),  cmocka_unit_test(test_false_dependency),
+		cmocka_unit_test(test_tiny_transfers), cmocka_unit_test(test_round_trip),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,10 +72,25 @@ static void one_queue_made(struct run *r)
 	run_call(r, OP_DROP_QUEUE, 200000);
 }
 
+/* As many, for as many tasks at once; and a few that come and go. */
+static void queues_for_all(struct run *r)
+{
+	for (unsigned i = 0; i < 100; i++)
+		run_call(r, OP_MAKE_QUEUE, 500000);
+	for (unsigned i = 0; i < 9; i++) {
+		run_call(r, OP_MAKE_QUEUE, 500000);
+		run_call(r, OP_DROP_QUEUE, 200000);
+	}
+	for (unsigned i = 0; i < 100; i++)
+		run_kernel(r, 0, 0, 10000000, 100);
+	run_finish(r);
+}
+
 static void test_queue_churn(void **state)
 {
 	(void)state;
 	run_check("queue-churn", queue_churn, one_queue_made);
+	run_length(queues_for_all, NULL, NULL);
 }
 
 static void rebuilds(struct run *r)
@@ -344,13 +359,14 @@ static void test_devices_in_turn(void **state)
 	run_length(needed_in_turn, NULL, NULL);
 }
 
-static void thrash(struct run *r)
+/* Pages move in the first so many of 20 steps. */
+static void fault(struct run *r, unsigned steps)
 {
 	for (unsigned i = 0; i < 20; i++) {
 		int64_t start = r->now + CALL_NS + START_NS;
 
 		run_kernel(r, 0, 0, 2000000, 100);
-		for (unsigned k = 0; k < 19; k++)
+		for (unsigned k = 0; k < 19 && i < steps; k++)
 			run_fault(r, start + k * 100000, 100000);
 		run_finish(r);
 		run_host(r, 1000000);
@@ -364,13 +380,21 @@ static void test_managed_thrash(void **state)
 
 	(void)state;
 	run_begin(&r, false);
-	thrash(&r);
+	fault(&r, 20);
 	run_end(&r);
 	f = run_finding(&r, "managed-thrash");
 	assert_non_null(f);
 	assert_ptr_equal(f, r.diagnosis.findings);
 	assert_int_equal(f->gain, 20 * 1900000);
 	run_release(&r);
+
+	for (unsigned steps = 2; steps <= 3; steps++) { /* first touch, there and back */
+		run_begin(&r, false);
+		fault(&r, steps);
+		run_end(&r);
+		assert_int_equal(run_finding(&r, "managed-thrash") != NULL, steps == 3);
+		run_release(&r);
+	}
 }
 
 static void uneven(struct run *r)
@@ -405,11 +429,18 @@ static void even_steps(struct run *r)
 	steps(r, 2000000, 2000000);
 }
 
+/* 4 % of the run */
+static void nearly_even_steps(struct run *r)
+{
+	steps(r, 2080000, 1920000);
+}
+
 static void test_imbalance_devices(void **state)
 {
 	(void)state;
 	run_check("imbalance-devices", uneven, even);
 	run_check("imbalance-devices", uneven_steps, even_steps);
+	run_length(nearly_even_steps, NULL, NULL);
 }
 
 /* The host sleeps until it asks for the end of a kernel that is over by then. */

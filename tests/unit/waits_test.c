@@ -560,6 +560,21 @@ static void test_late_broadcast(void **state)
 	expect_one("wait-at-collective", 600 * MS, "3 ranks wait");
 }
 
+/* The others wait for a twenty-fifth of the run: roots have something to do for a broadcast. */
+static void test_broadcast_in_time(void **state)
+{
+	job_begin(4, 1);
+	start_all();
+	for (int i = 0; i < 20; i++) {
+		work(0, 2 * MS);
+		collective(OP_BCAST);
+		for (uint32_t k = 0; k < 4; k++)
+			work(k, 48 * MS);
+		collective(OP_BARRIER);
+	}
+	expect_nothing();
+}
+
 static void test_early_reduce(void **state)
 {
 	job_begin(2, 1);
@@ -787,6 +802,7 @@ int main(void)
 		cmocka_unit_test(test_collector),
 		cmocka_unit_test(test_once_late),
 		cmocka_unit_test(test_late_broadcast),
+		cmocka_unit_test(test_broadcast_in_time),
 		cmocka_unit_test(test_early_reduce),
 		cmocka_unit_test(test_jitter),
 		cmocka_unit_test(test_busy_machine),

@@ -342,15 +342,20 @@ def print_cases(cases):
 
 
 def print_matrix(cases):
+    """A row for each planted cause, a column for each told first: in how many runs. Causes have numbers."""
     cells = {}
     for c in cases:
         for first in c.firsts():
             cells[c.cause, first] = cells.get((c.cause, first), 0) + 1
-    print("\nplanted cause: what was told first, in how many runs")
-    for cause in CAUSES:
-        row = sorted(((n, told) for (planted, told), n in cells.items() if planted == cause), reverse=True)
-        if row:
-            print(f"  {cause:24} " + ", ".join(f"{told} {n}" for n, told in row))
+    planted, told = {p for p, _ in cells}, {t for _, t in cells}
+    known = [c for c in CAUSES if c in planted | told] + sorted(told - set(CAUSES))
+    number = {cause: i + 1 for i, cause in enumerate(known)}
+    columns = [c for c in known if c in told]
+    print("\nplanted cause (row), and the number of the cause that was told first (column), in how many runs")
+    print(f"{'':30}" + "".join(f"{number[c]:4}" for c in columns))
+    for cause in known:
+        row = "".join(f"{cells.get((cause, c), '.'):>4}" for c in columns) if cause in planted else "   never planted"
+        print(f"  {number[cause]:3} {cause:24}{row}")
 
 
 def judge(cases):

@@ -560,13 +560,13 @@ static void test_late_broadcast(void **state)
 	expect_one("wait-at-collective", 600 * MS, "3 ranks wait");
 }
 
-/* The others wait for a twenty-fifth of the run: roots have something to do for a broadcast. */
+/* The others wait for a seventeenth of the run: roots have something to do for a broadcast. */
 static void test_broadcast_in_time(void **state)
 {
 	job_begin(4, 1);
 	start_all();
 	for (int i = 0; i < 20; i++) {
-		work(0, 2 * MS);
+		work(0, 3 * MS);
 		collective(OP_BCAST);
 		for (uint32_t k = 0; k < 4; k++)
 			work(k, 48 * MS);

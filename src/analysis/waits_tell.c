@@ -14,6 +14,10 @@ enum {
 	LEAST_BEATS = 10     /* fewer may be even by chance */
 };
 
+/* Shares of the occasions. */
+#define SELDOM 0.3
+#define MOSTLY 0.75
+
 static uint64_t length(const struct rank_wait *x)
 {
 	return (uint64_t)(x->end - x->start);
@@ -436,20 +440,29 @@ static uint64_t messages_between(const struct waits *w, uint32_t from, uint32_t 
 	return n;
 }
 
-/* So often did the rank that waits most for `cause` do so, and could have: with messages, those of the two. */
-static bool is_seldom(const struct waits *w, uint32_t world, unsigned kinds, const struct costs *c,
-		      const struct waits_sum *s)
+/* Without occasions that are known: often. */
+static double share_of(uint64_t n, uint64_t occasions)
+{
+	return occasions ? (double)n / (double)occasions : 1;
+}
+
+/*
+ * At which share of the occasions the rank that waits most for `cause` does so; with messages, occasions are those of
+ * the two.
+ */
+static double how_often(const struct waits *w, uint32_t world, unsigned kinds,
+			const struct costs *c, const struct waits_sum *s)
 {
 	const struct waits_world *x = &w->worlds[world];
 	bool sender = kinds & 1u << WAIT_SENDER;
 	uint64_t n = 0, occasions;
 
 	if (!(kinds & (1u << WAIT_SENDER | 1u << WAIT_RECEIVER)))
-		return 10 * c->waits < 3 * (uint64_t)x->collectives * (x->ranks - 1);
+		return share_of(c->waits, (uint64_t)x->collectives * (x->ranks - 1));
 	for (uint32_t i = 0; i < w->count; i++)
 		n += w->list[i].rank == s->rank && is_of(w, &w->list[i], kinds, c->cause);
 	occasions = messages_between(w, sender ? c->cause : s->rank, sender ? s->rank : c->cause);
-	return 10 * n < 3 * occasions;
+	return share_of(n, occasions);
 }
 
 struct rhythm {
@@ -496,9 +509,19 @@ static bool is_regular(const struct waits *w, unsigned kinds, const struct costs
 	return lengths.number >= LEAST_BEATS && is_even(&apart) && is_even(&lengths);
 }
 
+/* The late rank was ready to run and had no processor for as long as is waited for it. */
+static bool had_no_processor(const struct diagnosis *d, uint32_t cause, const struct waits_sum *s)
+{
+	const struct waits_rank *r = &d->waits.ranks[cause];
+
+	return d->trace->threads[r->thread].main &&
+	       d->trace->processes[r->process].delay_ns >= s->total;
+}
+
 /*
  * Ranks delay each other at few of many occasions, by turns or for no longer than a processor is given to others: that
- * is what a machine does that has more to do than it has processors.
+ * is what a machine does that has more to do than it has processors. So it is, however long, where the late rank's
+ * lack of a processor explains all of it; but who is late nearly each time is so by what it does.
  */
 static bool is_noise(const struct diagnosis *d, uint32_t world, unsigned kinds,
 		     const struct costs *c, const struct waits_sum *s)
@@ -506,8 +529,10 @@ static bool is_noise(const struct diagnosis *d, uint32_t world, unsigned kinds,
 	uint64_t two = d->waits.worlds[world].ranks == 2;
 	bool by_turns = c->part * (two ? 5 : 2) < c->all * (two ? 4 : 1);
 	bool is_short = s->total < s->number * SLICE_NS && diagnosis_share(d, s->longest) < 0.05;
+	double often = how_often(&d->waits, world, kinds, c, s);
 
-	return (by_turns || is_short) && is_seldom(&d->waits, world, kinds, c, s) &&
+	return ((often < MOSTLY && had_no_processor(d, c->cause, s)) ||
+		((by_turns || is_short) && often < SELDOM)) &&
 	       !is_regular(&d->waits, kinds, c, s);
 }
 

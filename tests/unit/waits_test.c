@@ -615,6 +615,34 @@ static void test_busy_machine(void **state)
 	expect_nothing();
 }
 
+/* Every other time, and once for long: told, unless that rank had no processor for as long; each time: told. */
+static void test_no_processor(void **state)
+{
+	int64_t waited = 0;
+
+	for (unsigned known = 0; known < 3; known++) {
+		job_begin(2, 1);
+		start_all();
+		srand(7);
+		waited = 0;
+		for (int i = 0; i < 200; i++) {
+			int64_t late = known == 2 ? (4 + rand() % 9) * MS : rand() % 2 * 8 * MS;
+
+			late = i == 50 ? 300 * MS : late;
+
+			work(0, 5 * MS);
+			work(1, 5 * MS + late);
+			message(1, 0, false);
+			waited += late;
+		}
+		job.processes[2].delay_ns = (uint64_t)(known ? waited : waited / 2) + 2 * MS;
+		if (known == 1)
+			expect_nothing();
+		else
+			expect_one("late-sender", waited, "rank 0 waits");
+	}
+}
+
 /* Equal delays at every fifth step are counted out: the program does something then. */
 static void test_every_fifth(void **state)
 {
@@ -806,6 +834,7 @@ int main(void)
 		cmocka_unit_test(test_early_reduce),
 		cmocka_unit_test(test_jitter),
 		cmocka_unit_test(test_busy_machine),
+		cmocka_unit_test(test_no_processor),
 		cmocka_unit_test(test_every_fifth),
 		cmocka_unit_test(test_round_by_turns),
 		cmocka_unit_test(test_round_of_servants),

@@ -114,6 +114,13 @@ static bool name_programs(const struct trace *t, struct text *names)
 	return ok;
 }
 
+static const char *name_of(const struct program *p)
+{
+	const struct trace *t = p->s->trace;
+
+	return p->program < t->programs_count ? t->programs[p->program].name : "";
+}
+
 static const struct t_blob *log_of(const struct program *p)
 {
 	const struct trace *t = p->s->trace;
@@ -122,10 +129,21 @@ static const struct t_blob *log_of(const struct program *p)
 	return log && log < t->blobs_count ? &t->blobs[log] : NULL;
 }
 
-static void add_columns(struct table *t, unsigned traces)
+/* Compilers at run time are told a name. */
+static bool has_names(const struct summary *s, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		for (uint32_t p = 1; p < s[i].trace->programs_count; p++)
+			if (*s[i].trace->programs[p].name)
+				return true;
+	return false;
+}
+
+static void add_columns(struct table *t, unsigned traces, bool named)
 {
 	table_column_if(t, traces > 1, "trace", "trace", CELL_TEXT);
 	table_column(t, "program", "program", CELL_COUNT);
+	table_column_if(t, named, "name", "name", CELL_TEXT);
 	table_column(t, "kernels", "kernels", CELL_TEXT);
 	table_column(t, "domain", "of", CELL_TEXT);
 	table_column(t, "time_ns", "time", CELL_TIME);
@@ -147,6 +165,7 @@ static void add_row(struct table *t, const struct program *p, const struct text 
 		return;
 	cell_text(t, c++, p->s->path);
 	cell_number(c++, p->program);
+	cell_text(t, c++, name_of(p));
 	cell_text(t, c++, known && names[p->program].s ? names[p->program].s : "");
 	cell_text(t, c++, known ? trace->programs[p->program].domain : "");
 	cell_number(c++, p->ns);
@@ -163,10 +182,11 @@ static void add_row(struct table *t, const struct program *p, const struct text 
 static void tell_log(struct table *t, const struct program *p)
 {
 	const struct t_blob *log = log_of(p);
-	const char *line = log ? log->data : "";
+	const char *line = log ? log->data : "", *name = name_of(p);
 	unsigned n = 0;
 
-	table_note(t, "program %u failed to build (%d)%s", p->program, p->last_failed->status,
+	table_note(t, "program %u%s%.100s%s failed to build (%d)%s", p->program, *name ? " (" : "",
+		   name, *name ? ")" : "", p->last_failed->status,
 		   *line ? "; its log:" : ", and there is no log");
 	for (; *line && n < LOG_LINES; line += strspn(line, "\r\n")) {
 		size_t length = strcspn(line, "\r\n");
@@ -220,7 +240,7 @@ bool summary_builds(struct report *r, const struct summary *s, unsigned count, u
 	if (!t)
 		return false;
 	t->ranked = count == 1;
-	add_columns(t, count);
+	add_columns(t, count, has_names(s, count));
 	for (unsigned i = 0; ok && i < count; i++)
 		ok = add_trace(t, &s[i]);
 	report_drop_empty(r);

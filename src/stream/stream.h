@@ -210,6 +210,7 @@ struct t_program {
 	uint32_t source; /* blob index */
 	uint64_t handle;
 	const char *domain, *kind;
+	const char *name; /* "" or what the user called it */
 };
 
 struct t_kernel {

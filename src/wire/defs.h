@@ -113,9 +113,9 @@ enum def_queue { /* u id, s domain, u handle, u agent id, u device context id, u
 };
 enum { QUEUE_OUT_OF_ORDER = 1, QUEUE_PROFILING_FORCED = 2, QUEUE_ON_DEVICE = 4 };
 enum def_program { /* u id, s domain, u handle, u context id, s kind ("source" "binary" "il"
-		      "builtin" "linked"), u source blob id, u tick */
+		      "builtin" "linked"), u source blob id, u tick, s name (the user's) */
 	DEF_PROGRAM_ID, DEF_PROGRAM_DOMAIN, DEF_PROGRAM_HANDLE, DEF_PROGRAM_CONTEXT,
-	DEF_PROGRAM_KIND, DEF_PROGRAM_SOURCE, DEF_PROGRAM_TICK
+	DEF_PROGRAM_KIND, DEF_PROGRAM_SOURCE, DEF_PROGRAM_TICK, DEF_PROGRAM_NAME
 };
 enum def_kernel { /* u id, s domain, s name, u program id, u handle, u tick */
 	DEF_KERNEL_ID, DEF_KERNEL_DOMAIN, DEF_KERNEL_NAME, DEF_KERNEL_PROGRAM, DEF_KERNEL_HANDLE,

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries of plain functions, by fakes for NCCL and cuBLAS: test_exports.py KYMO WHAT."""
+"""Libraries of plain functions, by fakes for NCCL, cuBLAS, NVRTC and hipRTC: test_exports.py KYMO WHAT."""
+import json
 import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "annotation"))
 import base  # noqa: E402
-from base import check  # noqa: E402
+from base import check, must  # noqa: E402
 
 FLAGS = ["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-I", HERE]
 SHARED = [*FLAGS, "-shared", "-fPIC", "-fvisibility=hidden"]
@@ -136,6 +137,95 @@ class Test(base.Test):
                             os.path.join(HERE, "stub.c"), "-ldl")
         check("stub", self.record(host, stub, "stub_use", env={"LIBRARY": self.cublas}), "1\n")
         check("stub: calls", self.rows("SELECT name FROM regions"), [("cublasCreate_v2",)])
+
+    def compilers(self, scene, *, ways=("linked", "by name"), **options):
+        """NVRTC's fake, then hipRTC's, each linked and looked up: (domain, way)."""
+        for domain, file, flags in (("nvrtc", "libnvrtc.so.13", []),
+                                    ("hiprtc", "libhiprtc.so.7", ["-DHIPRTC"])):
+            library = self.compile(file, *SHARED, *flags, f"-Wl,-soname,{file}",
+                                   os.path.join(HERE, "rtc.c"), "-lpthread")
+            program = os.path.join(HERE, "compile.c")
+            built = {"linked": [library, f"-Wl,-rpath,{self.folder}"], "by name": ["-DBY_NAME"]}
+            for way in ways:
+                binary = self.compile("compile", *FLAGS, *flags, program, *built[way], "-ldl",
+                                      "-lpthread")
+                self.record(binary, scene, env={"LIBRARY": library}, **options)
+                check(f"{domain} {way}: notes", self.query("SELECT text FROM note"), [])
+                yield domain, f"{domain} {way}"
+
+    def builds(self, *columns):
+        """The table of builds for programs: by program's name, where there are several by number."""
+        out = json.loads(must(self.kymo, "summary", "--tables", "builds", "--format", "json",
+                              self.trace))
+        rows = sorted(out["tables"][0]["rows"], key=lambda r: (r["name"], r["program"]))
+        return [tuple(r[c] for c in columns) for r in rows]
+
+    def test_builds(self):
+        """What is compiled, how often, what failed and why; the text for people."""
+        for domain, way in self.compilers("builds"):
+            check(f"{way}: builds", self.builds("name", "domain", "builds", "failed", "status"), [
+                ("bad.cu", domain, 1, 1, 6), ("good.cu", domain, 1, 0, None),
+                *[("loop.cu", domain, 1, 0, None)] * 3])
+            log = "k.cu(2): error: #error directive: fake\n"
+            check(f"{way}: log", self.builds("log")[0], (log,))
+            check(f"{way}: options", self.rows(
+                "SELECT data FROM blob WHERE what = 'build options'"), [("-DN=1 -DM=2",)])
+            check(f"{way}: sources are kept once", self.one(
+                "SELECT count(DISTINCT source) FROM program"), 3)
+            check(f"{way}: calls", self.rows(
+                "SELECT name, count(*) FROM regions WHERE name LIKE '%Program' GROUP BY name"),
+                [(f"{domain}{what}Program", 5) for what in ("Compile", "Create", "Destroy")])
+            check(f"{way}: status", self.one(
+                "SELECT kymo_status(op, status) FROM regions WHERE failed"),
+                f"{domain.upper()}_ERROR_COMPILATION")
+            text = must(self.kymo, "summary", "--tables", "builds", self.trace)
+            check(f"{way}: the log is shown", [line.strip("( )") for line in text.splitlines()
+                                              if "failed to build" in line or "#error" in line],
+                  ["program 2 (bad.cu) failed to build (6); its log:", log.strip()])
+            spent = self.one("SELECT sum(end - start) FROM regions WHERE name LIKE '%Compile%'")
+            hosts = json.loads(must(self.kymo, "summary", "--tables", "hosts", "--format", "json",
+                                    self.trace))["tables"][0]["rows"]
+            check(f"{way}: the digest's share", hosts[0]["building_ns"], spent)
+        for _, way in self.compilers("builds", options=["--backends", "nccl"]):
+            check(f"{way}: not asked for", self.one(
+                "SELECT (SELECT count(*) FROM regions) + (SELECT count(*) FROM program)"), 0)
+
+    def test_builds_edges(self):
+        """Two of one name, no name, twice the same, what is no program, a log of a megabyte."""
+        for _, way in self.compilers("edges"):
+            check(f"{way}: builds", self.builds("name", "builds", "failed", "status"), [
+                ("", 1, 1, 4), ("", 1, 0, None), ("same.cu", 2, 0, None), ("same.cu", 1, 1, 6)])
+            check(f"{way}: no program has no log", self.builds("program", "log")[0], (0, None))
+            log = self.builds("log")[3][0]
+            check(f"{way}: its log", (log[:8], len(log), set(log[100:])),
+                  ("k.cu(2):", 1000039, {"x"}))
+            text = must(self.kymo, "summary", "--tables", "builds", self.trace)
+            check(f"{way}: for people it is cut", len(text) < 3000, True)
+
+    def test_builds_threads(self):
+        """Two threads that compile at once, with handles that come again: none is mistaken."""
+        for _, way in self.compilers("threads"):
+            rows = self.builds("name", "builds", "failed")
+            check(f"{way}: builds", (len(rows), rows.count(("one.cu", 1, 1)),
+                                     rows.count(("two.cu", 1, 0))), (41, 10, 10))
+            check(f"{way}: each with its log", sum(
+                1 for failed, log in self.builds("failed", "log") if failed == bool(log)), 41)
+
+    def test_builds_besides(self):
+        """Headers and names that are instantiated are part of what is built."""
+        for _, way in self.compilers("besides"):
+            options = [r[0] for r in self.rows("SELECT data FROM blob WHERE what = 'build options'")]
+            check(f"{way}: all differ", (len(options), len(set(options))), (4, 4))
+            check(f"{way}: names", sorted(o.partition(") ")[2] for o in options),
+                  ["(name f<int>)"] * 2 + ["(name f<long>)"] * 2)
+
+    def test_builds_links(self):
+        """hipRTC links what was compiled: a build of a program of its own."""
+        for domain, way in self.compilers("links"):
+            if domain == "hiprtc":
+                check(f"{way}: builds", self.builds("domain", "builds", "failed", "status"),
+                      [("hiprtc", 1, 1, 100)])
+                check(f"{way}: kind", self.rows("SELECT kind FROM program"), [("linked",)])
 
     def test_sanitized(self):
         """Sanitizers look functions up before anything else runs: they find them."""

@@ -6,8 +6,8 @@ A developer's step, run by hand when the headers move on:
 
     extract_exports.py --include FOLDER [--include FOLDER ...] --out api
 
-Looks in the folders for nccl.h, cublas_api.h, cublasLt.h, cufft.h and cuDNN's headers, and writes
-functions.json of api/nccl, api/cublas, api/cublaslt, api/cufft and api/cudnn: functions by name, the
+Looks in the folders for nccl.h, cublas_api.h, cublasLt.h, cufft.h, nvrtc.h, hiprtc.h and cuDNN's headers, and writes
+functions.json of api/nccl, api/cublas, api/cublaslt, api/cufft, api/nvrtc, api/hiprtc and api/cudnn: functions by name, the
 types of their parameters, names of enum values. What no header says is in facts.json beside them.
 """
 
@@ -24,6 +24,8 @@ DOMAINS = {
     "cublas": (["cublas_api.h"], "cublas(?!Lt)", "cublasStatus_t"),
     "cublaslt": (["cublasLt.h"], "cublasLt", "cublasStatus_t"),
     "cufft": (["cufft.h", "cufftXt.h"], "cufft", "cufftResult"),
+    "nvrtc": (["nvrtc.h"], "nvrtc", "nvrtcResult"),
+    "hiprtc": (["hiprtc.h"], "hiprtc", "hiprtcResult"),
     "cudnn": (["cudnn_graph_v9.h", "cudnn_ops_v9.h", "cudnn_cnn_v9.h", "cudnn_adv_v9.h"], "cudnn",
               "cudnnStatus_t"),
 }

@@ -241,7 +241,7 @@ bool exports_has(const char *name)
 {
 	if (!exports_next_dlsym)
 		dlsym_find();
-	return name && (name[0] == 'n' || name[0] == 'c') &&
+	return name && (name[0] == 'n' || name[0] == 'c' || name[0] == 'h') &&
 	       (number_of(name) < exports_count || cupti_has(name));
 }
 

@@ -11,7 +11,8 @@ static bool doors(struct launch_environment *e, const struct kymo_launch *self)
 }
 
 const struct kymo_launch kymo_launch_exports = {
-	.domains = (const char *const[]){"nccl", "cublas", "cublaslt", "cufft", "cudnn", NULL},
+	.domains = (const char *const[]){"nccl", "cublas", "cublaslt", "cufft", "cudnn", "nvrtc",
+					 "hiprtc", NULL},
 	.doors = doors,
 	.own = (const char *const[]){"/libkymo-exports.so", NULL},
 };

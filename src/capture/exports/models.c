@@ -15,9 +15,10 @@ static const char *name_of(const struct packed *p)
 
 struct table_model *kymo_exports_model(const char *domain)
 {
-	static struct table_model *const models[] = {&exports_model_nccl, &exports_model_cublas,
+	static struct table_model *const models[] = {&exports_model_nccl,     &exports_model_cublas,
 						     &exports_model_cublaslt, &exports_model_cufft,
-						     &exports_model_cudnn};
+						     &exports_model_cudnn,    &exports_model_nvrtc,
+						     &exports_model_hiprtc};
 
 	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
 		if (strcmp(name_of(models[i]->packed), domain) == 0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Libraries of plain exported functions: NCCL, cuBLAS, cuDNN and others. The parts of the backend:
+ * Libraries of plain exported functions: NCCL, cuBLAS, cuDNN, NVRTC and others. The parts of the backend:
  *
  *   libkymo-exports.so                the door: preloaded, exports the functions as thunks
  *   kymo/libkymo-exports-models.so    what the functions take, generated from api/; loaded with the
  *                                     first call, so that other processes need not relocate it
- *   libkymo.so.1                      the host: records, communicators
+ *   libkymo.so.1                      the host: records, communicators, builds
  *
  * They are built together and check that by the number of functions when they meet.
  */
@@ -15,11 +15,13 @@
 #include "core/table/table.h"
 
 extern struct table_model exports_model_nccl, exports_model_cublas, exports_model_cublaslt,
-	exports_model_cufft, exports_model_cudnn;
+	exports_model_cufft, exports_model_cudnn, exports_model_nvrtc, exports_model_hiprtc;
 extern const struct table_piece exports_tables_nccl[], exports_tables_cublas[],
-	exports_tables_cublaslt[], exports_tables_cufft[], exports_tables_cudnn[];
+	exports_tables_cublaslt[], exports_tables_cufft[], exports_tables_cudnn[],
+	exports_tables_nvrtc[], exports_tables_hiprtc[];
 extern const unsigned exports_table_count_nccl, exports_table_count_cublas,
-	exports_table_count_cublaslt, exports_table_count_cufft, exports_table_count_cudnn;
+	exports_table_count_cublaslt, exports_table_count_cufft, exports_table_count_cudnn,
+	exports_table_count_nvrtc, exports_table_count_hiprtc;
 
 /* Of the library of models: the one of that name, or NULL. */
 typedef struct table_model *(*exports_model_fn)(const char *domain);
@@ -32,5 +34,14 @@ bool kymo_exports_open(const char *domain, void **entries, uint32_t count);
 
 /* nccl.c: what happens after its calls. `entries` as above, before they are replaced. */
 void exports_nccl_prepare(struct table_model *model, void *const *entries);
+/* rtc.c: likewise of a compiler, which is `domain`. */
+void exports_rtc_prepare(const char *domain, struct table_model *model, void *const *entries);
+
+/* The function of that name, into `out` (a pointer to a function); left alone where there is none. */
+void exports_function(const struct table_model *model, void *const *entries, const char *name,
+		      void *out);
+/* The argument of that name, as it was passed or became; 0: there is none. */
+uint64_t exports_argument(const struct table_model *model, const struct table_call *call,
+			  const char *name);
 
 #endif

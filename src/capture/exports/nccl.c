@@ -53,23 +53,15 @@ static const struct traffic {
 };
 #define TRAFFIC (sizeof(traffic) / sizeof(traffic[0]))
 
+static const struct table_model *model;
 static const kymo_domain_desc_t *desc;
 static const char *type_names[16]; /* by value of ncclDataType_t */
 static int (*comm_count)(void *comm, int *count);
 static int (*comm_rank)(void *comm, int *rank);
 
-/* The argument of that name, as it was passed or became; 0: there is none. */
 static uint64_t argument(const struct table_call *c, const char *name)
 {
-	const kymo_op_desc_t *op = &desc->ops[c->slot->cap->number];
-	uint64_t value = 0;
-
-	for (unsigned i = 0; name && i < op->field_count; i++)
-		if (strcmp(op->fields[i].name, name) == 0) {
-			table_value(c, &c->slot->op->fields[i], true, &value);
-			break;
-		}
-	return value;
+	return name ? exports_argument(model, c, name) : 0;
 }
 
 static bool succeeded(const struct table_call *c)
@@ -427,13 +419,6 @@ static void fork_child(void)
 	pthread_mutex_init(&lock, NULL);
 }
 
-static void function_of(void *const *entries, const char *name, void *out)
-{
-	for (uint32_t i = 0; i < desc->op_count; i++)
-		if (strcmp(desc->ops[i].name, name) == 0)
-			memcpy(out, &entries[i], sizeof(void *));
-}
-
 static void types_find(void)
 {
 	for (uint32_t i = 0; i < desc->op_count; i++) {
@@ -453,7 +438,7 @@ static void types_find(void)
 	}
 }
 
-void exports_nccl_prepare(struct table_model *model, void *const *entries)
+void exports_nccl_prepare(struct table_model *m, void *const *entries)
 {
 	static const struct table_after others[] = {
 		{"ncclGroupStart", after_group_start},
@@ -471,16 +456,17 @@ void exports_nccl_prepare(struct table_model *model, void *const *entries)
 	enum { OTHERS = sizeof(others) / sizeof(others[0]) };
 	static struct table_after after[TRAFFIC + OTHERS + 1];
 
-	desc = model->desc;
+	model = m;
+	desc = m->desc;
 	for (unsigned i = 0; i < TRAFFIC; i++)
 		after[i] = (struct table_after){traffic[i].op, after_traffic};
 	memcpy(&after[TRAFFIC], others, sizeof(others));
-	function_of(entries, "ncclCommCount", &comm_count);
-	function_of(entries, "ncclCommUserRank", &comm_rank);
+	exports_function(m, entries, "ncclCommCount", &comm_count);
+	exports_function(m, entries, "ncclCommUserRank", &comm_rank);
 	types_find();
 	pthread_atfork(NULL, NULL, fork_child);
 	comm_register();
-	model->after = after;
-	model->keep_after = true;
-	model->needed = needed;
+	m->after = after;
+	m->keep_after = true;
+	m->needed = needed;
 }

@@ -9,6 +9,7 @@
 
 #include <kymo/tool.h>
 
+#include "base/knob.h"
 #include "capture/exports/models.h"
 
 __attribute__((visibility("default"))) bool kymo_exports_open(const char *domain, void **entries,
@@ -43,6 +44,28 @@ static struct table_model *model_of(const char *domain)
 	return get ? get(domain) : NULL;
 }
 
+void exports_function(const struct table_model *model, void *const *entries, const char *name,
+		      void *out)
+{
+	for (uint32_t i = 0; i < model->desc->op_count; i++)
+		if (strcmp(model->desc->ops[i].name, name) == 0)
+			memcpy(out, &entries[i], sizeof(void *));
+}
+
+uint64_t exports_argument(const struct table_model *model, const struct table_call *call,
+			  const char *name)
+{
+	const kymo_op_desc_t *op = &model->desc->ops[call->slot->cap->number];
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < op->field_count; i++)
+		if (strcmp(op->fields[i].name, name) == 0) {
+			table_value(call, &call->slot->op->fields[i], true, &value);
+			break;
+		}
+	return value;
+}
+
 static bool wrap_table(const char *domain, void **entries, uint32_t count)
 {
 	struct table_model *model = model_of(domain);
@@ -59,6 +82,8 @@ static bool wrap_table(const char *domain, void **entries, uint32_t count)
 	}
 	if (strcmp(domain, "nccl") == 0)
 		exports_nccl_prepare(model, entries);
+	else if (strcmp(domain, "nvrtc") == 0 || strcmp(domain, "hiprtc") == 0)
+		exports_rtc_prepare(domain, model, entries);
 	status = table_take(model, &part, 1, &token);
 	if (status != KYMO_OK)
 		cap_note(2, domain, "its calls are not recorded: %s", kymo_status_text(status));
@@ -70,6 +95,9 @@ bool kymo_exports_open(const char *domain, void **entries, uint32_t count)
 	int saved = errno;
 	bool ok;
 
+	/* One library stands before all of them, also before those that `kymo run -b` does not name. */
+	if (!knob_list_has(getenv("KYMO_BACKENDS"), domain))
+		return false;
 	cap_guard_enter();
 	ok = wrap_table(domain, entries, count);
 	cap_guard_leave();
@@ -90,3 +118,5 @@ CAP_KNOWN_DOMAIN(cublas, description("cublas"));
 CAP_KNOWN_DOMAIN(cublaslt, description("cublaslt"));
 CAP_KNOWN_DOMAIN(cufft, description("cufft"));
 CAP_KNOWN_DOMAIN(cudnn, description("cudnn"));
+CAP_KNOWN_DOMAIN(nvrtc, description("nvrtc"));
+CAP_KNOWN_DOMAIN(hiprtc, description("hiprtc"));

@@ -206,6 +206,10 @@ static void kernels(struct output *o, const struct trace *t)
 		element(o, i);
 		json_key(o, "kind", true);
 		output_json(o, t->programs[i].kind);
+		if (*t->programs[i].name) {
+			json_key(o, "name", false);
+			output_json(o, t->programs[i].name);
+		}
 		json_key_unsigned(o, "context", t->programs[i].context);
 		json_key(o, "source", false);
 		output_json_bytes(o, b->data, b->stored);

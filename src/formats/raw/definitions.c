@@ -359,7 +359,8 @@ static void add_program(struct reading *r, const struct wire_def *d)
 				   .source = (uint32_t)wire_def_get(d, DEF_PROGRAM_SOURCE),
 				   .handle = wire_def_get(d, DEF_PROGRAM_HANDLE),
 				   .domain = text(r->t, d, DEF_PROGRAM_DOMAIN),
-				   .kind = text(r->t, d, DEF_PROGRAM_KIND)};
+				   .kind = text(r->t, d, DEF_PROGRAM_KIND),
+				   .name = text(r->t, d, DEF_PROGRAM_NAME)};
 }
 
 /* What the program's author called a kernel; CUDA and others tell the symbol only. */

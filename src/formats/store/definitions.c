@@ -130,9 +130,9 @@ static const struct sql_column blob_columns[] = {C(U32, process), C(TEXT, what),
 						 C(U64, total)};
 #undef STRUCTURE
 #define STRUCTURE t_program
-static const struct sql_column program_columns[] = {C(U32, process), C(U32, context),
-						    C(U32, source),  C(U64, handle),
-						    C(TEXT, domain), C(TEXT, kind)};
+static const struct sql_column program_columns[] = {
+	C(U32, process), C(U32, context), C(U32, source), C(U64, handle),
+	C(TEXT, domain), C(TEXT, kind),   C(TEXT, name)};
 #undef STRUCTURE
 #define STRUCTURE t_kernel
 static const struct sql_column kernel_columns[] = {C(U32, process), C(U32, program), C(U64, handle),

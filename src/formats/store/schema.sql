@@ -82,7 +82,7 @@ CREATE TABLE queue(id INTEGER PRIMARY KEY, process INTEGER, agent INTEGER, conte
 CREATE TABLE blob(id INTEGER PRIMARY KEY, process INTEGER, what TEXT, stored INTEGER,
 	total INTEGER, data TEXT);
 CREATE TABLE program(id INTEGER PRIMARY KEY, process INTEGER, context INTEGER, source INTEGER,
-	handle INTEGER, domain TEXT, kind TEXT);
+	handle INTEGER, domain TEXT, kind TEXT, name TEXT);
 CREATE TABLE kernel(id INTEGER PRIMARY KEY, process INTEGER, program INTEGER, handle INTEGER,
 	domain TEXT, name INTEGER REFERENCES string);
 CREATE TABLE module(id INTEGER PRIMARY KEY, process INTEGER, start INTEGER, end INTEGER,
@@ -353,7 +353,7 @@ CREATE VIEW markers AS SELECT m.id, o.name AS kind, p.pid, t.tid,
 CREATE VIEW scopes AS SELECT process, pid, tid, scope, parent, name, start, end, duration
 	FROM markers WHERE scope IS NOT NULL;
 
-CREATE VIEW code_objects AS SELECT g.id, p.pid, g.domain, g.kind, b.data AS source,
+CREATE VIEW code_objects AS SELECT g.id, p.pid, g.domain, g.kind, g.name, b.data AS source,
 	b.stored AS size FROM program g LEFT JOIN process p ON p.id = g.process
 	LEFT JOIN blob b ON b.id = g.source;
 

@@ -2,12 +2,13 @@
 /*
  * A scripted Level Zero driver: no device. Each queue does its commands one after the other, a
  * kernel takes 1,000 ticks of a timer of 12.5 MHz for each group in x, a copy 100. Kernel
- * timestamps have 32 bits; SCRIPT_TIMER sets what the timer starts at. What it did is written to
+ * timestamps have 32 bits; SCRIPT_TIMER sets what the timer starts at, SCRIPT_TILES makes it two devices of two tiles. What it did is written to
  * the file SCRIPT_LOG, a line each: kind, name or bytes, true start and end.
  */
 #include <level_zero/ze_api.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +55,12 @@ struct kernel {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t origin, offset;
-static int the_driver, the_device;
+static int the_driver;
+/* Devices, then tiles: the second of device 1 is number DEVICES + 1 * TILES + 1. */
+enum { DEVICES = 2, TILES = 2 };
+static struct device {
+	int tile;
+} gpus[DEVICES + DEVICES * TILES];
 static FILE *script_log;
 
 static uint64_t host_ns(void)
@@ -150,17 +156,36 @@ ze_result_t drv_zeDriverGet(uint32_t *count, ze_driver_handle_t *drivers)
 	return ZE_RESULT_SUCCESS;
 }
 
-ze_result_t drv_zeDeviceGet(ze_driver_handle_t driver, uint32_t *count, ze_device_handle_t *devices)
+static ze_result_t hand_out(const struct device *from, uint32_t there, uint32_t *count,
+			    ze_device_handle_t *out)
 {
-	if (devices && *count)
-		devices[0] = (ze_device_handle_t)&the_device;
-	*count = 1;
+	for (uint32_t i = 0; out && i < *count && i < there; i++)
+		out[i] = (ze_device_handle_t)(uintptr_t)&from[i];
+	*count = !out || *count > there ? there : *count;
 	return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t drv_zeDeviceGet(ze_driver_handle_t driver, uint32_t *count, ze_device_handle_t *out)
+{
+	return hand_out(gpus, getenv("SCRIPT_TILES") ? DEVICES : 1, count, out);
+}
+
+ze_result_t drv_zeDeviceGetSubDevices(ze_device_handle_t device, uint32_t *count,
+				      ze_device_handle_t *out)
+{
+	const ptrdiff_t number = (struct device *)device - gpus;
+
+	return hand_out(&gpus[DEVICES + number * TILES],
+			getenv("SCRIPT_TILES") && number < DEVICES ? TILES : 0, count, out);
 }
 
 ze_result_t drv_zeDeviceGetProperties(ze_device_handle_t device, ze_device_properties_t *p)
 {
+	const int number = (int)((struct device *)device - gpus);
+
 	p->type = ZE_DEVICE_TYPE_GPU;
+	p->flags = number < DEVICES ? 0 : ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE;
+	p->subdeviceId = number < DEVICES ? 0 : (uint32_t)((number - DEVICES) % TILES);
 	p->vendorId = 0x8086;
 	p->timerResolution = p->stype == ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2 ? FREQUENCY : 80;
 	p->timestampValidBits = TIMER_BITS;
@@ -168,7 +193,7 @@ ze_result_t drv_zeDeviceGetProperties(ze_device_handle_t device, ze_device_prope
 	p->numSlices = 2;
 	p->numSubslicesPerSlice = 3;
 	p->numEUsPerSubslice = 4;
-	memset(p->uuid.id, 7, sizeof(p->uuid.id));
+	memset(p->uuid.id, 7 + number, sizeof(p->uuid.id));
 	strcpy(p->name, "Scripted device");
 	return ZE_RESULT_SUCCESS;
 }
@@ -284,6 +309,31 @@ ze_result_t drv_zeFenceHostSynchronize(ze_fence_handle_t fence, uint64_t timeout
 ze_result_t drv_zeFenceDestroy(ze_fence_handle_t fence)
 {
 	free(fence);
+	return ZE_RESULT_SUCCESS;
+}
+
+/* Handles that are known when they come again: a sampler is destroyed once, and its handle is the next one's. */
+static bool samplers[8];
+
+ze_result_t drv_zeSamplerCreate(ze_context_handle_t context, ze_device_handle_t device,
+				const ze_sampler_desc_t *desc, ze_sampler_handle_t *sampler)
+{
+	bool *s = samplers;
+
+	while (*s)
+		s++;
+	*s = true;
+	*sampler = (ze_sampler_handle_t)s;
+	return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t drv_zeSamplerDestroy(ze_sampler_handle_t sampler)
+{
+	bool *s = (bool *)sampler;
+
+	if (!*s)
+		return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+	*s = false;
 	return ZE_RESULT_SUCCESS;
 }
 

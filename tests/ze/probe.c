@@ -92,7 +92,7 @@ static ze_command_list_handle_t immediate(void)
 	const ze_command_queue_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC};
 	ze_command_list_handle_t l;
 
-	CHECK(zeCommandListCreateImmediate(context, device, &desc, &l));
+	CHECK(zeCommandListCreateImmediate(context, device, &desc, &l)); /* line: immediate */
 	return l;
 }
 
@@ -442,19 +442,129 @@ static void newer(void)
 	       launch_with(l, k, counts, (struct sizes){0, 0, 0}, arguments, NULL, NULL, 0, NULL));
 }
 
+/* A kernel on each tile of each device, then one on the whole of the second. */
+static void tiles(void)
+{
+	ze_event_pool_handle_t timed = pool(ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP);
+	ze_kernel_handle_t k = kernel("part", 8);
+	ze_device_handle_t devices[2], parts[5];
+	uint32_t count = 2, number = 2;
+
+	CHECK(zeDeviceGet(driver, &count, devices));
+	CHECK(zeDeviceGetSubDevices(devices[1], &number, parts));
+	CHECK(zeDeviceGetSubDevices(devices[0], &number, parts + 2));
+	parts[4] = devices[1];
+	for (uint32_t i = 0; i < 5; i++) {
+		ze_event_handle_t e = event(timed, i);
+		ze_command_list_handle_t l;
+
+		device = parts[i];
+		l = immediate();
+		launch(l, k, 1 + i, e);
+		CHECK(zeEventHostSynchronize(e, UINT64_MAX));
+		CHECK(zeEventDestroy(e));
+		CHECK(zeCommandListDestroy(l));
+	}
+	printf("%u %u\n", count, number);
+}
+
+static ze_sampler_handle_t sampler(void)
+{
+	const ze_sampler_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_SAMPLER_DESC};
+	ze_sampler_handle_t s;
+
+	CHECK(zeSamplerCreate(context, device, &desc, &s)); /* line: sampler */
+	return s;
+}
+
+/* One of each kind is released; then `leaks` of it, on two lines where there are several. */
+static void make_objects(unsigned leaks)
+{
+	const ze_context_desc_t c = {ZE_STRUCTURE_TYPE_CONTEXT_DESC, NULL, 0};
+	const ze_command_queue_desc_t q = {.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC};
+	const ze_command_list_desc_t cl = {.stype = ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC};
+	const ze_event_pool_desc_t ep = {ZE_STRUCTURE_TYPE_EVENT_POOL_DESC, NULL, 0, 8};
+	const ze_event_desc_t e = {.stype = ZE_STRUCTURE_TYPE_EVENT_DESC};
+	const ze_fence_desc_t f = {.stype = ZE_STRUCTURE_TYPE_FENCE_DESC};
+	const ze_kernel_desc_t k = {ZE_STRUCTURE_TYPE_KERNEL_DESC, NULL, 0, "made"};
+	const ze_module_desc_t m = {.stype = ZE_STRUCTURE_TYPE_MODULE_DESC, .inputSize = 8};
+	ze_context_handle_t a_context;
+	ze_command_queue_handle_t a_queue;
+	ze_command_list_handle_t a_list;
+	ze_event_pool_handle_t a_pool;
+	ze_event_handle_t an_event;
+	ze_fence_handle_t a_fence;
+	ze_module_handle_t a_module;
+	ze_kernel_handle_t a_kernel;
+
+	for (unsigned i = 0; i <= leaks; i++) {
+		CHECK(zeContextCreate(driver, &c, &a_context));              /* line: context */
+		CHECK(zeCommandQueueCreate(context, device, &q, &a_queue));  /* line: queue */
+		CHECK(zeCommandListCreate(context, device, &cl, &a_list));   /* line: list */
+		CHECK(zeEventPoolCreate(context, &ep, 0, NULL, &a_pool));    /* line: pool */
+		CHECK(zeEventCreate(a_pool, &e, &an_event));                 /* line: event */
+		CHECK(zeFenceCreate(queue, &f, &a_fence));                   /* line: fence */
+		CHECK(zeModuleCreate(context, device, &m, &a_module, NULL)); /* line: module */
+		CHECK(zeKernelCreate(module, &k, &a_kernel));                /* line: kernel */
+		if (i > 0)
+			continue;
+		CHECK(zeKernelDestroy(a_kernel));
+		CHECK(zeModuleDestroy(a_module));
+		CHECK(zeFenceDestroy(a_fence));
+		CHECK(zeEventDestroy(an_event));
+		CHECK(zeEventPoolDestroy(a_pool));
+		CHECK(zeCommandListDestroy(a_list));
+		CHECK(zeCommandQueueDestroy(a_queue));
+		CHECK(zeContextDestroy(a_context));
+	}
+	if (leaks) { /* of a second line */
+		a_list = immediate();
+		CHECK(zeEventCreate(pool(0), &e, &an_event)); /* line: event2 */
+	}
+}
+
+static void finish(void)
+{
+	CHECK(zeModuleDestroy(module));
+}
+
+/* A sampler is released twice, the second time in vain, and its handle comes again. */
+static void objects(void)
+{
+	ze_sampler_handle_t first = sampler(), again;
+
+	make_objects(2);
+	CHECK(zeSamplerDestroy(first));
+	printf("%x ", zeSamplerDestroy(first));
+	again = sampler();
+	printf("%d\n", first == again);
+	finish();
+}
+
+static void no_objects(void)
+{
+	make_objects(0);
+	CHECK(zeSamplerDestroy(sampler()));
+	finish();
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*run)(void);
 	} scenarios[] = {
-		{"basic", basic}, {"immediate", immediate_lists},
-		{"batch", batch}, {"overlapping", overlapping},
-		{"stale", stale}, {"threads", threads},
-		{"fork", forked}, {"extension", extension},
-		{"newer", newer}, {"quick", quick},
+		{"basic", basic},           {"immediate", immediate_lists},
+		{"batch", batch},           {"overlapping", overlapping},
+		{"stale", stale},           {"threads", threads},
+		{"fork", forked},           {"extension", extension},
+		{"newer", newer},           {"quick", quick},
+		{"tiles", tiles},           {"objects", objects},
+		{"no objects", no_objects},
 	};
 
+	if (argc > 1 && strcmp(argv[1], "tiles") == 0)
+		setenv("SCRIPT_TILES", "1", 1);
 	start();
 	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
 		if (argc > 1 && strcmp(argv[1], scenarios[i].name) == 0)

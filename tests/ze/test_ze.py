@@ -6,7 +6,9 @@ test_ze.py BUILD [TESTS...]: the folder cmake built in.
 """
 import csv
 import io
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -244,6 +246,65 @@ class Stale(Result, Trace):
     def test_times(self):
         self.assertEqual(len(self.done("k")), 4)
         self.compare_with_log(self.done("k"))
+
+
+class Tiles(Result, Trace):
+    """Tiles are parts of their device: two of one name, each with two."""
+    scenario = "tiles"
+
+    def table(self, name, *words):
+        out = run(KYMO, "summary", "-f", "json", "--tables", name, *words, self.trace).stdout
+        return [t for t in json.loads(out)["tables"] if t["name"] == name][0]["rows"]
+
+    def test_agents(self):
+        self.assertEqual(sorted(self.rows("select p.id is not null, count(*) from agent a left join agent p "
+                                          "on p.id = a.parent group by a.parent")),
+                         [("0", "2"), ("1", "2"), ("1", "2")])
+
+    def test_by(self):
+        def kernels(by):
+            return {r[by]: (r["calls"], r["time_ns"]) for r in self.table("kernels", "--by", by)}
+
+        name, group = "Scripted device #", 1000 * TICK
+        self.assertEqual(kernels("subdevice"), {
+            name + "0 part 0": (1, 3 * group), name + "0 part 1": (1, 4 * group),
+            name + "1": (1, 5 * group),
+            name + "1 part 0": (1, 1 * group), name + "1 part 1": (1, 2 * group)})
+        self.assertEqual(kernels("device"), {name + "0": (2, 7 * group), name + "1": (3, 8 * group)})
+
+    def test_digest(self):
+        self.assertEqual(len(self.table("devices")), 2)
+
+
+class Objects(Trace):
+    """What the program made of each kind and did not release, by line."""
+    scenario = "objects"
+    of_each = (("context", "context"), ("queue", "queue"), ("command list", "list"), ("event pool", "pool"),
+               ("event", "event"), ("fence", "fence"), ("module", "module"), ("kernel", "kernel"))
+
+    def found(self):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "probe.c"), encoding="utf-8") as f:
+            lines = [re.search(r"/\* line: (\w+)", line) for line in f]
+        out = json.loads(run(KYMO, "summary", "-f", "json", "--tables", "objects", self.trace).stdout)
+        found = {}
+        for r in out["tables"][0]["rows"] if out["tables"] else []:
+            line = lines[int(r["site"].rpartition(":")[2]) - 1]
+            if line:
+                found[r["kind"].replace("Level Zero ", ""), line[1]] = (r["alive"], r["created"], r["released"])
+        return found
+
+    def test_objects(self):
+        wanted = {pair: (2, 3, 1) for pair in self.of_each}
+        wanted["command list", "immediate"] = wanted["event", "event2"] = (1, 1, 0)
+        wanted["sampler", "sampler"] = (1, 2, 1)
+        self.assertEqual(self.found(), wanted)
+
+
+class NoObjects(Objects):
+    scenario = "no objects"
+
+    def test_objects(self):
+        self.assertEqual(self.found(), {})
 
 
 class Threads(Result, Trace):

@@ -21,6 +21,7 @@ enum {
 	GPU = 1,
 	CPU = 2,
 	SUB_DEVICE = 2,
+	DEVICES = 64, /* of a driver, or parts of a device, that are looked at */
 };
 
 /* As in the headers, from 1.0 on. */
@@ -55,7 +56,74 @@ static const char *type_name(uint32_t type)
 	return type == GPU ? "gpu" : "accelerator";
 }
 
-static void define_agent(const struct ze_agent *a, const struct device_properties *p)
+/* Devices of a driver, parts of a device: how many there are, at most DEVICES; 0: not known. */
+static uint32_t list(uint32_t (*get)(void *of, uint32_t *count, void **out), void *of, void **out)
+{
+	uint32_t count = DEVICES;
+
+	return get && get(of, &count, out) == 0 && count <= DEVICES ? count : 0;
+}
+
+static bool has_part(void *device, const void *part)
+{
+	uint32_t (*get)(void *, uint32_t *, void **);
+	void *parts[DEVICES];
+	uint32_t count;
+
+	memcpy(&get, &ze_next[ZE_OP_zeDeviceGetSubDevices], sizeof(get));
+	count = list(get, device, parts);
+	for (uint32_t i = 0; i < count; i++)
+		if (parts[i] == part)
+			return true;
+	return false;
+}
+
+/* The device of this driver that has the part, or NULL. */
+static void *whole_in(void *driver, const void *part)
+{
+	uint32_t (*get)(void *, uint32_t *, void **);
+	void *devices[DEVICES];
+	uint32_t count;
+
+	memcpy(&get, &ze_next[ZE_OP_zeDeviceGet], sizeof(get));
+	count = list(get, driver, devices);
+	for (uint32_t i = 0; i < count; i++)
+		if (devices[i] != part && has_part(devices[i], part))
+			return devices[i];
+	return NULL;
+}
+
+/*
+ * The device that a tile is a part of, or NULL. Level Zero tells it from 1.7 on; where tiles are all that
+ * zeDeviceGet() has (ZE_FLAT_DEVICE_HIERARCHY=COMBINED), nothing else does.
+ */
+static void *whole_of(void *part)
+{
+	uint32_t (*root)(void *, void **), (*get)(uint32_t *, void **), count = DEVICES;
+	void *found = NULL, *drivers[DEVICES];
+
+	memcpy(&root, &ze_next[ZE_OP_zeDeviceGetRootDevice], sizeof(root));
+	if (root && root(part, &found) == 0 && found && found != part)
+		return found;
+	found = NULL;
+	memcpy(&get, &ze_next[ZE_OP_zeDriverGet], sizeof(get));
+	if (!get || get(&count, drivers) != 0 || count > DEVICES)
+		return NULL;
+	for (uint32_t i = 0; i < count && !found; i++)
+		found = whole_in(drivers[i], part);
+	return found;
+}
+
+static uint32_t parent_of(const struct ze_agent *a, const struct device_properties *p)
+{
+	const struct ze_agent *whole =
+		p->flags & SUB_DEVICE ? ze_agent_of(whole_of(a->device)) : NULL;
+
+	return whole ? whole->id : 0;
+}
+
+static void define_agent(const struct ze_agent *a, const struct device_properties *p,
+			 uint32_t parent)
 {
 	struct wire_def d;
 
@@ -67,7 +135,7 @@ static void define_agent(const struct ze_agent *a, const struct device_propertie
 	wire_def_string(&d, "");
 	wire_def_string(&d, ZE_DOMAIN);
 	wire_def_u64(&d, (uintptr_t)a->device);
-	wire_def_u64(&d, 0);
+	wire_def_u64(&d, parent);
 	wire_def_string(&d, "");
 	wire_def_u64(&d, a->clock);
 	wire_def_bytes(&d, p->uuid, sizeof(p->uuid));
@@ -75,7 +143,7 @@ static void define_agent(const struct ze_agent *a, const struct device_propertie
 	cap_define(&d);
 }
 
-static void report(const struct ze_agent *a, const struct device_properties *p)
+static void report(const struct ze_agent *a, const struct device_properties *p, uint32_t parent)
 {
 	uint32_t (*pci_of)(void *, void *);
 	struct pci_properties pci = {.stype = PCI_PROPERTIES};
@@ -90,6 +158,7 @@ static void report(const struct ze_agent *a, const struct device_properties *p)
 	r.vendor = p->vendor == 0x8086 ? "Intel" : NULL;
 	r.handle = (uintptr_t)a->device;
 	r.record = a->id;
+	r.parent_record = parent;
 	r.uuid = p->uuid;
 	r.uuid_bytes = sizeof(p->uuid);
 	r.compute_units = p->eus * p->subslices * p->slices;
@@ -136,6 +205,7 @@ static struct ze_agent *agent_new(void *device)
 {
 	struct ze_agent *a = calloc(1, sizeof(*a));
 	struct device_properties p;
+	uint32_t parent;
 
 	if (!a || !properties(device, &p)) {
 		free(a);
@@ -143,6 +213,7 @@ static struct ze_agent *agent_new(void *device)
 	}
 	p.name[sizeof(p.name) - 1] = '\0';
 	a->device = device;
+	parent = parent_of(a, &p); /* which is defined before it */
 	a->id = cap_new_id(DEF_AGENT);
 	a->frequency = p.timer;
 	a->bits = p.timestamp_bits && p.timestamp_bits < 64 ? p.timestamp_bits : 64;
@@ -150,8 +221,8 @@ static struct ze_agent *agent_new(void *device)
 				 ? p.kernel_timestamp_bits
 				 : 64;
 	ze_clock_start(a, p.name);
-	define_agent(a, &p);
-	report(a, &p);
+	define_agent(a, &p, parent);
+	report(a, &p, parent);
 	return a;
 }
 

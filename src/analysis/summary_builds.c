@@ -8,6 +8,7 @@
 
 #include "analysis/labels.h"
 #include "analysis/summary_parts.h"
+#include "stream/demangle.h"
 #include "stream/trace.h"
 
 enum { KERNELS = 3, LOG_LINES = 8, LOGS = 3 };
@@ -103,9 +104,14 @@ static bool name_programs(const struct trace *t, struct text *names)
 
 		if (!p || p >= t->programs_count)
 			continue;
-		if (counts[p]++ < KERNELS)
+		if (counts[p]++ < KERNELS) {
+			struct text name = {0};
+
+			name_shorten(&name, t->kernels[i].name);
 			text_addf(&names[p], "%s%.60s", names[p].length ? ", " : "",
-				  t->kernels[i].name);
+				  name.s ? name.s : "");
+			text_release(&name);
+		}
 	}
 	for (uint32_t p = 1; ok && p < t->programs_count; p++)
 		if (counts[p] > KERNELS)

@@ -604,6 +604,46 @@ static void test_round_trip(void **state)
 	run_release(&r);
 }
 
+/* Findings have names of kernels as tables do: no result, no parameters, no arguments of arguments. */
+static void test_kernel_names(void **state)
+{
+	static char longer[300] = "a::";
+	static const char *const names[][2] = {
+		{"std::enable_if<!(false), void>::type internal::gemvx::kernel<int, f<char> "
+		 ">(int*)",
+		 "kernel internal::gemvx::kernel<int, f<...> >, "},
+		{"void at::native::fill<at::native::F<float> >(int, F<float>)",
+		 "kernel at::native::fill<at::native::F<...> >, "},
+		{"plain", "kernel plain, "},
+		{longer, NULL},
+	};
+
+	(void)state;
+	memset(longer + 3, 'x', sizeof(longer) - 4);
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const struct finding *f;
+		struct run r;
+		const char *before;
+
+		run_begin(&r, false);
+		before = r.trace.kernels[1].name;
+		r.trace.kernels[1].name = names[i][0];
+		run_launches(&r);
+		run_end(&r);
+		f = run_finding(&r, "launch-bound");
+		assert_non_null(f);
+		if (names[i][1]) {
+			assert_memory_equal(f->where.s, names[i][1], strlen(names[i][1]));
+			assert_non_null(strstr(f->evidence.s, names[i][1]));
+		} else {
+			assert_non_null(strstr(f->where.s, "xxx..., "));
+			assert_true(strlen(f->where.s) < 200);
+		}
+		r.trace.kernels[1].name = before;
+		run_release(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -613,6 +653,7 @@ int main(void)
 		cmocka_unit_test(test_pageable_copy),  cmocka_unit_test(test_same_queue),
 		cmocka_unit_test(test_blocking_copy),  cmocka_unit_test(test_false_dependency),
 		cmocka_unit_test(test_tiny_transfers), cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_kernel_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,10 @@
 
 #include "base/plain.h"
 #include "base/vec.h"
+#include "stream/demangle.h"
 #include "stream/trace.h"
+
+enum { KERNEL_NAME_MOST = 120 }; /* bytes */
 
 #define COPIED_IN_NS 2.0 /* bytes, by a processor from memory to memory, at least */
 
@@ -166,10 +169,22 @@ bool op_asks(const char *name)
 	return false;
 }
 
+/* As tables have it. */
+static void add_kernel(struct diagnosis *d, struct text *out, const char *name)
+{
+	struct text shorter = {0};
+
+	name_shorten(&shorter, name);
+	d->failed |= shorter.failed;
+	plain_addf(out, "kernel %.*s%s, ", KERNEL_NAME_MOST, shorter.s ? shorter.s : "",
+		   shorter.length > KERNEL_NAME_MOST ? "..." : "");
+	text_release(&shorter);
+}
+
 static void add_place(struct diagnosis *d, struct text *out, const struct place *g)
 {
 	if (g->kernel && g->kernel < d->trace->kernels_count)
-		plain_addf(out, "kernel %.60s, ", d->trace->kernels[g->kernel].name);
+		add_kernel(d, out, d->trace->kernels[g->kernel].name);
 	plain_addf(out, "%s", op_name(d, g->op));
 	if (g->site) {
 		text_add(out, " at ");

@@ -92,17 +92,6 @@ static bool is_known(const char *word, const struct summary *s, unsigned count,
 	return false;
 }
 
-bool table_names_known(const char *list, const struct summary *s, unsigned count, const char **bad,
-		       size_t *bad_length, const char **nearest)
-{
-	char word[WORD_MAX + 1];
-
-	while (next_word(&list, word, bad, bad_length))
-		if (!is_known(word, s, count, nearest))
-			return false;
-	return true;
-}
-
 /* Worlds of ranks have tables "imbalance_1" and so on. */
 static bool is_named(const char *table, const char *word)
 {
@@ -122,6 +111,34 @@ static bool in_list(const char *table, const void *list)
 		if (is_named(table, word))
 			return true;
 	return false;
+}
+
+void table_names_of_calls(struct text *out, const struct summary *s, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const struct tally_set *calls = &s[i].tallies->set[TALLY_CALL];
+		const struct trace *t = s[i].trace;
+
+		for (uint32_t k = 0; k < calls->count; k++) {
+			const char *name =
+				t->domains[t->ops[calls->rows[k]->key[KEY_OP]].domain].name;
+
+			if (out->s && in_list(name, out->s))
+				continue;
+			text_addf(out, "%s%s", out->length ? "," : "", name);
+		}
+	}
+}
+
+bool table_names_known(const char *list, const struct summary *s, unsigned count, const char **bad,
+		       size_t *bad_length, const char **nearest)
+{
+	char word[WORD_MAX + 1];
+
+	while (next_word(&list, word, bad, bad_length))
+		if (!is_known(word, s, count, nearest))
+			return false;
+	return true;
 }
 
 bool table_names_has(const char *list, const char *table)

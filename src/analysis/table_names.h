@@ -4,6 +4,7 @@
 #define ANALYSIS_TABLE_NAMES_H
 
 #include "analysis/summary.h"
+#include "base/text.h"
 
 struct table_name {
 	const char *name, *what;
@@ -18,6 +19,9 @@ extern const struct table_name table_names[];
  */
 bool table_names_known(const char *list, const struct summary *s, unsigned count, const char **bad,
 		       size_t *bad_length, const char **nearest);
+
+/* Adds the names of the tables of calls, parted by commas: the domains of which calls were recorded. */
+void table_names_of_calls(struct text *out, const struct summary *s, unsigned count);
 
 /* The list names this table; NULL: any. */
 bool table_names_has(const char *list, const char *table);

@@ -76,6 +76,21 @@ static int list_tables(void)
 	return CLI_OK;
 }
 
+/* What people look for first has no name of its own. */
+static int no_table_of_calls(const struct summary *s, unsigned count)
+{
+	struct text names = {0};
+	int status;
+
+	table_names_of_calls(&names, s, count);
+	status = cli_usage(
+		"summary",
+		"there is no table \"calls\": calls have one for each API, by its domain%s%s",
+		names.s ? "; here --tables " : " (kymo list domains)", names.s ? names.s : "");
+	text_release(&names);
+	return status;
+}
+
 static int check_tables(const struct summary *s, unsigned count)
 {
 	const char *bad, *nearest;
@@ -83,6 +98,8 @@ static int check_tables(const struct summary *s, unsigned count)
 
 	if (table_names_known(options.tables, s, count, &bad, &length, &nearest))
 		return CLI_OK;
+	if (length == strlen("calls") && strncmp(bad, "calls", length) == 0)
+		return no_table_of_calls(s, count);
 	if (nearest)
 		return cli_usage("summary", "there is no table \"%.*s\"; did you mean \"%s\"?",
 				 (int)length, bad, nearest);

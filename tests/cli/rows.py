@@ -116,7 +116,7 @@ def test_choice_of_tables(trace):
     listed = {line.split()[0] for line in kymo("summary", "--tables", "help").stdout.splitlines()[1:]}
     everything = {t["name"] for t in json.loads(kymo("summary", "--format", "json", trace).stdout)["tables"]}
     expect(everything <= listed, everything - listed)
-    for word, guess in (("rangs", '"ranges"'), ("ranges,xxxxxxxxxxxx", "--tables help")):
+    for word, guess in (("rangs", '"ranges"'), ("ranges,xxxxxxxxxxxx", "--tables help"), ("calls", "kymo list domains")):
         p = subprocess.run([KYMO, "summary", "--tables", word, trace], capture_output=True, text=True, check=False)
         expect(p.returncode == 2 and f'no table "{word.split(",")[-1]}"' in p.stderr and guess in p.stderr, p.stderr)
 

@@ -182,6 +182,9 @@ class Test(base.Test):
             check(f"{way}: the log is shown", [line.strip("( )") for line in text.splitlines()
                                               if "failed to build" in line or "#error" in line],
                   ["program 2 (bad.cu) failed to build (6); its log:", log.strip()])
+            done = base.run(self.kymo, "summary", "--tables", "errors,calls", self.trace)
+            check(f"{way}: which table has the calls", (done.returncode, f"--tables {domain}\n" in done.stderr),
+                  (2, True))
             spent = self.one("SELECT sum(end - start) FROM regions WHERE name LIKE '%Compile%'")
             hosts = json.loads(must(self.kymo, "summary", "--tables", "hosts", "--format", "json",
                                     self.trace))["tables"][0]["rows"]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # CUDA without a GPU: a fake for CUPTI tells what a program does; see tests/cuda.
 if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
-  foreach(what basic modes modules driver driver_work devices reused odd shared wraps nested graphs many drop ends quick_ends hang hang_modes hang_many meet origins
+  foreach(what basic modes modules driver driver_work devices reused objects odd shared wraps nested graphs many drop ends quick_ends hang hang_modes hang_many meet origins
           origins_shared ctl ctl_recorder ctl_silent alone doctor without aside static layout replay)
     add_test(NAME cli.cuda.${what} COMMAND ${Python3_EXECUTABLE} -B
       ${PROJECT_SOURCE_DIR}/tests/cuda/test_cuda.py $<TARGET_FILE:kymo> ${what})

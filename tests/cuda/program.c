@@ -354,6 +354,8 @@ static bool plain_scene(const char *scene, char **argv)
 		brought(argv[2]);
 	else if (strcmp(scene, "many") == 0)
 		many((unsigned)atoi(argv[2]));
+	else if (strcmp(scene, "objects") == 0)
+		objects(strcmp(argv[2], "leaks") == 0);
 	else
 		return strcmp(scene, "late") == 0;
 	return true;

@@ -10,6 +10,8 @@ bool driver_scene(const char *scene, int argc, char **argv); /* driver.c */
 bool link_scene(const char *scene, int argc, char **argv);   /* links.c */
 bool pause_scene(const char *scene, int argc);               /* pauses.c */
 
+void objects(bool leaks); /* objects.c */
+
 /* ends.c */
 void forked(void);
 /* Ten kernels that CUPTI has not handed over. Returns the program's status. */

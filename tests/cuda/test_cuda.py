@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "annotation"))
 import base  # noqa: E402
 from base import check, must, skip  # noqa: E402
 
-SCENES = [os.path.join(HERE, n + ".c") for n in ("program", "calls", "driver", "links", "pauses", "ends", "others", "profiler",
+SCENES = [os.path.join(HERE, n + ".c") for n in ("program", "calls", "driver", "links", "pauses", "ends", "others", "objects", "profiler",
                                                 "../support/between")]
 VERSIONS = ["18", "22", "28", "130000", "130001"]
 
@@ -462,6 +462,23 @@ class Test(base.Test):
         row = [t for t in tables if t["name"] == "quality"][0]["rows"][0]
         line = re.search("what CUPTI takes, some (.*) records", must(self.kymo, "summary", self.trace))
         return line and line[1], row["overhead_cupti_low_ns"], row["overhead_cupti_high_ns"]
+
+    def object_rows(self):
+        out = json.loads(must(self.kymo, "summary", "--tables", "objects", "--format", "json", self.trace))
+        return sorted((r["kind"], r["function"], r["alive"], r["created"], r["released"]) for t in out["tables"] for r in t["rows"])
+
+    def test_objects(self):
+        """What was never released, of each kind: released twice, an address again, one of the runtime's. CUPTI tells no lines."""
+        self.built = self.program()
+        kinds = {"context": "cuCtxCreate_v2", "event": "cuEventCreate", "executable graph": "cuGraphInstantiateWithFlags",
+                 "graph": "cuGraphCreate", "green context": "cuGreenCtxCreate", "library handle": "cuLibraryLoadData",
+                 "link": "cuLinkCreate_v2", "memory pool": "cuMemPoolCreate", "module": "cuModuleLoadData",
+                 "stream": "cuStreamCreate", "surface object": "cuSurfObjectCreate", "texture object": "cuTexObjectCreate"}
+        self.scene("objects", "leaks")
+        check("leaks", self.object_rows(), sorted([(f"CUDA {k}", op, 2, 3, 1) for k, op in kinds.items()] +
+                                                  [("CUDA stream", "cudaStreamCreate", 1, 2, 1)]))
+        self.scene("objects", "clean")
+        check("clean", self.object_rows(), [])
 
     def test_many(self):
         self.built = self.program()

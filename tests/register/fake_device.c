@@ -385,7 +385,11 @@ static int hip_handle(void **out)
 
 static int hip_handle_back(void *handle)
 {
-	used[(char *)handle - handles] = false;
+	bool *of = &used[(char *)handle - handles];
+
+	if (!*of)
+		return 400; /* hipErrorInvalidHandle */
+	*of = false;
 	return 0;
 }
 
@@ -489,6 +493,16 @@ static void fill_hip(void)
 	SET(hip, hipStreamBeginCapture, hip_two);
 	SET(hip, hipStreamEndCapture, hip_two);
 	SET(hip, hipGraphLaunch, hip_two);
+	SET(hip, hipEventCreate, hip_handle);
+	SET(hip, hipEventDestroy, hip_handle_back);
+	SET(hip, hipCtxCreate, hip_handle);
+	SET(hip, hipCtxDestroy, hip_handle_back);
+	SET(hip, hipGraphCreate, hip_handle);
+	SET(hip, hipGraphDestroy, hip_handle_back);
+	SET(hip, hipGraphInstantiate, hip_handle);
+	SET(hip, hipGraphExecDestroy, hip_handle_back);
+	SET(hip, hipMemPoolCreate, hip_handle);
+	SET(hip, hipMemPoolDestroy, hip_handle_back);
 	SET(compiler, __hipRegisterFatBinary, compiler_binary);
 	SET(compiler, __hipRegisterFunction, compiler_function);
 	SET(compiler, __hipUnregisterFatBinary, compiler_end);

@@ -441,10 +441,77 @@ static void forked(void)
 	end();
 }
 
+/* ---- objects ---- */
+
+static int (*hip_entry(unsigned at))()
+{
+	return (int (*)())entries("hip")[at];
+}
+
+static __attribute__((noinline)) void *made_first(unsigned at)
+{
+	void *object;
+
+	CHECK_EQUAL(hip_entry(at)(&object, NULL, NULL, NULL, NULL), 0); /* line: first */
+	return object;
+}
+
+static __attribute__((noinline)) void *made_second(unsigned at)
+{
+	void *object;
+
+	CHECK_EQUAL(hip_entry(at)(&object, NULL, NULL, NULL, NULL), 0); /* line: second */
+	return object;
+}
+
+/* Of each kind one is released, and once more in vain; its handle is that of the next, which stays. */
+static void make_objects(bool leaks)
+{
+	static const unsigned kinds[][2] = {
+		{AT_hipStreamCreate, AT_hipStreamDestroy},
+		{AT_hipEventCreate, AT_hipEventDestroy},
+		{AT_hipCtxCreate, AT_hipCtxDestroy},
+		{AT_hipModuleLoadData, AT_hipModuleUnload},
+		{AT_hipGraphCreate, AT_hipGraphDestroy},
+		{AT_hipGraphInstantiate, AT_hipGraphExecDestroy},
+		{AT_hipMemPoolCreate, AT_hipMemPoolDestroy},
+	};
+
+	begin();
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		void *object = made_first(kinds[i][0]);
+
+		CHECK_EQUAL(hip_entry(kinds[i][1])(object), 0);
+		CHECK_EQUAL(hip_entry(kinds[i][1])(object), 400);
+		if (!leaks)
+			continue;
+		CHECK(made_second(kinds[i][0]) == object);
+		made_first(kinds[i][0]);
+	}
+	end();
+}
+
+static void objects(void)
+{
+	make_objects(true);
+}
+
+static void no_objects(void)
+{
+	make_objects(false);
+}
+
 static const struct check_scenario scenarios[] = {
-	{"hip", hip_program},         {"hsa", hsa_program}, {"layered", layered},
-	{"threads", threads},         {"fork", forked},     {"reused", reused},
-	{"descriptors", descriptors}, {NULL, NULL},
+	{"hip", hip_program},
+	{"hsa", hsa_program},
+	{"layered", layered},
+	{"threads", threads},
+	{"fork", forked},
+	{"reused", reused},
+	{"descriptors", descriptors},
+	{"objects", objects},
+	{"no objects", no_objects},
+	{NULL, NULL},
 };
 
 int main(int argc, char **argv)

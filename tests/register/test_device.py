@@ -6,7 +6,9 @@ test_device.py BUILD [TESTS...]: the folder cmake built in. The runtimes are a f
 """
 import csv
 import io
+import json
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -88,6 +90,30 @@ class NotRecorded(unittest.TestCase):
                     self.assertEqual(left_out.get(chatty, 0), full[chatty], mode)
                     self.assertGreater(full[chatty], 0)
                     self.assertIn("Not recorded in this mode: ", self.text)
+
+
+class Objects(Trace):
+    """Who made what was never released, of each kind of HIP's."""
+    scenario = "objects"
+    kinds = ("context", "event", "executable graph", "graph", "memory pool", "module", "stream")
+
+    def found(self):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "probe_device.c"), encoding="ascii") as f:
+            names = {n: m[1] for n, line in enumerate(f, 1) if (m := re.search(r"/\* line: (\w+)", line))}
+        out = json.loads(run(KYMO, "summary", "--tables", "objects", "--format", "json", self.trace))
+        return sorted((r["kind"], names.get(int(r["site"].rpartition(":")[2])), r["alive"], r["created"], r["released"])
+                      for t in out["tables"] for r in t["rows"])
+
+    def test_objects(self):
+        self.assertEqual(self.found(), [row for k in self.kinds for row in (
+            (f"HIP {k}", "first", 1, 2, 1), (f"HIP {k}", "second", 1, 1, 0))])
+
+
+class NoObjects(Objects):
+    scenario = "no objects"
+
+    def test_objects(self):
+        self.assertEqual(self.found(), [])
 
 
 class Hip(Trace):

@@ -39,38 +39,80 @@ static uint32_t take_page(struct histogram_pool *p)
 	return p->used++;
 }
 
-uint32_t histogram_grow(struct histogram_pool *p, struct histogram *h, uint32_t page)
+/* Makes the page; 0: no memory. */
+static uint32_t add_page(struct histogram_pool *p, struct histogram *h, uint32_t page)
 {
-	uint32_t number;
+	uint32_t number = take_page(p);
 
-	if (!h->table && !(h->table = take_page(p)))
-		return 0;
-	number = take_page(p);
 	histogram_page(p, h->table)->pages[page] = number;
 	return number;
 }
 
-uint64_t histogram_get(const struct histogram_pool *p, const struct histogram *h, uint32_t bucket)
+/* The only bucket gets a page as others. False: no memory. */
+static bool spread(struct histogram_pool *p, struct histogram *h)
 {
-	uint32_t page = histogram_page_of(p, h, bucket / HISTOGRAM_SUB);
+	uint32_t page;
 
-	return page ? histogram_page(p, page)->count[bucket % HISTOGRAM_SUB] : 0;
+	if (!(h->table = take_page(p)) || !(page = add_page(p, h, h->only / HISTOGRAM_SUB)))
+		return false;
+	histogram_page(p, page)->count[h->only % HISTOGRAM_SUB] = h->count;
+	return true;
+}
+
+bool histogram_add_new(struct histogram_pool *p, struct histogram *h, uint32_t bucket,
+		       uint64_t count)
+{
+	uint32_t page;
+
+	if (!h->table && (!h->count || h->only == bucket)) {
+		h->only = bucket;
+		h->count += count;
+		return true;
+	}
+	if (!h->table)
+		return spread(p, h) && histogram_add(p, h, bucket, count);
+	page = add_page(p, h, bucket / HISTOGRAM_SUB);
+	if (page)
+		histogram_page(p, page)->count[bucket % HISTOGRAM_SUB] = count;
+	return page;
+}
+
+uint64_t histogram_next(const struct histogram_pool *p, const struct histogram *h, uint32_t *bucket)
+{
+	uint32_t i = *bucket;
+
+	if (!h->table) {
+		*bucket = h->only;
+		return i <= h->only ? h->count : 0;
+	}
+	while (i < HISTOGRAM_BUCKETS) {
+		uint32_t page = histogram_page(p, h->table)->pages[i / HISTOGRAM_SUB];
+
+		for (; page && i < HISTOGRAM_BUCKETS; i++) {
+			uint64_t n = histogram_page(p, page)->count[i % HISTOGRAM_SUB];
+
+			if (n) {
+				*bucket = i;
+				return n;
+			}
+			if (i % HISTOGRAM_SUB == HISTOGRAM_SUB - 1)
+				break;
+		}
+		i = (i / HISTOGRAM_SUB + 1) * HISTOGRAM_SUB;
+	}
+	return 0;
 }
 
 uint64_t histogram_at(const struct histogram_pool *p, const struct histogram *h, uint64_t count,
 		      double share)
 {
 	double exact = share * (double)count;
-	uint64_t rank = (uint64_t)exact, seen = 0;
+	uint64_t rank = (uint64_t)exact, seen = 0, n;
 	uint32_t last = 0;
 
 	if ((double)rank < exact || rank == 0)
 		rank++;
-	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
-		uint64_t n = histogram_get(p, h, i);
-
-		if (!n)
-			continue;
+	for (uint32_t i = 0; (n = histogram_next(p, h, &i)) != 0; i++) {
 		last = i;
 		seen += n;
 		if (seen >= rank)

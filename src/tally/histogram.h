@@ -29,8 +29,11 @@ struct histogram_pool {
 	uint32_t used;                 /* pages; page 0 is never handed out */
 };
 
+/* As long as all values are of one bucket it takes no page: so are most where there are many histograms. */
 struct histogram {
-	uint32_t table; /* number of the page that has `pages`, 0: it is empty */
+	uint32_t table; /* number of the page that has `pages`, 0: there is one bucket at most: */
+	uint32_t only;
+	uint64_t count; /* of that one; 0: it is empty */
 };
 
 #define HISTOGRAM_BLOCK 256u
@@ -55,28 +58,24 @@ static inline union histogram_page *histogram_page(const struct histogram_pool *
 	return &p->blocks[i / HISTOGRAM_BLOCK][i % HISTOGRAM_BLOCK];
 }
 
-/* Number of a page, 0: none. */
-static inline uint32_t histogram_page_of(const struct histogram_pool *p, const struct histogram *h,
-					 uint32_t page)
-{
-	return h->table ? histogram_page(p, h->table)->pages[page] : 0;
-}
-
-/* Makes the page; 0: no memory. */
-uint32_t histogram_grow(struct histogram_pool *p, struct histogram *h, uint32_t page);
+/* Where the bucket has no place yet. False: no memory. */
+bool histogram_add_new(struct histogram_pool *p, struct histogram *h, uint32_t bucket,
+		       uint64_t count);
 
 static inline bool histogram_add(struct histogram_pool *p, struct histogram *h, uint32_t bucket,
 				 uint64_t count)
 {
-	uint32_t page = histogram_page_of(p, h, bucket / HISTOGRAM_SUB);
+	uint32_t page = h->table ? histogram_page(p, h->table)->pages[bucket / HISTOGRAM_SUB] : 0;
 
-	if (__builtin_expect(!page, 0) && !(page = histogram_grow(p, h, bucket / HISTOGRAM_SUB)))
-		return false;
+	if (__builtin_expect(!page, 0))
+		return histogram_add_new(p, h, bucket, count);
 	histogram_page(p, page)->count[bucket % HISTOGRAM_SUB] += count;
 	return true;
 }
 
-uint64_t histogram_get(const struct histogram_pool *p, const struct histogram *h, uint32_t bucket);
+/* What is in the first bucket from *bucket on that is not empty, which *bucket is then; 0: no more. */
+uint64_t histogram_next(const struct histogram_pool *p, const struct histogram *h,
+			uint32_t *bucket);
 
 /*
  * The value at `share` (0.5: the median) of `count` values by nearest rank: the middle of the

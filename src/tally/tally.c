@@ -258,6 +258,8 @@ static inline void add_time(struct tallies *a, struct tally *row, uint64_t durat
 void tally_merge(struct tallies *a, struct tally *to, const struct tallies *source,
 		 const struct tally *from)
 {
+	uint64_t n;
+
 	to->count += from->count;
 	to->errors += from->errors;
 	to->total += from->total;
@@ -284,17 +286,9 @@ void tally_merge(struct tallies *a, struct tally *to, const struct tallies *sour
 		to->first = from->first;
 	if (from->counted)
 		add_histogram(a, to, from->counted);
-	for (uint32_t p = 0; p < HISTOGRAM_PAGES; p++) {
-		uint32_t page = histogram_page_of(&source->pool, &from->histogram, p);
-
-		for (uint32_t i = 0; page && i < HISTOGRAM_SUB; i++) {
-			uint32_t bucket = p * HISTOGRAM_SUB + i;
-			uint64_t n = histogram_get(&source->pool, &from->histogram, bucket);
-
-			if (n && !histogram_add(&a->pool, &to->histogram, bucket, n))
-				a->failed = true;
-		}
-	}
+	for (uint32_t b = 0; (n = histogram_next(&source->pool, &from->histogram, &b)) != 0; b++)
+		if (!histogram_add(&a->pool, &to->histogram, b, n))
+			a->failed = true;
 }
 
 uint64_t tally_percentile(const struct tallies *a, const struct tally *row, double share)

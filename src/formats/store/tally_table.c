@@ -9,17 +9,9 @@
 static bool write_histogram(sqlite3_stmt *s, const struct tallies *a, const struct tally *row,
 			    const char *kind, uint32_t id)
 {
-	for (uint32_t b = 0; b < HISTOGRAM_BUCKETS; b++) {
-		uint64_t n;
+	uint64_t n;
 
-		if (b % HISTOGRAM_SUB == 0 &&
-		    !histogram_page_of(&a->pool, &row->histogram, b / HISTOGRAM_SUB)) {
-			b += HISTOGRAM_SUB - 1;
-			continue;
-		}
-		n = histogram_get(&a->pool, &row->histogram, b);
-		if (!n)
-			continue;
+	for (uint32_t b = 0; (n = histogram_next(&a->pool, &row->histogram, &b)) != 0; b++) {
 		sqlite3_bind_text(s, 1, kind, -1, SQLITE_STATIC);
 		sqlite3_bind_int64(s, 2, id);
 		sqlite3_bind_int64(s, 3, b);

@@ -258,16 +258,22 @@ static int compare_ranks(const struct group *a, const struct group *b)
 	return order;
 }
 
+static int compare_work(const void *x, const void *y)
+{
+	const struct group *a = *(struct group *const *)x, *b = *(struct group *const *)y;
+	int order = compare_falling(a->sum.total, b->sum.total);
+
+	if (!order)
+		order = compare_falling(a->sum.count, b->sum.count);
+	return order ? order : compare_keys(a, b);
+}
+
 static int compare_times(const void *x, const void *y)
 {
 	const struct group *a = *(struct group *const *)x, *b = *(struct group *const *)y;
 	int order = compare_ranks(a, b);
 
-	if (!order)
-		order = compare_falling(a->sum.total, b->sum.total);
-	if (!order)
-		order = compare_falling(a->sum.count, b->sum.count);
-	return order ? order : compare_keys(a, b);
+	return order ? order : compare_work(x, y);
 }
 
 static int compare_bytes(const void *x, const void *y)
@@ -307,6 +313,9 @@ void groups_sort(struct groups *g, enum groups_order order)
 								     [ORDER_BYTES] = compare_bytes,
 								     [ORDER_SIZE] = compare_sizes};
 
+	bool ranks = g->by & (BY_RANK | BY_PEER);
+
 	if (g->count)
-		qsort(g->list, g->count, sizeof(*g->list), compare[order]);
+		qsort(g->list, g->count, sizeof(*g->list),
+		      order == ORDER_TIME && !ranks ? compare_work : compare[order]);
 }

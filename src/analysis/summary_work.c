@@ -9,6 +9,7 @@
 #include "analysis/labels.h"
 #include "analysis/libraries.h"
 #include "analysis/summary_columns.h"
+#include "analysis/table_names.h"
 #include "base/vec.h"
 #include "record/fields.h"
 
@@ -145,7 +146,8 @@ static bool fold_names(const struct report *r, enum tally_kind kind, struct grou
 		groups_fold(g);
 	else
 		groups_shorten(g);
-	groups_sort(g, ORDER_TIME);
+	if (kind != TALLY_MARKER || g->folded) /* else they are as they were */
+		groups_sort(g, ORDER_TIME);
 	return !g->failed;
 }
 
@@ -164,16 +166,28 @@ static void tell_folded(struct table *t, enum tally_kind kind, const struct grou
 			   g->folded);
 }
 
+/* All of them where what is in the rows counts beyond the table: devices are numbered for people. */
+static uint32_t rows_to_make(struct table *t, const struct report *r, const struct groups *g)
+{
+	return g->by & (BY_DEVICE | BY_SUBDEVICE | BY_QUEUE) ? g->count
+							     : table_make(t, r, g->count);
+}
+
 static bool work_table(struct report *r, const struct summary *s, unsigned count, unsigned by,
 		       const struct table_spec *l, row_wanted *wanted, const void *data)
 {
 	struct groups g;
-	bool ok = gather(&g, s, count, l->kind, by, wanted, data) && fold_names(r, l->kind, &g);
-	struct totals all = totals_of(&g);
+	struct totals all;
 	struct table *t = NULL;
 	char number[32];
 	struct text title = {0};
+	uint32_t rows;
+	bool ok;
 
+	if (!table_names_has(r->chosen, l->name))
+		return true;
+	ok = gather(&g, s, count, l->kind, by, wanted, data) && fold_names(r, l->kind, &g);
+	all = totals_of(&g);
 	text_addf(&title, "%s: %s%s", l->title, count_text(all.count, number),
 		  l->counted[all.count != 1]);
 	if (ok && !title.failed)
@@ -182,7 +196,8 @@ static bool work_table(struct report *r, const struct summary *s, unsigned count
 	if (t) {
 		t->ranked = !(by & (BY_RANK | BY_PEER)); /* those are a list or a matrix */
 		add_columns(t, l, by, all, &g);
-		for (uint32_t i = 0; i < g.count && !t->failed; i++)
+		rows = rows_to_make(t, r, &g);
+		for (uint32_t i = 0; i < rows && !t->failed; i++)
 			add_row(t, l, &g, g.list[i], all);
 		tell_folded(t, l->kind, &g);
 		if (l->has & HAS_SELF && all.self != all.total)
@@ -290,15 +305,20 @@ static bool is_range(const void *data, const struct trace *t, const struct tally
 static bool marks_table(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	struct groups g;
-	bool ok = gather(&g, s, count, TALLY_MARKER, by, is_mark, NULL) &&
-		  fold_names(r, TALLY_MARKER, &g);
-	struct table *t = ok ? report_table(r, "marks", "Marks") : NULL;
+	struct table *t;
+	uint32_t rows;
 
+	if (!table_names_has(r->chosen, "marks"))
+		return true;
+	t = gather(&g, s, count, TALLY_MARKER, by, is_mark, NULL) && fold_names(r, TALLY_MARKER, &g)
+		    ? report_table(r, "marks", "Marks")
+		    : NULL;
 	if (t) {
 		t->ranked = !(by & (BY_RANK | BY_PEER));
 		add_dimensions(t, by, "mark");
 		table_column(t, "calls", "times", CELL_COUNT);
-		for (uint32_t i = 0; i < g.count; i++) {
+		rows = rows_to_make(t, r, &g);
+		for (uint32_t i = 0; i < rows; i++) {
 			struct cell *c = table_row(t);
 
 			if (!c)

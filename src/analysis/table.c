@@ -251,6 +251,15 @@ uint32_t table_shown(const struct table *t, uint32_t top)
 	return top && t->ranked && t->row_count && t->row_count - 1 > top ? top : t->row_count;
 }
 
+uint32_t table_make(struct table *t, const struct report *r, uint32_t count)
+{
+	uint32_t made =
+		r->people && r->top && t->ranked && count && count - 1 > r->top ? r->top : count;
+
+	t->more = count - made;
+	return made;
+}
+
 const char *count_text(uint64_t v, char buffer[32])
 {
 	char digits[24];

@@ -55,6 +55,7 @@ struct table {
 	unsigned column_count, column_room;
 	struct cell *cells; /* row after row */
 	uint32_t row_count;
+	uint32_t more; /* rows behind these that were not made, as people are not shown them */
 	size_t cell_room;
 	struct text_lines notes; /* under the table */
 	struct text_lines own;   /* names of columns that are nobody else's */
@@ -100,6 +101,9 @@ void table_column_optional(struct table *t, unsigned spare, const char *name, co
 
 /* A copy for the name of a column, which lives as long as the table. */
 const char *table_own(struct table *t, const char *name);
+
+/* How many of `count` rows to make of a table that is `ranked` already: notes the others. */
+uint32_t table_make(struct table *t, const struct report *r, uint32_t count);
 
 /* The cells of a new row, all "none". NULL: no memory (and `failed`). */
 struct cell *table_row(struct table *t);

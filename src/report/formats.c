@@ -51,7 +51,7 @@ static void markdown_table(const struct report *report, const struct table *t, F
 		}
 		fputc('\n', out);
 	}
-	if (shown < t->row_count)
+	if (shown < t->row_count + t->more)
 		fputc('\n', out);
 	report_print_more(report, t, shown, out);
 	for (unsigned i = 0; i < t->notes.count; i++)

@@ -184,8 +184,8 @@ void report_print_more(const struct report *r, const struct table *t, uint32_t s
 {
 	char more[32];
 
-	if (shown < t->row_count)
-		fprintf(out, "... %s more (%s)\n", count_text(t->row_count - shown, more),
+	if (shown < t->row_count + t->more)
+		fprintf(out, "... %s more (%s)\n", count_text(t->row_count + t->more - shown, more),
 			r->more ? r->more : "");
 }
 

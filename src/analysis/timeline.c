@@ -83,10 +83,8 @@ static bool place(struct timeline *tl, struct tl_work *w, const struct rec_devic
 	w->start = r->start;
 	w->end = r->end;
 	w->submit = r->submit;
-	w->queued = r->queued;
 	w->submitted = r->submitted;
 	w->id = r->correlation;
-	w->call = TIMELINE_NONE;
 	w->early = r->causal_violation;
 	w->failed = r->status != 0;
 	tl->early += r->causal_violation;
@@ -97,16 +95,18 @@ static void take_work(struct timeline *tl, const struct tl_work *w)
 {
 	struct tl_device *d = &tl->devices[w->device];
 	struct tl_work *kept = TAKE(tl, work);
-	struct intervals *kind = w->kind == WORK_KERNEL ? &d->kernels : &d->transfers;
 	uint64_t user = (uint64_t)(w->device + 1) << 32 | w->process;
 
 	d->number[w->kind]++;
 	if (!map_get(&tl->used, user) && !map_set(&tl->used, user, 1))
 		tl->failed = true;
-	if (kept)
+	if (kept) {
 		*kept = *w;
-	if (!intervals_add(kind, w->start, w->end) || !intervals_add(&d->all, w->start, w->end))
+		d->count++;
+	} else if (!intervals_add(w->kind == WORK_KERNEL ? &d->kernels : &d->transfers, w->start,
+				  w->end)) {
 		tl->failed = true;
+	}
 }
 
 static uint64_t groups_of(const struct rec_dispatch *r)
@@ -191,8 +191,10 @@ static bool joins(struct timeline *tl, const struct rec *r, uint16_t flags)
 	    (!(c->flags & CALL_BURST) && c->end - c->start >= TIMELINE_LONG_NS) ||
 	    r->start < c->end || r->start - c->end > TIMELINE_PAUSE_NS)
 		return false;
-	if (!(c->flags & CALL_BURST))
+	if (!(c->flags & CALL_BURST)) {
 		c->waited = (uint64_t)(c->end - c->start);
+		c->count = 1;
+	}
 	c->waited += (uint64_t)(r->end - r->start);
 	c->end = r->end;
 	c->flags |=
@@ -272,9 +274,10 @@ static bool is_either(const char *field)
 	return strcmp(field, "ptr") == 0;
 }
 
-static void take_addresses(const struct timeline *tl, const struct rec *r, struct tl_call *c)
+static void take_addresses(struct timeline *tl, const struct rec *r, struct tl_call *c)
 {
 	const struct tl_addresses *at = &tl->addresses[r->op];
+	struct tl_ends ends = {0}, *kept;
 	const struct t_field *field;
 	struct wire_value value;
 	struct rec_fields fields;
@@ -284,9 +287,13 @@ static void take_addresses(const struct timeline *tl, const struct rec *r, struc
 	rec_fields_init(&fields, tl->trace, r);
 	for (uint32_t i = 1; i <= at->last && rec_fields_next(&fields, &field, &value); i++) {
 		if (i == at->source)
-			c->source = value.u;
+			ends.source = value.u;
 		if (i == at->destination)
-			c->destination = value.u;
+			ends.destination = value.u;
+	}
+	if ((ends.source || ends.destination) && (kept = TAKE(tl, ends))) {
+		*kept = ends;
+		c->ends = tl->ends_count;
 	}
 }
 
@@ -327,7 +334,6 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 				      .thread = r->thread,
 				      .op = r->op,
 				      .site = r->site,
-				      .count = 1,
 				      .op_flags = (uint16_t)op->flags,
 				      .flags = flags};
 		if (tl->addresses[r->op].last)
@@ -566,28 +572,34 @@ static void timeline_drop(struct timeline *tl)
 {
 	void **all[] = {(void **)&tl->work,        (void **)&tl->calls,    (void **)&tl->waits,
 			(void **)&tl->builds,      (void **)&tl->messages, (void **)&tl->ranges,
-			(void **)&tl->allocations, (void **)&tl->order,    (void **)&tl->outer};
+			(void **)&tl->allocations, (void **)&tl->order,    (void **)&tl->outer,
+			(void **)&tl->ends};
 
 	tl->failed = true;
 	for (unsigned i = 0; i < sizeof(all) / sizeof(*all); i++) {
 		free(*all[i]);
 		*all[i] = NULL;
 	}
-	tl->work_count = tl->calls_count = tl->waits_count = tl->builds_count = 0;
+	tl->work_count = tl->calls_count = tl->waits_count = tl->builds_count = tl->ends_count = 0;
 	tl->messages_count = tl->ranges_count = tl->allocations_count = 0;
-	tl->work_room = tl->calls_room = tl->waits_room = tl->builds_room = 0;
+	tl->work_room = tl->calls_room = tl->waits_room = tl->builds_room = tl->ends_room = 0;
 	tl->messages_room = tl->ranges_room = tl->allocations_room = 0;
+}
+
+static void release_times(struct tl_device *d)
+{
+	if (d->all.at != d->kernels.at && d->all.at != d->transfers.at)
+		intervals_release(&d->all);
+	intervals_release(&d->kernels);
+	intervals_release(&d->transfers);
 }
 
 void timeline_free(struct timeline *tl)
 {
 	if (!tl)
 		return;
-	for (uint32_t i = 0; i < tl->devices_count; i++) {
-		intervals_release(&tl->devices[i].kernels);
-		intervals_release(&tl->devices[i].transfers);
-		intervals_release(&tl->devices[i].all);
-	}
+	for (uint32_t i = 0; i < tl->devices_count; i++)
+		release_times(&tl->devices[i]);
 	for (uint32_t i = 0; tl->call_of && i < tl->trace->processes_count; i++)
 		free(tl->call_of[i].at);
 	map_release(&tl->used);
@@ -602,6 +614,7 @@ void timeline_free(struct timeline *tl)
 	free(tl->devices);
 	free(tl->work);
 	free(tl->calls);
+	free(tl->ends);
 	free(tl->waits);
 	free(tl->builds);
 	free(tl->messages);

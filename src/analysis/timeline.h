@@ -4,7 +4,7 @@
  * threads that drive them did meanwhile, messages, ranges, allocations. The digest and the findings are
  * made from it. One pass over the records fills it.
  *
- * Memory, at most: 300 bytes for a piece of device work, 270 for a call that submits, waits, allocates or takes
+ * Memory, at most: 250 bytes for a piece of device work, 230 for a call that submits, waits, allocates or takes
  * TIMELINE_LONG_NS, 200 for a message, 100 for a range, 120 for an allocation or release, 120 for
  * a region of OpenMP and for each thread's part of it, 80 for a wait. Other
  * calls are kept together, with the time that was spent in them, as long as they follow each other soon. Of more than TIMELINE_MOST of one of
@@ -34,16 +34,20 @@ enum work_kind { WORK_KERNEL, WORK_COPY, WORK_FILL, WORK_MAP, WORK_MIGRATION, WO
 /* Work of a device. Of several runtimes on one device all is there. */
 struct tl_work {
 	int64_t start, end;
-	int64_t submit;            /* the submitting call began, 0: not known */
-	int64_t queued, submitted; /* as the runtime says, 0: not known */
-	uint64_t id;               /* of the submitting call, 0: none recorded */
-	uint64_t bytes;            /* of copies */
-	uint64_t groups;           /* of kernels: work groups or blocks; 0: left to the runtime */
-	uint64_t items;            /* of kernels: work items or threads */
-	uint32_t device;           /* index of timeline.devices */
+	int64_t submit;    /* the submitting call began, 0: not known */
+	int64_t submitted; /* as the runtime says, 0: not known */
+	union {
+		uint64_t id;   /* of the submitting call, 0: none recorded; while it is filled */
+		uint32_t call; /* then: index of timeline.calls, or TIMELINE_NONE */
+	};
+	union {
+		uint64_t bytes;  /* of all but kernels */
+		uint64_t groups; /* of kernels: work groups or blocks; 0: left to the runtime */
+	};
+	uint64_t items;  /* of kernels: work items or threads */
+	uint32_t device; /* index of timeline.devices */
 	uint32_t process, queue, kernel, op;
-	uint32_t call; /* index of timeline.calls: the submitting one, or TIMELINE_NONE */
-	uint8_t kind;  /* enum work_kind */
+	uint8_t kind;                          /* enum work_kind */
 	uint8_t source_kind, destination_kind; /* memory kinds of copies */
 	bool to_device : 1, from_device : 1;
 	bool blocking : 1; /* the call waited for it */
@@ -72,12 +76,19 @@ struct tl_call {
 	uint64_t id;
 	uint64_t
 		waited; /* ns that it waited for a device; of a burst, that were spent in its calls */
-	uint64_t source, destination; /* of a copy, as its arguments say; 0: not known */
 	uint32_t thread, op, site;
-	uint32_t count;     /* of a burst */
+	union {
+		uint32_t count; /* of a burst; see timeline_count() */
+		uint32_t ends;  /* others: of a copy, number from 1 of timeline.ends; 0: none */
+	};
 	uint32_t outermost; /* index of the call of its thread that it was made in, or its own */
 	uint16_t op_flags;
 	uint16_t flags; /* CALL_* */
+};
+
+/* Where in memory a copy leads, as the arguments of its call say; 0: not known. */
+struct tl_ends {
+	uint64_t source, destination;
 };
 
 struct tl_wait {
@@ -143,8 +154,9 @@ struct tl_allocation {
 struct tl_device {
 	uint32_t agent;        /* of the trace: the first that is it */
 	uint32_t first, count; /* its work: timeline.order[first ...], by start */
-	struct intervals kernels, transfers,
-		all; /* when such work ran: transfers are all that is no kernel */
+	struct intervals kernels,
+		transfers;    /* when such work ran: transfers are all that is no kernel */
+	struct intervals all; /* their union; if one is empty the other, which owns it */
 	uint64_t number[WORK_KINDS];
 };
 
@@ -170,9 +182,15 @@ struct tl_addresses {
 	uint32_t source, destination, last;
 };
 
-/* Calls by their ids: indexes + 1 of timeline.calls, by a hash of the id; 0: free. At most half full. */
+/*
+ * Calls by their ids: indexes + 1 of timeline.calls; 0: free. Where ids are dense, as they are but for short calls in
+ * between, by the id; else by its hash, at most half full.
+ */
 struct tl_index {
-	uint32_t *at, mask; /* `at` NULL: none */
+	uint32_t *at;   /* NULL: none */
+	uint64_t first; /* id */
+	uint32_t ids;   /* from it on; 0: by hash */
+	uint32_t mask;
 };
 
 struct timeline {
@@ -180,6 +198,7 @@ struct timeline {
 	int64_t start, end; /* of the run, or of the part of it that was selected */
 	struct tl_work *work;
 	struct tl_call *calls; /* by thread, then start; an outer one before those in it */
+	struct tl_ends *ends;
 	struct tl_wait *waits;
 	struct tl_build *builds;
 	struct tl_message *messages;
@@ -187,6 +206,7 @@ struct timeline {
 	struct tl_allocation *allocations;
 	struct tl_team *teams; /* as they came: of one thread by their end */
 	uint32_t work_count, work_room, calls_count, calls_room, waits_count, waits_room;
+	uint32_t ends_count, ends_room;
 	uint32_t builds_count, builds_room, messages_count, messages_room;
 	uint32_t ranges_count, ranges_room, allocations_count, allocations_room;
 	uint32_t teams_count, teams_room;
@@ -236,6 +256,12 @@ bool timeline_finish(struct timeline *tl, const struct stream_sink *sink);
 /* The call that submitted it, or NULL; and the outermost call of the thread that it was made in. */
 const struct tl_call *timeline_call(const struct timeline *tl, const struct tl_work *w);
 const struct tl_call *timeline_outermost(const struct timeline *tl, const struct tl_call *c);
+
+/* How many calls it stands for. */
+static inline uint32_t timeline_count(const struct tl_call *c)
+{
+	return c->flags & CALL_BURST ? c->count : 1;
+}
 
 /* The call with this id, or NULL where it was not kept. */
 const struct tl_call *timeline_find(const struct timeline *tl, uint32_t process, uint64_t id);

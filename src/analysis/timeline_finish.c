@@ -13,20 +13,9 @@ enum { MOVES = 64 /* of one call past others, on average: of more they are in no
 
 /* What work of a device is sorted by; equal ones stay as they came. */
 struct place {
-	int64_t start, end;
+	int64_t start;
 	uint32_t index;
 };
-
-static int by_place(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->end != y->end)
-		return x->end < y->end ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
-}
 
 static bool starts_before(const struct tl_work *a, const struct tl_work *b)
 {
@@ -75,7 +64,7 @@ static bool number_devices(struct timeline *tl)
 		devices[i] = tl->devices[order[i].index];
 		now[order[i].index] = i;
 	}
-	for (uint32_t i = 0; ok && i < tl->work_count; i++)
+	for (uint32_t i = 0; ok && n > 1 && i < tl->work_count; i++)
 		tl->work[i].device = now[tl->work[i].device];
 	for (uint32_t p = 0; ok && p < tl->trace->processes_count; p++)
 		for (uint32_t i = 0; ok && i < n; i++)
@@ -96,26 +85,114 @@ static bool number_devices(struct timeline *tl)
 	return ok;
 }
 
+static bool comes_before(const struct timeline *tl, const struct place *a, const struct place *b)
+{
+	return a->start != b->start ? a->start < b->start
+				    : tl->work[a->index].end < tl->work[b->index].end;
+}
+
+/* Where the run that begins at `i` ends: what is in order already. */
+static uint32_t run_end(const struct timeline *tl, const struct place *p, uint32_t i,
+			uint32_t count)
+{
+	for (i++; i < count && !comes_before(tl, &p[i], &p[i - 1]); i++)
+		;
+	return i;
+}
+
+/* Two runs that follow each other, to the same place in `to`. Of equal ones the first run's come first. */
+static void merge_runs(const struct timeline *tl, const struct place *from, struct place *to,
+		       uint32_t first, uint32_t second, uint32_t end)
+{
+	uint32_t a = first, b = second;
+
+	for (uint32_t i = first; i < end; i++)
+		to[i] = b == end || (a < second && !comes_before(tl, &from[b], &from[a]))
+				? from[a++]
+				: from[b++];
+}
+
+/*
+ * Each queue's work comes in order: what there is are some runs, which are merged by twos until there is one. Returns
+ * that of the two arrays it is in.
+ */
+static struct place *merge_all(const struct timeline *tl, struct place *from, struct place *to,
+			       uint32_t count)
+{
+	while (run_end(tl, from, 0, count) < count) {
+		struct place *other = from;
+
+		for (uint32_t i = 0; i < count;) {
+			uint32_t second = run_end(tl, from, i, count);
+			uint32_t end = second < count ? run_end(tl, from, second, count) : count;
+
+			merge_runs(tl, from, to, i, second, end);
+			i = end;
+		}
+		from = to;
+		to = other;
+	}
+	return from;
+}
+
 /* Work of one device, as it came: it is sorted unless it came in order, which is what most does. */
 static bool order_device(const struct timeline *tl, uint32_t *order, uint32_t count)
 {
-	struct place *p;
+	struct place *p, *sorted;
 	uint32_t i = 1;
 
 	while (i < count && !starts_before(&tl->work[order[i]], &tl->work[order[i - 1]]))
 		i++;
 	if (i >= count)
 		return true;
-	p = malloc(count * sizeof(*p));
+	p = malloc(2 * (size_t)count * sizeof(*p));
 	if (!p)
 		return false;
 	for (i = 0; i < count; i++)
-		p[i] = (struct place){tl->work[order[i]].start, tl->work[order[i]].end, order[i]};
-	qsort(p, count, sizeof(*p), by_place);
+		p[i] = (struct place){tl->work[order[i]].start, order[i]};
+	sorted = merge_all(tl, p, p + count, count);
 	for (i = 0; i < count; i++)
-		order[i] = p[i].index;
+		order[i] = sorted[i].index;
 	free(p);
 	return true;
+}
+
+static bool unite_both(struct tl_device *d)
+{
+	const struct intervals *k = &d->kernels, *t = &d->transfers;
+	uint32_t i = 0, n = 0;
+	bool ok = true;
+
+	if (!k->count || !t->count) {
+		d->all = k->count ? *k : *t;
+		return true;
+	}
+	while (ok && (i < k->count || n < t->count)) {
+		const struct interval *next =
+			n == t->count || (i < k->count && k->at[i].start <= t->at[n].start)
+				? &k->at[i++]
+				: &t->at[n++];
+
+		ok = intervals_add(&d->all, next->start, next->end);
+	}
+	return ok;
+}
+
+/* When it worked; what devices say of their times may be anything. */
+static bool find_times(const struct timeline *tl, struct tl_device *d)
+{
+	for (uint32_t i = 0; i < d->count; i++) {
+		const struct tl_work *w = &tl->work[tl->order[d->first + i]];
+
+		if (!intervals_add(w->kind == WORK_KERNEL ? &d->kernels : &d->transfers, w->start,
+				   w->end))
+			return false;
+	}
+	intervals_unite(&d->kernels);
+	intervals_unite(&d->transfers);
+	intervals_clip(&d->kernels, tl->start, tl->end);
+	intervals_clip(&d->transfers, tl->start, tl->end);
+	return unite_both(d);
 }
 
 static bool order_work(struct timeline *tl)
@@ -125,8 +202,6 @@ static bool order_work(struct timeline *tl)
 	tl->order = malloc(((size_t)tl->work_count + 1) * sizeof(*tl->order));
 	if (!tl->order)
 		return false;
-	for (uint32_t i = 0; i < tl->work_count; i++)
-		tl->devices[tl->work[i].device].count++;
 	for (uint32_t i = 0; i < tl->devices_count; i++) {
 		struct tl_device *d = &tl->devices[i];
 
@@ -142,11 +217,8 @@ static bool order_work(struct timeline *tl)
 	for (uint32_t i = 0; i < tl->devices_count; i++) {
 		struct tl_device *d = &tl->devices[i];
 
-		if (!order_device(tl, &tl->order[d->first], d->count))
+		if (!order_device(tl, &tl->order[d->first], d->count) || !find_times(tl, d))
 			return false;
-		intervals_unite(&d->kernels);
-		intervals_unite(&d->transfers);
-		intervals_unite(&d->all);
 	}
 	return true;
 }
@@ -281,47 +353,66 @@ static bool is_indexed(const struct tl_call *c)
 	return c->id && !(c->flags & CALL_BURST) && is_asked_for(c);
 }
 
-/* Where the call with this id is in the index of its process, or where it would be. */
+/* Where the call with this id is in the index of its process, or where it would be; NULL: in none. */
 static uint32_t *place_of(const struct timeline *tl, const struct tl_index *x, uint64_t id)
 {
 	uint32_t i = (uint32_t)((id * 0x9e3779b97f4a7c15ull) >> 32) & x->mask;
 
+	if (x->ids)
+		return id - x->first < x->ids ? &x->at[id - x->first] : NULL;
 	while (x->at[i] && tl->calls[x->at[i] - 1].id != id)
 		i = (i + 1) & x->mask;
 	return &x->at[i];
 }
 
-/* Twice as many places as calls, and a power of two. */
-static bool make_index(struct tl_index *x, uint32_t calls)
+/* Calls of a process: how many, and between which ids. */
+struct id_span {
+	uint64_t least, most;
+	uint32_t count;
+};
+
+/* A place for each id that there may be, unless that is more than a hash takes: twice as many as calls, a power of two. */
+static bool make_index(struct tl_index *x, const struct id_span *s)
 {
 	uint64_t places = 8;
 
-	if (!calls)
+	if (!s->count)
 		return true;
-	while (places < 2 * (uint64_t)calls)
+	while (places < 2 * (uint64_t)s->count)
 		places *= 2;
-	x->at = calloc(places, sizeof(*x->at));
+	x->first = s->least;
+	if (s->most - s->least < places)
+		x->ids = (uint32_t)(s->most - s->least + 1);
+	x->at = calloc(x->ids ? x->ids : places, sizeof(*x->at));
 	x->mask = (uint32_t)(places - 1);
 	return x->at != NULL;
+}
+
+static void count_id(struct id_span *s, uint64_t id)
+{
+	s->least = s->count && s->least < id ? s->least : id;
+	s->most = s->count && s->most > id ? s->most : id;
+	s->count++;
 }
 
 static bool index_calls(struct timeline *tl)
 {
 	const struct trace *t = tl->trace;
-	uint32_t *count = calloc((size_t)t->processes_count + 1, sizeof(*count));
-	bool ok = count;
+	struct id_span *spans = calloc((size_t)t->processes_count + 1, sizeof(*spans));
+	bool ok = spans;
 
 	for (uint32_t i = 0; ok && i < tl->calls_count; i++)
-		count[t->threads[tl->calls[i].thread].process] += is_indexed(&tl->calls[i]);
+		if (is_indexed(&tl->calls[i]))
+			count_id(&spans[t->threads[tl->calls[i].thread].process], tl->calls[i].id);
 	for (uint32_t p = 0; ok && p < t->processes_count; p++)
-		ok = make_index(&tl->call_of[p], count[p]);
+		ok = make_index(&tl->call_of[p], &spans[p]);
 	for (uint32_t i = 0; ok && i < tl->calls_count; i++) {
 		const struct tl_call *c = &tl->calls[i];
 
 		if (is_indexed(c))
 			*place_of(tl, &tl->call_of[t->threads[c->thread].process], c->id) = i + 1;
 	}
-	free(count);
+	free(spans);
 	return ok;
 }
 
@@ -329,9 +420,9 @@ const struct tl_call *timeline_find(const struct timeline *tl, uint32_t process,
 {
 	const struct tl_index *x =
 		process < tl->trace->processes_count ? &tl->call_of[process] : NULL;
-	uint32_t i = id && x && x->at ? *place_of(tl, x, id) : 0;
+	const uint32_t *at = id && x && x->at ? place_of(tl, x, id) : NULL;
 
-	return i ? &tl->calls[i - 1] : NULL;
+	return at && *at ? &tl->calls[*at - 1] : NULL;
 }
 
 const struct tl_call *timeline_call(const struct timeline *tl, const struct tl_work *w)
@@ -403,6 +494,7 @@ static void join_work(struct timeline *tl)
 		struct tl_work *w = &tl->work[i];
 		struct tl_call *c = find(tl, w->process, w->id);
 
+		w->call = TIMELINE_NONE;
 		if (!c || w->early) /* no call submits what has begun before it */
 			continue;
 		w->call = (uint32_t)(c - tl->calls);
@@ -524,15 +616,6 @@ static void set_window(struct timeline *tl, const struct stream_sink *sink)
 	}
 }
 
-static void clip_devices(struct timeline *tl)
-{
-	for (uint32_t i = 0; i < tl->devices_count; i++) {
-		intervals_clip(&tl->devices[i].kernels, tl->start, tl->end);
-		intervals_clip(&tl->devices[i].transfers, tl->start, tl->end);
-		intervals_clip(&tl->devices[i].all, tl->start, tl->end);
-	}
-}
-
 bool timeline_finish(struct timeline *tl, const struct stream_sink *sink)
 {
 	const struct trace *t = tl->trace;
@@ -546,7 +629,6 @@ bool timeline_finish(struct timeline *tl, const struct stream_sink *sink)
 	if (tl->failed || !number_devices(tl) || !order_work(tl) || !order_calls(tl) ||
 	    !find_outer(tl) || !index_calls(tl))
 		return false;
-	clip_devices(tl); /* what devices say of their times may be anything */
 	note_waits(tl);
 	note_builds(tl);
 	join_work(tl);

@@ -63,7 +63,7 @@ static void add_rows(const struct timeline *tl, struct asking *all)
 			first = c;
 			number = inside = 0;
 		}
-		number += c->count;
+		number += timeline_count(c);
 		inside += in;
 		end = c->end;
 	}

@@ -31,7 +31,7 @@ static uint64_t in_trace(struct diagnosis *d, struct places *places, const uint8
 		if (!is[c->op] || c->flags & (CALL_NESTED | CALL_MIXED))
 			continue;
 		ns += in;
-		*number += c->count;
+		*number += timeline_count(c);
 		place_add(places_at(places, TIMELINE_NONE, c->site, c->op, 0), in, c->start,
 			  c->end);
 	}

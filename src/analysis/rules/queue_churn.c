@@ -66,7 +66,7 @@ static void find(struct diagnosis *d)
 
 		if (c->flags & (CALL_NESTED | CALL_MIXED) || !is[c->op])
 			continue;
-		number[is[c->op]] += c->count;
+		number[is[c->op]] += timeline_count(c);
 		d->failed |= !intervals_add(&times, c->start, c->end);
 		place_add(places_at(&places, TIMELINE_NONE, c->site, c->op, 0),
 			  call_exposed(d, c->start, c->end), c->start, c->end);

@@ -63,7 +63,8 @@ static bool is_same_memory(const struct diagnosis *d, const struct tl_work *out,
 {
 	const struct tl_call *a = timeline_call(d->tl, out), *b = timeline_call(d->tl, back);
 
-	return a && b && a->destination && a->destination == b->source;
+	return a && b && a->ends && b->ends && d->tl->ends[a->ends - 1].destination &&
+	       d->tl->ends[a->ends - 1].destination == d->tl->ends[b->ends - 1].source;
 }
 
 /* Host code since the last copy to the host; `out`: that copy, or TIMELINE_NONE. */

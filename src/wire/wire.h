@@ -463,6 +463,45 @@ static inline void wire_cursor_init(struct wire_cursor *c, const struct wire_rec
 bool wire_field(struct wire_cursor *c, uint8_t kind, uint8_t element, uint8_t size,
 		struct wire_value *out);
 
+/*
+ * The next field if it is a number without sign, as most are: without the rest of a value. False: wire_field() has to
+ * look at it, and nothing was taken.
+ */
+static inline bool wire_number(struct wire_cursor *c, uint8_t kind, uint64_t *out)
+{
+	const unsigned numbers = 1u << KYMO_KIND_UNSIGNED | 1u << KYMO_KIND_FLAGS |
+				 1u << KYMO_KIND_BOOL | 1u << KYMO_KIND_SIZE | 1u << KYMO_KIND_REF;
+	size_t left = (size_t)(c->rec->fields_end - c->p);
+	uint32_t word;
+
+	if (kind > KYMO_KIND_REF || !(numbers >> kind & 1) || c->index >= 32 || c->rec->no_fields)
+		return false;
+	switch (c->rec->classes >> 2 * c->index & 3) {
+	case 0:
+		*out = 0;
+		break;
+	case 1:
+		if (left < 1)
+			return false;
+		*out = *c->p++;
+		break;
+	case 2:
+		if (left < sizeof(word))
+			return false;
+		memcpy(&word, c->p, sizeof(word));
+		*out = word;
+		c->p += sizeof(word);
+		break;
+	default:
+		if (left < sizeof(*out))
+			return false;
+		memcpy(out, c->p, sizeof(*out));
+		c->p += sizeof(*out);
+	}
+	c->index++;
+	return true;
+}
+
 /* Element `i` of an array value, widened by the element's kind and size. */
 uint64_t wire_element(const struct wire_value *v, uint8_t element, uint8_t size, uint32_t i);
 

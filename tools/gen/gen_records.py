@@ -291,7 +291,7 @@ def decoder(d):
     lines = [f"static void decode_{d.name}(struct raw_chunk *c, const struct wire_record *w,",
              f"\tconst struct raw_op *ro, const struct t_op *op, uint32_t fields, struct {d.record} *out)", "{",
              "\tstruct raw_process *p = c->source;", "\tstruct wire_cursor cursor;",
-             "\tstruct wire_value v;"]
+             "\tstruct wire_value v = {0};"]
     if rest:
         lines += ["\tstruct record_rest rest = {0};"]
     lines += ["", "\t(void)p;",
@@ -300,8 +300,9 @@ def decoder(d):
               "\tif (fields > op_own_fields(op))", "\t\tfields = op_own_fields(op);",
               "\tfor (uint32_t i = 0; i < fields; i++) {",
               "\t\tconst struct t_field *f = &op->fields[i];", "",
-              "\t\tif (!wire_field(&cursor, f->kind, f->element, f->size, &v))", "\t\t\tbreak;",
-              "\t\tif (!v.present)", "\t\t\tcontinue;", "\t\tswitch (ro->slots[i]) {"]
+              "\t\tif (!wire_number(&cursor, f->kind, &v.u)) {",
+              "\t\t\tif (!wire_field(&cursor, f->kind, f->element, f->size, &v))", "\t\t\t\tbreak;",
+              "\t\t\tif (!v.present)", "\t\t\t\tcontinue;", "\t\t}", "\t\tswitch (ro->slots[i]) {"]
     for number, f in enumerate(fields, 1):
         lines += [f"\t\tcase {number}: /* {f.name} */"]
         lines += ["\t\t\t" + line for line in take(f)] + ["\t\t\tbreak;"]

@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/map.h"
 #include "base/vec.h"
@@ -234,6 +236,16 @@ void raw_file_block(const struct raw_file *f, uint32_t i, struct raw_block *out)
 	memcpy(out, f->data + f->blocks[i], sizeof(*out));
 	if (out->type == RAW_PARTIAL)
 		out->type = RAW_CHUNK; /* all that there is of it */
+}
+
+void raw_file_forget(struct raw_file *f, uint32_t first, uint32_t end)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t from = (f->blocks[first] + page - 1) / page * page,
+	       to = f->blocks[end] / page * page;
+
+	if (to > from)
+		madvise((void *)(uintptr_t)(f->data + from), to - from, MADV_DONTNEED);
 }
 
 void raw_buffer_release(struct raw_buffer *b)

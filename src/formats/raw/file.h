@@ -44,6 +44,12 @@ void raw_file_block(const struct raw_file *f, uint32_t i, struct raw_block *out)
 bool raw_file_payload(struct raw_file *f, uint32_t i, struct raw_buffer *buffer, bool count,
 		      const uint8_t **data, size_t *bytes);
 
+/*
+ * Lets go of the memory that the blocks from `first` up to `end`, which is not among them, are mapped to: they are read
+ * again from the file when something looks at them.
+ */
+void raw_file_forget(struct raw_file *f, uint32_t first, uint32_t end);
+
 void raw_buffer_release(struct raw_buffer *b);
 
 #endif

@@ -77,19 +77,38 @@ static kymo_status_t read_calls(struct raw_chunk *c, const struct filter_binding
 	return status;
 }
 
+/*
+ * Of a chunk behind the window, which is read as devices may have worked before: a record that starts after it, of which
+ * no more is decoded.
+ */
+static bool is_after(struct raw_chunk *c, const struct filter_binding *b,
+		     const struct wire_record *w, const struct raw_op *op, int64_t *last)
+{
+	int64_t end;
+
+	if ((op->placed && op->kind != RAW_KIND_DISPATCH && op->kind != RAW_KIND_COPY) ||
+	    raw_start(c, w, op) <= b->to)
+		return false;
+	end = raw_chunk_ns(c, w->end);
+	*last = end > *last ? end : *last;
+	return true;
+}
+
 static kymo_status_t read_chunk(struct raw_chunk *c, const struct filter_binding *b,
 				struct stream_sink *sink, int64_t *last)
 {
 	kymo_status_t status = deliver_loss(c, b, sink);
+	bool behind = c->lost_before > b->to;
 	struct wire_record w;
 	union raw_any any;
 
 	if (sink->brief && filter_only_ops(b))
 		return status == KYMO_OK ? read_calls(c, b, sink, last) : status;
 	while (status == KYMO_OK && raw_chunk_next(c, &w)) {
+		const struct raw_op *op = raw_chunk_op(c, w.op);
 		enum raw_kind kind;
 
-		if (!filter_op(b, raw_chunk_op(c, w.op)->op))
+		if (!filter_op(b, op->op) || (behind && is_after(c, b, &w, op, last)))
 			continue;
 		kind = raw_record(c, &w, &any);
 		if (any.rec.end > *last)
@@ -109,12 +128,33 @@ static kymo_status_t tell_of_loss(const struct spans *s, uint32_t i, struct stre
 	return sink->loss(sink, &loss);
 }
 
+/* What was read of a file, as far as it is not given back. */
+struct read_part {
+	struct raw_file *file;
+	uint32_t first, end; /* blocks */
+};
+
+/* A file stays in memory by the part: it may be larger than that. */
+static void give_back(struct read_part *p, struct raw_file *file, uint32_t block)
+{
+	enum { PART = 16 << 20 };
+
+	if (p->file && (p->file != file || file->blocks[block] - file->blocks[p->first] > PART)) {
+		raw_file_forget(p->file, p->first, p->end);
+		p->file = NULL;
+	}
+	if (!p->file)
+		*p = (struct read_part){.file = file, .first = block};
+	p->end = block;
+}
+
 static kymo_status_t read_chunks(struct spans *s, const struct filter_binding *b,
 				 struct stream_sink *sink, const struct format_options *o)
 {
 	struct trace *t = raw_trace_definitions(s->rt);
 	kymo_status_t status = KYMO_OK;
 	struct raw_buffer buffer = {0};
+	struct read_part part = {0};
 	struct raw_chunk chunk;
 	uint64_t done = 0;
 
@@ -129,6 +169,7 @@ static kymo_status_t read_chunks(struct spans *s, const struct filter_binding *b
 		if (status == KYMO_OK && s->ahead && chunk.broken)
 			status = tell_of_loss(s, i, sink);
 		done += chunk.stored;
+		give_back(&part, &chunk.source->file, s->at[i].block);
 		if (o->progress)
 			o->progress(o->progress_data, (double)done / (double)(s->bytes + 1));
 	}

@@ -194,13 +194,6 @@ static bool take_number(struct wire_cursor *c, const uint8_t lengths[4], unsigne
 	return take_bytes(&c->p, c->rec->fields_end, v, lengths[cls]);
 }
 
-static uint64_t sign_extend(uint64_t v, uint8_t size)
-{
-	unsigned shift = 64u - 8u * (size ? size : 8u);
-
-	return (uint64_t)((int64_t)(v << shift) >> shift);
-}
-
 static bool take_pointer(struct wire_cursor *c, unsigned cls, struct wire_value *out)
 {
 	static const uint8_t lengths[4] = {0, 6, 4, 8};
@@ -245,7 +238,7 @@ static bool take_array(struct wire_cursor *c, unsigned cls, uint8_t size, struct
 static void widen_value(uint8_t kind, uint8_t size, struct wire_value *out)
 {
 	if (kind == KYMO_KIND_SIGNED || kind == KYMO_KIND_TIME || kind == KYMO_KIND_ENUM) {
-		out->u = sign_extend(out->u, size);
+		out->u = wire_sign_extend(out->u, size);
 	} else if (kind == KYMO_KIND_FLOAT && size == 4) {
 		float f;
 		uint32_t bits = (uint32_t)out->u;
@@ -295,6 +288,6 @@ uint64_t wire_element(const struct wire_value *v, uint8_t element, uint8_t size,
 		return 0;
 	memcpy(&u, v->data + (size_t)i * v->width, v->width);
 	if (v->width == size && (element == KYMO_KIND_SIGNED || element == KYMO_KIND_ENUM))
-		u = sign_extend(u, size);
+		u = wire_sign_extend(u, size);
 	return u;
 }

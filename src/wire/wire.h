@@ -463,13 +463,23 @@ static inline void wire_cursor_init(struct wire_cursor *c, const struct wire_rec
 bool wire_field(struct wire_cursor *c, uint8_t kind, uint8_t element, uint8_t size,
 		struct wire_value *out);
 
-/*
- * The next field if it is a number without sign, as most are: without the rest of a value. False: wire_field() has to
- * look at it, and nothing was taken.
- */
-static inline bool wire_number(struct wire_cursor *c, uint8_t kind, uint64_t *out)
+/* Of a number of `size` bytes, 0: of 8. */
+static inline uint64_t wire_sign_extend(uint64_t v, uint8_t size)
 {
-	const unsigned numbers = 1u << KYMO_KIND_UNSIGNED | 1u << KYMO_KIND_FLAGS |
+	unsigned shift = 64u - 8u * (size ? size : 8u);
+
+	return (uint64_t)((int64_t)(v << shift) >> shift);
+}
+
+/*
+ * The next field if it is a whole number, as most are: without the rest of a value. False: wire_field() has to look at
+ * it, and nothing was taken.
+ */
+static inline bool wire_number(struct wire_cursor *c, uint8_t kind, uint8_t size, uint64_t *out)
+{
+	const unsigned with_sign =
+		1u << KYMO_KIND_SIGNED | 1u << KYMO_KIND_TIME | 1u << KYMO_KIND_ENUM;
+	const unsigned numbers = with_sign | 1u << KYMO_KIND_UNSIGNED | 1u << KYMO_KIND_FLAGS |
 				 1u << KYMO_KIND_BOOL | 1u << KYMO_KIND_SIZE | 1u << KYMO_KIND_REF;
 	size_t left = (size_t)(c->rec->fields_end - c->p);
 	uint32_t word;
@@ -498,6 +508,8 @@ static inline bool wire_number(struct wire_cursor *c, uint8_t kind, uint64_t *ou
 		memcpy(out, c->p, sizeof(*out));
 		c->p += sizeof(*out);
 	}
+	if (with_sign >> kind & 1)
+		*out = wire_sign_extend(*out, size);
 	c->index++;
 	return true;
 }

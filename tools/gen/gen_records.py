@@ -300,7 +300,7 @@ def decoder(d):
               "\tif (fields > op_own_fields(op))", "\t\tfields = op_own_fields(op);",
               "\tfor (uint32_t i = 0; i < fields; i++) {",
               "\t\tconst struct t_field *f = &op->fields[i];", "",
-              "\t\tif (!wire_number(&cursor, f->kind, &v.u)) {",
+              "\t\tif (!wire_number(&cursor, f->kind, f->size, &v.u)) {",
               "\t\t\tif (!wire_field(&cursor, f->kind, f->element, f->size, &v))", "\t\t\t\tbreak;",
               "\t\t\tif (!v.present)", "\t\t\t\tcontinue;", "\t\t}", "\t\tswitch (ro->slots[i]) {"]
     for number, f in enumerate(fields, 1):

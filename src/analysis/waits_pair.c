@@ -100,6 +100,7 @@ static uint32_t find_channel(struct pairing *p, struct map *places, const struct
 static bool list_channels(struct pairing *p, const bool *gaps)
 {
 	struct map places = {0};
+	uint32_t last[2] = {0}; /* most messages are of the same channels as those before */
 	bool ok = true;
 
 	for (uint32_t i = 0; ok && i < p->tl->messages_count; i++) {
@@ -109,7 +110,9 @@ static bool list_channels(struct pairing *p, const bool *gaps)
 
 		if (!describe(p, gaps, m, &c))
 			continue;
-		p->channel_of[i] = find_channel(p, &places, &c);
+		if (!last[send] || !same(&p->channels[last[send] - 1], &c))
+			last[send] = find_channel(p, &places, &c);
+		p->channel_of[i] = last[send];
 		ok = p->channel_of[i];
 		if (!ok)
 			break;

@@ -230,18 +230,30 @@ static struct tally *row_new(struct tally_set *s, uint64_t hash, const uint32_t 
 	return s->rows[s->count++] = row;
 }
 
-struct tally *tally_at(struct tallies *a, enum tally_kind kind, const uint32_t key[TALLY_KEYS])
+/* The row with this key, made if there is none. */
+static struct tally *find_row(struct tally_set *s, const uint32_t key[TALLY_KEYS])
 {
-	struct tally_set *s = &a->set[kind];
 	uint64_t i, hash = key_hash(key);
-	struct tally *row;
 
 	map_each(&s->places, hash, i) {
-		row = s->rows[i - 1];
+		struct tally *row = s->rows[i - 1];
+
 		if (memcmp(row->key, key, sizeof(row->key)) == 0)
 			return row;
 	}
-	row = row_new(s, hash, key);
+	return row_new(s, hash, key);
+}
+
+struct tally *tally_at(struct tallies *a, enum tally_kind kind, const uint32_t key[TALLY_KEYS])
+{
+	uint32_t sum = key[1] + key[2] + key[3] + key[4];
+	struct tally **recent = &a->set[kind].recent[sum % TALLY_RECENT], *row = *recent;
+
+	if (row && memcmp(row->key, key, sizeof(row->key)) == 0)
+		return row;
+	row = find_row(&a->set[kind], key);
+	if (row)
+		*recent = row;
 	a->failed |= !row;
 	return row;
 }

@@ -40,10 +40,13 @@ struct tally {
 					  ranks there are many rows, and most are only added up */
 };
 
+enum { TALLY_RECENT = 32 };
+
 struct tally_set {
 	struct tally **rows; /* in order of first appearance */
 	uint32_t count, room;
-	struct map places; /* by hash of the key: row + 1 */
+	struct map places;                  /* by hash of the key: row + 1 */
+	struct tally *recent[TALLY_RECENT]; /* rows that were asked for last, by some of the key */
 };
 
 /* An allocation that is not freed, as far as records have come. */

@@ -24,13 +24,15 @@ struct search {
 static void look_at(struct diagnosis *d, struct search *s, uint32_t work)
 {
 	const struct tl_work *w = &d->tl->work[work];
-	const struct tl_call *c = timeline_call(d->tl, w);
+	const struct tl_call *c;
 	uint64_t ns = (uint64_t)(w->end - w->start);
 
-	if (!c || w->kind != WORK_COPY || w->to_device == w->from_device || d->claimed[work])
+	if (w->kind != WORK_COPY || w->to_device == w->from_device || d->claimed[work])
 		return;
-	c = timeline_outermost(d->tl, c);
-	if (!(c->flags & CALL_MPI))
+	c = timeline_call(d->tl, w);
+	if (c)
+		c = timeline_outermost(d->tl, c);
+	if (!c || !(c->flags & CALL_MPI))
 		return;
 	if (!s->staged[c - d->tl->calls])
 		s->calls_ns += (uint64_t)(c->end - c->start);

@@ -96,11 +96,14 @@ static uint64_t followed(struct diagnosis *d, struct places *places, uint64_t *n
 
 		for (uint32_t i = 0; i < dev->count; i++) {
 			const struct tl_work *w = &d->tl->work[d->tl->order[dev->first + i]];
-			const struct tl_call *c = timeline_call(d->tl, w), *next, *last;
+			const struct tl_call *c, *next, *last;
 			const struct tl_thread *th;
 			uint32_t at;
 
-			if (!c || w->kind != WORK_KERNEL || w->end - w->start < LONG_NS)
+			if (w->kind != WORK_KERNEL || w->end - w->start < LONG_NS)
+				continue;
+			c = timeline_call(d->tl, w);
+			if (!c)
 				continue;
 			++*of;
 			th = &d->tl->threads[c->thread];

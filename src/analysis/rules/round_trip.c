@@ -80,6 +80,8 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	struct search s = {0};
 	uint32_t next = 0;
 
+	if (!dev->number[WORK_COPY])
+		return;
 	for (uint32_t i = 0; i < dev->count; i++) {
 		uint32_t work = d->tl->order[dev->first + i];
 		const struct gap *g = gap_before(&d->gaps[device], work, &next);

@@ -111,7 +111,7 @@ static void find(struct diagnosis *d)
 		const struct tl_device *dev = &d->tl->devices[device];
 		struct search s = {0};
 
-		for (uint32_t i = 0; i < dev->count; i++)
+		for (uint32_t i = 0; dev->number[WORK_COPY] && i < dev->count; i++)
 			look_at(d, &s, d->tl->order[dev->first + i]);
 		tell(d, &s);
 		d->failed |= s.places.failed;

@@ -715,6 +715,59 @@ static void test_many_in_one_call(void **state)
 	run_release(&r);
 }
 
+/*
+ * Several queues' work of one device, each in order, told one queue after the other; ids of calls that are apart by
+ * `step`: all is in order, and each piece has its call.
+ */
+static void check_order(uint64_t step)
+{
+	enum { LANES = 5, PIECES = 400 };
+	const struct timeline *tl;
+	struct run r;
+	int64_t begin;
+
+	run_begin(&r, false);
+	begin = r.now;
+	for (unsigned i = 0; i < LANES * PIECES; i++) {
+		struct rec c = record_of(OP_LAUNCH, begin + 3000 * (int64_t)i,
+					 begin + 3000 * (int64_t)i + 1000);
+
+		c.id = 1 + step * i;
+		r.sink.sink.call(&r.sink.sink, &c);
+	}
+	for (unsigned lane = 0; lane < LANES; lane++)
+		for (unsigned i = lane; i < LANES * PIECES; i += LANES) {
+			struct rec_dispatch d = {.agent = 1, .queue = 1, .kernel = 1, .dims = 1};
+			int64_t start = begin + 3000 * (int64_t)i + 2000;
+
+			d.base = record_of(OP_KERNEL, start, start + 500);
+			d.device = (struct rec_device){
+				.start = start, .end = start + 500, .correlation = 1 + step * i};
+			r.sink.sink.dispatch(&r.sink.sink, &d);
+		}
+	r.now = begin + 3000 * LANES * PIECES;
+	run_end(&r);
+	tl = r.sink.timeline;
+	assert_int_equal(tl->devices[0].count, LANES * PIECES);
+	assert_int_equal(intervals_length(&tl->devices[0].all), 500 * LANES * PIECES);
+	for (uint32_t i = 0; i < LANES * PIECES; i++) {
+		const struct tl_work *w = &tl->work[tl->order[i]];
+
+		assert_int_equal(w->start, begin + 3000 * (int64_t)i + 2000);
+		assert_int_equal(timeline_call(tl, w)->id, 1 + step * i);
+	}
+	assert_null(timeline_find(tl, 1, 2 + step * LANES * PIECES));
+	run_release(&r);
+}
+
+static void test_order(void **state)
+{
+	(void)state;
+	check_order(1);
+	check_order(3);
+	check_order(1ull << 40);
+}
+
 /* What begins before its call was submitted by another: nothing is said of the host then. */
 static void test_before_its_call(void **state)
 {
@@ -839,6 +892,7 @@ int main(void)
 		cmocka_unit_test(test_many_in_one_call),
 		cmocka_unit_test(test_waits_for_others),
 		cmocka_unit_test(test_kernels_side_by_side),
+		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_before_its_call),
 	};
 

@@ -5,10 +5,13 @@
 #include "analysis/digest.h"
 #include "analysis/summary_columns.h"
 #include "analysis/table_names.h"
+#include "base/plain.h"
 #include "base/text.h"
 #include "stream/demangle.h"
 
 /* ---- gaps -------------------------------------------------------------------------------------- */
+
+enum { KERNEL_WIDTH = 40 };
 
 /* A gap of one of the devices. */
 struct row {
@@ -76,6 +79,20 @@ static struct inside inside_of(const struct timeline *tl, const struct idle_gap 
 	return most;
 }
 
+static void add_short(struct text *out, const char *kernel)
+{
+	struct text name = {0};
+
+	name_shorten(&name, kernel);
+	if (name.s && plain_width(name.s) > KERNEL_WIDTH) {
+		plain_add_cut(out, name.s, KERNEL_WIDTH - 3);
+		text_add(out, "...");
+	} else if (name.s) {
+		text_add(out, name.s);
+	}
+	text_release(&name);
+}
+
 static void put_work(struct table *t, struct cell *c, const struct timeline *tl,
 		     const struct report *r, uint32_t work)
 {
@@ -89,7 +106,7 @@ static void put_work(struct table *t, struct cell *c, const struct timeline *tl,
 	if (w->kind != WORK_KERNEL)
 		text_add(&name, kinds[w->kind]);
 	else if (r->people && r->fold)
-		name_shorten(&name, tl->trace->kernels[w->kernel].name);
+		add_short(&name, tl->trace->kernels[w->kernel].name);
 	else
 		text_add(&name, tl->trace->kernels[w->kernel].name);
 	cell_text(t, c, name.s ? name.s : "");

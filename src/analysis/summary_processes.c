@@ -105,7 +105,8 @@ static void add_columns(struct table *t, unsigned traces, bool delayed)
 	table_column(t, "system_ns", "system", CELL_TIME);
 	table_column(t, "percent_of_wall", "% of wall", CELL_PERCENT);
 	table_column(t, "peak_resident_bytes", "peak resident", CELL_BYTES);
-	table_column_if(t, delayed, "delay_ns", "no processor", CELL_TIME);
+	table_column_optional(t, 1, "delay_ns", "no processor", CELL_TIME);
+	t->columns[t->column_count - 1].hidden = !delayed;
 	table_column_if(t, false, "known", "known", CELL_TEXT);
 }
 

@@ -270,22 +270,6 @@ int knob_find(const struct knob_table *t, const char *name)
 	return -1;
 }
 
-bool knob_list_has(const char *list, const char *word)
-{
-	size_t n = strlen(word);
-
-	if (!list)
-		return true;
-	for (const char *p = list; *p;) {
-		size_t m = strcspn(p, ",");
-
-		if ((m == n && strncmp(p, word, n) == 0) || (m == 3 && strncmp(p, "all", 3) == 0))
-			return true;
-		p += m + (p[m] == ',');
-	}
-	return false;
-}
-
 /* ---- command line ------------------------------------------------------------------------- */
 
 static const char *nearest_row(const struct knob_table *t, const char *name)

@@ -303,21 +303,30 @@ OF(add_name)
 OF(compile)
 #undef OF
 
-static const struct table_after nvrtc_after[] = {
-	{"nvrtcCreateProgram", nvrtc_after_create},
-	{"nvrtcAddNameExpression", nvrtc_after_add_name},
-	{"nvrtcCompileProgram", nvrtc_after_compile},
-	{NULL, NULL},
-};
+enum { AFTERS = 5 };
 
-static const struct table_after hiprtc_after[] = {
-	{"hiprtcCreateProgram", hiprtc_after_create},
-	{"hiprtcAddNameExpression", hiprtc_after_add_name},
-	{"hiprtcCompileProgram", hiprtc_after_compile},
-	{"hiprtcLinkCreate", after_link_create},
-	{"hiprtcLinkComplete", after_link},
-	{NULL, NULL},
-};
+/* Filled at run time: tables of pointers cost each process that the library is loaded into. */
+static const struct table_after *nvidia_afters(void)
+{
+	static struct table_after after[AFTERS + 1];
+
+	after[0] = (struct table_after){"nvrtcCreateProgram", nvrtc_after_create};
+	after[1] = (struct table_after){"nvrtcAddNameExpression", nvrtc_after_add_name};
+	after[2] = (struct table_after){"nvrtcCompileProgram", nvrtc_after_compile};
+	return after;
+}
+
+static const struct table_after *amd_afters(void)
+{
+	static struct table_after after[AFTERS + 1];
+
+	after[0] = (struct table_after){"hiprtcCreateProgram", hiprtc_after_create};
+	after[1] = (struct table_after){"hiprtcAddNameExpression", hiprtc_after_add_name};
+	after[2] = (struct table_after){"hiprtcCompileProgram", hiprtc_after_compile};
+	after[3] = (struct table_after){"hiprtcLinkCreate", after_link_create};
+	after[4] = (struct table_after){"hiprtcLinkComplete", after_link};
+	return after;
+}
 
 void exports_rtc_prepare(const char *domain, struct table_model *model, void *const *entries)
 {
@@ -333,7 +342,7 @@ void exports_rtc_prepare(const char *domain, struct table_model *model, void *co
 	exports_function(model, entries, nvidia ? "nvrtcGetProgramLog" : "hiprtcGetProgramLog",
 			 &c->log);
 	c->model = model;
-	model->after = nvidia ? nvrtc_after : hiprtc_after;
+	model->after = nvidia ? nvidia_afters() : amd_afters();
 	model->keep_after = true;
 	model->needed = needed;
 }

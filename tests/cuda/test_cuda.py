@@ -20,9 +20,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "annotation"))
 import base  # noqa: E402
 from base import check, must, skip  # noqa: E402
+from scenes import SCENES  # noqa: E402
 
-SCENES = [os.path.join(HERE, n + ".c") for n in ("program", "calls", "driver", "links", "pauses", "ends", "others", "objects", "profiler",
-                                                "../support/between")]
 VERSIONS = ["18", "22", "28", "130000", "130001"]
 
 

@@ -20,6 +20,8 @@ from kymotest import SKIPPED, wait_for  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
+sys.path.insert(0, os.path.join(TESTS, "cuda"))
+from scenes import SCENES  # noqa: E402
 
 
 def run(*words, status=0, env=None, **options):
@@ -435,9 +437,7 @@ t.join()
         if run("sh", "-c", f"command -v {cc[0]}", status=None).returncode:
             return SKIPPED
         run(*cc, *flags, "-shared", "-fPIC", os.path.join(cuda, "fake.c"), "-o", cupti)
-        scenes = [os.path.join(cuda, n + ".c") for n in ("program", "calls", "driver", "links", "pauses", "ends", "others", "profiler",
-                                                         "../support/between")]
-        run(*cc, *flags, *scenes, cupti, "-o", program)
+        run(*cc, *flags, *SCENES, cupti, "-o", program)
         env = dict(self.gpus, KYMO_CUPTI=cupti, FAKE_VERSION="130001")
         env["LD_LIBRARY_PATH"] = f"{self.fakes}:{self.folder}"
         self.record("sh", "-c", f"{program} basic; sleep 0.4", env=env, ms=100)

@@ -49,10 +49,13 @@ static char *demangled(const char *name)
 	return demangle ? demangle(name, NULL, NULL, &status) : NULL;
 }
 
-static bool matches(const regex_t *pattern, const char *text)
+/* A name that is what the user wrote is chosen, whatever that is as a pattern. */
+static bool matches(const regex_t *pattern, const char *written, const char *text)
 {
 	bool yes;
 
+	if (strcmp(written, text) == 0)
+		return true;
 	pthread_mutex_lock(&lock);
 	yes = regexec(pattern, text, 0, NULL, 0) == 0;
 	pthread_mutex_unlock(&lock);
@@ -68,7 +71,7 @@ static uint8_t kernel_matches(uint32_t id)
 	if (kymo_ref_name("kernel", id, &name) != KYMO_OK)
 		return UNKNOWN;
 	plain = demangled(name);
-	yes = matches(&kernels, plain ? plain : name);
+	yes = matches(&kernels, options->kernel, plain ? plain : name);
 	free(plain);
 	return yes ? YES : NO;
 }
@@ -102,7 +105,9 @@ static uint8_t device_matches(uint32_t id)
 			       ? YES
 			       : NO;
 	snprintf(label, sizeof(label), "%s #%u", name, (unsigned)number);
-	return matches(&devices, name) || matches(&devices, label) ? YES : NO;
+	return matches(&devices, options->device, name) || matches(&devices, options->device, label)
+		       ? YES
+		       : NO;
 }
 
 /* ---- work ---- */

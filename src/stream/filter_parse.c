@@ -22,6 +22,7 @@ kymo_status_t pattern_compile(struct pattern *p, const char *text, const char *w
 		stream_error(log, "%s \"%s\" is not a regular expression: %s", what, text, why);
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	}
+	p->text = text;
 	p->set = true;
 	return KYMO_OK;
 }
@@ -60,6 +61,7 @@ kymo_status_t range_parse(struct range_spec *r, const char *text, const char *wh
 	/* A name need not be a pattern: then it can only be itself. */
 	if (text_regex_bearable(r->name, NULL, 0))
 		r->pattern.set = regcomp(&r->pattern.regex, r->name, REG_EXTENDED | REG_NOSUB) == 0;
+	r->pattern.text = r->name;
 	return KYMO_OK;
 }
 

@@ -4,6 +4,7 @@
 #define STREAM_FILTER_PARTS_H
 
 #include <regex.h>
+#include <string.h>
 
 #include "base/map.h"
 #include "base/numbers.h"
@@ -12,6 +13,7 @@
 
 struct pattern {
 	bool set;
+	const char *text; /* the caller's, as long as the pattern */
 	regex_t regex;
 };
 
@@ -75,9 +77,10 @@ struct stream_filter {
 kymo_status_t pattern_compile(struct pattern *p, const char *text, const char *what,
 			      struct stream_log *log);
 void pattern_release(struct pattern *p);
+/* A name that is what the user wrote is chosen, whatever that is as a pattern: "Intel(R) Xeon(R)". */
 static inline bool pattern_matches(const struct pattern *p, const char *text)
 {
-	return regexec(&p->regex, text, 0, NULL, 0) == 0;
+	return strcmp(text, p->text) == 0 || regexec(&p->regex, text, 0, NULL, 0) == 0;
 }
 kymo_status_t range_parse(struct range_spec *r, const char *text, const char *what,
 			  struct stream_log *log);

@@ -87,6 +87,15 @@ class Test(base.Test):
                      "cluster="):
             check(f"show: {word}", word in raw, True)
 
+    def basic_chosen(self):
+        """A name that was copied from a table, though as a pattern it is something else: here, and at the source of a C++ program."""
+        name = "add(float*, float*, int)"
+        tables = json.loads(must(self.kymo, "summary", "-f", "json", "-k", name, self.trace))["tables"]
+        rows = next(t["rows"] for t in tables if t["name"] == "kernels")
+        check("the kernel of that name", [(r["op"], r["calls"]) for r in rows], [(name, 1)])
+        self.scene("basic", options=["-k", name], env={"LD_PRELOAD": must("cc", "-print-file-name=libstdc++.so.6").strip()})
+        check("the kernel of that name, recorded", self.rows("SELECT name, count(*) FROM kernels GROUP BY name"), [(name, 1)])
+
     def basic_memory(self):
         check("copies", self.rows(
             "SELECT operation, size, source_kind, destination_kind, duration, blocking, "
@@ -149,6 +158,7 @@ class Test(base.Test):
             self.basic_calls()
             check(f"{version}: notes", self.notes("cuda"), {})
             check(f"{version}: lost", self.lost_records(), 0)
+        self.basic_chosen()
 
     def test_modes(self):
         self.built = self.program()

@@ -385,12 +385,13 @@ static void write_batch(struct rawfile *f, struct batch *batch, uint64_t keep, b
 }
 
 /*
- * When records are refused, what is needed goes into the room that was kept for it; where none was
- * kept, the little that is left is for the end.
+ * When records are refused, what is needed goes into the room that was kept for it, but for what the end
+ * takes. Where less than that could be kept, as by a drain that follows one which found the file system full,
+ * all of it is for the end: names of records that are lost would fill it.
  */
 bool rawfile_flush(struct rawfile *f)
 {
-	write_batch(f, &f->needed, f->spare < END_ROOM ? 0 : END_ROOM,
+	write_batch(f, &f->needed, f->spare < END_ROOM ? f->spare : END_ROOM,
 		    f->failed != 0 && f->reserved == 0);
 	write_batch(f, &f->pending, f->spare, f->failed != 0);
 	return f->failed == 0;

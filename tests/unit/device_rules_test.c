@@ -484,10 +484,35 @@ static void blocking(struct run *r)
 	}
 }
 
+/* What the host does behind the copy it does in any case: builds, and other calls. */
+static void then_builds(struct run *r)
+{
+	for (unsigned i = 0; i < 50; i++) {
+		run_copy(r, 1, false, 32 * MEGABYTE, 1200000, true, MEMORY_HOST_PINNED);
+		run_build(r, 1, 20000000);
+		run_kernel(r, 0, 0, 900000, 100);
+		run_finish(r);
+	}
+}
+
+static void then_calls(struct run *r)
+{
+	for (unsigned i = 0; i < 50; i++) {
+		run_copy(r, 1, false, 32 * MEGABYTE, 1200000, true, MEMORY_HOST_PINNED);
+		run_call(r, OP_BUILD, 20000000);
+		run_kernel(r, 0, 0, 900000, 100);
+		run_finish(r);
+	}
+}
+
 static void test_blocking_copy(void **state)
 {
+	uint64_t length;
+
 	(void)state;
 	run_check("blocking-copy", blocking, two_queues);
+	assert_int_equal(run_gain(then_builds, "blocking-copy", &length), 50 * 900000);
+	assert_int_equal(run_gain(then_calls, "blocking-copy", &length), 50 * 900000);
 }
 
 /* A copy and a kernel of two streams of CUDA, either of which waits for the other. */

@@ -195,6 +195,14 @@ static bool is_beside(const struct tl_work *w, const struct tl_work *k)
 	return k->start < w->end && 10 * (w->end - k->start) > k->end - k->start;
 }
 
+/* Of the gap behind a copy what goes with the wait; what the host does otherwise, builds say, it does in any case. */
+static uint64_t lost_behind(const struct diagnosis *d, const struct gap *g)
+{
+	uint64_t otherwise = g->outside + g->other + g->mpi + g->devices;
+
+	return gap_is_open(d, g) && 2 * otherwise < gap_length(g) ? gap_length(g) - otherwise : 0;
+}
+
 static void on_kernel(struct look *l, const struct tl_work *k, const struct gap *g)
 {
 	uint64_t length = (uint64_t)(k->end - k->start);
@@ -210,9 +218,8 @@ static void on_kernel(struct look *l, const struct tl_work *k, const struct gap 
 			continue; /* not exposed */
 		if (p->reason == TRANSFER_FREE && !p->kernels) {
 			p->reason = reason_of(l, w, k, g);
-			if (g && g->before == p->work && p->reason == TRANSFER_BLOCKING &&
-			    2 * g->outside < gap_length(g))
-				p->after = gap_length(g) - g->outside;
+			if (g && g->before == p->work && p->reason == TRANSFER_BLOCKING)
+				p->after = lost_behind(l->d, g);
 		}
 		p->kernels += length;
 		p->other_queue += k->queue != w->queue ? length : 0;

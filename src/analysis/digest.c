@@ -2,6 +2,7 @@
 /* The digest of a trace; see digest.h. */
 #include "analysis/digest.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -485,6 +486,44 @@ static bool tell_calls(struct digest *g)
 
 /* ---- findings ---------------------------------------------------------------------------------- */
 
+/* The device whose name stands at `at`, the longest that fits; its length, 0: none. */
+static size_t device_named(const struct digest *g, const char *at, uint32_t *device)
+{
+	size_t best = 0;
+
+	for (uint32_t i = 0; i < g->tl->devices_count; i++) {
+		const char *label = g->s->trace->agents[g->tl->devices[i].agent].label;
+		size_t n = strlen(label);
+
+		if (n > best && strncmp(at, label, n) == 0 && !isalnum((unsigned char)at[n])) {
+			best = n;
+			*device = i;
+		}
+	}
+	return best;
+}
+
+/* Names of devices stand in the lines above, and would take the room of what there is to say. */
+static void add_title(const struct digest *g, struct text *line, const char *title)
+{
+	struct text said = {0};
+	uint32_t device = 0;
+
+	for (const char *p = title; *p;) {
+		bool begins = p == title || !isalnum((unsigned char)p[-1]);
+		size_t n = begins ? device_named(g, p, &device) : 0;
+
+		if (n)
+			text_addf(&said, "%s %u", p == title ? "Device" : "device", device);
+		else
+			text_add_bytes(&said, p, 1);
+		p += n ? n : 1;
+	}
+	if (said.s)
+		plain_add(line, said.s, said.length);
+	text_release(&said);
+}
+
 static void tell_findings(struct digest *g)
 {
 	for (uint32_t i = 0; i < g->d.count && i < FINDINGS; i++) {
@@ -497,7 +536,7 @@ static void tell_findings(struct digest *g)
 		else
 			text_addf(&line, "%-8s %7s  ", i ? "" : "To mend", "");
 		if (f->title.s)
-			plain_add(&line, f->title.s, f->title.length);
+			add_title(g, &line, f->title.s);
 		add_line(g, &line);
 		text_release(&line);
 	}
@@ -627,7 +666,7 @@ bool summary_digest(struct report *r, const struct summary *s)
 			       "to.",
 		     count_text(s->timeline->early, number));
 	summary_quality_line(&line, s);
-	add_line(&g, &line);
+	add_wrapped(&g, line.s, 2);
 	text_release(&line);
 	diagnosis_release(&g.d);
 	return ok;

@@ -167,6 +167,10 @@ def test_findings(folder):
     expect("host-late" in [f["rule"] for f in findings], findings)
     expect([f["gain_ns"] for f in findings] == sorted((f["gain_ns"] for f in findings), reverse=True), "order", findings)
     expect([(f["rule"], f["gain_ns"]) for f in findings] == [(f["rule"], f["gain_ns"]) for f in digest["findings"]], findings, digest)
+    # A device is named once, in its line, and has a number in what could be won.
+    late = next(f for f in findings if f["rule"] == "host-late")
+    expect(late["title"].startswith(digest["devices"][0]["device"] + " idle for "), late)
+    expect(re.search(r"^(To win| {6}) .* Device 0 idle for ", run(KYMO, "summary", trace), re.M), run(KYMO, "summary", trace))
     text, csv = run(KYMO, "diagnose", trace), run(KYMO, "diagnose", "-f", "csv", trace)
     for f in findings:
         expect(abs(f["share"] - f["gain_ns"] / found["run_ns"]) < 1e-5 and f["gain_ns"] <= found["run_ns"], f)

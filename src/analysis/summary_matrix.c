@@ -119,7 +119,7 @@ static void add_block(struct text *out, const struct matrix *m, uint32_t i)
 static bool make_table(struct report *r, const struct matrix *m, const uint64_t *cells, bool bytes)
 {
 	struct table *t =
-		report_table(r, bytes ? "matrix_bytes" : "matrix_messages",
+		report_table(r, "messages",
 			     bytes ? "Bytes sent, from the rank of a row to that of a column"
 				   : "Messages sent, likewise");
 	struct text label = {0};

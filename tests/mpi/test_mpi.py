@@ -355,6 +355,7 @@ class Store(Base):
             want = {(name(a), name(b)): n for (a, b), (n, _) in pairs.items()}
             got = {k: int(v.replace(",", "")) for k, v in self.matrix("Messages sent").items()}
             self.assertEqual(got, want)
+            self.assertEqual(self.matrix("Messages sent", "--tables", "messages"), self.matrix("Messages sent"))
             self.assertEqual(set(self.matrix("Bytes sent")), {(name(a), name(b)) for (a, b), (_, s) in pairs.items() if s})
             units = {"B": 1, "KiB": 1024, "MiB": 1024 ** 2}
             for key, text in self.matrix("Bytes sent").items():

@@ -499,6 +499,19 @@ static void test_polling(void **state)
 	assert_true(f->spent >= 10000 * 1000);
 	run_release(&r);
 
+	for (unsigned cpu = 0; cpu < 2; cpu++) { /* the thread had a processor for a part of it */
+		run_begin(&r, cpu);
+		r.trace.threads[1].processor_ns = 6000000;
+		polls(&r, 10000, 200);
+		run_end(&r);
+		r.trace.threads[1].processor_ns = 0;
+		f = run_finding(&r, "polling");
+		assert_int_equal(cpu ? f->gain : f->spent, cpu ? 6000000 / (UNITS + 1) : 6000000);
+		assert_non_null(strstr(f->title.s, "10000 times, 10.00 ms"));
+		assert_non_null(strstr(f->evidence.s, "6.000 ms of a processor"));
+		run_release(&r);
+	}
+
 	run_begin(&r, false);
 	polls(&r, 50, 200000); /* now and then */
 	run_end(&r);

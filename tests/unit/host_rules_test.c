@@ -578,6 +578,17 @@ static void test_mpi_polling(void **state)
 	assert_null(told(&r, "polling"));
 	release(&r);
 
+	begin(&r); /* that had a processor for a part of it */
+	threads[1].processor_ns = 4 * MS;
+	ask(&r, OP_MPI_TEST, 1, 10000, 500);
+	end(&r);
+	threads[1].processor_ns = 0;
+	f = told(&r, "mpi-polling");
+	assert_non_null(f);
+	assert_int_equal(f->spent, 4 * MS);
+	assert_non_null(strstr(f->title.s, "10000 times, 15.00 ms"));
+	release(&r);
+
 	begin(&r); /* two ranks at once: told is the one that asks longest, and the other */
 	from = r.now;
 	ask(&r, OP_MPI_TEST, 1, 5000, 500);

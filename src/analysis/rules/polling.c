@@ -17,12 +17,40 @@
 #define SOON_NS     20000  /* "right after" */
 #define LONG_NS     200000 /* work worth waiting for */
 
-/* Of calls in the trace: as many as there are, and from the first to the last of each row. */
-static uint64_t in_trace(struct diagnosis *d, struct places *places, const uint8_t *is,
-			 uint64_t *number)
-{
-	uint64_t ns = 0;
+/* What asking took, of all threads. */
+struct spent {
+	uint64_t *of; /* each thread, by the clock; NULL: no memory */
+	uint64_t ns, processor;
+};
 
+static void spent_init(const struct diagnosis *d, struct spent *s)
+{
+	*s = (struct spent){.of = calloc(d->trace->threads_count + 1u, sizeof(*s->of))};
+}
+
+static void spent_add(struct spent *s, uint32_t thread, uint64_t ns)
+{
+	s->ns += ns;
+	if (s->of)
+		s->of[thread] += ns;
+}
+
+static void spent_end(struct diagnosis *d, struct spent *s)
+{
+	for (uint32_t i = 0; s->of && i < d->trace->threads_count; i++)
+		s->processor += thread_processor(d, i, s->of[i]);
+	d->failed |= !s->of;
+	free(s->of);
+	s->of = NULL;
+}
+
+/* Of calls in the trace: as many as there are, and from the first to the last of each row. */
+static struct spent in_trace(struct diagnosis *d, struct places *places, const uint8_t *is,
+			     uint64_t *number)
+{
+	struct spent spent;
+
+	spent_init(d, &spent);
 	for (uint32_t i = 0; i < d->tl->calls_count; i++) {
 		const struct tl_call *c = &d->tl->calls[i];
 
@@ -30,12 +58,13 @@ static uint64_t in_trace(struct diagnosis *d, struct places *places, const uint8
 
 		if (!is[c->op] || c->flags & (CALL_NESTED | CALL_MIXED))
 			continue;
-		ns += in;
+		spent_add(&spent, c->thread, in);
 		*number += timeline_count(c);
 		place_add(places_at(places, TIMELINE_NONE, c->site, c->op, 0), in, c->start,
 			  c->end);
 	}
-	return ns;
+	spent_end(d, &spent);
+	return spent;
 }
 
 /* Time that a thread is in no call while a device works: so long it can have asked. */
@@ -61,9 +90,9 @@ static uint64_t beside_devices(const struct diagnosis *d, uint32_t thread, struc
 }
 
 /* Calls that ask and that the mode leaves out, where they are so many that there is little between them. */
-static uint64_t left_out(const struct diagnosis *d, const uint8_t *is, struct place *at)
+static struct spent left_out(const struct diagnosis *d, const uint8_t *is, struct place *at)
 {
-	uint64_t spent = 0;
+	struct spent spent = {0};
 
 	for (uint32_t i = 0; i < d->trace->left_out_count; i++) {
 		const struct t_left_out *l = &d->trace->left_out[i];
@@ -74,11 +103,12 @@ static uint64_t left_out(const struct diagnosis *d, const uint8_t *is, struct pl
 		    l->thread >= d->trace->threads_count)
 			continue;
 		ns = beside_devices(d, l->thread, &best);
-		if (ns / l->calls > APART_NS || ns <= spent)
+		if (ns / l->calls > APART_NS || ns <= spent.ns)
 			continue;
 		best.count = l->calls;
 		*at = best;
-		spent = ns;
+		spent.ns = ns;
+		spent.processor = thread_processor(d, l->thread, ns);
 	}
 	return spent;
 }
@@ -87,10 +117,12 @@ static uint64_t left_out(const struct diagnosis *d, const uint8_t *is, struct pl
  * Gaps that begin when the host, in no call all the while, has just seen the end of a kernel: the next call of
  * its thread comes within SOON_NS.
  */
-static uint64_t followed(struct diagnosis *d, struct places *places, uint64_t *number, uint64_t *of)
+static struct spent followed(struct diagnosis *d, struct places *places, uint64_t *number,
+			     uint64_t *of)
 {
-	uint64_t ns = 0;
+	struct spent spent;
 
+	spent_init(d, &spent);
 	for (uint32_t device = 0; device < d->tl->devices_count; device++) {
 		const struct tl_device *dev = &d->tl->devices[device];
 
@@ -116,30 +148,32 @@ static uint64_t followed(struct diagnosis *d, struct places *places, uint64_t *n
 			    last->end > w->start + (w->end - w->start) / 10)
 				continue;
 			++*number;
-			ns += (uint64_t)(next->start - last->end);
+			spent_add(&spent, c->thread, (uint64_t)(next->start - last->end));
 			place_add(places_at(places, device, next->site, next->op, 0),
 				  (uint64_t)(next->start - last->end), last->end, next->start);
 		}
 	}
-	return ns;
+	spent_end(d, &spent);
+	return spent;
 }
 
 /* Where the device is the processors, who polls takes one of them from its threads. */
-static struct finding *add(struct diagnosis *d, uint64_t spent, const char *what, uint64_t number)
+static struct finding *add(struct diagnosis *d, struct spent spent, const char *what,
+			   uint64_t number)
 {
-	char time[UNITS_TEXT];
+	char time[UNITS_TEXT], processor[UNITS_TEXT];
 	uint64_t units = d->tl->devices_count && device_is_host(d, 0) ? device_units(d, 0) : 0;
 	struct finding *f;
 
-	units_time(spent, time);
-	f = units ? finding_add(d, spent / (units + 1), "the host polls: %s %" PRIu64 " times, %s",
+	units_time(spent.ns, time);
+	f = units ? finding_add(d, spent.processor / (units + 1), "the host polls: %s %" PRIu64 " times, %s",
 				what, number, time)
-		  : finding_add_spent(d, spent, "the host polls: %s %" PRIu64 " times, %s", what,
+		  : finding_add_spent(d, spent.processor, "the host polls: %s %" PRIu64 " times, %s", what,
 				      number, time);
 	if (!f)
 		return NULL;
 	f->count = number;
-	plain_addf(&f->evidence, "%s of a processor", time);
+	plain_addf(&f->evidence, "%s of a processor", units_time(spent.processor, processor));
 	text_add(&f->evidence, units ? ", which is one of those that the device computes with\n"
 				     : ", no time of the run\n");
 	text_add(&f->advice, "wait with a blocking call (cudaDeviceScheduleBlockingSync, "
@@ -162,35 +196,37 @@ static void tell_places(struct diagnosis *d, struct finding *f, struct places *p
 static bool find_in_trace(struct diagnosis *d, const uint8_t *is)
 {
 	struct places places = {0};
-	uint64_t number = 0, ns = in_trace(d, &places, is, &number);
+	uint64_t number = 0;
+	struct spent spent = in_trace(d, &places, is, &number);
 	bool found = number >= LEAST_POLLS;
 
-	tell_places(d, found ? add(d, ns, op_name(d, places.at[0].op), number) : NULL, &places);
+	tell_places(d, found ? add(d, spent, op_name(d, places.at[0].op), number) : NULL, &places);
 	return found;
 }
 
 static bool find_left_out(struct diagnosis *d, const uint8_t *is)
 {
 	struct place at = {0};
-	uint64_t ns = left_out(d, is, &at);
-	struct finding *f = ns ? add(d, ns, op_name(d, at.op), at.count) : NULL;
+	struct spent spent = left_out(d, is, &at);
+	struct finding *f = spent.ns ? add(d, spent, op_name(d, at.op), at.count) : NULL;
 
 	if (f) {
 		at.device = TIMELINE_NONE;
 		finding_set_place(d, f, &at);
 		text_add(&f->evidence, "the mode leaves these calls out and counts them\n");
 	}
-	return ns;
+	return spent.ns;
 }
 
 static void find_followed(struct diagnosis *d)
 {
 	struct places places = {0};
-	uint64_t number = 0, of = 0, ns = followed(d, &places, &number, &of);
+	uint64_t number = 0, of = 0;
+	struct spent spent = followed(d, &places, &number, &of);
 	struct finding *f = NULL;
 
 	if (number >= LEAST_TIMES && 2 * number > of)
-		f = add(d, ns, "the end of a kernel", number);
+		f = add(d, spent, "the end of a kernel", number);
 	if (f)
 		text_add(&f->evidence,
 			 "its thread was in no recorded call, and went on within 20 us "

@@ -294,6 +294,13 @@ const struct gap *gap_before(const struct gaps *gaps, uint32_t work, uint32_t *n
 	return NULL;
 }
 
+uint64_t thread_processor(const struct diagnosis *d, uint32_t thread, uint64_t ns)
+{
+	uint64_t had = d->trace->threads[thread].processor_ns; /* 0: not known */
+
+	return had ? least(ns, had) : ns;
+}
+
 uint64_t gap_launching(const struct diagnosis *d, const struct gap *g)
 {
 	int64_t from = d->tl->calls[g->submit].start;

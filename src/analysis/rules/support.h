@@ -99,6 +99,9 @@ const struct gap *gap_before(const struct gaps *gaps, uint32_t work, uint32_t *n
 /* ns from the launch of what comes next, or the end of what was before it, until it starts; it was submitted. */
 uint64_t gap_launching(const struct diagnosis *d, const struct gap *g);
 
+/* Of `ns` by the clock that a thread spent at something, what it can have had of a processor. */
+uint64_t thread_processor(const struct diagnosis *d, uint32_t thread, uint64_t ns);
+
 /* The place of work: that of its outermost call. */
 struct place *places_of_work(struct places *g, const struct diagnosis *d, const struct tl_work *w);
 

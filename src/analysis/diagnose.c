@@ -28,15 +28,26 @@ const struct rule *const rules[] = {
 };
 const uint32_t rules_count = sizeof(rules) / sizeof(*rules);
 
-uint32_t diagnosis_delayed(const struct trace *t, double *share)
+/* Where processes were chosen, the others have no calls here. Where nobody has, nothing is told of calls. */
+static bool is_here(const struct timeline *tl, uint32_t process)
 {
+	bool calls = !tl->calls_count;
+
+	for (uint32_t i = 1; i < tl->trace->threads_count && !calls; i++)
+		calls = tl->trace->threads[i].process == process && tl->threads[i].count;
+	return calls;
+}
+
+uint32_t diagnosis_delayed(const struct timeline *tl, double *share)
+{
+	const struct trace *t = tl->trace;
 	uint32_t most = 0;
 
 	*share = DELAYED;
 	for (uint32_t i = 1; i < t->processes_count; i++) {
 		double is = recorded_delay(t, &t->processes[i]);
 
-		if (is >= *share) {
+		if (is >= *share && is_here(tl, i)) {
 			*share = is;
 			most = i;
 		}

@@ -109,7 +109,7 @@ void diagnosis_settle(struct diagnosis *d, uint32_t first);
  * The process whose main thread was kept from running most, if that was so much of its time that others' use of the
  * machine may be what is seen; else 0. *share: of its time.
  */
-uint32_t diagnosis_delayed(const struct trace *t, double *share);
+uint32_t diagnosis_delayed(const struct timeline *tl, double *share);
 
 /* ---- for rules ----------------------------------------------------------------------------------- */
 

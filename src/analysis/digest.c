@@ -385,21 +385,22 @@ static void tell_hosts(struct digest *g)
 static void tell_delay(struct digest *g)
 {
 	const struct trace *t = g->s->trace;
+	const char *part = g->tl->window ? " in the whole run" : "";
 	struct text line = {0};
 	double most = 0;
-	uint32_t process = diagnosis_delayed(t, &most), processes;
+	uint32_t process = diagnosis_delayed(g->tl, &most), processes;
 
 	summary_threads(t, &processes);
 	if (!process)
 		return;
 	if (processes == 1)
-		text_addf(&line, "The main thread waited for a processor %.0f %% of its time.",
-			  100 * most);
+		text_addf(&line, "The main thread waited for a processor %.0f %% of its time%s.",
+			  100 * most, part);
 	else
 		text_addf(&line,
-			  "Main threads waited for a processor up to %.0f %% of their time (%s "
-			  "%" PRIu32 ").",
-			  100 * most, t->processes[process].rank == UINT32_MAX ? "process" : "rank",
+			  "Main threads waited for a processor up to %.0f %% of their time%s "
+			  "(%s %" PRIu32 ").",
+			  100 * most, part, t->processes[process].rank == UINT32_MAX ? "process" : "rank",
 			  t->processes[process].rank == UINT32_MAX ? t->processes[process].pid
 								   : t->processes[process].rank);
 	add_wrapped(g, line.s, 4);

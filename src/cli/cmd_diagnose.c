@@ -215,6 +215,12 @@ static int print(const struct diagnosis *d)
 	return result;
 }
 
+/* Whom they wait for may be left out. */
+static bool of_some_processes(void)
+{
+	return options.filter.ranks || options.filter.processes || options.filter.nodes;
+}
+
 static int tell(struct summary *s)
 {
 	struct symbols *symbols = symbols_new(s->trace, &cli_log);
@@ -222,6 +228,9 @@ static int tell(struct summary *s)
 	int result = CLI_FAILURE;
 
 	if (symbols && diagnose(&d, s->path, s->timeline, s->tallies, symbols)) {
+		if (of_some_processes())
+			text_add(&d.abstained, "some ranks or processes alone were chosen: how long they "
+					       "wait for the others is not told\n");
 		if (!site.count || ask_site_rules(&d))
 			result = print(&d);
 		diagnosis_release(&d);

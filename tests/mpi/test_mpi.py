@@ -338,6 +338,17 @@ class Store(Base):
                     cells[line[begin:end].strip(), name] = text
         return cells
 
+    def test_some_ranks(self):
+        """Of a rank alone nothing is said of what it waits for, nor of whether others had processors."""
+        self.assertEqual(self.recorded(2, "traffic", self.folder / "file").code, 0)
+        said = "some ranks or processes alone were chosen"
+        for words, there in (((), False), (("--rank", "1"), True), (("--after", "0"), False)):
+            out = self.run_any([KYMO, "diagnose", *words, self.trace]).out
+            self.assertEqual(said in " ".join(out.split()), there, words)
+        for rank in "01":
+            out = self.run_any([KYMO, "summary", "--rank", rank, "--tables", "digest", self.trace]).out
+            self.assertNotIn(f"(rank {1 - int(rank)})", out)
+
     def test_matrix(self):
         """Senders and receivers, as SQL has them; of many ranks some are taken together, and nothing is left out."""
         for ranks, block in ((4, 1), (10, 2)):

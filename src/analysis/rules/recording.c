@@ -107,7 +107,7 @@ static void find_overhead(struct diagnosis *d)
 static void look_at_machine(struct diagnosis *d)
 {
 	double share;
-	uint32_t most = diagnosis_delayed(d->trace, &share);
+	uint32_t most = diagnosis_delayed(d->tl, &share);
 	char time[UNITS_TEXT];
 
 	if (most)

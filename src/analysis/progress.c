@@ -4,6 +4,11 @@
 
 #include <stdlib.h>
 
+enum {
+	PARTS = 8,
+	LEAST_PARTS = 6 /* what goes on in fewer of them does not go on through the run */
+};
+
 static int by_process(const void *a, const void *b)
 {
 	const struct step *x = a, *y = b;
@@ -67,4 +72,39 @@ uint32_t progress_part(const struct progress *p, int64_t time, uint32_t parts)
 	if (part <= 0)
 		return 0;
 	return part < 1 ? (uint32_t)(part * parts) : parts - 1;
+}
+
+bool progresses_find(struct progresses *all, const struct timeline *tl)
+{
+	uint32_t count, processes = tl->trace->processes_count;
+	struct progress p = {0};
+
+	all->of = calloc(processes + 1u, sizeof(*all->of));
+	all->steps = progress_steps(tl, true, &count);
+	if (!all->of || !all->steps) {
+		progresses_release(all);
+		return false;
+	}
+	for (uint32_t i = 1; i < processes; i++) {
+		progress_next(&p, tl, all->steps, count, i);
+		all->of[i] = p;
+	}
+	return true;
+}
+
+void progresses_release(struct progresses *all)
+{
+	free(all->of);
+	free(all->steps);
+	*all = (struct progresses){0};
+}
+
+uint8_t progress_bit(const struct progresses *all, uint32_t process, int64_t time)
+{
+	return (uint8_t)(1u << progress_part(&all->of[process], time, PARTS));
+}
+
+bool progress_throughout(uint8_t bits)
+{
+	return __builtin_popcount(bits) >= LEAST_PARTS;
 }

@@ -31,4 +31,20 @@ void progress_next(struct progress *p, const struct timeline *tl, const struct s
 /* In which of `parts` equal ones a time lies. */
 uint32_t progress_part(const struct progress *p, int64_t time, uint32_t parts);
 
+/*
+ * What is made all through the run, and not at its begin alone: things are noted as bits, one for each part of the
+ * run of their process in which one was made.
+ */
+struct progresses {
+	struct progress *of; /* by process */
+	struct step *steps;
+};
+
+/* By work and messages. False: no memory. */
+bool progresses_find(struct progresses *all, const struct timeline *tl);
+void progresses_release(struct progresses *all);
+
+uint8_t progress_bit(const struct progresses *all, uint32_t process, int64_t time);
+bool progress_throughout(uint8_t bits);
+
 #endif

@@ -756,7 +756,7 @@ bool tallies_leaks(struct tallies *a, uint32_t (*site_of)(void *data, const stru
 		   void *data)
 {
 	for (uint32_t i = 0; i < a->live_count; i++) {
-		const struct tally_live *l = &a->live[i];
+		struct tally_live *l = &a->live[i];
 		struct tally *row =
 			l->freed ? NULL
 				 : tally_at(a, TALLY_LEAK,
@@ -766,6 +766,7 @@ bool tallies_leaks(struct tallies *a, uint32_t (*site_of)(void *data, const stru
 
 		if (!row)
 			continue;
+		l->row = row;
 		row->count++;
 		row->bytes += l->bytes;
 		if (!row->first || l->time < row->first)

@@ -53,6 +53,8 @@ struct tally_set {
 struct tally_live {
 	uint64_t key, call, bytes;
 	int64_t time;
+	const struct tally
+		*row; /* of TALLY_LEAK that it is part of, once tallies_leaks() was called */
 	uint32_t process, thread, agent;
 	uint8_t kind, what;
 	bool freed; /* its end has come before its beginning */

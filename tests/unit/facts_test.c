@@ -81,17 +81,32 @@ static void failed(uint32_t status, uint64_t count)
 	add(TALLY_ERROR, key, count, 0);
 }
 
-static void left(uint32_t site, uint64_t count, uint64_t bytes)
+static uint32_t site_of(void *data, const struct tally_live *l)
 {
-	const uint32_t key[TALLY_KEYS] = {1, [KEY_LEAK_SITE] = site};
+	return (uint32_t)l->call;
+}
 
-	add(TALLY_LEAK, key, count, bytes);
+/* `count` allocations of one line that are kept, from `from` on one every `each` ns. */
+static void left(uint32_t site, uint32_t count, uint64_t bytes, int64_t from, int64_t each)
+{
+	struct tallies *a = facts.tallies;
+	struct tally_live *live = realloc(a->live, (a->live_count + count) * sizeof(*live));
+
+	assert_non_null(live);
+	a->live = live;
+	for (uint32_t i = 0; i < count; i++)
+		live[a->live_count++] = (struct tally_live){.call = site,
+							    .bytes = bytes / count,
+							    .time = from + i * each,
+							    .process = 1,
+							    .thread = 1};
 }
 
 /* The findings are those of these rules with these words in their titles, in this order. */
 static void expect(unsigned count, const char *rule, const char *title)
 {
 	assert_true(timeline_finish(&facts.tl, &whole_run));
+	assert_true(tallies_leaks(facts.tallies, site_of, NULL));
 	assert_true(diagnose(&facts.d, "x.kymo", &facts.tl, facts.tallies, NULL));
 	assert_int_equal(facts.d.count, count);
 	if (count) {
@@ -128,20 +143,30 @@ static void test_errors(void **state)
 static void test_leaks(void **state)
 {
 	begin();
-	left(1, 50, 50 << 20);
+	left(1, 50, 50 << 20, 5000000, 19000000);
 	expect(1, "leak", "50 allocations of one line are never freed: 50.00 MiB");
 	begin(); /* two buffers until the end, and many tiny ones */
-	left(1, 2, 200 << 20);
-	left(2, 100, 6400);
+	left(1, 2, 200 << 20, 5000000, 900000000);
+	left(2, 100, 6400, 5000000, 9000000);
 	expect(0, NULL, NULL);
 	begin(); /* whose lines are not known */
-	left(0, 100, 100 << 20);
+	left(0, 100, 100 << 20, 5000000, 9500000);
 	expect(1, "leak", "100 allocations are never freed: 100.0 MiB");
 	begin(); /* likewise, but few: the buffers of a program */
-	left(0, 40, 100 << 20);
+	left(0, 40, 100 << 20, 5000000, 22000000);
+	expect(0, NULL, NULL);
+	begin(); /* taken at the begin and kept, by a caching allocator, but for the last */
+	left(0, 99, (uint64_t)99 << 25, 5000000, 1000000);
+	left(0, 1, 1 << 20, 990000000, 0);
+	expect(0, NULL, NULL);
+	begin(); /* likewise, of one line */
+	left(1, 99, (uint64_t)99 << 25, 5000000, 1000000);
+	expect(0, NULL, NULL);
+	begin(); /* in the second half of the run alone */
+	left(1, 99, (uint64_t)99 << 25, 510000000, 4900000);
 	expect(0, NULL, NULL);
 	begin(); /* nothing is known */
-	left(1, 50, 50 << 20);
+	left(1, 50, 50 << 20, 5000000, 19000000);
 	facts.tl.lost = 1;
 	expect(0, NULL, NULL);
 }

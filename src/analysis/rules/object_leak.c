@@ -11,32 +11,23 @@
 #include "base/plain.h"
 
 /* Where lines are not known all objects of one kind and function are one, so it takes more. */
-enum { PARTS = 8, LEAST_PARTS = 6, LEAST = 16, LEAST_UNKNOWN = 64 };
+enum { LEAST = 16, LEAST_UNKNOWN = 64 };
 
-/* In how many parts of its process's run a line made what is alive, by number of the line. */
+/* In which parts of its process's run a line made what is alive, by number of the line. */
 static uint8_t *parts_of_lines(struct diagnosis *d, const struct objects *o)
 {
 	uint8_t *in = calloc(o->lines_count + 1u, sizeof(*in));
-	struct progress *of = calloc(d->trace->processes_count + 1u, sizeof(*of));
-	uint32_t count;
-	struct step *steps = progress_steps(d->tl, true, &count);
-	struct progress p = {0};
-	bool ok = in && of && steps;
+	struct progresses all = {0};
+	bool ok = in && progresses_find(&all, d->tl);
 
-	for (uint32_t i = 1; ok && i < d->trace->processes_count; i++) {
-		progress_next(&p, d->tl, steps, count, i);
-		of[i] = p;
-	}
 	for (uint32_t i = 0; ok && i < o->count; i++) {
 		const struct object *x = &o->list[i];
 
 		if (x->alive)
-			in[x->line - 1] |=
-				(uint8_t)(1u << progress_part(&of[x->process], x->made, PARTS));
+			in[x->line - 1] |= progress_bit(&all, x->process, x->made);
 	}
 	d->failed |= !ok;
-	free(steps);
-	free(of);
+	progresses_release(&all);
 	if (ok)
 		return in;
 	free(in);
@@ -96,7 +87,7 @@ static void find(struct diagnosis *d)
 		uint32_t least = l->site ? LEAST : LEAST_UNKNOWN;
 
 		if (l->op != UINT32_MAX && l->alive >= least &&
-		    __builtin_popcount(in[l - o->lines]) >= LEAST_PARTS)
+		    progress_throughout(in[l - o->lines]))
 			tell(d, l);
 	}
 	free(in);

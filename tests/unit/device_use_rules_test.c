@@ -686,6 +686,72 @@ static void test_one_call_counts_once(void **state)
 	run_release(&r);
 }
 
+/* A call of a library that takes 2 ms, and allocates and releases 1 MiB so often, in 0.1 ms each. */
+static void library_call(struct run *r, unsigned times)
+{
+	struct rec c = record_of(OP_BUILD, r->now, r->now + 2000000);
+	uint64_t outer = ++r->id;
+
+	for (unsigned i = 0; i < times; i++) {
+		run_host(r, 100000);
+		run_free(r, run_allocate(r, MEGABYTE, 100000), MEGABYTE, 100000);
+	}
+	r->now = c.end;
+	c.id = outer;
+	r->sink.sink.call(&r->sink.sink, &c);
+}
+
+/* What a library does while it is set up, in one call, is no loop of the program. */
+static void set_up(struct run *r)
+{
+	library_call(r, 6);
+	library_call(r, 6);
+	library_call(r, 6);
+	run_launches(r);
+}
+
+/* What it does in each of its calls is; the rest of these calls is not spent with allocations. */
+static void workspaces(struct run *r)
+{
+	for (unsigned i = 0; i < 20; i++)
+		library_call(r, 1);
+	run_launches(r);
+}
+
+/* All that is released at the end was needed until then. */
+static void released_at_the_end(struct run *r)
+{
+	uint64_t made[50];
+
+	for (unsigned i = 0; i < 50; i++)
+		made[i] = run_allocate(r, MEGABYTE, 60000);
+	for (unsigned i = 0; i < 50; i++)
+		run_kernel(r, 0, 0, 300000, 100);
+	run_finish(r);
+	for (unsigned i = 0; i < 50; i++)
+		run_free(r, made[i], MEGABYTE, 60000);
+}
+
+static void test_libraries_allocate(void **state)
+{
+	struct run r;
+	const struct finding *f;
+	uint64_t length;
+
+	(void)state;
+	assert_int_equal(run_gain(set_up, "allocation-churn", &length), 0);
+	assert_int_equal(run_gain(released_at_the_end, "allocation-churn", &length), 0);
+	run_begin(&r, false);
+	workspaces(&r);
+	run_end(&r);
+	f = run_finding(&r, "allocation-churn");
+	assert_non_null(f);
+	assert_int_equal(f->gain, 19 * 200000); /* neither the first nor the last release */
+	assert_string_equal(f->title.s, "1.000 MiB allocated and freed 20 times, 3.800 ms");
+	assert_non_null(strstr(f->evidence.s, "20 times 1.000 MiB there, 3.800 ms in these calls"));
+	run_release(&r);
+}
+
 /* Many calls in one: to look for the outermost of each may not take the time of all of them. */
 static void test_many_in_one_call(void **state)
 {
@@ -902,6 +968,7 @@ int main(void)
 		cmocka_unit_test(test_loss_is_told),
 		cmocka_unit_test(test_polls_are_of_one_function),
 		cmocka_unit_test(test_one_call_counts_once),
+		cmocka_unit_test(test_libraries_allocate),
 		cmocka_unit_test(test_many_in_one_call),
 		cmocka_unit_test(test_waits_for_others),
 		cmocka_unit_test(test_kernels_side_by_side),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/names.h"
 #include "analysis/timeline.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -14,6 +15,7 @@ enum { SHORT_ENOUGH = 8 /* such names stay */ };
 
 struct name {
 	const char *label; /* borrowed from a trace */
+	const char *shown;
 	size_t length;
 	bool used;
 	uint32_t number;
@@ -24,8 +26,9 @@ struct names {
 	unsigned count, room;
 };
 
-static bool add_name(struct names *n, const char *label)
+static bool add_name(struct names *n, const struct t_agent *a)
 {
+	const char *label = a->label;
 	size_t length = strlen(label);
 
 	if (length <= SHORT_ENOUGH)
@@ -35,7 +38,7 @@ static bool add_name(struct names *n, const char *label)
 			return true;
 	if (!vec_reserve(&n->list, &n->room, n->count, 1))
 		return false;
-	n->list[n->count++] = (struct name){label, length, false, 0};
+	n->list[n->count++] = (struct name){label, name_device(a), length, false, 0};
 	return true;
 }
 
@@ -143,7 +146,7 @@ static void tell_names(struct report *r, const struct names *n)
 	for (unsigned i = 0; i < n->count; i++)
 		if (n->list[i].used)
 			text_addf(&line, "%sD%u is %s", line.length ? "; " : "", n->list[i].number,
-				  n->list[i].label);
+				  n->list[i].shown);
 	if (line.length)
 		report_foot(r, "Devices: %s.", line.s);
 	text_release(&line);
@@ -158,7 +161,7 @@ bool device_legend(struct report *r, const struct summary *s, unsigned count)
 		for (uint32_t k = 1; ok && k < s[i].trace->agents_count;
 		     k++) /* parts go by their device's */
 			ok = trace_whole_device(s[i].trace, k) != k ||
-			     add_name(&n, s[i].trace->agents[k].label);
+			     add_name(&n, &s[i].trace->agents[k]);
 	if (ok && n.count) {
 		each_cell(r, &n, note_used);
 		number_names(&n, s, count);

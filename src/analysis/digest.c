@@ -138,6 +138,13 @@ static void add_causes(struct digest *g, struct text *line, const struct idle *i
 	}
 }
 
+static const char *device_name(const struct digest *g, const struct tl_device *d)
+{
+	const struct t_agent *a = &g->s->trace->agents[d->agent];
+
+	return g->r->fold ? name_device(a) : a->label;
+}
+
 /* A device in three lines, or in one where there are many. */
 static void device_lines(struct digest *g, uint32_t i)
 {
@@ -148,8 +155,11 @@ static void device_lines(struct digest *g, uint32_t i)
 	char time[UNITS_TEXT];
 
 	text_addf(&line, "Device %u: ", i);
-	plain_add_cut(&line, g->s->trace->agents[d->agent].label, DIGEST_WIDTH - 20);
-	add_line(g, &line);
+	if (g->r->fold)
+		plain_add_cut(&line, device_name(g, d), DIGEST_WIDTH - 20);
+	else
+		plain_add(&line, device_name(g, d), strlen(device_name(g, d)));
+	add_wrapped(g, line.s, 2);
 	line.length = 0;
 	text_add(&line, "  ");
 	add_share(g, &line, "kernels", idle->kernels);
@@ -170,7 +180,7 @@ static void device_line(struct digest *g, uint32_t i)
 {
 	const struct tl_device *d = &g->tl->devices[i];
 	const struct idle *idle = &g->d.idle[i];
-	const char *label = g->s->trace->agents[d->agent].label;
+	const char *label = device_name(g, d);
 	struct text line = {0};
 
 	text_addf(&line, "Device %u: ", i);

@@ -90,3 +90,10 @@ bool name_fold(struct text *out, const char *name)
 		text_add(out, "*");
 	return folded;
 }
+
+const char *name_device(const struct t_agent *agent)
+{
+	size_t length = agent->given ? strlen(agent->given) : 0;
+
+	return length && fields_at(agent->given, length) < length ? agent->hardware : agent->label;
+}

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "base/text.h"
+#include "stream/stream.h"
 
 enum { NAMES_FEW = 3 /* of so many names each is worth its row */ };
 
@@ -19,5 +20,8 @@ enum { NAMES_FEW = 3 /* of so many names each is worth its row */ };
  * added as it is.
  */
 bool name_fold(struct text *out, const char *name);
+
+/* A device, for people: without what a user called it where that is fields between two # (as XLA has them). */
+const char *name_device(const struct t_agent *agent);
 
 #endif

@@ -4,7 +4,8 @@
  * runtime defines the devices it uses: those of one node and uuid are one device, whoever defined
  * them; without a uuid the first of each process of a node are taken for one, and so on. Devices of
  * one name are numbered on each node, and named with it where other nodes have such devices. Parts of a
- * device (sub-devices, tiles) are numbered in what they are parts of, in each process for itself.
+ * device (sub-devices, tiles) are numbered in what they are parts of, in each process for itself. What a user called a
+ * device comes last, whichever process told it: what it is comes first.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,33 @@ static void find_firsts(struct device *d, uint32_t count)
 	}
 }
 
+static const char *keep(struct trace *t, struct text *label)
+{
+	const char *kept =
+		trace_string(t, label->s ? label->s : "", label->failed ? 0 : label->length);
+
+	text_release(label);
+	return kept;
+}
+
+static const char *with_given(struct trace *t, const char *label, const char *given)
+{
+	struct text both = {0};
+
+	if (!given || !*given)
+		return label;
+	text_addf(&both, "%s (%s)", label, given);
+	return keep(t, &both);
+}
+
+static const char *of_part(struct trace *t, const char *device, uint32_t number)
+{
+	struct text label = {0};
+
+	text_addf(&label, "%s part %u", device, number);
+	return keep(t, &label);
+}
+
 static void label_agent(struct trace *t, const struct device *d)
 {
 	struct t_agent *a = &t->agents[d->index];
@@ -117,13 +145,16 @@ static void label_agent(struct trace *t, const struct device *d)
 		text_addf(&label, " #%u", a->number);
 	if (d->elsewhere)
 		text_addf(&label, " on %s", d->host);
-	a->label = trace_string(t, label.s ? label.s : "", label.failed ? 0 : label.length);
-	text_release(&label);
+	a->hardware = keep(t, &label);
+	a->label = with_given(t, a->hardware, t->agents[d->first].given);
 }
 
 static void number_devices(struct trace *t, struct device *d, uint32_t count, uint32_t *next)
 {
 	qsort(d, count, sizeof(*d), by_index);
+	for (uint32_t i = 0; i < count; i++) /* one name for all that are one device */
+		if (!t->agents[d[i].first].given)
+			t->agents[d[i].first].given = d[i].agent->given;
 	for (uint32_t i = 0; i < count; i++)
 		t->agents[d[i].index].number =
 			d[i].first == d[i].index ? next[d[i].kin]++ : t->agents[d[i].first].number;
@@ -151,15 +182,14 @@ static void number_parts(struct trace *t, uint32_t *next)
 	memset(next, 0, t->agents_count * sizeof(*next));
 	for (uint32_t i = 1; i < t->agents_count; i++) {
 		struct t_agent *a = &t->agents[i];
-		struct text label = {0};
 
 		if (!is_part(t, i))
 			continue;
 		a->several = true;
 		a->number = next[a->parent]++;
-		text_addf(&label, "%s part %u", t->agents[a->parent].label, a->number);
-		a->label = trace_string(t, label.s ? label.s : "", label.failed ? 0 : label.length);
-		text_release(&label);
+		a->hardware = of_part(t, t->agents[a->parent].hardware, a->number);
+		a->label =
+			with_given(t, of_part(t, t->agents[a->parent].label, a->number), a->given);
 	}
 }
 
@@ -173,7 +203,7 @@ void trace_number_agents(struct trace *t)
 	for (uint32_t i = 1; i < t->agents_count; i++) { /* index 0 is none */
 		struct t_agent *a = &t->agents[i];
 
-		a->label = a->name;
+		a->label = a->hardware = a->name;
 		if (d && !is_part(t, i))
 			d[count++] = (struct device){
 				.agent = a, .index = i, .host = t->processes[a->process].hostname};
@@ -195,7 +225,6 @@ void trace_label_queues(struct trace *t)
 		struct text label = {0};
 
 		text_addf(&label, *q->name ? "queue %u (%s)" : "queue %u", q->number, q->name);
-		q->label = trace_string(t, label.s ? label.s : "", label.failed ? 0 : label.length);
-		text_release(&label);
+		q->label = keep(t, &label);
 	}
 }

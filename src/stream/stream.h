@@ -176,7 +176,9 @@ struct t_agent {
 	bool several; /* its node has other devices of this name; this is the one of: */
 	uint32_t
 		number; /* the same for all agents that are one device; of parts: in their device */
-	const char *label; /* name, number, node: two devices never have the same; "" of none */
+	const char *given;    /* what a user called it, or NULL */
+	const char *hardware; /* name, number, node: two devices never have the same */
+	const char *label;    /* that and what users called it; "" of none */
 };
 
 struct t_device_context {

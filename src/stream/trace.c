@@ -140,6 +140,7 @@ static void add_none(struct trace *t)
 						 .domain = "",
 						 .platform = "",
 						 .properties = "",
+						 .hardware = "",
 						 .label = ""};
 	*trace_add(t, contexts) = (struct t_device_context){.domain = ""};
 	*trace_add(t, queues) = (struct t_queue){.domain = "", .name = "", .label = ""};

@@ -46,8 +46,9 @@ class Test(base.Test):
         check("ranges", self.tree(), {"across": 1, "across/hidden 3": 1})
         check("queues", sorted(r["name"] for r in self.query("SELECT name FROM queue")),
               ["my other queue", "my queue"])
-        check("device", [r["name"].startswith("my device (") for r in self.query(
-            "SELECT name FROM agent WHERE domain = 'opencl'")], [True])
+        check("device", [(r["given"], r["label"].endswith(" (my device)"), r["label"].startswith(r["name"]))
+                         for r in self.query("SELECT name, given, label FROM agent WHERE domain = 'opencl'")],
+              [("my device", True, True)])
         check("context", self.query("SELECT name FROM device_context"), [{"name": "my context"}])
 
     def test_roctx_versioned(self):

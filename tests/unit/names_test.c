@@ -56,6 +56,18 @@ static void names_are_folded(void **state)
 	}
 }
 
+static void devices_lose_fields(void **state)
+{
+	struct t_agent a = {.hardware = "GPU #0", .label = "GPU #0 (left 1)", .given = "left 1"};
+
+	assert_string_equal(name_device(&a), "GPU #0 (left 1)");
+	a.label = "GPU #0 (Xla:#global=0,local=0#)";
+	a.given = "Xla:#global=0,local=0#";
+	assert_string_equal(name_device(&a), "GPU #0");
+	a.given = NULL;
+	assert_string_equal(name_device(&a), a.label);
+}
+
 static void kernels_are_shortened(void **state)
 {
 	static const struct {
@@ -117,6 +129,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_folded),
+		cmocka_unit_test(devices_lose_fields),
 		cmocka_unit_test(kernels_are_shortened),
 		cmocka_unit_test(text_is_added_to),
 	};

@@ -563,6 +563,36 @@ static void devices_of_one_name(void **state)
 	trace_free(t);
 }
 
+/* What a device is comes first, and it has one name in all processes, whichever called it something. */
+static void devices_given_names(void **state)
+{
+	static const char *const labels[] = {"",
+					     "gpu #0 (left)",
+					     "gpu #1",
+					     "gpu #0 (left)",
+					     "gpu #0 (left) part 0 (front)",
+					     "gpu #0 (left)"};
+	static const char *const hardware[] = {"",       "gpu #0",        "gpu #1",
+					       "gpu #0", "gpu #0 part 0", "gpu #0"};
+	struct trace *t = trace_new();
+	uint32_t one = add_process(t, "n1"), two = add_process(t, "n1");
+	uint32_t three = add_process(t, "n1");
+
+	add_agent(t, one, "gpu", 1);
+	add_agent(t, one, "gpu", 2);
+	t->agents[add_agent(t, two, "gpu", 1)].given = "left";
+	add_agent(t, one, "gpu", 0);
+	t->agents[4].parent = 1;
+	t->agents[4].given = "front";
+	add_agent(t, three, "gpu", 1);
+	trace_number_agents(t);
+	for (unsigned i = 0; i < 6; i++) {
+		assert_string_equal(t->agents[i].label, labels[i]);
+		assert_string_equal(t->agents[i].hardware, hardware[i]);
+	}
+	trace_free(t);
+}
+
 static void queues_of_one_name(void **state)
 {
 	struct trace *t = trace_new();
@@ -599,6 +629,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(devices_of_one_name),
+		cmocka_unit_test(devices_given_names),
 		cmocka_unit_test(queues_of_one_name),
 		cmocka_unit_test(numbers_as_text),
 		cmocka_unit_test(floats_as_text),

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analysis/names.h"
 #include "analysis/rules/support.h"
 #include "base/plain.h"
 #include "base/units.h"
@@ -168,7 +169,7 @@ static void find_device(struct diagnosis *d, uint32_t device)
 		return;
 	f->count = dev->number[WORK_KERNEL];
 	plain_addf(&f->where, "%s", device_label(d, device));
-	plain_addf(&f->evidence, "without work: %s", gpu->label);
+	plain_addf(&f->evidence, "without work: %s", name_device(gpu));
 	if (number > 1)
 		plain_addf(&f->evidence, " and %" PRIu32 " more", number - 1);
 	text_add(&f->evidence, "; how long it would take for them is not known\n");

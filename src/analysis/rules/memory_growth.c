@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/names.h"
 #include "analysis/progress.h"
 #include "analysis/rules/support.h"
 #include "base/plain.h"
@@ -156,7 +157,7 @@ static void add_where(struct diagnosis *d, struct finding *f, const struct event
 		}
 	}
 	if (e->a->agent && e->a->agent < d->trace->agents_count)
-		plain_addf(&f->where, ", %s", d->trace->agents[e->a->agent].label);
+		plain_addf(&f->where, ", %s", name_device(&d->trace->agents[e->a->agent]));
 }
 
 static void tell(struct diagnosis *d, const struct growth *g, const struct event *events,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/names.h"
 #include "base/plain.h"
 #include "base/vec.h"
 #include "stream/demangle.h"
@@ -149,7 +150,7 @@ bool gap_is_open(const struct diagnosis *d, const struct gap *g)
 
 const char *device_label(const struct diagnosis *d, uint32_t device)
 {
-	return d->trace->agents[d->tl->devices[device].agent].label;
+	return name_device(&d->trace->agents[d->tl->devices[device].agent]);
 }
 
 const char *op_name(const struct diagnosis *d, uint32_t op)

@@ -92,20 +92,6 @@ static void name_thread(struct raw_process *p, const struct raw_name *n)
 		best->name = n->name;
 }
 
-static const char *device_name(struct trace *t, const char *user, const char *own)
-{
-	size_t a = strlen(user), b = strlen(own);
-	char *s = trace_alloc(t, a + b + 4);
-
-	if (!s)
-		return own;
-	memcpy(s, user, a);
-	memcpy(s + a, " (", 2);
-	memcpy(s + a + 2, own, b);
-	memcpy(s + a + 2 + b, ")", 2);
-	return s;
-}
-
 static void apply(struct raw_process *p, const struct raw_name *n)
 {
 	struct trace *t = p->rt->trace;
@@ -121,7 +107,7 @@ static void apply(struct raw_process *p, const struct raw_name *n)
 	case KYMO_OBJECT_DEVICE:
 		at = PICK(agents, n->agents, same(n, t->agents[i].domain, t->agents[i].handle));
 		if (at)
-			t->agents[at].name = device_name(t, n->name, t->agents[at].name);
+			t->agents[at].given = n->name;
 		break;
 	case KYMO_OBJECT_CONTEXT:
 		at = PICK(contexts, n->contexts,

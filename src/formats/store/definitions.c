@@ -107,9 +107,9 @@ static const struct sql_column clock_columns[] = {C(U32, process), C(TEXT, name)
 #undef STRUCTURE
 #define STRUCTURE t_agent
 static const struct sql_column agent_columns[] = {
-	C(U32, process),   C(U32, parent),      C(U32, clock),   C(TEXT, type),
-	C(TEXT, name),     C(TEXT, vendor),     C(TEXT, driver), C(TEXT, domain),
-	C(TEXT, platform), C(TEXT, properties), C(U64, handle),  C(TEXT, label)};
+	C(U32, process), C(U32, parent),  C(U32, clock),   C(TEXT, type),     C(TEXT, name),
+	C(TEXT, vendor), C(TEXT, driver), C(TEXT, domain), C(TEXT, platform), C(TEXT, properties),
+	C(U64, handle),  C(TEXT, given),  C(TEXT, label)};
 #undef STRUCTURE
 #define STRUCTURE t_device_context
 static const struct sql_column context_columns[] = {C(U32, process), C(U64, handle),

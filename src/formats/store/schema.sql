@@ -73,7 +73,8 @@ CREATE TABLE clock(id INTEGER PRIMARY KEY, process INTEGER, name TEXT, error_ns 
 CREATE TABLE agent(id INTEGER PRIMARY KEY, process INTEGER, parent INTEGER, clock INTEGER,
 	type TEXT, name TEXT, vendor TEXT, driver TEXT, domain TEXT, platform TEXT,
 	properties TEXT, handle INTEGER, uuid TEXT,
-	label TEXT); -- name, number among those of the name, node: a device of several processes has one
+	given TEXT, -- what a user called it
+	label TEXT); -- name, number among those of the name, node, given name: a device of several processes has one
 CREATE TABLE device_context(id INTEGER PRIMARY KEY, process INTEGER, handle INTEGER, domain TEXT,
 	name TEXT);
 CREATE TABLE queue(id INTEGER PRIMARY KEY, process INTEGER, agent INTEGER, context INTEGER,

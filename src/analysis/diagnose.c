@@ -6,7 +6,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "analysis/brief_names.h"
 #include "analysis/gaps.h"
 #include "base/plain.h"
 #include "base/vec.h"
@@ -141,10 +143,20 @@ struct finding *finding_add_fact(struct diagnosis *d, const char *title, ...)
 
 void finding_add_site(struct diagnosis *d, struct text *out, uint32_t site)
 {
-	char text[400];
+	char text[2000];
+	char *file;
 
-	if (site && d->symbols)
-		plain_addf(out, "%s", symbols_text(d->symbols, site, text, sizeof(text)));
+	if (!site || !d->symbols)
+		return;
+	symbols_text(d->symbols, site, text, sizeof(text));
+	file = symbols_site(d->symbols, site)->function ? strrchr(text, ' ') : NULL;
+	if (file && !d->whole_names) { /* behind the function, and never cut */
+		*file = '\0';
+		brief_name(out, text, FINDING_NAME_MOST);
+		plain_addf(out, " %s", file + 1);
+	} else {
+		plain_addf(out, "%s", text);
+	}
 }
 
 void diagnosis_abstain(struct diagnosis *d, const char *why, ...)
@@ -229,8 +241,12 @@ static void ask(struct diagnosis *d, const struct rule *rule)
 bool diagnose(struct diagnosis *d, const char *path, const struct timeline *tl,
 	      struct tallies *tallies, struct symbols *symbols)
 {
-	*d = (struct diagnosis){
-		.path = path, .tl = tl, .trace = tl->trace, .tallies = tallies, .symbols = symbols};
+	*d = (struct diagnosis){.path = path,
+				.tl = tl,
+				.trace = tl->trace,
+				.tallies = tallies,
+				.symbols = symbols,
+				.whole_names = d->whole_names};
 	if (tl->failed || !find_idle(d) || !find_gaps_of_all(d) || !waits_find(&d->waits, tl)) {
 		diagnosis_release(d);
 		return false;

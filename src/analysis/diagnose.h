@@ -21,6 +21,8 @@ struct rule;
  * One lost second is told by one rule: the more special ones, which rules.list names first, claim what
  * they tell, and the others leave that out.
  */
+enum { FINDING_NAME_MOST = 60 /* columns, of a kernel or function, unless names are whole */ };
+
 enum {
 	CLAIM_GAP = 1, /* that the device had no work before this one */
 	CLAIM_TIME = 2 /* that this work takes its time */
@@ -77,6 +79,7 @@ struct diagnosis {
 	uint64_t compiler; /* ns that the first build of a source took longer than a later one */
 	struct text abstained;   /* lines: rule and reason */
 	const struct rule *rule; /* that is being asked */
+	bool whole_names;        /* nothing is cut: the caller's, all else is found */
 	bool failed;
 };
 
@@ -96,7 +99,7 @@ extern const struct rule *const rules[];
 extern const uint32_t rules_count;
 
 /*
- * Asks every rule. `tallies` and `symbols` are borrowed as long as the diagnosis is used. False: no memory.
+ * Asks every rule; `d` is zero but for whole_names. `tallies` and `symbols` are borrowed as long as the diagnosis is used. False: no memory.
  */
 bool diagnose(struct diagnosis *d, const char *path, const struct timeline *tl,
 	      struct tallies *tallies, struct symbols *symbols);

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "analysis/bound.h"
+#include "analysis/brief_names.h"
 #include "analysis/names.h"
-#include "stream/demangle.h"
 #include "analysis/summary_columns.h"
 #include "analysis/table_names.h"
 #include "base/plain.h"
@@ -19,6 +19,7 @@
 
 enum {
 	KERNELS = 5,
+	KERNEL_WIDTH = DIGEST_WIDTH - 41, /* of its name, behind its numbers */
 	CALLS = 3,
 	FINDINGS = 3,
 	CAUSES = 4,
@@ -419,46 +420,39 @@ static void tell_delay(struct digest *g)
 
 /* ---- kernels and calls --------------------------------------------------------------------------- */
 
-/* Without the names of the spaces that it lies in where the line has no room for them. */
-static void add_kernel(struct text *line, const char *name)
+static void add_kernel(struct digest *g, const struct group *k, bool first, uint64_t total,
+		       const char *name)
 {
-	size_t n = strcspn(name, "<");
-	const char *own = name;
+	struct text line = {0};
+	char time[UNITS_TEXT], number[32];
 
-	for (size_t i = 0; i + 2 < n; i++)
-		if (name[i] == ':' && name[i + 1] == ':')
-			own = name + i + 2;
-	if (plain_width(line->s) + plain_width(name) <= DIGEST_WIDTH)
-		own = name;
-	plain_add(line, own, strlen(own));
+	text_addf(&line, "%-8s %5.1f %%  %9s %9s x  ", first ? "Kernels" : "",
+		  100 * (double)k->sum.total / (double)total, units_time(k->sum.total, time),
+		  count_text(k->sum.count, number));
+	plain_add(&line, name, strlen(name));
+	add_line(g, &line);
+	text_release(&line);
 }
 
 static bool tell_kernels(struct digest *g)
 {
+	struct text names[KERNELS] = {0};
 	struct groups rows;
-	uint64_t total;
-	char time[UNITS_TEXT], number[32];
+	uint64_t total = 0;
+	unsigned count = 0;
 	bool ok = gather(&rows, g->s, 1, TALLY_DISPATCH, BY_OP, NULL, NULL);
 
 	if (ok) {
 		groups_sort(&rows, ORDER_TIME);
 		total = totals_of(&rows).total;
-		for (uint32_t i = 0; i < rows.count && i < KERNELS && total; i++) {
-			const struct group *k = rows.list[i];
-			struct text line = {0}, name = {0};
-
-			text_addf(&line, "%-8s %5.1f %%  %9s %9s x  ", i ? "" : "Kernels",
-				  100 * (double)k->sum.total / (double)total,
-				  units_time(k->sum.total, time), count_text(k->sum.count, number));
-			if (g->r->fold)
-				name_shorten(&name, k->key);
-			else
-				text_add(&name, k->key);
-			add_kernel(&line, name.s ? name.s : "");
-			text_release(&name);
-			add_line(g, &line);
-			text_release(&line);
-		}
+	}
+	for (; ok && total && count < rows.count && count < KERNELS; count++)
+		text_add(&names[count], rows.list[count]->key);
+	if (g->r->fold)
+		brief_names(names, count, KERNEL_WIDTH);
+	for (unsigned i = 0; i < count; i++) {
+		add_kernel(g, rows.list[i], !i, total, names[i].s ? names[i].s : "");
+		text_release(&names[i]);
 	}
 	groups_release(&rows);
 	return ok;

@@ -2,12 +2,12 @@
 /* Tables about devices over the run: when they had no work, the longest first, and how busy they were when. */
 #include <stdlib.h>
 
+#include "analysis/brief_names.h"
 #include "analysis/digest.h"
 #include "analysis/summary_columns.h"
 #include "analysis/table_names.h"
 #include "base/plain.h"
 #include "base/text.h"
-#include "stream/demangle.h"
 
 /* ---- gaps -------------------------------------------------------------------------------------- */
 
@@ -79,20 +79,6 @@ static struct inside inside_of(const struct timeline *tl, const struct idle_gap 
 	return most;
 }
 
-static void add_short(struct text *out, const char *kernel)
-{
-	struct text name = {0};
-
-	name_shorten(&name, kernel);
-	if (name.s && plain_width(name.s) > KERNEL_WIDTH) {
-		plain_add_cut(out, name.s, KERNEL_WIDTH - 3);
-		text_add(out, "...");
-	} else if (name.s) {
-		text_add(out, name.s);
-	}
-	text_release(&name);
-}
-
 static void put_work(struct table *t, struct cell *c, const struct timeline *tl,
 		     const struct report *r, uint32_t work)
 {
@@ -106,7 +92,7 @@ static void put_work(struct table *t, struct cell *c, const struct timeline *tl,
 	if (w->kind != WORK_KERNEL)
 		text_add(&name, kinds[w->kind]);
 	else if (r->people && r->fold)
-		add_short(&name, tl->trace->kernels[w->kernel].name);
+		brief_name(&name, tl->trace->kernels[w->kernel].name, KERNEL_WIDTH);
 	else
 		text_add(&name, tl->trace->kernels[w->kernel].name);
 	cell_text(t, c, name.s ? name.s : "");

@@ -18,11 +18,13 @@
 
 struct diagnose_options {
 	struct cli_filter filter;
-	int format;
+	int format, names;
 	int64_t top;
 	bool all;
 	const char *fail_on, *rules;
 };
+
+enum { NAMES_SHORT, NAMES_FULL };
 
 static struct diagnose_options options;
 static struct site_rules site; /* rules of the site */
@@ -35,6 +37,9 @@ static const struct knob rows[] = {
 	{"top", 0, KNOB_INTEGER, 0, AT(top), "N", "10", NULL, NULL, "Findings",
 	 "Show so many findings; 0: all. In csv and json all are there"},
 	{"all", 0, KNOB_FLAG, 0, AT(all), NULL, NULL, NULL, NULL, "Findings", "Show all"},
+	{"names", 0, KNOB_ENUM, 0, AT(names), "HOW", "short", "short|full", NULL, "Findings",
+	 "Cut names of kernels and functions to 60 columns, without the names of spaces before "
+	 "them where they are longer; or show them whole, as csv and json do"},
 	{"fail-on", 0, KNOB_STRING, 0, AT(fail_on), "RULE[>SHARE],...", NULL, NULL, NULL,
 	 "Findings",
 	 "Exit with status 1 if a finding of one of these rules is there (any: of any rule), with "
@@ -224,7 +229,9 @@ static bool of_some_processes(void)
 static int tell(struct summary *s)
 {
 	struct symbols *symbols = symbols_new(s->trace, &cli_log);
-	struct diagnosis d;
+	struct diagnosis d = {.whole_names = options.format == REPORT_CSV ||
+					     options.format == REPORT_JSON ||
+					     options.names == NAMES_FULL};
 	int result = CLI_FAILURE;
 
 	if (symbols && diagnose(&d, s->path, s->timeline, s->tallies, symbols)) {

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "analysis/brief_names.h"
 #include "analysis/names.h"
 #include "stream/demangle.h"
 
@@ -114,6 +115,61 @@ static void kernels_are_shortened(void **state)
 	}
 }
 
+static void expect_brief(unsigned columns, unsigned count, const char *const names[],
+			 const char *const brief[])
+{
+	struct text texts[BRIEF_NAMES_MOST] = {0};
+
+	for (unsigned i = 0; i < count; i++)
+		text_add(&texts[i], names[i]);
+	brief_names(texts, count, columns);
+	for (unsigned i = 0; i < count; i++) {
+		text_add_bytes(&texts[i], "", 1);
+		assert_string_equal(texts[i].s, brief[i]);
+		text_release(&texts[i]);
+	}
+}
+
+static void names_are_brief(void **state)
+{
+	static const struct {
+		const char *name, *brief; /* in 30 columns */
+	} cases[] = {
+		{"void a::b::add(float*, int)", "a::b::add"}, /* there is room */
+		{"std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, float, "
+		 "int>(int)",
+		 "gemvx::kernel<int, int, flo..."},
+		{"void cutlass::gemm::device::Kernel2<int>(int)", "device::Kernel2<int>"},
+		{"at::native::(anonymous namespace)::run<float, 1000>(int)",
+		 "native::run<float, 1000>"},
+		{"some::library::(anonymous namespace)::Functor::operator()(int)",
+		 "Functor::operator()"},
+		{"at::native::vectorized_kernel<4, std::array<char*, 3ul> >(int)",
+		 "vectorized_kernel<4, array<..."},
+		{"library::main::{lambda(int)#1}::operator()(int)",
+		 "main::{lambda(int)#1}::oper..."},
+		{"namespaces::of_a_library::kernel_of_it", "kernel_of_it"},
+		{"sm80_xmma_gemm_f32f32_f32f32_f32_tn", "sm80_xmma_gemm_f32f32_f32f3..."},
+	};
+	/* They stay different: not made equal, or cut before the difference. */
+	static const char *const pairs[][2][2] = {
+		{{"a_long_namespace::of_one::advance", "a_long_namespace::of_two::advance"},
+		 {"a_long_namespace::of_one::a...", "a_long_namespace::of_two::a..."}},
+		{{"sm80_xmma_gemm_f32f32_f32f32_f32_tn", "sm80_xmma_gemm_f32f32_f32f32_f32_nn"},
+		 {"sm80_xmma_...tn", "sm80_xmma_...nn"}},
+		{{"vectorized_elementwise_kernel<4, at::AddFunctor>",
+		  "vectorized_elementwise_kernel<4, at::AxeFunctor>"},
+		 {"vectorized...AddFunctor>", "vectorized...AxeFunctor>"}},
+		{{"void k(int)", "void k(float)"}, {"void k(int)", "void k(float)"}},
+		{{"void k(int)", "void k(int)"}, {"k", "k"}}, /* these do not */
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		expect_brief(30, 1, &cases[i].name, &cases[i].brief);
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		expect_brief(30, 2, pairs[i][0], pairs[i][1]);
+}
+
 /* What is added stands behind what is there. */
 static void text_is_added_to(void **state)
 {
@@ -128,9 +184,8 @@ static void text_is_added_to(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_folded),
-		cmocka_unit_test(devices_lose_fields),
-		cmocka_unit_test(kernels_are_shortened),
+		cmocka_unit_test(names_are_folded),      cmocka_unit_test(devices_lose_fields),
+		cmocka_unit_test(kernels_are_shortened), cmocka_unit_test(names_are_brief),
 		cmocka_unit_test(text_is_added_to),
 	};
 

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/brief_names.h"
 #include "analysis/names.h"
 #include "base/plain.h"
 #include "base/vec.h"
-#include "stream/demangle.h"
 #include "stream/trace.h"
 
-enum { KERNEL_NAME_MOST = 120 }; /* bytes */
+enum { PLACES = 3 /* of a finding that are named */ };
 
 #define COPIED_IN_NS 2.0 /* bytes, by a processor from memory to memory, at least */
 
@@ -170,22 +170,30 @@ bool op_asks(const char *name)
 	return false;
 }
 
-/* As tables have it. */
-static void add_kernel(struct diagnosis *d, struct text *out, const char *name)
+static const char *kernel_name(const struct diagnosis *d, const struct place *g)
 {
-	struct text shorter = {0};
-
-	name_shorten(&shorter, name);
-	d->failed |= shorter.failed;
-	plain_addf(out, "kernel %.*s%s, ", KERNEL_NAME_MOST, shorter.s ? shorter.s : "",
-		   shorter.length > KERNEL_NAME_MOST ? "..." : "");
-	text_release(&shorter);
+	return g->kernel && g->kernel < d->trace->kernels_count ? d->trace->kernels[g->kernel].name
+								: "";
 }
 
-static void add_place(struct diagnosis *d, struct text *out, const struct place *g)
+/* As tables have it. */
+static void name_kernels(struct diagnosis *d, const struct place *places, unsigned count,
+			 struct text *out)
 {
-	if (g->kernel && g->kernel < d->trace->kernels_count)
-		add_kernel(d, out, d->trace->kernels[g->kernel].name);
+	for (unsigned i = 0; i < count; i++)
+		text_add(&out[i], kernel_name(d, &places[i]));
+	if (!d->whole_names)
+		brief_names(out, count, FINDING_NAME_MOST);
+	for (unsigned i = 0; i < count; i++)
+		d->failed |= out[i].failed;
+}
+
+static void add_place(struct diagnosis *d, struct text *out, const struct place *g,
+		      struct text *kernel)
+{
+	if (kernel->length)
+		plain_addf(out, "kernel %s, ", kernel->s);
+	text_release(kernel);
 	plain_addf(out, "%s", op_name(d, g->op));
 	if (g->site) {
 		text_add(out, " at ");
@@ -208,7 +216,10 @@ void finding_set_show(struct diagnosis *d, struct finding *f, const char *argume
 
 void finding_set_place(struct diagnosis *d, struct finding *f, const struct place *most)
 {
-	add_place(d, &f->where, most);
+	struct text kernel = {0};
+
+	name_kernels(d, most, 1, &kernel);
+	add_place(d, &f->where, most, &kernel);
 	if (most->device < d->tl->devices_count)
 		plain_addf(&f->where, ", %s", device_label(d, most->device));
 	f->start = most->start;
@@ -219,17 +230,22 @@ void finding_set_place(struct diagnosis *d, struct finding *f, const struct plac
 void finding_add_places(struct diagnosis *d, struct finding *f, const struct places *g,
 			const char *what)
 {
+	struct text kernels[PLACES] = {0};
+	uint32_t count = 0;
 	char time[UNITS_TEXT];
 
-	for (uint32_t i = 0; i < g->count && i < 3 && g->at[i].ns; i++) {
+	while (count < g->count && count < PLACES && g->at[count].ns)
+		count++;
+	name_kernels(d, g->at, count, kernels);
+	for (uint32_t i = 0; i < count; i++) {
 		plain_addf(&f->evidence,
 			   "%s %s, %" PRIu64 " times: ", units_time(g->at[i].ns, time), what,
 			   g->at[i].count);
-		add_place(d, &f->evidence, &g->at[i]);
+		add_place(d, &f->evidence, &g->at[i], &kernels[i]);
 		text_add(&f->evidence, "\n");
 	}
-	if (g->count > 3)
-		plain_addf(&f->evidence, "and %u more places\n", g->count - 3);
+	if (g->count > PLACES)
+		plain_addf(&f->evidence, "and %u more places\n", g->count - PLACES);
 }
 
 /* ---- devices ------------------------------------------------------------------------------------ */

@@ -137,6 +137,17 @@ struct bound bound_find(const struct timeline *tl, const struct idle *idle)
 
 /* ---- the sentence ------------------------------------------------------------------------------ */
 
+/* The little that the device did in it. */
+static void add_early(struct text *out, const struct idle *idle)
+{
+	char time[UNITS_TEXT];
+
+	if (idle->early)
+		text_addf(out, "; %u piece%s of work in it take%s %s", idle->early,
+			  idle->early == 1 ? "" : "s", idle->early == 1 ? "s" : "",
+			  units_time(idle->early_kernels + idle->early_transfers, time));
+}
+
 /* What the host did before the first work, what is more than a quarter of it. */
 static void add_startup(struct text *out, const struct idle *idle)
 {
@@ -176,17 +187,20 @@ static void add_largest(struct text *out, uint64_t parts[PARTS], uint64_t whole,
 /* What the time between the first and the last device work went to, where others are most of the run. */
 static void add_between(struct text *out, const struct idle *idle)
 {
-	uint64_t parts[PARTS] = {0}, between = (uint64_t)(idle->last - idle->first);
+	uint64_t parts[PARTS] = {0}, between = (uint64_t)(idle->last - idle->begun);
 	struct idle within = *idle;
 	char time[UNITS_TEXT];
 
 	for (unsigned c = 0; c < IDLE_CAUSES; c++)
 		within.cause[c] -= within.before[c];
+	within.kernels -= idle->early_kernels;
+	within.transfers -= idle->early_transfers;
 	parts_of_device(&within, parts);
 	parts[BOUND_STARTUP] = parts[BOUND_END] = 0;
 	if (!between)
 		return;
-	text_addf(out, " In the %s from first to last device work: ", units_time(between, time));
+	text_addf(out, " In the %s from %s to last device work: ", units_time(between, time),
+		  idle->early ? "there" : "first");
 	add_largest(out, parts, between, 3);
 }
 
@@ -235,8 +249,7 @@ void bound_tell(struct text *out, const struct bound *b, const struct timeline *
 		[BOUND_KERNELS] = "The device bounds the run: its kernels take %s, %.0f %%",
 		[BOUND_TRANSFERS] =
 			"Transfers bound the run: beside no kernel they take %s, %.0f %%",
-		[BOUND_STARTUP] = "Start-up bounds the run: %s, %.0f %%, pass before the first "
-				  "device work",
+		[BOUND_STARTUP] = "Start-up bounds the run: %s, %.0f %%, pass before",
 		[BOUND_HOST] = "The host bounds the run: its own code takes %s, %.0f %%",
 		[BOUND_LAUNCHES] = "Launching bounds the run: %s, %.0f %%, the device waits for it",
 		[BOUND_BUILDS] = "Builds bound the run: for %s, %.0f %%, the device waits for "
@@ -264,8 +277,12 @@ void bound_tell(struct text *out, const struct bound *b, const struct timeline *
 #pragma GCC diagnostic pop
 	if (b->by == BOUND_HOST && b->device != TIMELINE_NONE)
 		text_add(out, ", while the device idles");
-	if (b->by == BOUND_STARTUP)
+	if (b->by == BOUND_STARTUP) {
+		text_add(out,
+			 idle[b->device].early ? " device work goes on" : " the first device work");
 		add_startup(out, &idle[b->device]);
+		add_early(out, &idle[b->device]);
+	}
 	text_add(out, ".");
 	if (b->by == BOUND_STARTUP || b->by == BOUND_END)
 		add_between(out, &idle[b->device]);

@@ -193,12 +193,26 @@ static bool find_idle(struct diagnosis *d)
 	return d->idle;
 }
 
+/* What is start-up is told as that. */
+static void tell_startup(struct gaps *gaps, const struct timeline *tl, const struct idle *idle)
+{
+	for (uint32_t i = 0; i < gaps->count && gaps->at[i].end <= idle->begun; i++) {
+		struct gap *g = &gaps->at[i];
+		int64_t until = idle_submitted(tl, &tl->work[g->next]);
+
+		until = until < g->end ? until : g->end;
+		g->told = until > g->start ? (uint64_t)(until - g->start) : 0;
+	}
+}
+
 static bool find_gaps_of_all(struct diagnosis *d)
 {
 	d->gaps = calloc(d->tl->devices_count + 1, sizeof(*d->gaps));
 	d->claimed = calloc((size_t)d->tl->work_count + 1, sizeof(*d->claimed));
 	for (uint32_t i = 0; d->gaps && i < d->tl->devices_count; i++)
-		if (!gaps_find(&d->gaps[i], d->tl, i))
+		if (gaps_find(&d->gaps[i], d->tl, i))
+			tell_startup(&d->gaps[i], d->tl, &d->idle[i]);
+		else
 			return false;
 	return d->gaps && d->claimed;
 }

@@ -38,7 +38,7 @@ struct gap {
 	uint64_t mpi;     /* communicating, */
 	uint64_t other;   /* in calls that neither submit nor wait nor communicate */
 	uint64_t devices; /* waiting while another device of its process worked */
-	uint64_t told : 63;  /* part of it that findings tell */
+	uint64_t told : 63;  /* part of it that findings tell, or that is start-up */
 	uint64_t queued : 1; /* or had submitted before the gap began */
 };
 

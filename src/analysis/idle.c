@@ -12,6 +12,9 @@
 #define NEAR_NS                                                                                    \
 	50000 /* so soon after another device has finished, work that waited for it starts */
 
+#define STARTUP_WORK  0.01 /* of a device's work, at most, is part of start-up */
+#define STARTUP_PAUSE 0.01 /* of the run: shorter pauses change nothing that is told */
+
 const char *idle_name(enum idle_cause cause)
 {
 	static const char *const names[] = {
@@ -308,31 +311,28 @@ static void charge_gap(struct gap *g, const struct tl_work *w, int64_t start, in
 	charge_submitted(g, w, done, end);
 }
 
-/* What the thread did until it submitted the first work. */
-static void charge_startup(struct gap *g, const struct tl_work *first)
+/* What the thread did from `start` on until it submitted a piece of work that begins the device's, or is near it. */
+static void charge_startup(struct gap *g, const struct tl_work *w, int64_t start)
 {
 	const struct timeline *tl = g->tl;
-	const struct tl_call *inner = timeline_call(tl, first);
+	const struct tl_call *inner = timeline_call(tl, w);
 	const struct tl_call *c = inner ? timeline_outermost(tl, inner) : NULL;
-	int64_t until = clamp(c               ? c->start
-			      : first->submit ? first->submit
-					      : first->start,
-			      tl->start, first->start);
+	int64_t until = clamp(idle_submitted(tl, w), start, w->start);
 	struct idle scratch = {0};
 	struct gap look = {.idle = &scratch, .tl = tl, .device = g->device, .call = c};
 	struct map places = {0};
 
 	look.places = &places;
 	g->call = c;
-	charge(g, IDLE_STARTUP, tl->start, until);
+	charge(g, IDLE_STARTUP, start, until);
 	if (c)
-		charge_host(&look, tl->start, until);
+		charge_host(&look, start, until);
 	for (unsigned s = 0; s < HOST_STATES; s++)
-		g->idle->startup[s] = scratch.cause[cause_of((enum host_state)s)];
+		g->idle->startup[s] += scratch.cause[cause_of((enum host_state)s)];
 	g->idle->startup[HOST_WAIT] += scratch.cause[IDLE_DEVICE];
 	map_release(&places);
 	free(scratch.sites);
-	charge_gap(g, first, until, first->start);
+	charge_gap(g, w, until, w->start);
 }
 
 /* What was charged since `before` are the causes of this one. */
@@ -367,7 +367,7 @@ static void charge_one(struct gap *g, uint32_t next, int64_t start, int64_t end,
 	if (next == TIMELINE_NONE)
 		charge_end(g, start, end);
 	else if (startup)
-		charge_startup(g, &g->tl->work[next]);
+		charge_startup(g, &g->tl->work[next], start);
 	else
 		charge_gap(g, &g->tl->work[next], start, end);
 	if (kept)
@@ -383,32 +383,91 @@ static int most_time(const void *a, const void *b)
 	return x->site < y->site ? -1 : x->site > y->site;
 }
 
+int64_t idle_submitted(const struct timeline *tl, const struct tl_work *w)
+{
+	const struct tl_call *inner = timeline_call(tl, w);
+
+	if (inner)
+		return timeline_outermost(tl, inner)->start;
+	return w->submit ? w->submit : w->start;
+}
+
+/* Number of the piece of work of a device that its start-up ends with. */
+static uint32_t find_begun(const struct timeline *tl, const struct tl_device *d)
+{
+	double all = (double)intervals_length(&d->all), run = (double)timeline_length(tl);
+	uint32_t begun = 0;
+	int64_t first = 0, until = 0;
+	uint64_t busy = 0;
+
+	for (uint32_t i = 0; i < d->count; i++) {
+		const struct tl_work *w = &tl->work[tl->order[d->first + i]];
+		int64_t pause;
+
+		if (!i)
+			first = until = w->start;
+		if (i > STARTUP_WORK * d->count || (double)busy > STARTUP_WORK * all)
+			break;
+		pause = clamp(idle_submitted(tl, w), until, w->start > until ? w->start : until) -
+			until;
+		if (i && pause > until - first && (double)pause >= STARTUP_PAUSE * run)
+			begun = i;
+		if (w->end > until) {
+			busy += (uint64_t)(w->end - (w->start > until ? w->start : until));
+			until = w->end;
+		}
+	}
+	return begun;
+}
+
+/* All that was charged so far came before it. */
+static void note_begun(struct idle *idle, const struct timeline *tl, uint32_t device,
+		       uint32_t number)
+{
+	const struct tl_device *d = &tl->devices[device];
+	int64_t begun = tl->work[tl->order[d->first + number]].start;
+
+	idle->early = number;
+	idle->begun = begun > idle->first ? begun : idle->first;
+	idle->early_kernels = intervals_within(&d->kernels, tl->start, idle->begun);
+	idle->early_transfers =
+		intervals_within(&d->all, tl->start, idle->begun) - idle->early_kernels;
+	memcpy(idle->before, idle->cause, sizeof(idle->before));
+}
+
+static void charge_all(struct gap *g)
+{
+	const struct timeline *tl = g->tl;
+	const struct tl_device *d = &tl->devices[g->device];
+	bool whole = tl->start <= tl->trace->origin; /* a part of the run has no start-up */
+	uint32_t begun = whole ? find_begun(tl, d) : 0;
+	int64_t first = tl->work[tl->order[d->first]].start, until = tl->start;
+
+	g->idle->first = first > tl->start ? first : tl->start;
+	for (uint32_t i = 0; i < d->count; i++) {
+		uint32_t work = tl->order[d->first + i];
+		const struct tl_work *w = &tl->work[work];
+
+		if (w->start > until)
+			charge_one(g, work, until, w->start, whole && i <= begun);
+		if (i == begun)
+			note_begun(g->idle, tl, g->device, begun);
+		until = w->end > until ? w->end : until;
+	}
+	g->idle->last = until < tl->end ? until : tl->end;
+	charge_one(g, TIMELINE_NONE, until, tl->end, false);
+}
+
 bool idle_find(struct idle *idle, const struct timeline *tl, uint32_t device)
 {
 	const struct tl_device *d = &tl->devices[device];
 	struct map places = {0};
 	struct gap g = {.idle = idle, .tl = tl, .device = device, .places = &places};
-	int64_t until;
 
 	*idle = (struct idle){.kernels = intervals_length(&d->kernels)};
 	idle->transfers = intervals_length(&d->all) - idle->kernels;
-	if (d->count) {
-		const struct tl_work *first = &tl->work[tl->order[d->first]];
-		bool whole = tl->start <= tl->trace->origin; /* a part of the run has no start-up */
-
-		idle->first = until = first->start > tl->start ? first->start : tl->start;
-		charge_one(&g, tl->order[d->first], tl->start, until, whole);
-		memcpy(idle->before, idle->cause, sizeof(idle->before));
-		for (uint32_t i = 0; i < d->count; i++) {
-			const struct tl_work *w = &tl->work[tl->order[d->first + i]];
-
-			if (w->start > until)
-				charge_one(&g, tl->order[d->first + i], until, w->start, false);
-			until = w->end > until ? w->end : until;
-		}
-		idle->last = until < tl->end ? until : tl->end;
-		charge_one(&g, TIMELINE_NONE, until, tl->end, false);
-	}
+	if (d->count)
+		charge_all(&g);
 	map_release(&places);
 	if (idle->sites_count)
 		qsort(idle->sites, idle->sites_count, sizeof(*idle->sites), most_time);

@@ -6,6 +6,12 @@
  * An instant between two pieces of work belongs to the one that comes next, k, and to the thread that
  * submitted it. Before the call that submitted k, it is what that thread did; in that call, launching;
  * after it, the latency of the device, what held k back, or unknown.
+ *
+ * Start-up is what comes before the call that submits the first work. Runtimes and libraries have a device do something
+ * as they begin, though: so it goes on to the end of a pause in which the host is busy, if what the device did before is
+ * next to nothing (STARTUP_WORK of its pieces, and of the time they take) and took less long, from its first piece on, than
+ * the pause. A device that works regularly has no such pause: after two of one length the next is no longer than what was
+ * before it.
  */
 #ifndef ANALYSIS_IDLE_H
 #define ANALYSIS_IDLE_H
@@ -13,7 +19,7 @@
 #include "analysis/timeline.h"
 
 enum idle_cause {
-	IDLE_STARTUP,  /* before the call that submits its first work */
+	IDLE_STARTUP,  /* before the call that submits its first work, but for next to nothing */
 	IDLE_HOST,     /* the host was outside of all recorded calls */
 	IDLE_RUNTIME,  /* in other calls of a runtime */
 	IDLE_BUILD,    /* it built or loaded programs */
@@ -60,7 +66,7 @@ struct idle {
 	uint64_t kernels;   /* ns that kernels ran; unions all */
 	uint64_t transfers; /* that other work ran alone */
 	uint64_t cause[IDLE_CAUSES];
-	uint64_t before[IDLE_CAUSES]; /* of them, before its first work */
+	uint64_t before[IDLE_CAUSES]; /* of them, before `begun` */
 	uint64_t startup
 		[HOST_STATES]; /* what the submitting thread did in IDLE_STARTUP, where it is known */
 	struct idle_site *sites; /* most time first */
@@ -68,10 +74,17 @@ struct idle {
 	struct idle_gap *longest; /* so many of its gaps, the longest first */
 	uint32_t longest_count, longest_room;
 	int64_t first, last; /* start of its first work, end of its last */
+	int64_t begun;       /* start of the first that is not part of start-up */
+	uint32_t early;      /* pieces of work before that */
+	uint64_t early_kernels,
+		early_transfers; /* ns of `kernels` and `transfers` that they took */
 };
 
 /* Of device `device` of the timeline. False: no memory. */
 bool idle_find(struct idle *idle, const struct timeline *tl, uint32_t device);
 void idle_release(struct idle *idle);
+
+/* When the thread that submitted it came to do that; its start where that is not known. */
+int64_t idle_submitted(const struct timeline *tl, const struct tl_work *w);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "analysis/bound.h"
 #include "device_rules_run.h"
 
 /* ---- waits and launches ------------------------------------------------------------------------- */
@@ -329,6 +330,129 @@ static void test_startup(void **state)
 	run_check("startup", late_start, early_start);
 	run_check("startup", build_first, early_start);
 	run_length(late_and_little, NULL, NULL);
+}
+
+/* A library has the device do `number` pieces of work that take `ns` each; then the host computes. */
+static void library_begins(struct run *r, unsigned number, int64_t ns, int64_t compute)
+{
+	for (unsigned i = 0; i < number; i++)
+		run_copy(r, 0, false, 64, ns, true, MEMORY_HOST_PINNED);
+	run_host(r, compute);
+}
+
+/* The device works for 2 s. Where start-up was over. */
+static int64_t regular_work(struct run *r)
+{
+	int64_t submit = r->now;
+
+	for (unsigned i = 0; i < 400; i++)
+		run_kernel(r, 0, 0, 5000000 - START_NS, 100);
+	run_finish(r);
+	run_end(r);
+	return submit;
+}
+
+static void test_startup_goes_on(void **state)
+{
+	struct run r;
+	const struct idle *idle;
+	const struct finding *f;
+	struct text sentence = {0};
+	struct bound b;
+	int64_t submit;
+
+	(void)state;
+	run_begin(&r, false);
+	run_host(&r, 100000000);
+	library_begins(&r, 1, 2000, 3000000000);
+	submit = regular_work(&r);
+	idle = r.diagnosis.idle;
+	assert_int_equal(idle->early, 1);
+	assert_int_equal(idle->early_transfers, 2000);
+	assert_int_equal(idle->early_kernels, 0);
+	assert_int_equal(idle->begun, submit + CALL_NS + START_NS);
+	assert_int_equal(idle->cause[IDLE_STARTUP],
+			 submit - r.sink.timeline->start - CALL_NS - START_NS - 2000);
+	assert_int_equal(idle->startup[HOST_OUTSIDE], idle->cause[IDLE_STARTUP] - RETURN_NS);
+	assert_int_equal(idle->cause[IDLE_HOST], 0);
+	assert_int_equal(r.diagnosis.count, 1);
+	f = run_finding(&r, "startup");
+	assert_non_null(f);
+	assert_string_equal(f->title.s, "next to nothing is done on devices for the first 3.101 s "
+					"(host code: 3.101 s)");
+	assert_non_null(strstr(f->evidence.s, "1 piece of work before that takes 2.000 us"));
+	b = bound_find(r.sink.timeline, idle);
+	bound_tell(&sentence, &b, r.sink.timeline, idle);
+	assert_string_equal(
+		sentence.s,
+		"Start-up bounds the run: 3.101 s, 61 %, pass before device work goes "
+		"on, 3.101 s of it outside of every recorded API; 1 piece of work in it "
+		"takes 2.000 us. In the 2.000 s from there to last device work: kernels "
+		"100 %.");
+	text_release(&sentence);
+	run_release(&r);
+}
+
+/* A library begins so, and then again: so many pieces are part of start-up; the pauses after others are told as late. */
+static void expect_early(uint32_t early, bool late, unsigned number, int64_t ns, int64_t compute,
+			 int64_t again)
+{
+	struct run r;
+
+	run_begin(&r, false);
+	run_host(&r, 100000000);
+	library_begins(&r, number, ns, compute);
+	if (again)
+		library_begins(&r, 1, ns, again);
+	regular_work(&r);
+	assert_int_equal(r.diagnosis.idle->early, early);
+	assert_int_equal(run_finding(&r, "host-late") != NULL, late);
+	run_release(&r);
+}
+
+static void test_startup_is_over(void **state)
+{
+	struct run r;
+
+	(void)state;
+	expect_early(4, false, 4, 2000, 3000000000, 0);
+	expect_early(0, true, 5, 2000, 3000000000, 0); /* of 405 pieces */
+	expect_early(1, false, 1, 20000000, 3000000000, 0);
+	expect_early(0, true, 1, 21000000, 3000000000, 0); /* of 2 s */
+	expect_early(0, false, 1, 2000, 20000000, 0);      /* a pause that is nothing */
+	expect_early(2, false, 1, 2000, 1000000000, 1100000000);
+	expect_early(1, true, 1, 2000, 1000000000, 900000000); /* not longer than before */
+	run_begin(&r, false); /* the launch takes long, and not the host before it */
+	library_begins(&r, 1, 2000, 1000000);
+	r.launching = 3000000000;
+	run_kernel(&r, 0, 0, 5000000, 100);
+	r.launching = 0;
+	regular_work(&r);
+	assert_int_equal(r.diagnosis.idle->early, 0);
+	assert_in_range(r.diagnosis.idle->cause[IDLE_LAUNCH], 3000000000, 4000000000);
+	run_release(&r);
+}
+
+/* What is built in start-up is told as that alone, whatever the device has done before. */
+static void test_startup_builds(void **state)
+{
+	struct run r;
+	const struct finding *f;
+
+	(void)state;
+	run_begin(&r, false);
+	for (unsigned i = 0; i < 21; i++)
+		run_copy(&r, 0, false, 64, 2000, true, MEMORY_HOST_PINNED);
+	run_build(&r, 1, 2000000000);
+	for (unsigned i = 0; i < 2100; i++)
+		run_kernel(&r, 0, 0, 1000000, 100);
+	run_finish(&r);
+	run_end(&r);
+	assert_int_equal(r.diagnosis.count, 1);
+	f = run_finding(&r, "startup");
+	assert_non_null(f);
+	assert_non_null(strstr(f->evidence.s, "the longest call: build, 2.000 s"));
+	run_release(&r);
 }
 
 static void other_calls(struct run *r)
@@ -672,13 +796,14 @@ static void test_kernel_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_too_many_syncs), cmocka_unit_test(test_launch_bound),
-		cmocka_unit_test(test_host_late),      cmocka_unit_test(test_paced),
-		cmocka_unit_test(test_startup),        cmocka_unit_test(test_device_idle),
-		cmocka_unit_test(test_pageable_copy),  cmocka_unit_test(test_same_queue),
-		cmocka_unit_test(test_blocking_copy),  cmocka_unit_test(test_false_dependency),
-		cmocka_unit_test(test_tiny_transfers), cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_kernel_names),
+		cmocka_unit_test(test_too_many_syncs),   cmocka_unit_test(test_launch_bound),
+		cmocka_unit_test(test_host_late),        cmocka_unit_test(test_paced),
+		cmocka_unit_test(test_startup),          cmocka_unit_test(test_startup_goes_on),
+		cmocka_unit_test(test_startup_is_over),  cmocka_unit_test(test_startup_builds),
+		cmocka_unit_test(test_device_idle),      cmocka_unit_test(test_pageable_copy),
+		cmocka_unit_test(test_same_queue),       cmocka_unit_test(test_blocking_copy),
+		cmocka_unit_test(test_false_dependency), cmocka_unit_test(test_tiny_transfers),
+		cmocka_unit_test(test_round_trip),       cmocka_unit_test(test_kernel_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,10 +12,10 @@
 #include "analysis/rules/support.h"
 #include "base/units.h"
 
-#define WARM     20      /* pieces of work after which a device is at work */
+#define WARM     20      /* pieces of work after which a device is at work, if start-up is over */
 #define LEAST_NS 1000000 /* what is built or loaded at a first use takes that */
 
-/* When the first device had done WARM pieces of work; INT64_MAX: none has. */
+/* When the first device had begun, and done WARM pieces of work; INT64_MAX: none has. */
 static int64_t warm_at(const struct diagnosis *d)
 {
 	int64_t warm = INT64_MAX;
@@ -25,6 +25,7 @@ static int64_t warm_at(const struct diagnosis *d)
 		int64_t at = dev->count > WARM ? d->tl->work[d->tl->order[dev->first + WARM]].start
 					       : INT64_MAX;
 
+		at = at < d->idle[i].begun ? d->idle[i].begun : at;
 		warm = at < warm ? at : warm;
 	}
 	return warm;

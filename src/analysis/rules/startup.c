@@ -33,7 +33,7 @@ static bool builds_later(const struct diagnosis *d, uint32_t device)
 	uint32_t process = tl->work[tl->order[tl->devices[device].first]].process;
 
 	for (uint32_t i = 0; i < tl->builds_count; i++)
-		if (tl->builds[i].start >= d->idle[device].first &&
+		if (tl->builds[i].start >= d->idle[device].begun &&
 		    d->trace->threads[tl->builds[i].thread].process == process)
 			return true;
 	return false;
@@ -80,43 +80,92 @@ static void add_parts(struct finding *f, const struct idle *idle)
 	text_add(&f->evidence, "\n");
 }
 
-static void find(struct diagnosis *d)
+/* The call that the thread which begins was in for longest, if that is a tenth of it all; else NULL. */
+static const struct tl_call *longest_call(const struct diagnosis *d, uint32_t first, uint64_t *ns)
+{
+	const struct timeline *tl = d->tl;
+	const struct idle *idle = &d->idle[first];
+	const struct tl_work *w = &tl->work[tl->order[tl->devices[first].first + idle->early]];
+	const struct tl_call *submit = timeline_call(tl, w), *most = NULL;
+	const struct tl_thread *th = submit ? &tl->threads[submit->thread] : NULL;
+
+	*ns = idle->cause[IDLE_STARTUP] / 10;
+	for (uint32_t i = 0; th && i < th->count; i++) {
+		const struct tl_call *c = &tl->calls[tl->outer[th->first + i]];
+		int64_t end = c->end < idle->begun ? c->end : idle->begun;
+
+		if (c->start >= idle->begun)
+			break;
+		if (!(c->flags & CALL_BURST) && (uint64_t)(end - c->start) > *ns) {
+			*ns = (uint64_t)(end - c->start);
+			most = c;
+		}
+	}
+	return most;
+}
+
+/* The first to begin, or TIMELINE_NONE. */
+static uint32_t first_device(const struct diagnosis *d)
 {
 	uint32_t first = TIMELINE_NONE;
-	uint64_t host, gain;
-	const struct idle *idle;
-	char time[UNITS_TEXT], build[UNITS_TEXT], code[UNITS_TEXT];
-	struct finding *f;
 
 	for (uint32_t i = 0; i < d->tl->devices_count; i++)
 		if (d->tl->devices[i].count &&
-		    (first == TIMELINE_NONE || d->idle[i].first < d->idle[first].first))
+		    (first == TIMELINE_NONE || d->idle[i].begun < d->idle[first].begun))
 			first = i;
-	if (first == TIMELINE_NONE)
-		return;
-	idle = &d->idle[first];
-	host = idle->startup[HOST_OUTSIDE];
-	gain = won(d, first);
-	if (idle->startup[HOST_BUILD])
-		f = finding_add(
-			d, gain, "no device works for the first %s (builds: %s, host code: %s)",
-			units_time(idle->cause[IDLE_STARTUP], time),
-			units_time(idle->startup[HOST_BUILD], build), units_time(host, code));
-	else
-		f = finding_add(d, gain, "no device works for the first %s (host code: %s)",
-				units_time(idle->cause[IDLE_STARTUP], time),
-				units_time(host, code));
-	if (!f)
-		return;
+	return first;
+}
+
+static void say(struct diagnosis *d, struct finding *f, uint32_t first, uint64_t gain)
+{
+	const struct idle *idle = &d->idle[first];
+	uint64_t ns;
+	const struct tl_call *call = longest_call(d, first, &ns);
+	char time[UNITS_TEXT];
+
 	f->start = d->tl->start;
-	f->end = idle->first;
-	plain_addf(&f->where, "before the first work of %s", device_label(d, first));
+	f->end = idle->begun;
+	plain_addf(&f->where,
+		   idle->early ? "before %s goes on working" : "before the first work of %s",
+		   device_label(d, first));
 	add_parts(f, idle);
+	if (call)
+		plain_addf(&f->evidence, "the longest call: %s, %s\n", op_name(d, call->op),
+			   units_time(ns, time));
+	if (idle->early)
+		plain_addf(&f->evidence, "%u piece%s of work before that take%s %s\n", idle->early,
+			   idle->early == 1 ? "" : "s", idle->early == 1 ? "s" : "",
+			   units_time(idle->early_kernels + idle->early_transfers, time));
 	finding_set_show(d, f, "--min-duration 1ms");
 	text_add(&f->advice, 2 * idle->startup[HOST_BUILD] > gain
 				     ? "keep built programs (binaries, a cache) for the next run"
 				     : "read and prepare input while devices are set up, or less "
 				       "of it");
+}
+
+static void find(struct diagnosis *d)
+{
+	uint32_t first = first_device(d);
+	const struct idle *idle = &d->idle[first == TIMELINE_NONE ? 0 : first];
+	const char *works = idle->early ? "next to nothing is done on devices" : "no device works";
+	uint64_t host = idle->startup[HOST_OUTSIDE], gain;
+	char time[UNITS_TEXT], build[UNITS_TEXT], code[UNITS_TEXT];
+	struct finding *f;
+
+	if (first == TIMELINE_NONE)
+		return;
+	gain = won(d, first);
+	if (idle->startup[HOST_BUILD])
+		f = finding_add(d, gain, "%s for the first %s (builds: %s, host code: %s)", works,
+				units_time(idle->cause[IDLE_STARTUP], time),
+				units_time(idle->startup[HOST_BUILD], build),
+				units_time(host, code));
+	else
+		f = finding_add(d, gain, "%s for the first %s (host code: %s)", works,
+				units_time(idle->cause[IDLE_STARTUP], time),
+				units_time(host, code));
+	if (f)
+		say(d, f, first, gain);
 }
 
 const struct rule rule_startup = {

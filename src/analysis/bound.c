@@ -2,6 +2,7 @@
 /* What bounds a run; see bound.h. */
 #include "analysis/bound.h"
 
+#include "analysis/range_cover.h"
 #include "base/units.h"
 
 #define HALF 0.5 /* of the run: it bounds it */
@@ -149,7 +150,8 @@ static void add_early(struct text *out, const struct idle *idle)
 }
 
 /* What the host did before the first work, what is more than a quarter of it. */
-static void add_startup(struct text *out, const struct idle *idle)
+static void add_startup(struct text *out, const struct timeline *tl, uint32_t device,
+			const struct idle *idle)
 {
 	static const char *const words[] = {[HOST_OUTSIDE] = "outside of every recorded API",
 					    [HOST_LAUNCH] = "in calls that submit work",
@@ -161,10 +163,14 @@ static void add_startup(struct text *out, const struct idle *idle)
 	char time[UNITS_TEXT];
 	unsigned told = 0;
 
-	for (unsigned s = 0; s < HOST_STATES; s++)
-		if (4 * idle->startup[s] > idle->cause[IDLE_STARTUP])
-			text_addf(out, "%s%s of it %s", told++ ? " and " : ", ",
-				  units_time(idle->startup[s], time), words[s]);
+	for (unsigned s = 0; s < HOST_STATES; s++) {
+		if (4 * idle->startup[s] <= idle->cause[IDLE_STARTUP])
+			continue;
+		text_addf(out, "%s%s of it %s", told++ ? " and " : ", ",
+			  units_time(idle->startup[s], time), words[s]);
+		if (s == HOST_OUTSIDE)
+			range_cover_tell(out, tl, device, &idle->startup_host);
+	}
 }
 
 /* "kernels 48 %, launches 30 %." of `whole`; takes them out. */
@@ -275,12 +281,14 @@ void bound_tell(struct text *out, const struct bound *b, const struct timeline *
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	text_addf(out, words[b->by], units_time(b->ns, time), 100 * b->share);
 #pragma GCC diagnostic pop
-	if (b->by == BOUND_HOST && b->device != TIMELINE_NONE)
+	if (b->by == BOUND_HOST && b->device != TIMELINE_NONE) {
 		text_add(out, ", while the device idles");
+		range_cover_tell(out, tl, b->device, &idle[b->device].host);
+	}
 	if (b->by == BOUND_STARTUP) {
 		text_add(out,
 			 idle[b->device].early ? " device work goes on" : " the first device work");
-		add_startup(out, &idle[b->device]);
+		add_startup(out, tl, b->device, &idle[b->device]);
 		add_early(out, &idle[b->device]);
 	}
 	text_add(out, ".");

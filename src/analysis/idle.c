@@ -134,6 +134,8 @@ static void charge(struct gap *g, enum idle_cause cause, int64_t start, int64_t 
 	if (!ns)
 		return;
 	idle->cause[cause] += ns;
+	if (cause == IDLE_HOST)
+		g->failed |= !intervals_add(&idle->host, start, end);
 	key = ((uint64_t)(g->call ? g->call->site : 0) << 32 |
 	       (uint64_t)(g->call ? g->call->op : 0) << 8 | cause) +
 	      1;
@@ -330,6 +332,11 @@ static void charge_startup(struct gap *g, const struct tl_work *w, int64_t start
 	for (unsigned s = 0; s < HOST_STATES; s++)
 		g->idle->startup[s] += scratch.cause[cause_of((enum host_state)s)];
 	g->idle->startup[HOST_WAIT] += scratch.cause[IDLE_DEVICE];
+	for (uint32_t i = 0; i < scratch.host.count; i++)
+		g->failed |= !intervals_add(&g->idle->startup_host, scratch.host.at[i].start,
+					    scratch.host.at[i].end);
+	g->failed |= look.failed;
+	intervals_release(&scratch.host);
 	map_release(&places);
 	free(scratch.sites);
 	charge_gap(g, w, until, w->start);
@@ -469,6 +476,8 @@ bool idle_find(struct idle *idle, const struct timeline *tl, uint32_t device)
 	if (d->count)
 		charge_all(&g);
 	map_release(&places);
+	intervals_unite(&idle->host);
+	intervals_unite(&idle->startup_host);
 	if (idle->sites_count)
 		qsort(idle->sites, idle->sites_count, sizeof(*idle->sites), most_time);
 	if (idle->longest_count)
@@ -480,5 +489,7 @@ void idle_release(struct idle *idle)
 {
 	free(idle->sites);
 	free(idle->longest);
+	intervals_release(&idle->host);
+	intervals_release(&idle->startup_host);
 	*idle = (struct idle){0};
 }

@@ -69,7 +69,9 @@ struct idle {
 	uint64_t before[IDLE_CAUSES]; /* of them, before `begun` */
 	uint64_t startup
 		[HOST_STATES]; /* what the submitting thread did in IDLE_STARTUP, where it is known */
-	struct idle_site *sites; /* most time first */
+	struct intervals host;         /* when IDLE_HOST was, */
+	struct intervals startup_host; /* and HOST_OUTSIDE of start-up */
+	struct idle_site *sites;       /* most time first */
 	uint32_t sites_count, sites_room;
 	struct idle_gap *longest; /* so many of its gaps, the longest first */
 	uint32_t longest_count, longest_room;

@@ -267,11 +267,8 @@ static void label_size(struct text *out, uint32_t size_class)
 			  (unsigned long long)(low * 4 - (unit == 0)), units[unit]);
 }
 
-/* "domain:name", the domain where the program uses them. */
-static void label_marker(struct text *out, const struct trace *t, const struct tally *row)
+void label_range(struct text *out, const struct trace *t, uint32_t domain, uint32_t name)
 {
-	uint32_t name = row->key[KEY_MARKER_NAME], domain = row->key[KEY_MARKER_DOMAIN];
-
 	if (domain && domain < t->strings_count)
 		text_addf(out, "%s:", t->strings[domain].text);
 	if (!name || name >= t->strings_count)
@@ -309,7 +306,7 @@ static void label_op(struct text *out, const struct trace *t, enum tally_kind ki
 		return;
 	}
 	if (kind == TALLY_MARKER) {
-		label_marker(out, t, row);
+		label_range(out, t, row->key[KEY_MARKER_DOMAIN], row->key[KEY_MARKER_NAME]);
 		return;
 	}
 	op = kind == TALLY_ERROR       ? row->key[KEY_ERROR_OP]

@@ -30,6 +30,9 @@ uint32_t label_queue_of(enum tally_kind kind, const struct tally *row);
 /* "opencl:GPU name", told apart by a number where a process has several of the name. */
 void label_agent(struct text *out, const struct trace *t, uint32_t agent);
 
+/* "domain:name" of an annotation, the domain where the program uses them. */
+void label_range(struct text *out, const struct trace *t, uint32_t domain, uint32_t name);
+
 /* What a row of TALLY_COPY or TALLY_COPY_SIZE is: bytes moved, made by the device, or mapped. */
 enum transfer { TRANSFER_COPY, TRANSFER_FILL, TRANSFER_MAP };
 enum transfer label_transfer(const struct trace *t, const struct tally *row);

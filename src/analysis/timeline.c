@@ -392,8 +392,8 @@ static kymo_status_t on_marker(struct stream_sink *s, const struct rec_marker *r
 	struct tl_range *n = r->scope ? TAKE(tl, ranges) : NULL;
 
 	if (n)
-		*n = (struct tl_range){r->base.start,   r->base.end,    r->scope,
-				       r->base.process, r->base.thread, r->name};
+		*n = (struct tl_range){r->base.start,  r->base.end, r->scope, r->base.process,
+				       r->base.thread, r->name,     r->domain};
 	return FORWARD(s, marker, r);
 }
 

@@ -122,7 +122,7 @@ struct tl_message {
 
 struct tl_range {
 	int64_t start, end, scope;
-	uint32_t process, thread, name;
+	uint32_t process, thread, name, domain;
 };
 
 /*

@@ -14,6 +14,8 @@
 #include <cmocka.h>
 
 #include "analysis/bound.h"
+#include "analysis/range_cover.h"
+#include "base/vec.h"
 #include "device_rules_run.h"
 
 /* ---- waits and launches ------------------------------------------------------------------------- */
@@ -455,6 +457,105 @@ static void test_startup_builds(void **state)
 	run_release(&r);
 }
 
+enum { LOAD, LOAD_AGAIN, DECODE, READ, DOMAIN, STRINGS };
+
+static struct t_string strings[1 + STRINGS] = {{0},
+					       {.text = "load 1", .length = 6},
+					       {.text = "load 2", .length = 6},
+					       {.text = "decode", .length = 6},
+					       {.text = "read", .length = 4},
+					       {.text = "lib", .length = 3}};
+
+/* An annotation of `thread`, from `from` to `to` ms from now on; of thread 3, of a process without work. */
+static void range(struct run *r, uint32_t thread, unsigned name, int64_t from, int64_t to)
+{
+	struct timeline *tl = r->sink.timeline;
+
+	assert_true(vec_reserve(&tl->ranges, &tl->ranges_room, tl->ranges_count, 1));
+	tl->ranges[tl->ranges_count++] = (struct tl_range){.start = r->now + from * 1000000,
+							   .end = r->now + to * 1000000,
+							   .process = thread == 3 ? 2 : 1,
+							   .thread = thread,
+							   .name = 1 + name,
+							   .domain = 1 + DOMAIN};
+}
+
+/* 100 times 20 ms of host code, of which main covers so many, and another thread 2 ms beyond that. */
+static void annotated(struct run *r, int64_t covered)
+{
+	run_begin(r, false);
+	r->trace.strings = strings;
+	r->trace.strings_count = 1 + STRINGS;
+	for (unsigned i = 0; i < 100; i++) {
+		range(r, 1, DECODE, 1, covered - 1); /* within the next, which ends later */
+		range(r, 1, i % 2 ? LOAD : LOAD_AGAIN, 0, covered);
+		range(r, 2, LOAD, covered - 4, covered + 2);
+		range(r, 3, DECODE, 0, 20);
+		run_host(r, 20000000);
+		run_kernel(r, 0, 0, 10000000, 100);
+		run_finish(r);
+	}
+	run_end(r);
+}
+
+/* What the program says that it did while no call was recorded: unions of what is in common, each once. */
+static void test_annotations_cover(void **state)
+{
+	struct run r;
+	struct text said = {0};
+	struct bound b;
+
+	(void)state;
+	annotated(&r, 16);
+	assert_int_equal(range_cover(&said, r.sink.timeline, 0, &r.diagnosis.idle->host),
+			 99 * 18000000);
+	assert_string_equal(said.s, "lib:load *");
+	said.length = 0;
+	b = bound_find(r.sink.timeline, r.diagnosis.idle);
+	bound_tell(&said, &b, r.sink.timeline, r.diagnosis.idle);
+	assert_non_null(
+		strstr(said.s, ", while the device idles, 1.782 s of it in the range lib:load *."));
+	assert_non_null(strstr(run_finding(&r, "host-late")->evidence.s,
+			       "\n1.782 s of this host code in the range lib:load *\n"));
+	text_release(&said);
+	run_release(&r);
+
+	annotated(&r, 7); /* 9 of 20 ms: that does not tell what the host did */
+	assert_int_equal(range_cover(&said, r.sink.timeline, 0, &r.diagnosis.idle->host), 0);
+	assert_null(strstr(run_finding(&r, "host-late")->evidence.s, "in the range"));
+	assert_null(said.s);
+	run_release(&r);
+
+	run_begin(&r, false); /* what lies in others does not count: none of these has half */
+	r.trace.strings = strings;
+	r.trace.strings_count = 1 + STRINGS;
+	range(&r, 1, LOAD, 0, 9);
+	range(&r, 1, READ, 0, 9);
+	range(&r, 1, READ, 10, 18);
+	range(&r, 1, DECODE, 9, 18);
+	run_host(&r, 20000000);
+	run_kernel(&r, 0, 0, 10000000, 100);
+	run_end(&r);
+	assert_int_equal(range_cover(&said, r.sink.timeline, 0, &r.diagnosis.idle->startup_host),
+			 0);
+	run_release(&r);
+
+	run_begin(&r, false); /* before the first work */
+	r.trace.strings = strings;
+	r.trace.strings_count = 1 + STRINGS;
+	range(&r, 1, DECODE, 100, 1900);
+	run_host(&r, 2000000000);
+	regular_work(&r);
+	assert_non_null(strstr(run_finding(&r, "startup")->evidence.s,
+			       "\n1.800 s of this host code in the range lib:decode\n"));
+	b = bound_find(r.sink.timeline, r.diagnosis.idle);
+	bound_tell(&said, &b, r.sink.timeline, r.diagnosis.idle);
+	assert_non_null(strstr(said.s, "outside of every recorded API, 1.800 s of it in the range "
+				       "lib:decode. In the"));
+	text_release(&said);
+	run_release(&r);
+}
+
 static void other_calls(struct run *r)
 {
 	for (unsigned i = 0; i < 20; i++) {
@@ -796,14 +897,15 @@ static void test_kernel_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_too_many_syncs),   cmocka_unit_test(test_launch_bound),
-		cmocka_unit_test(test_host_late),        cmocka_unit_test(test_paced),
-		cmocka_unit_test(test_startup),          cmocka_unit_test(test_startup_goes_on),
-		cmocka_unit_test(test_startup_is_over),  cmocka_unit_test(test_startup_builds),
-		cmocka_unit_test(test_device_idle),      cmocka_unit_test(test_pageable_copy),
-		cmocka_unit_test(test_same_queue),       cmocka_unit_test(test_blocking_copy),
-		cmocka_unit_test(test_false_dependency), cmocka_unit_test(test_tiny_transfers),
-		cmocka_unit_test(test_round_trip),       cmocka_unit_test(test_kernel_names),
+		cmocka_unit_test(test_too_many_syncs),    cmocka_unit_test(test_launch_bound),
+		cmocka_unit_test(test_host_late),         cmocka_unit_test(test_paced),
+		cmocka_unit_test(test_startup),           cmocka_unit_test(test_startup_goes_on),
+		cmocka_unit_test(test_annotations_cover), cmocka_unit_test(test_startup_is_over),
+		cmocka_unit_test(test_startup_builds),    cmocka_unit_test(test_device_idle),
+		cmocka_unit_test(test_pageable_copy),     cmocka_unit_test(test_same_queue),
+		cmocka_unit_test(test_blocking_copy),     cmocka_unit_test(test_false_dependency),
+		cmocka_unit_test(test_tiny_transfers),    cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_kernel_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,9 +91,33 @@ static bool keeps_to_a_clock(struct diagnosis *d, uint32_t device)
 	return keeps;
 }
 
-static void say(struct diagnosis *d, struct finding *f, const struct places *groups,
-		const struct place *most)
+/* The host's code in the gaps that are told. */
+static struct intervals times_of(struct diagnosis *d, uint32_t device, const struct claims *claims)
 {
+	const struct intervals *host = &d->idle[device].host;
+	const struct gaps *gaps = &d->gaps[device];
+	struct intervals times = {0};
+
+	for (uint32_t i = 0, k = 0; i < gaps->count && k < claims->count; i++) {
+		const struct gap *g = &gaps->at[i];
+
+		if (g->next != claims->at[k])
+			continue;
+		k++;
+		for (uint32_t n = intervals_find(host, g->start);
+		     n < host->count && host->at[n].start < g->end; n++)
+			d->failed |= !intervals_add(
+				&times, host->at[n].start > g->start ? host->at[n].start : g->start,
+				host->at[n].end < g->end ? host->at[n].end : g->end);
+	}
+	intervals_unite(&times);
+	return times;
+}
+
+static void say(struct diagnosis *d, struct finding *f, uint32_t device,
+		const struct places *groups, const struct place *most, const struct claims *claims)
+{
+	struct intervals times = times_of(d, device, claims);
 	uint64_t number = 0;
 
 	for (uint32_t i = 0; i < groups->count; i++)
@@ -102,6 +126,8 @@ static void say(struct diagnosis *d, struct finding *f, const struct places *gro
 	text_add(&f->where, "before ");
 	finding_set_place(d, f, most);
 	finding_add_places(d, f, groups, "of host code before it");
+	finding_add_range(d, f, device, &times);
+	intervals_release(&times);
 	text_add(&f->advice, "submit the next work before the host computes, so that both "
 			     "go on at once, or move that computation to another thread");
 }
@@ -135,7 +161,7 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 		f = finding_add(d, gain, "%s idle for %s while the host computes between launches",
 				device_label(d, device), units_time(late, time));
 	if (f)
-		say(d, f, &groups, most);
+		say(d, f, device, &groups, most, &claims);
 	claims_end(d, &claims, CLAIM_GAP, f);
 	d->failed |= groups.failed;
 	places_release(&groups);

@@ -129,6 +129,7 @@ static void say(struct diagnosis *d, struct finding *f, uint32_t first, uint64_t
 		   idle->early ? "before %s goes on working" : "before the first work of %s",
 		   device_label(d, first));
 	add_parts(f, idle);
+	finding_add_range(d, f, first, &idle->startup_host);
 	if (call)
 		plain_addf(&f->evidence, "the longest call: %s, %s\n", op_name(d, call->op),
 			   units_time(ns, time));

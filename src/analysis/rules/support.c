@@ -8,6 +8,7 @@
 
 #include "analysis/brief_names.h"
 #include "analysis/names.h"
+#include "analysis/range_cover.h"
 #include "base/plain.h"
 #include "base/vec.h"
 #include "stream/trace.h"
@@ -246,6 +247,20 @@ void finding_add_places(struct diagnosis *d, struct finding *f, const struct pla
 	}
 	if (g->count > PLACES)
 		plain_addf(&f->evidence, "and %u more places\n", g->count - PLACES);
+}
+
+void finding_add_range(struct diagnosis *d, struct finding *f, uint32_t device,
+		       const struct intervals *times)
+{
+	struct text name = {0};
+	uint64_t ns = range_cover(&name, d->tl, device, times);
+	char time[UNITS_TEXT];
+
+	if (ns && name.s)
+		plain_addf(&f->evidence, "%s of this host code in the range %s\n",
+			   units_time(ns, time), name.s);
+	d->failed |= name.failed;
+	text_release(&name);
 }
 
 /* ---- devices ------------------------------------------------------------------------------------ */

@@ -57,6 +57,9 @@ void finding_set_place(struct diagnosis *d, struct finding *f, const struct plac
 /* Lines of evidence of the first few places. */
 void finding_add_places(struct diagnosis *d, struct finding *f, const struct places *g,
 			const char *what);
+/* The annotations that cover most of a device's waiting for host code, if they cover half of it (range_cover.h). */
+void finding_add_range(struct diagnosis *d, struct finding *f, uint32_t device,
+		       const struct intervals *times);
 /* A command for the window of the finding: `kymo show ARGUMENTS --after ... TRACE`. */
 void finding_set_show(struct diagnosis *d, struct finding *f, const char *arguments);
 

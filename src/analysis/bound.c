@@ -30,13 +30,13 @@ const char *bound_name(enum bound_by by)
 	return names[by];
 }
 
-uint32_t bound_device(const struct timeline *tl)
+uint32_t bound_device(const struct timeline *tl, const struct idle *idle)
 {
 	uint32_t best = TIMELINE_NONE;
 	uint64_t most = 0;
 
 	for (uint32_t i = 0; i < tl->devices_count; i++) {
-		uint64_t busy = intervals_length(&tl->devices[i].all);
+		uint64_t busy = intervals_length(&tl->devices[i].all) - idle[i].communication;
 
 		if (busy > most) {
 			most = busy;
@@ -71,7 +71,7 @@ static void parts_of_device(const struct idle *idle, uint64_t parts[PARTS])
 {
 	const uint64_t *cause = idle->cause;
 
-	parts[BOUND_KERNELS] = idle->kernels;
+	parts[BOUND_KERNELS] = idle->kernels - idle->communication;
 	parts[BOUND_TRANSFERS] = idle->transfers;
 	parts[BOUND_STARTUP] = cause[IDLE_STARTUP];
 	parts[BOUND_HOST] = cause[IDLE_HOST];
@@ -79,7 +79,7 @@ static void parts_of_device(const struct idle *idle, uint64_t parts[PARTS])
 	parts[BOUND_BUILDS] = cause[IDLE_BUILD];
 	parts[BOUND_ALLOCATION] = cause[IDLE_ALLOCATE];
 	parts[BOUND_WAITING] = cause[IDLE_WAIT] + cause[IDLE_DEVICE] + cause[IDLE_RUNTIME];
-	parts[BOUND_COMMUNICATION] = cause[IDLE_MPI];
+	parts[BOUND_COMMUNICATION] = cause[IDLE_MPI] + idle->communication;
 	parts[BOUND_END] = cause[IDLE_END];
 	parts[BOUND_UNKNOWN] = cause[IDLE_UNKNOWN];
 }
@@ -106,7 +106,7 @@ static void parts_of_hosts(const struct timeline *tl, uint64_t parts[PARTS])
 
 struct bound bound_find(const struct timeline *tl, const struct idle *idle)
 {
-	struct bound b = {.device = bound_device(tl)};
+	struct bound b = {.device = bound_device(tl, idle)};
 	uint64_t parts[PARTS] = {0}, run = timeline_length(tl);
 	double most = 0, second = 0;
 
@@ -247,6 +247,17 @@ static void tell_unknown(struct text *out, const struct timeline *tl)
 			      "time has no known cause.");
 }
 
+/* Of devices it is their kernels or what the host did meanwhile, of others the time of the hosts. */
+static void add_where(struct text *out, const struct bound *b, const struct idle *idle)
+{
+	uint64_t kernels = b->device == TIMELINE_NONE ? 0 : idle[b->device].communication;
+
+	if (2 * kernels > b->ns)
+		text_add(out, ", in which the device's kernels only communicate");
+	else
+		text_add(out, " of it in MPI");
+}
+
 /* "Kernels bound the run: 4.31 s, 86 % of it" and the like. */
 void bound_tell(struct text *out, const struct bound *b, const struct timeline *tl,
 		const struct idle *idle)
@@ -265,7 +276,7 @@ void bound_tell(struct text *out, const struct bound *b, const struct timeline *
 		[BOUND_WAITING] =
 			"Waiting bounds the run: for %s, %.0f %%, neither device nor host "
 			"goes on",
-		[BOUND_COMMUNICATION] = "Communication bounds the run: %s, %.0f %% of it in MPI",
+		[BOUND_COMMUNICATION] = "Communication bounds the run: %s, %.0f %%",
 		[BOUND_END] = "The time after the last device work bounds the run: %s, %.0f %%"};
 	char time[UNITS_TEXT];
 
@@ -281,6 +292,8 @@ void bound_tell(struct text *out, const struct bound *b, const struct timeline *
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	text_addf(out, words[b->by], units_time(b->ns, time), 100 * b->share);
 #pragma GCC diagnostic pop
+	if (b->by == BOUND_COMMUNICATION)
+		add_where(out, b, idle);
 	if (b->by == BOUND_HOST && b->device != TIMELINE_NONE) {
 		text_add(out, ", while the device idles");
 		range_cover_tell(out, tl, b->device, &idle[b->device].host);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What bounds a run, in one sentence. The run is divided, on the device that worked most, into kernels,
- * transfers beside no kernel, and the causes of idle time, which add up to it; without devices, by what the
- * threads did that communicate. What has half of the run, or clearly more than anything else, bounds it;
+ * those that only communicate (communication.h), transfers beside no kernel, and the causes of idle time, which add up
+ * to it; without devices, by what the threads did that communicate. What has half of the run, or clearly more than anything else, bounds it;
  * where the records do not tell, the sentence says so.
  */
 #ifndef ANALYSIS_BOUND_H
@@ -42,8 +42,8 @@ struct bound bound_find(const struct timeline *tl, const struct idle *idle);
 /* Share of its time that a process communicates, by its thread that does most of it; below 0: it has no MPI. */
 double bound_communication(const struct timeline *tl, uint32_t process);
 
-/* The device that worked most, or TIMELINE_NONE. */
-uint32_t bound_device(const struct timeline *tl);
+/* The device that worked most, waiting for others in its kernels left out, or TIMELINE_NONE. */
+uint32_t bound_device(const struct timeline *tl, const struct idle *idle);
 
 /* The sentence; `more` says what else is large. */
 void bound_tell(struct text *out, const struct bound *b, const struct timeline *tl,

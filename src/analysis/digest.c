@@ -22,6 +22,7 @@ enum {
 	KERNEL_WIDTH = DIGEST_WIDTH - 41, /* of its name, behind its numbers */
 	CALLS = 3,
 	FINDINGS = 3,
+	LAST_LINES = 2, /* of loss, clocks and overhead, which may be wrapped */
 	CAUSES = 4,
 	DEVICES_WHOLE = 2,
 	DEVICES = 4,
@@ -33,8 +34,9 @@ struct digest {
 	const struct summary *s;
 	const struct timeline *tl;
 	struct diagnosis d;
-	uint64_t run; /* ns */
-	bool lines;   /* they are asked for, not tables alone */
+	uint64_t run;            /* ns */
+	bool lines;              /* they are asked for, not tables alone */
+	uint32_t kernels, calls; /* lines that there is room for */
 };
 
 /* A line above the tables, unless only tables are asked for. */
@@ -118,10 +120,17 @@ static uint64_t overlap_of(const struct tl_device *d)
 	return intervals_common(&d->kernels, &d->transfers);
 }
 
-/* The largest causes, the greatest first. */
+/* That kernels communicate while others run. */
+static uint64_t beside_of(const struct tl_device *d, const struct idle *idle)
+{
+	return intervals_length(&d->communication) - idle->communication;
+}
+
+/* The largest causes, the greatest first; of several devices as many as one line has room for. */
 static void add_causes(struct digest *g, struct text *line, const struct idle *idle)
 {
 	bool told[IDLE_CAUSES] = {false};
+	struct text cause = {0};
 	char time[UNITS_TEXT];
 
 	for (unsigned n = 0; n < CAUSES; n++) {
@@ -134,9 +143,14 @@ static void add_causes(struct digest *g, struct text *line, const struct idle *i
 		if (most == IDLE_CAUSES || percent(g, idle->cause[most]) < 0.1)
 			break;
 		told[most] = true;
-		text_addf(line, "%s%s %s", n ? ", " : ": ", idle_name((enum idle_cause)most),
+		cause.length = 0;
+		text_addf(&cause, "%s%s %s", n ? ", " : ": ", idle_name((enum idle_cause)most),
 			  units_time(idle->cause[most], time));
+		if (g->tl->devices_count > 1 && line->length + cause.length > DIGEST_WIDTH)
+			break;
+		text_add(line, cause.s ? cause.s : "");
 	}
+	text_release(&cause);
 }
 
 static const char *device_name(const struct digest *g, const struct tl_device *d)
@@ -146,7 +160,25 @@ static const char *device_name(const struct digest *g, const struct tl_device *d
 	return g->r->fold ? name_device(a) : a->label;
 }
 
-/* A device in three lines, or in one where there are many. */
+/* Of the kernels, those that communicate, where there are any. */
+static void add_communication(struct digest *g, uint32_t i)
+{
+	const struct tl_device *d = &g->tl->devices[i];
+	uint64_t ns = intervals_length(&d->communication);
+	struct text line = {0};
+	char time[UNITS_TEXT];
+
+	if (!ns)
+		return;
+	text_add(&line, "    ");
+	add_share(g, &line, "kernels that communicate", ns);
+	text_addf(&line, ", %s beside other kernels",
+		  units_time(beside_of(d, &g->d.idle[i]), time));
+	add_line(g, &line);
+	text_release(&line);
+}
+
+/* A device in three lines, or in one where there are many; what its kernels communicate besides. */
 static void device_lines(struct digest *g, uint32_t i)
 {
 	const struct tl_device *d = &g->tl->devices[i];
@@ -169,6 +201,7 @@ static void device_lines(struct digest *g, uint32_t i)
 		text_addf(&line, ", %s at once", units_time(overlap_of(d), time));
 	}
 	add_line(g, &line);
+	add_communication(g, i);
 	line.length = 0;
 	text_add(&line, "  ");
 	add_share(g, &line, "idle", idle_of(idle));
@@ -196,6 +229,25 @@ static void device_line(struct digest *g, uint32_t i)
 	text_release(&line);
 }
 
+/* Of many devices what their kernels communicate, least and most. */
+static void communication_line(struct digest *g)
+{
+	uint64_t least = UINT64_MAX, most = 0, beside = 0;
+
+	for (uint32_t i = 0; i < g->tl->devices_count; i++) {
+		const struct tl_device *d = &g->tl->devices[i];
+		uint64_t ns = intervals_length(&d->communication);
+
+		least = ns < least ? ns : least;
+		most = ns > most ? ns : most;
+		ns = beside_of(d, &g->d.idle[i]);
+		beside = ns > beside ? ns : beside;
+	}
+	if (most)
+		TELL(g, "Kernels that communicate: %.1f to %.1f %%, up to %.1f %% beside others",
+		     percent(g, least), percent(g, most), percent(g, beside));
+}
+
 static void tell_devices(struct digest *g)
 {
 	uint32_t n = g->tl->devices_count;
@@ -214,6 +266,8 @@ static void tell_devices(struct digest *g)
 	if (n > DEVICES)
 		TELL(g, "... %u more devices; idle of all: %.1f to %.1f %%", n - DEVICES,
 		     percent(g, least), percent(g, most));
+	if (n > DEVICES_WHOLE)
+		communication_line(g);
 }
 
 static void devices_table(struct digest *g)
@@ -229,6 +283,8 @@ static void devices_table(struct digest *g)
 	table_column(t, "transfers_ns", "", CELL_TIME);
 	table_column(t, "overlap_ns", "", CELL_TIME);
 	table_column(t, "transfers_alone_ns", "", CELL_TIME);
+	table_column(t, "communication_ns", "", CELL_TIME);
+	table_column(t, "communication_overlap_ns", "", CELL_TIME);
 	table_column(t, "idle_ns", "", CELL_TIME);
 	for (unsigned c = 0; c < IDLE_CAUSES; c++)
 		table_column(t, idle_column((enum idle_cause)c), "", CELL_TIME);
@@ -245,6 +301,8 @@ static void devices_table(struct digest *g)
 		cell_number(c++, intervals_length(&d->transfers));
 		cell_number(c++, overlap_of(d));
 		cell_number(c++, idle->transfers);
+		cell_number(c++, intervals_length(&d->communication));
+		cell_number(c++, beside_of(d, idle));
 		cell_number(c++, idle_of(idle));
 		for (unsigned k = 0; k < IDLE_CAUSES; k++)
 			cell_number(c++, idle->cause[k]);
@@ -420,6 +478,20 @@ static void tell_delay(struct digest *g)
 
 /* ---- kernels and calls --------------------------------------------------------------------------- */
 
+/* What is above them and what comes below leaves so many lines: at least one of each. */
+static void make_room(struct digest *g)
+{
+	uint32_t below = LAST_LINES + (g->tl->early != 0) + (g->d.count > FINDINGS) +
+			 (g->d.count < FINDINGS ? g->d.count : FINDINGS);
+	uint32_t used = g->r->head.count + below;
+	uint32_t left = used < DIGEST_LINES ? DIGEST_LINES - used : 0;
+
+	g->calls = left > KERNELS ? left - KERNELS : left / 2;
+	g->calls = g->calls > CALLS ? CALLS : g->calls ? g->calls : 1;
+	g->kernels = left > g->calls ? left - g->calls : 1;
+	g->kernels = g->kernels > KERNELS ? KERNELS : g->kernels;
+}
+
 static void add_kernel(struct digest *g, const struct group *k, bool first, uint64_t total,
 		       const char *name)
 {
@@ -446,7 +518,7 @@ static bool tell_kernels(struct digest *g)
 		groups_sort(&rows, ORDER_TIME);
 		total = totals_of(&rows).total;
 	}
-	for (; ok && total && count < rows.count && count < KERNELS; count++)
+	for (; ok && total && count < rows.count && count < g->kernels; count++)
 		text_add(&names[count], rows.list[count]->key);
 	if (g->r->fold)
 		brief_names(names, count, KERNEL_WIDTH);
@@ -475,7 +547,7 @@ static bool tell_calls(struct digest *g)
 
 	if (ok && rows.count)
 		qsort(rows.list, rows.count, sizeof(*rows.list), most_self);
-	for (uint32_t i = 0; ok && i < rows.count && i < CALLS && rows.list[i]->sum.self; i++) {
+	for (uint32_t i = 0; ok && i < rows.count && i < g->calls && rows.list[i]->sum.self; i++) {
 		const struct group *c = rows.list[i];
 		struct text line = {0};
 
@@ -656,6 +728,7 @@ bool summary_digest(struct report *r, const struct summary *s)
 	if (!s->timeline->apart)
 		devices_table(&g);
 	hosts_table(&g);
+	make_room(&g);
 	ok = tell_kernels(&g) && tell_calls(&g);
 	if (!s->timeline->apart)
 		ok = ok && summary_device_use(r, &g.d) && summary_gaps(r, &g.d) &&

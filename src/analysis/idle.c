@@ -472,6 +472,8 @@ bool idle_find(struct idle *idle, const struct timeline *tl, uint32_t device)
 	struct gap g = {.idle = idle, .tl = tl, .device = device, .places = &places};
 
 	*idle = (struct idle){.kernels = intervals_length(&d->kernels)};
+	idle->communication =
+		d->communication.count ? idle->kernels - intervals_length(&d->computing) : 0;
 	idle->transfers = intervals_length(&d->all) - idle->kernels;
 	if (d->count)
 		charge_all(&g);

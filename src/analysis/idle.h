@@ -63,8 +63,9 @@ struct idle_gap {
 enum { IDLE_LONGEST = 1000 };
 
 struct idle {
-	uint64_t kernels;   /* ns that kernels ran; unions all */
-	uint64_t transfers; /* that other work ran alone */
+	uint64_t kernels;       /* ns that kernels ran; unions all */
+	uint64_t communication; /* of them, that those alone ran that communicate */
+	uint64_t transfers;     /* that other work ran alone */
 	uint64_t cause[IDLE_CAUSES];
 	uint64_t before[IDLE_CAUSES]; /* of them, before `begun` */
 	uint64_t startup

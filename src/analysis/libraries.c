@@ -263,6 +263,11 @@ const struct library *library_of_kernel(const char *domain, const char *kernel)
 	return l ? l : by_generation(kernel);
 }
 
+bool library_communicates(const struct library *l)
+{
+	return l && (l == &libraries[NCCL] || l == &libraries[RCCL]);
+}
+
 bool library_is_shared(const char *file)
 {
 	const char *so = strstr(file, ".so");

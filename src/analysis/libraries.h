@@ -20,6 +20,9 @@ const struct library *library_of_module(const char *file);
 const struct library *library_of_domain(const char *domain);
 const struct library *library_of_kernel(const char *domain, const char *kernel);
 
+/* Its kernels send to those of other ranks, and wait for them. `l` may be NULL. */
+bool library_communicates(const struct library *l);
+
 /* A library by its file's name, known or not; else it is a program. */
 bool library_is_shared(const char *file);
 

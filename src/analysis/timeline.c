@@ -592,6 +592,8 @@ static void release_times(struct tl_device *d)
 		intervals_release(&d->all);
 	intervals_release(&d->kernels);
 	intervals_release(&d->transfers);
+	intervals_release(&d->communication);
+	intervals_release(&d->computing);
 }
 
 void timeline_free(struct timeline *tl)

@@ -50,9 +50,10 @@ struct tl_work {
 	uint8_t kind;                          /* enum work_kind */
 	uint8_t source_kind, destination_kind; /* memory kinds of copies */
 	bool to_device : 1, from_device : 1;
-	bool blocking : 1; /* the call waited for it */
-	bool graph : 1;    /* part of a graph, which one call submitted as a whole */
-	bool early : 1;    /* starts before it was submitted: clocks disagree */
+	bool blocking : 1;     /* the call waited for it */
+	bool graph : 1;        /* part of a graph, which one call submitted as a whole */
+	bool early : 1;        /* starts before it was submitted: clocks disagree */
+	bool communicates : 1; /* a kernel that sends to other devices: communication.h */
 	bool failed : 1;
 };
 
@@ -68,7 +69,9 @@ enum {
 	CALL_TARGET = 128,   /* of OpenMP, but for a device: a call as others */
 	CALL_FALLBACK = 256, /* a target region that no device took: the host computes it */
 	CALL_ASKS =
-		512 /* whether messages are there, and does not wait; of a burst: one of its calls */
+		512, /* whether messages are there, and does not wait; of a burst: one of its calls */
+	CALL_COMMUNICATES = 1024, /* of a library that sends from devices, or made in such a call */
+	CALL_COMMUNICATION = 2048 /* the outermost of these */
 };
 
 struct tl_call {
@@ -157,6 +160,8 @@ struct tl_device {
 	struct intervals kernels,
 		transfers;    /* when such work ran: transfers are all that is no kernel */
 	struct intervals all; /* their union; if one is empty the other, which owns it */
+	/* Of kernels, where there are both kinds or the first: when some communicated, when others ran. */
+	struct intervals communication, computing;
 	uint64_t number[WORK_KINDS];
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/communication.h"
 #include "stream/trace.h"
 #include "wire/tally.h"
 #include "stream/recorded.h"
@@ -632,6 +633,8 @@ bool timeline_finish(struct timeline *tl, const struct stream_sink *sink)
 	note_waits(tl);
 	note_builds(tl);
 	join_work(tl);
+	if (!communication_find(tl))
+		return false;
 	for (uint32_t i = 1; i < t->threads_count; i++)
 		add_states(tl, i);
 	return true;

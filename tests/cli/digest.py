@@ -60,6 +60,15 @@ def common(a, b):
 
 # ---- numbers -----------------------------------------------------------------------------------------
 
+def device_numbers_of_kernels(trace, row):
+    """What of a device's kernels communicates, by their names."""
+    kernels = query(trace, f"SELECT name, start, end FROM kernels WHERE agent_name = '{row['device']}' AND start > 0")
+    sends, others = ([(k["start"], k["end"]) for k in kernels if k["name"].startswith("ncclDevKernel") == sent] for sent in (True, False))
+    expect(row["communication_ns"] == union(sends), "communication", row, union(sends))
+    expect(row["communication_overlap_ns"] == common(sends, others), "communication beside kernels", row, common(sends, others))
+    return row
+
+
 def device_numbers(trace, row):
     where = f"agent_name = '{row['device']}'"
     kernels = [(r["start"], r["start"] + r["duration"]) for r in
@@ -138,6 +147,7 @@ def test_numbers(folder):
 
 def test_sentence(folder):
     sentences = {"start-up": "Start-up bounds the run", "host": "The host bounds the run", "kernels": "The device bounds the run",
+                 "communication": "Communication bounds the run",
                  "transfers": "Transfers bound the run", "builds": "Builds bound the run",
                  "wind-down": "The time after the last device work bounds the run"}
     for what, sentence in sentences.items():
@@ -147,6 +157,8 @@ def test_sentence(folder):
         expect(row["sentence"].startswith(sentence), what, row)
         text = run(KYMO, "summary", trace)
         expect(sentence in text.replace("\n", " "), what, text[:1500])
+        device = device_numbers_of_kernels(trace, tables(trace)["devices"][0])
+        expect(("kernels that communicate" in text) == (what == "communication") == (device["communication_ns"] > 0), what, text[:1500])
 
 
 # ---- findings: the command `kymo diagnose` ----------------------------------------------------------------
@@ -219,9 +231,19 @@ def digest_of(text):
     return re.split(r"\n\n(?=[A-Z][^\n]*\n(?:call|what|range|kernel|device|rank) )", text)[0].splitlines()
 
 
+def devices_that_communicate(text, devices):
+    """Of many devices least and most, in one line."""
+    shares = [100 * d["communication_ns"] / d["run_ns"] for d in devices]
+    got = re.search(r"^Kernels that communicate: ([\d.]+) to ([\d.]+) %, up to ([\d.]+) % beside others$", text, re.M)
+    expect(len(shares) == 3 and shares[0] == 0 < shares[1] < shares[2], shares)
+    expect(got and float(got[1]) == 0 == float(got[3]) and abs(float(got[2]) - max(shares)) <= 0.06, got, shares)
+
+
 def test_lines(folder):
     for name, program, environment in (("two", (TWO, "--counts", folder + "/counts.json"), {"POCL_DEVICES": "pthread pthread"}),
                                        ("four", (TWO, "--counts", folder + "/counts.json"), {"POCL_DEVICES": "pthread pthread pthread pthread"}),
+                                       ("much", (PROGRAM, "much"), {"POCL_DEVICES": "pthread pthread"}),
+                                       ("most", (PROGRAM, "much"), {"POCL_DEVICES": "pthread pthread pthread"}),
                                        ("heat", (HEAT, "--size", "256", "--frames", "20"), {})):
         trace = record(f"{folder}/{name}.kymo", *program, **environment)
         for text in (run(KYMO, "summary", trace), run(KYMO, "summary", "--names", "full", trace)):
@@ -231,6 +253,8 @@ def test_lines(folder):
             expect(all(len(line) <= 80 for line in lines[1:]), name, *[line for line in lines[1:] if len(line) > 80])
             for word in ("Device 0: ", "kernels ", "idle ", "Main thread: ", "Kernels ", "Calls ", "Lost nothing"):
                 expect(sum(word in line for line in lines) >= 1, name, "no", word, *lines)
+        if name == "most":
+            devices_that_communicate(text, tables(trace)["devices"])
         # Tables alone come without it; by its name it comes alone.
         alone = run(KYMO, "summary", "--tables", "kernels", trace)
         expect("\nKernels: " in alone and "Main thread: " not in alone and "Device 0: " not in alone, alone)

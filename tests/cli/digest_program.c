@@ -10,7 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-static const char source[] = "kernel void spin(global float *a, int n)\n"
+/* SPIN is what the kernel is called. */
+static const char source[] = "kernel void SPIN(global float *a, int n)\n"
 			     "{\n"
 			     "	float x = a[get_global_id(0)];\n"
 			     "	for (int k = 0; k < n; k++)\n"
@@ -20,6 +21,7 @@ static const char source[] = "kernel void spin(global float *a, int n)\n"
 
 enum { ITEMS = 64, ROUNDS = 20, TRANSFER = 64 << 20 };
 
+static cl_platform_id platform;
 static cl_context context;
 static cl_device_id device;
 static cl_command_queue queue;
@@ -50,17 +52,30 @@ static void host_sleep(double seconds)
 	nanosleep(&t, NULL);
 }
 
-static cl_kernel build(int number)
+static void use_device(void)
+{
+	context = clCreateContext(NULL, 1, &device, NULL, NULL, NULL);
+	queue = clCreateCommandQueue(context, device, 0, NULL);
+	buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, ITEMS * sizeof(float), NULL, NULL);
+}
+
+static cl_kernel build_called(const char *name, int number)
 {
 	const char *text = source;
 	cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, NULL);
-	char options[64];
+	char options[128];
 
 	/* A program that no cache knows. */
-	snprintf(options, sizeof(options), "-DN%d=%ld", number, (long)(now() * 1e6));
+	snprintf(options, sizeof(options), "-DSPIN=%s -DN%d=%ld", name, number,
+		 (long)(now() * 1e6));
 	if (clBuildProgram(program, 1, &device, options, NULL, NULL) != CL_SUCCESS)
 		exit(1);
-	return clCreateKernel(program, "spin", NULL);
+	return clCreateKernel(program, name, NULL);
+}
+
+static cl_kernel build(int number)
+{
+	return build_called("spin", number);
 }
 
 static void run(cl_kernel kernel, int n)
@@ -107,6 +122,34 @@ static void builds(double seconds)
 		run(build(i), 1);
 }
 
+/* Something for each line of a digest: several kernels, calls, devices, and several things to find. */
+static void much(void)
+{
+	cl_device_id devices[3];
+	cl_uint number;
+	static const char *const names[] = {"one", "two", "three", "four", "five", "six"};
+	cl_kernel kernels[6];
+
+	for (int i = 0; i < 6; i++)
+		kernels[i] = build_called(names[i], i);
+	for (int i = 0; i < ROUNDS; i++) {
+		run(build(i), 1);
+		host_sleep(0.01);
+		for (int k = 0; k < 6; k++)
+			run(kernels[k], 1000);
+		clCreateBuffer(context, CL_MEM_READ_WRITE, 1 << 20, NULL, NULL);
+		clSetKernelArg(kernels[0], 99, sizeof(i), &i);
+	}
+	if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 3, devices, &number) != CL_SUCCESS)
+		exit(1);
+	for (cl_uint i = 1; i < number && i < 3; i++) {
+		device = devices[i];
+		use_device();
+		for (cl_uint k = 0; k < i; k++)
+			run(build_called("ncclDevKernel_spin", 0), 400000);
+	}
+}
+
 /* With threads of the runtime's compiler beside it, the search for leaks of some sanitizers crashes at the end. */
 const char *__lsan_default_options(void);
 const char *__lsan_default_options(void)
@@ -117,7 +160,6 @@ const char *__lsan_default_options(void)
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
-	cl_platform_id platform;
 	cl_kernel kernel;
 	double seconds;
 
@@ -125,13 +167,13 @@ int main(int argc, char **argv)
 	if (clGetPlatformIDs(1, &platform, NULL) != CL_SUCCESS ||
 	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) != CL_SUCCESS)
 		return 1;
-	context = clCreateContext(NULL, 1, &device, NULL, NULL, NULL);
-	queue = clCreateCommandQueue(context, device, 0, NULL);
-	buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, ITEMS * sizeof(float), NULL, NULL);
+	use_device();
 	kernel = build(0);
-	if (strcmp(what, "start-up") == 0)
+	if (strcmp(what, "start-up") == 0 || strcmp(what, "much") == 0)
 		host_sleep(long_enough());
 	run(kernel, 1);
+	if (strcmp(what, "much") == 0)
+		much();
 	seconds = long_enough();
 	for (int i = 0; strcmp(what, "host") == 0 && i < ROUNDS; i++) {
 		host_sleep(seconds / ROUNDS);
@@ -143,6 +185,8 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(what, "kernels") == 0)
 		compute(kernel, seconds);
+	if (strcmp(what, "communication") == 0) /* by its name it sends to other devices */
+		compute(build_called("ncclDevKernel_spin", 1), seconds);
 	if (strcmp(what, "transfers") == 0)
 		transfer(seconds);
 	if (strcmp(what, "builds") == 0)

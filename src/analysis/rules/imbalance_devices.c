@@ -1,15 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Devices of one kind share the work unevenly: while the one with most of it works, the others wait. Evenly
- * shared, all would take the mean.
+ * shared, all would take the mean. Kernels that only communicate are no work: who has less waits in them for the others,
+ * which late-device tells where it can.
  */
 #include <string.h>
 
 #include "analysis/rules/support.h"
 #include "base/plain.h"
 
+extern const struct rule rule_late_device;
+
 #define LEAST_SHARE                                                                                \
 	20 /* of the busiest one's, a device has at least one in so many of its work: it takes part */
+
+static uint64_t work_of(const struct diagnosis *d, uint32_t device)
+{
+	return d->idle[device].kernels - d->idle[device].communication;
+}
+
+/* The devices that wait for each other have been told. */
+static bool is_told(const struct diagnosis *d)
+{
+	for (uint32_t i = 0; i < d->count; i++)
+		if (d->findings[i].rule == &rule_late_device)
+			return true;
+	return false;
+}
 
 static bool same_kind(const struct diagnosis *d, uint32_t a, uint32_t b)
 {
@@ -26,7 +43,7 @@ static void add_each(struct diagnosis *d, struct finding *f, uint32_t most)
 	for (uint32_t i = 0; i < d->tl->devices_count; i++)
 		if (same_kind(d, most, i))
 			plain_addf(&f->evidence, "%s: kernels for %s\n", device_label(d, i),
-				   units_time(d->idle[i].kernels, time));
+				   units_time(work_of(d, i), time));
 }
 
 static void find(struct diagnosis *d)
@@ -37,20 +54,19 @@ static void find(struct diagnosis *d)
 	char time[UNITS_TEXT], average[UNITS_TEXT];
 
 	for (uint32_t i = 1; i < d->tl->devices_count; i++)
-		if (d->idle[i].kernels > d->idle[most].kernels)
+		if (work_of(d, i) > work_of(d, most))
 			most = i;
 	for (uint32_t i = 0; i < d->tl->devices_count; i++) {
-		if (!same_kind(d, most, i) ||
-		    LEAST_SHARE * d->idle[i].kernels < d->idle[most].kernels)
+		if (!same_kind(d, most, i) || LEAST_SHARE * work_of(d, i) < work_of(d, most))
 			continue;
-		sum += d->idle[i].kernels;
+		sum += work_of(d, i);
 		number++;
 	}
-	if (number < 2)
+	if (number < 2 || is_told(d))
 		return;
 	mean = sum / number;
-	f = finding_add(d, d->idle[most].kernels - mean, "%s works %s, its like %s on average",
-			device_label(d, most), units_time(d->idle[most].kernels, time),
+	f = finding_add(d, work_of(d, most) - mean, "%s works %s, its like %s on average",
+			device_label(d, most), units_time(work_of(d, most), time),
 			units_time(mean, average));
 	if (!f)
 		return;

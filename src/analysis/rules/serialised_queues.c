@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels of several queues, submitted at once and each too small to fill the device, run one after the other.
- * Two of which either fits beside the other could share the time of the longer.
+ * Two of which either fits beside the other could share the time of the longer. What communicates has a queue of its own
+ * and sends what kernels of others have made: it runs after them for that.
  *
  * The same of devices: time and again the host waits for one before it gives the next one its work, and never do
  * two work at once. A device that the host sends nothing to and fetches nothing from may work on what the other
@@ -71,7 +72,7 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 		uint32_t work = d->tl->order[dev->first + i];
 		const struct tl_work *w = &d->tl->work[work], *last;
 
-		if (w->kind != WORK_KERNEL)
+		if (w->kind != WORK_KERNEL || w->communicates)
 			continue;
 		last = s.last == TIMELINE_NONE ? NULL : &d->tl->work[s.last];
 		s.last = work;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels of fewer work groups than the device has compute units leave the others empty: spread over all, the
- * same work would take that part of the time. Where others run meanwhile, they may fill them.
+ * same work would take that part of the time. Where others run meanwhile, they may fill them. Kernels that communicate
+ * have as many as the links between devices need.
  */
 #include <inttypes.h>
 
@@ -74,7 +75,7 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 		/* It may be all that its part of the device has room for. */
 		if (w->kind != WORK_KERNEL || work_on_part(d, w))
 			continue;
-		if (groups && groups < units && length >= LEAST_NS &&
+		if (groups && groups < units && length >= LEAST_NS && !w->communicates &&
 		    !(d->claimed[work] & CLAIM_TIME) && is_alone(d, dev, i, until)) {
 			struct place *p = places_of_work(&places, d, w);
 

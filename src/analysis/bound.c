@@ -2,6 +2,8 @@
 /* What bounds a run; see bound.h. */
 #include "analysis/bound.h"
 
+#include <string.h>
+
 #include "analysis/range_cover.h"
 #include "base/units.h"
 
@@ -46,23 +48,55 @@ uint32_t bound_device(const struct timeline *tl, const struct idle *idle)
 	return best;
 }
 
-double bound_communication(const struct timeline *tl, uint32_t process)
+/* What a process does by its thread that communicates most of its time: ns. */
+struct host {
+	uint64_t mpi, set_up; /* set_up: of that, MPI_Init and MPI_Finalize */
+	uint64_t life;
+};
+
+static bool sets_up(const struct timeline *tl, const struct tl_call *c)
+{
+	const char *name = tl->trace->ops[c->op].name;
+
+	return c->flags & CALL_MPI && !(c->flags & CALL_BURST) &&
+	       (strncmp(name, "MPI_Init", 8) == 0 || strcmp(name, "MPI_Finalize") == 0) &&
+	       strcmp(name, "MPI_Initialized") != 0;
+}
+
+static struct host host_of(const struct timeline *tl, uint32_t thread)
+{
+	const struct tl_thread *th = &tl->threads[thread];
+	struct host h = {.mpi = th->in[HOST_MPI]};
+
+	for (unsigned s = 0; s < HOST_STATES; s++)
+		h.life += th->in[s];
+	for (uint32_t i = 0; h.mpi && i < th->count; i++) {
+		const struct tl_call *c = &tl->calls[tl->outer[th->first + i]];
+
+		if (sets_up(tl, c))
+			h.set_up += (uint64_t)(c->end - c->start);
+	}
+	h.set_up = h.set_up < h.mpi ? h.set_up : h.mpi;
+	return h;
+}
+
+/* False: the process has no MPI. */
+static bool find_host(const struct timeline *tl, uint32_t process, struct host *h)
 {
 	const struct trace *t = tl->trace;
-	double most = -1;
 
+	*h = (struct host){0};
 	for (uint32_t i = 1; i < t->threads_count; i++) {
-		const struct tl_thread *th = &tl->threads[i];
-		uint64_t life = 0;
+		struct host x;
 
 		if (t->threads[i].process != process || t->threads[i].own)
 			continue;
-		for (unsigned s = 0; s < HOST_STATES; s++)
-			life += th->in[s];
-		if (life && th->in[HOST_MPI] && (double)th->in[HOST_MPI] / (double)life > most)
-			most = (double)th->in[HOST_MPI] / (double)life;
+		x = host_of(tl, i);
+		if (x.mpi &&
+		    (!h->mpi || (double)x.mpi / (double)x.life > (double)h->mpi / (double)h->life))
+			*h = x;
 	}
-	return most;
+	return h->mpi;
 }
 
 /* ---- the largest part -------------------------------------------------------------------------- */
@@ -84,24 +118,29 @@ static void parts_of_device(const struct idle *idle, uint64_t parts[PARTS])
 	parts[BOUND_UNKNOWN] = cause[IDLE_UNKNOWN];
 }
 
-/* Mean share of communication over the processes that communicate, as a part of the run. */
-static void parts_of_hosts(const struct timeline *tl, uint64_t parts[PARTS])
+/*
+ * Means of the processes that communicate. Where a process that started them is recorded as well, the run is longer than
+ * they are there.
+ */
+static void parts_of_hosts(const struct timeline *tl, uint64_t parts[PARTS], uint64_t *set_up)
 {
-	uint32_t processes = 0;
-	double sum = 0;
+	uint64_t processes = 0, run = timeline_length(tl);
+	struct host h, sum = {0};
 
 	for (uint32_t p = 1; p < tl->trace->processes_count; p++) {
-		double share = bound_communication(tl, p);
-
-		if (share < 0)
+		if (!find_host(tl, p, &h))
 			continue;
-		sum += share;
+		sum.mpi += h.mpi;
+		sum.set_up += h.set_up;
+		sum.life += h.life < run ? h.life : run;
 		processes++;
 	}
 	if (!processes)
 		return;
-	parts[BOUND_COMMUNICATION] = (uint64_t)(sum / processes * (double)timeline_length(tl));
-	parts[BOUND_HOST] = timeline_length(tl) - parts[BOUND_COMMUNICATION];
+	*set_up = sum.set_up / processes;
+	parts[BOUND_COMMUNICATION] = sum.mpi / processes;
+	parts[BOUND_HOST] = (sum.life > sum.mpi ? sum.life - sum.mpi : 0) / processes;
+	parts[BOUND_STARTUP] = run - sum.life / processes;
 }
 
 struct bound bound_find(const struct timeline *tl, const struct idle *idle)
@@ -115,7 +154,7 @@ struct bound bound_find(const struct timeline *tl, const struct idle *idle)
 	if (b.device != TIMELINE_NONE)
 		parts_of_device(&idle[b.device], parts);
 	else if (!tl->counted)
-		parts_of_hosts(tl, parts);
+		parts_of_hosts(tl, parts, &b.set_up);
 	for (unsigned i = BOUND_MIXED + 1; i < PARTS; i++) {
 		double share = (double)parts[i] / (double)run;
 
@@ -213,12 +252,12 @@ static void add_between(struct text *out, const struct idle *idle)
 static void tell_mixed(struct text *out, const struct bound *b, const struct timeline *tl,
 		       const struct idle *idle)
 {
-	uint64_t parts[PARTS] = {0}, run = timeline_length(tl);
+	uint64_t parts[PARTS] = {0}, run = timeline_length(tl), set_up;
 
 	if (b->device != TIMELINE_NONE)
 		parts_of_device(&idle[b->device], parts);
 	else
-		parts_of_hosts(tl, parts);
+		parts_of_hosts(tl, parts, &set_up);
 	text_add(out, "No single thing bounds the run: ");
 	add_largest(out, parts, run, 3);
 }
@@ -258,6 +297,27 @@ static void add_where(struct text *out, const struct bound *b, const struct idle
 		text_add(out, " of it in MPI");
 }
 
+/* Without devices: what ranks do for each other is not what bounds a run that mostly begins and ends them. */
+static bool tell_ranks(struct text *out, const struct bound *b)
+{
+	char time[UNITS_TEXT], of[UNITS_TEXT];
+
+	if (b->by == BOUND_STARTUP)
+		text_addf(out,
+			  "Start-up bounds the run: %s, %.0f %%, pass before its ranks begin and "
+			  "after they end.",
+			  units_time(b->ns, time), 100 * b->share);
+	else if (b->by == BOUND_COMMUNICATION && 2 * b->set_up > b->ns)
+		text_addf(
+			out,
+			"Starting and ending MPI bounds the run: of %s, %.0f %%, in MPI, %s are in "
+			"MPI_Init and MPI_Finalize.",
+			units_time(b->ns, time), 100 * b->share, units_time(b->set_up, of));
+	else
+		return false;
+	return true;
+}
+
 /* "Kernels bound the run: 4.31 s, 86 % of it" and the like. */
 void bound_tell(struct text *out, const struct bound *b, const struct timeline *tl,
 		const struct idle *idle)
@@ -288,6 +348,8 @@ void bound_tell(struct text *out, const struct bound *b, const struct timeline *
 		tell_mixed(out, b, tl, idle);
 		return;
 	}
+	if (b->device == TIMELINE_NONE && tell_ranks(out, b))
+		return;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	text_addf(out, words[b->by], units_time(b->ns, time), 100 * b->share);

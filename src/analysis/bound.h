@@ -30,6 +30,8 @@ struct bound {
 	enum bound_by by;
 	double share; /* of the run */
 	uint64_t ns;
+	uint64_t
+		set_up; /* ns of communication that are MPI_Init and MPI_Finalize; without devices */
 	uint32_t device; /* of the timeline; TIMELINE_NONE: there is none */
 };
 
@@ -38,9 +40,6 @@ const char *bound_name(enum bound_by by);
 
 /* Parts of the run by which devices work most; `idle` has one for each device of the timeline. */
 struct bound bound_find(const struct timeline *tl, const struct idle *idle);
-
-/* Share of its time that a process communicates, by its thread that does most of it; below 0: it has no MPI. */
-double bound_communication(const struct timeline *tl, uint32_t process);
 
 /* The device that worked most, waiting for others in its kernels left out, or TIMELINE_NONE. */
 uint32_t bound_device(const struct timeline *tl, const struct idle *idle);

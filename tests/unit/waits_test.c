@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "analysis/bound.h"
 #include "analysis/diagnose.h"
 
 static const struct stream_sink whole_run = {.whole = true, .from = INT64_MIN, .to = INT64_MAX};
@@ -766,6 +767,80 @@ static void test_two_worlds(void **state)
 	expect_one("wait-at-collective", 500 * MS, "for rank 1.1");
 }
 
+/* ---- what bounds the run ----------------------------------------------------------------------- */
+
+/* Two ranks are there for a part of the run: for the rest a launcher was, which is recorded as well. */
+static void expect_bound(enum bound_by by, int64_t run, int64_t ns, const char *sentence)
+{
+	struct text text = {0};
+	struct bound b;
+
+	finalize(0, job.ranks);
+	assert_true(timeline_finish(&job.tl, &whole_run));
+	job.tl.start = 0;
+	job.tl.end = run;
+	b = bound_find(&job.tl, NULL);
+	bound_tell(&text, &b, &job.tl, NULL);
+	print_message("%s\n", text.s);
+	assert_int_equal(b.by, by);
+	if (ns)
+		assert_in_range(b.ns, ns - MS / 10, ns + MS / 10);
+	if (ns)
+		assert_true(b.share > 0.999 * (double)ns / (double)run &&
+			    b.share < 1.01 * (double)ns / (double)run);
+	assert_non_null(strstr(text.s, sentence));
+	text_release(&text);
+	job_end();
+}
+
+/* Seconds of communication are those of the ranks, however long the run. */
+static void test_bound_by_communication(void **state)
+{
+	job_begin(2, 1);
+	start_all();
+	work(0, 100 * MS);
+	message(0, 1, false);
+	work(1, 40 * MS);
+	/* Rank 0 is in MPI for 10 ms and the last 40, rank 1 for 10 and 100 ms. */
+	expect_bound(BOUND_COMMUNICATION, 155 * MS, 80 * MS,
+		     "Communication bounds the run: 80.00 ms, 52 % of it in MPI");
+}
+
+static void test_bound_by_set_up(void **state)
+{
+	job_begin(2, 1);
+	for (uint32_t i = 0; i < 2; i++) {
+		call(i, OP_INIT, job.now[i] + 300 * MS);
+		job.now[i] += 300 * MS;
+	}
+	work(0, 5 * MS);
+	message(0, 1, false);
+	work(0, 40 * MS);
+	/* Rank 1 waits for it in MPI_Finalize. */
+	expect_bound(BOUND_COMMUNICATION, 600 * MS, 322500000,
+		     "of 322.5 ms, 54 %, in MPI, 320.0 ms are in MPI_Init and MPI_Finalize");
+}
+
+static void test_bound_by_host(void **state)
+{
+	job_begin(2, 1);
+	start_all();
+	work(0, 200 * MS);
+	work(1, 100 * MS);
+	expect_bound(BOUND_HOST, 250 * MS, 150 * MS, "its own code takes 150.0 ms, 60 %");
+}
+
+/* A launcher that takes longer than what it launches. */
+static void test_bound_by_launcher(void **state)
+{
+	job_begin(2, 1);
+	start_all();
+	work(0, 50 * MS);
+	work(1, 50 * MS);
+	expect_bound(BOUND_STARTUP, 600 * MS, 540 * MS,
+		     "540.0 ms, 90 %, pass before its ranks begin and after they end");
+}
+
 /* ---- what cannot be known ---------------------------------------------------------------------- */
 
 static void late_job(void)
@@ -847,6 +922,10 @@ int main(void)
 		cmocka_unit_test(test_small_imbalance),
 		cmocka_unit_test(test_two_communicators),
 		cmocka_unit_test(test_two_worlds),
+		cmocka_unit_test(test_bound_by_communication),
+		cmocka_unit_test(test_bound_by_set_up),
+		cmocka_unit_test(test_bound_by_host),
+		cmocka_unit_test(test_bound_by_launcher),
 		cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_clock_error),
 	};

@@ -469,7 +469,8 @@ static void tell_delay(struct digest *g)
 		text_addf(&line,
 			  "Main threads waited for a processor up to %.0f %% of their time%s "
 			  "(%s %" PRIu32 ").",
-			  100 * most, part, t->processes[process].rank == UINT32_MAX ? "process" : "rank",
+			  100 * most, part,
+			  t->processes[process].rank == UINT32_MAX ? "process" : "rank",
 			  t->processes[process].rank == UINT32_MAX ? t->processes[process].pid
 								   : t->processes[process].rank);
 	add_wrapped(g, line.s, 4);

@@ -236,8 +236,9 @@ static int tell(struct summary *s)
 
 	if (symbols && diagnose(&d, s->path, s->timeline, s->tallies, symbols)) {
 		if (of_some_processes())
-			text_add(&d.abstained, "some ranks or processes alone were chosen: how long they "
-					       "wait for the others is not told\n");
+			text_add(&d.abstained,
+				 "some ranks or processes alone were chosen: how long they "
+				 "wait for the others is not told\n");
 		if (!site.count || ask_site_rules(&d))
 			result = print(&d);
 		diagnosis_release(&d);

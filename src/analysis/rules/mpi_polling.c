@@ -95,7 +95,8 @@ static void tell(struct diagnosis *d, const struct asking *all, uint32_t count)
 {
 	char time[UNITS_TEXT];
 	struct finding *f =
-		finding_add_spent(d, thread_processor(d, all->thread, all->ns), "a rank polls for messages: %s %" PRIu64 " times, %s",
+		finding_add_spent(d, thread_processor(d, all->thread, all->ns),
+				  "a rank polls for messages: %s %" PRIu64 " times, %s",
 				  op_name(d, all->op), all->number, units_time(all->ns, time));
 
 	if (!f)

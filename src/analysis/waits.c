@@ -210,6 +210,65 @@ uint64_t waits_useful(const struct waits *w, uint32_t rank, int64_t start, int64
 	return (uint64_t)(end - start) - (waited(w, rank, end) - waited(w, rank, start));
 }
 
+/* ---- in MPI without waiting -------------------------------------------------------------------- */
+
+/* Until `time` at most; of a burst its calls' time is known, not when they were. */
+static uint64_t passed_in(const struct waits *w, uint32_t rank, const struct tl_call *c,
+			  int64_t time)
+{
+	int64_t end = c->end < time ? c->end : time;
+	uint64_t useful;
+
+	if (!(c->flags & CALL_MPI) || end <= c->start ||
+	    strncmp(w->tl->trace->ops[c->op].name, "MPI_File", 8) == 0)
+		return 0;
+	useful = waits_useful(w, rank, c->start, end);
+	return c->flags & CALL_BURST && c->waited < useful ? c->waited : useful;
+}
+
+static bool list_passed(struct waits *w)
+{
+	const struct timeline *tl = w->tl;
+
+	w->passed = calloc((size_t)tl->calls_count + 1, sizeof(*w->passed));
+	for (uint32_t r = 0; w->passed && r < w->ranks_count; r++) {
+		const struct tl_thread *th = &tl->threads[w->ranks[r].thread];
+
+		for (uint32_t i = 1; i < th->count; i++) {
+			uint32_t last = th->first + i - 1;
+
+			w->passed[last + 1] =
+				w->passed[last] +
+				passed_in(w, r, &tl->calls[tl->outer[last]], INT64_MAX);
+		}
+	}
+	return w->passed;
+}
+
+/* By a rank until `time`. */
+static uint64_t passed(const struct waits *w, uint32_t rank, int64_t time)
+{
+	uint32_t thread = w->ranks[rank].thread, i = timeline_at(w->tl, thread, time);
+	const struct tl_thread *th = &w->tl->threads[thread];
+	const struct tl_call *c;
+
+	if (!th->count)
+		return 0;
+	i = th->first + (i < th->count ? i : th->count - 1);
+	c = &w->tl->calls[w->tl->outer[i]];
+	return w->passed[i] + passed_in(w, rank, c, time);
+}
+
+uint64_t waits_work(const struct waits *w, uint32_t rank, int64_t start, int64_t end)
+{
+	uint64_t useful = waits_useful(w, rank, start, end), in;
+
+	if (!useful)
+		return 0;
+	in = passed(w, rank, end) - passed(w, rank, start);
+	return useful > in ? useful - in : 0;
+}
+
 bool waits_find(struct waits *w, const struct timeline *tl)
 {
 	*w = (struct waits){.tl = tl};
@@ -218,7 +277,8 @@ bool waits_find(struct waits *w, const struct timeline *tl)
 	w->cost = calloc((size_t)w->ranks_count + 1, sizeof(*w->cost));
 	if (w->ranks_count < 2)
 		return w->cost;
-	return w->cost && waits_pair(w) && waits_collect(w) && order_waits(w) && waits_charge(w);
+	return w->cost && waits_pair(w) && waits_collect(w) && order_waits(w) && list_passed(w) &&
+	       waits_charge(w);
 }
 
 void waits_release(struct waits *w)
@@ -230,6 +290,7 @@ void waits_release(struct waits *w)
 	free(w->other);
 	free(w->list);
 	free(w->before);
+	free(w->passed);
 	free(w->cost);
 	*w = (struct waits){0};
 }

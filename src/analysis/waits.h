@@ -63,7 +63,9 @@ struct waits {
 	uint32_t *other; /* by message of the timeline: index + 1 of its other end, 0: not known */
 	struct rank_wait *list; /* by rank, then start */
 	uint32_t count, room;
-	uint64_t *before;        /* waited by list[i].rank before list[i] */
+	uint64_t *before; /* waited by list[i].rank before list[i] */
+	uint64_t *
+		passed; /* by number in timeline.outer: by its thread in MPI before that, without waiting */
 	struct waits_cost *cost; /* by rank */
 	uint32_t unmatched;      /* receives that nobody is known to have sent */
 	uint32_t below;          /* waits shorter than what clocks may be wrong */
@@ -76,6 +78,12 @@ void waits_release(struct waits *w);
 
 /* Time that a rank did not wait in [start, end). */
 uint64_t waits_useful(const struct waits *w, uint32_t rank, int64_t start, int64_t end);
+
+/*
+ * Of that, the time that it was not in MPI either: what a call takes beside the wait is the message's way and the
+ * library's, and its own processor's where others have that. Transfers of files are work.
+ */
+uint64_t waits_work(const struct waits *w, uint32_t rank, int64_t start, int64_t end);
 
 /* Time that the rank of a world that waits least does not wait: the run cannot be shorter. */
 uint64_t waits_busiest(const struct waits *w, uint32_t world);

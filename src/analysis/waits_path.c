@@ -171,7 +171,7 @@ static uint64_t did_first(const struct charge *c, const struct meet *m)
 			break;
 		}
 	}
-	return waits_useful(c->w, m->from, since, m->sent);
+	return waits_work(c->w, m->from, since, m->sent);
 }
 
 static int64_t last_leave(const struct charge *c, uint32_t rank, int64_t time)
@@ -236,7 +236,7 @@ static struct chain chain_of(const struct charge *c, const struct rank_wait *x)
 
 		if (!y || y->kind != WAIT_SENDER)
 			break;
-		found.work += waits_useful(c->w, rank, y->end, time);
+		found.work += waits_work(c->w, rank, y->end, time);
 		found.links++;
 		if (y->end <= x->start) {
 			found.sent = y->end;
@@ -254,11 +254,11 @@ static void judge_chain(const struct charge *c, struct rank_wait *x, const struc
 	const struct waits_rank *r = &c->w->ranks[x->rank];
 	uint32_t n = wait_before(c->w, x->rank, r->count, chain->sent);
 	int64_t since = n ? c->w->list[r->first + n - 1].end : r->begin;
-	uint64_t did = waits_useful(c->w, x->rank, chain->sent, x->start);
+	uint64_t did = waits_work(c->w, x->rank, chain->sent, x->start);
 	uint64_t each = chain->work / chain->links;
 
 	x->more = chain->work > did ? chain->work - did : 0;
-	x->asked = 5 * did < each && 5 * waits_useful(c->w, x->rank, since, chain->sent) < each;
+	x->asked = 5 * did < each && 5 * waits_work(c->w, x->rank, since, chain->sent) < each;
 	x->handed_on = 2 * x->more < (uint64_t)(x->end - x->start);
 	x->both = true;
 }
@@ -292,8 +292,8 @@ static void judge(const struct charge *c, struct rank_wait *x)
 			sent = m->from == x->rank;
 		}
 	}
-	did = waits_useful(c->w, x->rank, mine, x->start);
-	does = waits_useful(c->w, x->cause, other, x->end);
+	did = waits_work(c->w, x->rank, mine, x->start);
+	does = waits_work(c->w, x->cause, other, x->end);
 	had_waited = x->end > other ? (uint64_t)(x->end - other) - does : 0;
 	more = does > did ? does - did : 0;
 	x->more = more;

@@ -49,14 +49,14 @@ static bool is_coordinator(const struct waits *w, uint32_t rank, uint64_t mean)
 		other = x->cause;
 	}
 	return several && 2 * receiving > all &&
-	       5 * waits_useful(w, rank, w->worlds[r->world].begin, w->worlds[r->world].end) < mean;
+	       5 * waits_work(w, rank, w->worlds[r->world].begin, w->worlds[r->world].end) < mean;
 }
 
-static uint64_t useful_of(const struct waits *w, uint32_t rank)
+static uint64_t busy_of(const struct waits *w, uint32_t rank)
 {
 	const struct waits_rank *r = &w->ranks[rank];
 	const struct waits_world *world = &w->worlds[r->world];
-	uint64_t ns = waits_useful(w, rank, world->begin, world->end);
+	uint64_t ns = waits_work(w, rank, world->begin, world->end);
 
 	for (uint32_t i = 0; i < r->count; i++)
 		if (w->list[r->first + i].asked)
@@ -70,10 +70,10 @@ static void share_out(const struct waits *w, const struct waits_world *world,
 	uint64_t sum = 0, all = 0;
 
 	for (uint32_t i = 0; i < world->ranks; i++)
-		all += useful_of(w, world->members[i]);
+		all += busy_of(w, world->members[i]);
 	for (uint32_t i = 0; i < world->ranks; i++) {
 		uint32_t rank = world->members[i];
-		uint64_t ns = useful_of(w, rank);
+		uint64_t ns = busy_of(w, rank);
 
 		if (world->ranks > 2 && is_coordinator(w, rank, all / world->ranks))
 			continue;

@@ -9,7 +9,7 @@
 struct waits_balance {
 	uint32_t world, most; /* most: index of waits.ranks, the rank that has most to do */
 	uint32_t ranks;       /* that share it: those that only have others work do not */
-	uint64_t max, mean;   /* ns that they did not wait */
+	uint64_t max, mean;   /* ns that they neither waited nor were in MPI */
 	uint64_t gain;        /* 0: waits are not for its sake */
 };
 

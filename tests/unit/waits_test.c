@@ -602,6 +602,46 @@ static void test_jitter(void **state)
 	expect_nothing();
 }
 
+/* Both ranks of a job send and receive in one call. Rank 0 is in it for `longer` ns more. */
+static void swap(int64_t longer)
+{
+	int64_t begin[2] = {job.now[0], job.now[1]};
+	int64_t both = begin[0] > begin[1] ? begin[0] : begin[1], end[2];
+	uint64_t id[2];
+
+	for (uint32_t i = 0; i < 2; i++) {
+		end[i] = both + LATENCY + (i ? 0 : longer);
+		id[i] = call(i, OP_RECV, end[i]);
+	}
+	job.match++;
+	for (uint32_t i = 0; i < 2; i++)
+		for (uint32_t op = OP_M_SEND; op <= OP_M_RECEIVE; op++) {
+			job.now[i] = begin[i];
+			add_message(i, op, end[i], !i, id[i], 1 + i);
+		}
+}
+
+/*
+ * Ranks that have next to nothing to do, and of which one is in its calls longer, as another program has its processor:
+ * that is no work that could be shared. If it is so long at work after them it is.
+ */
+static void test_long_calls(void **state)
+{
+	for (int outside = 0; outside < 2; outside++) {
+		job_begin(2, 1);
+		start_all();
+		for (int i = 0; i < 200; i++) {
+			swap(outside ? 0 : 8 * MS);
+			work(0, outside ? 10 * MS : 2 * MS);
+			work(1, 2 * MS);
+		}
+		if (outside)
+			expect_one("imbalance-ranks", 200 * 4 * MS, "rank 0 has 67 % more");
+		else
+			expect_nothing();
+	}
+}
+
 /* Now and then a rank waits for its processor, which another program has. */
 static void test_busy_machine(void **state)
 {
@@ -908,6 +948,7 @@ int main(void)
 		cmocka_unit_test(test_broadcast_in_time),
 		cmocka_unit_test(test_early_reduce),
 		cmocka_unit_test(test_jitter),
+		cmocka_unit_test(test_long_calls),
 		cmocka_unit_test(test_busy_machine),
 		cmocka_unit_test(test_no_processor),
 		cmocka_unit_test(test_every_fifth),

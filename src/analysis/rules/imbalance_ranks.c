@@ -55,7 +55,7 @@ const struct rule rule_imbalance_ranks = {
 	.what = "a rank has more to do than the others, which wait for it",
 	.threshold = 0.05,
 	.why = "shares that differ by less are what machines do to equal work",
-	.cost = "time that the busiest rank does not wait, less the mean of all ranks; at most "
+	.cost = "time that the busiest rank is outside of MPI, less the mean of all ranks; at most "
 		"what ranks wait for it",
 	.find = find,
 };

@@ -405,8 +405,12 @@ static bool find_costs(const struct waits *w, uint32_t world, unsigned kinds, st
 			c->cause = rank;
 		}
 	}
-	/* Of ranks that wait for each other by turns, the busiest one's work stays. */
+	/*
+	 * Of ranks that wait for each other by turns, the busiest one's work stays; but what the others wait for one of
+	 * them can be won where that is late for what it does alone.
+	 */
 	most = (uint64_t)(w->worlds[world].end - w->worlds[world].begin) - waits_busiest(w, world);
+	most = most > c->part ? most : c->part;
 	if (causes > 1 && c->all > most)
 		c->all = most;
 	if (b.gain)

@@ -588,6 +588,31 @@ static void test_early_reduce(void **state)
 	expect_one("wait-at-collective", 600 * MS, "rank 0 waits");
 }
 
+/*
+ * All work, the root gathers, does `alone` by itself, and gives out. It has waited before: rank 1 comes a little late to
+ * the reduction, so that both are waited for.
+ */
+static void serial_part(int64_t alone)
+{
+	job_begin(2, 1);
+	start_all();
+	for (int i = 0; i < 30; i++) {
+		work(0, 10 * MS);
+		work(1, 10 * MS + MS / 2);
+		collective(OP_REDUCE);
+		work(0, alone);
+		collective(OP_BCAST);
+	}
+}
+
+static void test_serial_root(void **state)
+{
+	serial_part(20 * MS);
+	expect_one("wait-at-collective", 30 * 20 * MS, "in collective calls for rank 0");
+	serial_part(MS / 2);
+	expect_nothing();
+}
+
 /* Ranks are late by turns by what a machine does to equal work. */
 static void test_jitter(void **state)
 {
@@ -947,6 +972,7 @@ int main(void)
 		cmocka_unit_test(test_late_broadcast),
 		cmocka_unit_test(test_broadcast_in_time),
 		cmocka_unit_test(test_early_reduce),
+		cmocka_unit_test(test_serial_root),
 		cmocka_unit_test(test_jitter),
 		cmocka_unit_test(test_long_calls),
 		cmocka_unit_test(test_busy_machine),

@@ -8,6 +8,7 @@
 
 #include "base/plain.h"
 #include "base/units.h"
+#include "stream/recorded.h"
 
 enum {
 	SLICE_NS = 20000000, /* for so long a thread may wait for a busy processor */
@@ -26,6 +27,14 @@ static uint64_t length(const struct rank_wait *x)
 static bool counts(const struct rank_wait *x)
 {
 	return !x->asked && !x->handed_on;
+}
+
+static bool is_of(const struct waits *w, const struct rank_wait *x, unsigned kinds, uint32_t cause)
+{
+	bool partly = x->handed_on && !x->asked && 4 * x->more >= length(x);
+
+	return x->cause == cause && (counts(x) || partly) && (1u << x->kind & kinds) &&
+	       w->ranks[x->rank].world == w->ranks[cause].world;
 }
 
 /* ---- balance ----------------------------------------------------------------------------------- */
@@ -64,27 +73,69 @@ static uint64_t busy_of(const struct waits *w, uint32_t rank)
 	return ns;
 }
 
+/* Of its life, in which a rank that waits asks all the time, what it did not have to wait for a processor. */
+static double share_of_processor(const struct waits *w, uint32_t rank)
+{
+	const struct trace *t = w->tl->trace;
+	const struct waits_rank *r = &w->ranks[rank];
+	double lacked =
+		t->threads[r->thread].main ? recorded_delay(t, &t->processes[r->process]) : 0;
+
+	return lacked < 1 ? 1 - lacked : 0;
+}
+
+/* What a rank has to do: ns, and of these about so many on a processor. */
+struct load {
+	uint64_t busy;
+	double worked;
+};
+
+static struct load load_of(const struct waits *w, uint32_t rank)
+{
+	uint64_t busy = busy_of(w, rank);
+
+	return (struct load){busy, (double)busy * share_of_processor(w, rank)};
+}
+
+/*
+ * A rank that seems to have more to do because other programs had its processor more often than those of the others has
+ * as much more as if all had had theirs equally often.
+ */
+static void even_out(const struct waits *w, const struct load *all, struct waits_balance *b)
+{
+	double often = all->busy ? all->worked / (double)all->busy : 0;
+	uint64_t max = often > 0 ? (uint64_t)(load_of(w, b->most).worked / often) : b->max;
+
+	if (max >= b->max)
+		return;
+	b->evened = b->max - max;
+	b->max = max > b->mean ? max : b->mean;
+}
+
 static void share_out(const struct waits *w, const struct waits_world *world,
 		      struct waits_balance *b)
 {
-	uint64_t sum = 0, all = 0;
+	struct load sum = {0};
+	uint64_t all = 0;
 
 	for (uint32_t i = 0; i < world->ranks; i++)
 		all += busy_of(w, world->members[i]);
 	for (uint32_t i = 0; i < world->ranks; i++) {
 		uint32_t rank = world->members[i];
-		uint64_t ns = busy_of(w, rank);
+		struct load x = load_of(w, rank);
 
 		if (world->ranks > 2 && is_coordinator(w, rank, all / world->ranks))
 			continue;
 		b->ranks++;
-		sum += ns;
-		if (ns >= b->max) {
-			b->max = ns;
+		sum.busy += x.busy;
+		sum.worked += x.worked;
+		if (x.busy >= b->max) {
+			b->max = x.busy;
 			b->most = rank;
 		}
 	}
-	b->mean = b->ranks ? sum / b->ranks : 0;
+	b->mean = b->ranks ? sum.busy / b->ranks : 0;
+	even_out(w, &sum, b);
 }
 
 struct kinds_of_waits {
@@ -123,31 +174,26 @@ void waits_balance(const struct waits *w, uint32_t world, struct waits_balance *
 {
 	const struct waits_world *x = &w->worlds[world];
 	struct kinds_of_waits k = {0};
-	uint64_t even;
+	uint64_t most, charged = 0;
 
 	*b = (struct waits_balance){.world = world};
 	share_out(w, x, b);
 	if (b->ranks < 2)
 		return;
-	for (uint32_t i = 0; i < w->count; i++)
+	for (uint32_t i = 0; i < w->count; i++) {
 		if (w->list[i].cause == b->most && counts(&w->list[i]))
 			add_kinds(&w->list[i], &k);
-	even = w->cost[b->most].even;
+		if (is_of(w, &w->list[i], WAITS_ALL_KINDS, b->most))
+			charged += length(&w->list[i]);
+	}
+	most = w->cost[b->most].even < charged ? w->cost[b->most].even : charged;
 	if (2 * k.rooted > k.all || 2 * k.one_sided > k.all ||
 	    seldom(w, b->most, k.longest, x->collectives))
 		return;
-	b->gain = b->max - b->mean < even ? b->max - b->mean : even;
+	b->gain = b->max - b->mean < most ? b->max - b->mean : most;
 }
 
 /* ---- sums -------------------------------------------------------------------------------------- */
-
-static bool is_of(const struct waits *w, const struct rank_wait *x, unsigned kinds, uint32_t cause)
-{
-	bool partly = x->handed_on && !x->asked && 4 * x->more >= length(x);
-
-	return x->cause == cause && (counts(x) || partly) && (1u << x->kind & kinds) &&
-	       w->ranks[x->rank].world == w->ranks[cause].world;
-}
 
 static int by_end(const void *a, const void *b)
 {
@@ -347,7 +393,6 @@ void waits_describe(struct diagnosis *d, struct finding *f, const struct waits_s
 
 struct costs {
 	uint64_t all, part; /* ns of all ranks, of the one that costs most */
-	uint64_t waits;     /* how many */
 	uint32_t cause;     /* that one */
 };
 
@@ -422,9 +467,6 @@ static bool find_costs(const struct waits *w, uint32_t world, unsigned kinds, st
 		if (!find_cause(w, world, kinds, out.but, c))
 			return false;
 	}
-	for (uint32_t i = 0; i < w->count; i++)
-		c->waits += is_of(w, &w->list[i], kinds, w->list[i].cause) &&
-			    w->ranks[w->list[i].rank].world == world;
 	return true;
 }
 
@@ -462,7 +504,7 @@ static double how_often(const struct waits *w, uint32_t world, unsigned kinds,
 	uint64_t n = 0, occasions;
 
 	if (!(kinds & (1u << WAIT_SENDER | 1u << WAIT_RECEIVER)))
-		return share_of(c->waits, (uint64_t)x->collectives * (x->ranks - 1));
+		return share_of(s->number, (uint64_t)x->collectives * (x->ranks - 1));
 	for (uint32_t i = 0; i < w->count; i++)
 		n += w->list[i].rank == s->rank && is_of(w, &w->list[i], kinds, c->cause);
 	occasions = messages_between(w, sender ? c->cause : s->rank, sender ? s->rank : c->cause);

@@ -5,11 +5,14 @@
 
 #include "analysis/diagnose.h"
 
+enum { WAITS_ALL_KINDS = (1u << WAIT_KINDS) - 1 };
+
 /* How ranks of a world share the work. */
 struct waits_balance {
 	uint32_t world, most; /* most: index of waits.ranks, the rank that has most to do */
 	uint32_t ranks;       /* that share it: those that only have others work do not */
 	uint64_t max, mean;   /* ns that they neither waited nor were in MPI */
+	uint64_t evened;      /* so much less is `max` than it was, for want of a processor */
 	uint64_t gain;        /* 0: waits are not for its sake */
 };
 

@@ -667,6 +667,27 @@ static void test_long_calls(void **state)
 	}
 }
 
+/*
+ * Rank 0 has half as much again to do, but the other waits for it because it is long in its calls; only once it is late
+ * by what it does. No more than is waited for that can be won.
+ */
+static void test_gain_of_waits(void **state)
+{
+	for (int calls = 0; calls < 2; calls++) {
+		job_begin(2, 1);
+		start_all();
+		for (int i = 0; i < 200; i++) {
+			swap(calls ? 8 * MS : 0);
+			work(0, 3 * MS + MS / 2 + (i == 100 ? 12 * MS : 0));
+			work(1, (i == 100 ? 4 : 2) * MS);
+		}
+		if (calls)
+			expect_nothing();
+		else
+			expect_one("imbalance-ranks", 155 * MS, "rank 0 has 28 % more");
+	}
+}
+
 /* Now and then a rank waits for its processor, which another program has. */
 static void test_busy_machine(void **state)
 {
@@ -706,6 +727,36 @@ static void test_no_processor(void **state)
 			expect_nothing();
 		else
 			expect_one("late-sender", waited, "rank 0 waits");
+	}
+}
+
+/*
+ * Equal work, and each time one of two ranks is late, by chance: told, unless both had no processor for as long as they
+ * are waited for.
+ */
+static void test_late_by_turns(void **state)
+{
+	for (unsigned known = 0; known < 2; known++) {
+		job_begin(2, 1);
+		start_all();
+		srand(7);
+		for (int i = 0; i < 200; i++) {
+			uint32_t late = (uint32_t)(rand() >> 4) % 2;
+
+			work(late, 11 * MS);
+			work(!late, 5 * MS);
+			collective(OP_BARRIER);
+		}
+		for (uint32_t i = 1; i <= 2; i++)
+			job.processes[i].delay_ns = known ? 700 * MS : 0;
+		if (known) {
+			expect_nothing();
+		} else {
+			judge();
+			assert_int_equal(job.d.count, 1);
+			assert_string_equal(job.d.findings->rule->id, "wait-at-collective");
+			job_end();
+		}
 	}
 }
 
@@ -767,6 +818,42 @@ static void test_imbalance(void **state)
 }
 
 /* The same where ranks meet by messages alone: the late messages are not a finding of their own. */
+/* Rank 1 takes about a quarter longer, of which it had no processor for this share. */
+static int64_t uneven(double share)
+{
+	int64_t more = 0;
+
+	job_begin(2, 1);
+	start_all();
+	srand(7);
+	for (int i = 0; i < 40; i++) {
+		int64_t late = (rand() >> 4) % 2 * 10 * MS;
+
+		work(0, 20 * MS);
+		work(1, 20 * MS + late);
+		collective(OP_BARRIER);
+		more += late;
+	}
+	job.processes[2].delay_ns = (uint64_t)(share * (double)more);
+	return more;
+}
+
+static void test_uneven_machine(void **state)
+{
+	int64_t more = uneven(1);
+
+	expect_nothing();
+	uneven(0.05);
+	expect_one("imbalance-ranks", more / 2 - more / 40, "rank 1 has");
+	uneven(0.3);
+	judge();
+	assert_int_equal(job.d.count, 1);
+	assert_non_null(strstr(job.d.findings->evidence.s,
+			       "rank 1 was busy for 964.0 ms, the mean of 2 ranks is 895.0 ms\n"
+			       "that is without 26.04 ms more than the others"));
+	job_end();
+}
+
 static void test_imbalance_by_messages(void **state)
 {
 	job_begin(4, 1);
@@ -975,8 +1062,10 @@ int main(void)
 		cmocka_unit_test(test_serial_root),
 		cmocka_unit_test(test_jitter),
 		cmocka_unit_test(test_long_calls),
+		cmocka_unit_test(test_gain_of_waits),
 		cmocka_unit_test(test_busy_machine),
 		cmocka_unit_test(test_no_processor),
+		cmocka_unit_test(test_late_by_turns),
 		cmocka_unit_test(test_every_fifth),
 		cmocka_unit_test(test_round_by_turns),
 		cmocka_unit_test(test_round_of_servants),
@@ -985,6 +1074,7 @@ int main(void)
 		cmocka_unit_test(test_two_naps),
 		cmocka_unit_test(test_no_naps),
 		cmocka_unit_test(test_imbalance),
+		cmocka_unit_test(test_uneven_machine),
 		cmocka_unit_test(test_imbalance_by_messages),
 		cmocka_unit_test(test_small_imbalance),
 		cmocka_unit_test(test_two_communicators),

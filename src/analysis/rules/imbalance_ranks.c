@@ -6,8 +6,6 @@
 #include "base/plain.h"
 #include "base/units.h"
 
-enum { ALL_KINDS = (1u << WAIT_KINDS) - 1 };
-
 static void add_shares(struct diagnosis *d, struct finding *f, const struct waits_balance *b)
 {
 	const struct waits_world *world = &d->waits.worlds[b->world];
@@ -20,6 +18,11 @@ static void add_shares(struct diagnosis *d, struct finding *f, const struct wait
 		plain_addf(&f->evidence, "; %" PRIu32 " that only ha%s others work left out",
 			   world->ranks - b->ranks, world->ranks - b->ranks == 1 ? "s" : "ve");
 	text_add(&f->evidence, "\n");
+	if (100 * b->evened > b->max)
+		plain_addf(&f->evidence,
+			   "that is without %s more than the others for which it had no "
+			   "processor\n",
+			   units_time(b->evened, max));
 }
 
 static void find_of_world(struct diagnosis *d, uint32_t world)
@@ -30,7 +33,7 @@ static void find_of_world(struct diagnosis *d, uint32_t world)
 	char rank[32];
 
 	waits_balance(&d->waits, world, &b);
-	if (!b.gain || !waits_sum(&d->waits, ALL_KINDS, b.most, &s))
+	if (!b.gain || !waits_sum(&d->waits, WAITS_ALL_KINDS, b.most, &s))
 		return;
 	f = finding_add(d, b.gain, "%s has %.0f %% more to do than the mean of %u ranks",
 			waits_rank_text(&d->waits, b.most, rank),

@@ -64,6 +64,21 @@ double diagnosis_share(const struct diagnosis *d, uint64_t ns)
 	return run ? (double)ns / (double)run : 0;
 }
 
+uint64_t diagnosis_basis(const struct diagnosis *d, const struct rule *rule)
+{
+	uint64_t run = timeline_length(d->tl), work = d->work;
+
+	if (!rule->repeats || !work)
+		return run;
+	work = work > DIAGNOSIS_LEAST_BASIS ? work : DIAGNOSIS_LEAST_BASIS;
+	return work < run ? work : run;
+}
+
+bool diagnosis_is_enough(const struct diagnosis *d, uint64_t ns)
+{
+	return ns && (double)ns >= d->rule->threshold * (double)diagnosis_basis(d, d->rule);
+}
+
 /* Names are anything: a line break in one must not begin a line of a report. */
 static void text_vaddf(struct text *out, const char *format, va_list args)
 {
@@ -82,7 +97,7 @@ static struct finding *add(struct diagnosis *d, uint64_t ns)
 {
 	struct finding *f;
 
-	if (!ns || diagnosis_share(d, ns) < d->rule->threshold)
+	if (!diagnosis_is_enough(d, ns))
 		return NULL;
 	if (!vec_reserve(&d->findings, &d->room, d->count, 1)) {
 		d->failed = true;
@@ -186,10 +201,18 @@ static int most_gain(const void *a, const void *b)
 
 static bool find_idle(struct diagnosis *d)
 {
+	int64_t first = INT64_MAX, last = INT64_MIN;
+
 	d->idle = calloc(d->tl->devices_count + 1, sizeof(*d->idle));
-	for (uint32_t i = 0; d->idle && i < d->tl->devices_count; i++)
+	for (uint32_t i = 0; d->idle && i < d->tl->devices_count; i++) {
 		if (!idle_find(&d->idle[i], d->tl, i))
 			return false;
+		if (!d->tl->devices[i].count)
+			continue;
+		first = d->idle[i].begun < first ? d->idle[i].begun : first;
+		last = d->idle[i].last > last ? d->idle[i].last : last;
+	}
+	d->work = last > first ? (uint64_t)(last - first) : 0;
 	return d->idle;
 }
 

@@ -21,6 +21,8 @@ struct rule;
  * One lost second is told by one rule: the more special ones, which rules.list names first, claim what
  * they tell, and the others leave that out.
  */
+enum { DIAGNOSIS_LEAST_BASIS = 500000000 /* ns */ };
+
 enum { FINDING_NAME_MOST = 60 /* columns, of a kernel or function, unless names are whole */ };
 
 enum {
@@ -68,11 +70,12 @@ struct diagnosis {
 	const struct trace *trace;
 	struct tallies *tallies;
 	struct symbols *symbols;
-	struct idle *idle;        /* of each device of the timeline */
-	struct gaps *gaps;        /* likewise: when it had no work between its first and its last */
-	uint8_t *claimed;         /* by work of the timeline: CLAIM_* */
-	struct waits waits;       /* of ranks */
-	bool waits_told;          /* why little is known of them has been said */
+	struct idle *idle;  /* of each device of the timeline */
+	uint64_t work;      /* ns from the first device's end of start-up to the last device work */
+	struct gaps *gaps;  /* likewise: when it had no work between its first and its last */
+	uint8_t *claimed;   /* by work of the timeline: CLAIM_* */
+	struct waits waits; /* of ranks */
+	bool waits_told;    /* why little is known of them has been said */
 	struct finding *findings; /* once sorted: the largest gain first */
 	uint32_t count, room;
 	struct intervals rebuilt; /* when what rebuild-in-loop tells was built */
@@ -86,7 +89,8 @@ struct diagnosis {
 struct rule {
 	const char *id;   /* "launch-bound" */
 	const char *what; /* one line for `kymo list rules` */
-	double threshold; /* share of the run below which it says nothing */
+	double threshold; /* share of the run below which it says nothing, */
+	bool repeats;     /* or of what diagnosis_basis() is of what goes on while devices work */
 	const char *why;  /* the reason for the threshold */
 	const char *cost; /* how the gain is reckoned */
 	/* One of these or both; devices are asked about one after the other, before the rest. */
@@ -118,6 +122,17 @@ uint32_t diagnosis_delayed(const struct timeline *tl, double *share);
 
 /* The share of the run that `ns` are. */
 double diagnosis_share(const struct diagnosis *d, uint64_t ns);
+
+/*
+ * What a rule's threshold is a share of: the run; or, if what it tells repeats as long as devices work, the time in which
+ * they do: runs that are recorded are mostly shorter than those that matter, and much of them is start-up. It is at
+ * least DIAGNOSIS_LEAST_BASIS, of which the least threshold is 10 ms: so long may a machine busy with something else
+ * keep a thread waiting.
+ */
+uint64_t diagnosis_basis(const struct diagnosis *d, const struct rule *rule);
+
+/* The threshold of the rule that is asked is reached. */
+bool diagnosis_is_enough(const struct diagnosis *d, uint64_t ns);
 
 /*
  * A new finding of the rule that is asked, or NULL: its gain is below the threshold (or no memory). The title

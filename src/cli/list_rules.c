@@ -9,7 +9,8 @@
 static void print(const struct rule *r)
 {
 	printf("%s: %s\n", r->id, r->what);
-	printf("  from %.3g %% of the run: %s\n", 100 * r->threshold, r->why);
+	printf("  from %.3g %% of %s: %s\n", 100 * r->threshold,
+	       r->repeats ? "the time in which devices are at work" : "the run", r->why);
 	printf("  gain: %s\n", r->cost);
 }
 

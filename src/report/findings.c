@@ -57,6 +57,19 @@ static void print_part(FILE *out, const char *head, const struct text *part)
 		print_wrapped(out, 4, head, part->s);
 }
 
+/* Runs that are recorded are mostly shorter than those that matter: what repeats is told as a share of the work, too. */
+static void print_gain(const struct diagnosis *d, const struct finding *f, FILE *out)
+{
+	uint64_t basis = diagnosis_basis(d, f->rule);
+	char time[UNITS_TEXT];
+
+	plain_printf(out, "    could win %s, %.1f %% of the run (%s)\n", units_time(f->gain, time),
+		     100 * diagnosis_share(d, f->gain), f->rule->id);
+	if (basis < timeline_length(d->tl) && d->work >= basis)
+		plain_printf(out, "    %.1f %% of the %s of device work\n",
+			     100 * (double)f->gain / (double)d->work, units_time(d->work, time));
+}
+
 static void print_finding(const struct diagnosis *d, const struct finding *f, uint32_t number,
 			  FILE *out)
 {
@@ -68,9 +81,7 @@ static void print_finding(const struct diagnosis *d, const struct finding *f, ui
 		plain_printf(out, "    wins nothing of the run, but costs %s of a processor (%s)\n",
 			     units_time(f->spent, time), f->rule->id);
 	else if (f->gain)
-		plain_printf(out, "    could win %s, %.1f %% of the run (%s)\n",
-			     units_time(f->gain, time), 100 * diagnosis_share(d, f->gain),
-			     f->rule->id);
+		print_gain(d, f, out);
 	else
 		plain_printf(out, "    no time of the run is known to be lost (%s)\n", f->rule->id);
 	print_part(out, "where: ", &f->where);
@@ -201,7 +212,8 @@ static void print_json(const struct diagnosis *d, FILE *out)
 {
 	fprintf(out, "{\"trace\": ");
 	json_string(out, d->path);
-	fprintf(out, ", \"run_ns\": %" PRIu64 ", \"findings\": [", timeline_length(d->tl));
+	fprintf(out, ", \"run_ns\": %" PRIu64 ", \"work_ns\": %" PRIu64 ", \"findings\": [",
+		timeline_length(d->tl), d->work);
 	for (uint32_t i = 0; i < d->count; i++) {
 		const struct finding *f = &d->findings[i];
 

@@ -191,6 +191,10 @@ def test_findings(folder):
             expect(f"{100 * f['share']:.1f} % of the run ({f['rule']})" in text, f, text)
         if f["show"]:
             expect(len(run(KYMO, *f["show"].split()[1:]).splitlines()) > 0, f["show"])
+    # What repeats is told as a share of the device's work, too, unless that is short.
+    late, work, device = next(f for f in findings if f["rule"] == "host-late"), found["work_ns"], digest["devices"][0]
+    expect(device["kernels_ns"] < work <= found["run_ns"] - device["idle_startup_ns"] - device["idle_end_ns"], work, device)
+    expect((f"({late['rule']})\n    {100 * late['gain_ns'] / work:.1f} % of the " in text) == (work >= 500e6), late, work, text)
     expect(all(len(line.rstrip()) <= 80 or "/" in line for line in text.splitlines()), text)
     # Status 1 where a finding is as large as asked.
     share = 100 * next(f["share"] for f in findings if f["rule"] == "host-late")

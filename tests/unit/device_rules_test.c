@@ -556,6 +556,42 @@ static void test_annotations_cover(void **state)
 	run_release(&r);
 }
 
+/* After so long a start-up, 100 kernels of so long, so long after each other. The gain of host-late. */
+static uint64_t late_after(int64_t startup, int64_t kernel, int64_t late)
+{
+	const struct finding *f;
+	struct run r;
+	uint64_t gain;
+
+	run_begin(&r, false);
+	run_host(&r, startup);
+	for (unsigned i = 0; i < 100; i++) {
+		run_kernel(&r, 0, 0, kernel, 100);
+		run_finish(&r);
+		if (i < 99)
+			run_host(&r, late);
+	}
+	run_end(&r);
+	assert_int_equal(r.diagnosis.work,
+			 100 * kernel + 99 * (late + RETURN_NS + CALL_NS + START_NS));
+	f = run_finding(&r, "host-late");
+	gain = f ? f->gain : 0;
+	run_release(&r);
+	return gain;
+}
+
+/* What repeats is held against the time in which the device works, and not against a start-up that is long. */
+static void test_startup_dilutes_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(late_after(10000000000, 18000000, 1500000), 99 * 1500000); /* 1.2 % */
+	assert_int_equal(late_after(10000000000, 18000000, 900000), 0); /* 4.7 % of the work */
+	assert_int_equal(late_after(10000000, 18000000, 900000), 0);
+	/* Of what is short a little is noise: 20 ms of 0.1 s, but less than a twentieth of 0.5 s. */
+	assert_int_equal(late_after(1000000000, 800000, 200000), 0);
+	assert_int_equal(late_after(1000000000, 800000, 300000), 99 * 300000);
+}
+
 static void other_calls(struct run *r)
 {
 	for (unsigned i = 0; i < 20; i++) {
@@ -897,14 +933,23 @@ static void test_kernel_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_too_many_syncs),    cmocka_unit_test(test_launch_bound),
-		cmocka_unit_test(test_host_late),         cmocka_unit_test(test_paced),
-		cmocka_unit_test(test_startup),           cmocka_unit_test(test_startup_goes_on),
-		cmocka_unit_test(test_annotations_cover), cmocka_unit_test(test_startup_is_over),
-		cmocka_unit_test(test_startup_builds),    cmocka_unit_test(test_device_idle),
-		cmocka_unit_test(test_pageable_copy),     cmocka_unit_test(test_same_queue),
-		cmocka_unit_test(test_blocking_copy),     cmocka_unit_test(test_false_dependency),
-		cmocka_unit_test(test_tiny_transfers),    cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_too_many_syncs),
+		cmocka_unit_test(test_launch_bound),
+		cmocka_unit_test(test_host_late),
+		cmocka_unit_test(test_paced),
+		cmocka_unit_test(test_startup),
+		cmocka_unit_test(test_startup_goes_on),
+		cmocka_unit_test(test_annotations_cover),
+		cmocka_unit_test(test_startup_dilutes_nothing),
+		cmocka_unit_test(test_startup_is_over),
+		cmocka_unit_test(test_startup_builds),
+		cmocka_unit_test(test_device_idle),
+		cmocka_unit_test(test_pageable_copy),
+		cmocka_unit_test(test_same_queue),
+		cmocka_unit_test(test_blocking_copy),
+		cmocka_unit_test(test_false_dependency),
+		cmocka_unit_test(test_tiny_transfers),
+		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_kernel_names),
 	};
 

@@ -18,6 +18,7 @@ const struct rule rule_blocking_copy = {
 	.id = "blocking-copy",
 	.what = "the host waits for copies that could run beside kernels",
 	.threshold = 0.02,
+	.repeats = true,
 	.why = "a few copies at the beginning and end of a program are no matter",
 	.cost = "of each copy the part beside which no kernel ran, at most the kernels after it, "
 		"and the gap behind it",

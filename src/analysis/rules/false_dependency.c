@@ -19,6 +19,7 @@ const struct rule rule_false_dependency = {
 	.what = "copies and kernels in different queues wait for each other as one is in the "
 		"default stream",
 	.threshold = 0.02,
+	.repeats = true,
 	.why = "a few copies at the beginning and end of a program are no matter",
 	.cost = "of each copy the part beside which no kernel ran, at most the kernels after it",
 	.find_of_device = find_of_device,

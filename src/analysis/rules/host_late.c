@@ -171,6 +171,7 @@ const struct rule rule_host_late = {
 	.id = "host-late",
 	.what = "the device idles while the host computes between launches",
 	.threshold = 0.05,
+	.repeats = true,
 	.why = "below a twentieth of the run no restructuring of a program pays",
 	.cost = "idle time while the submitting thread is in no recorded call, at most the "
 		"device's busy time; nothing where the host keeps to a clock",

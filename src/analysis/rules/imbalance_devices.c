@@ -81,6 +81,7 @@ const struct rule rule_imbalance_devices = {
 	.id = "imbalance-devices",
 	.what = "devices of one kind share the work unevenly",
 	.threshold = 0.05,
+	.repeats = true,
 	.why = "work is hardly ever shared to less than a twentieth of the run",
 	.cost = "kernel time of the busiest device less the mean of those that take part",
 	.find = find,

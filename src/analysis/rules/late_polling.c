@@ -148,6 +148,7 @@ const struct rule rule_late_polling = {
 	.id = "late-polling",
 	.what = "the host asks whether the device is done so seldom that it sees the end late",
 	.threshold = 0.05,
+	.repeats = true,
 	.why = "below a twentieth of the run no nap is too long",
 	.cost = "from the end of a kernel until the thread that asks submits the next, where it is "
 		"in no recorded call",

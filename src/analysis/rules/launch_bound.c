@@ -104,6 +104,7 @@ const struct rule rule_launch_bound = {
 	.what = "kernels are shorter than their launches take: the device waits for the host's "
 		"next",
 	.threshold = 0.05,
+	.repeats = true,
 	.why = "fusing kernels is work; below a twentieth of the run it does not pay",
 	.cost = "gaps up to 100 us (or few longer ones among them) in which the host only "
 		"launches, less 1 us each that recording "

@@ -28,6 +28,7 @@ const struct rule rule_pageable_copy = {
 	.id = "pageable-copy",
 	.what = "copies of pageable memory: slow, and the host waits for them",
 	.threshold = 0.02,
+	.repeats = true,
 	.why = "a few copies at the beginning and end of a program are no matter",
 	.cost = "what the copies take longer than pinned ones, and what of these could run beside "
 		"kernels of other queues",

@@ -112,6 +112,7 @@ const struct rule rule_round_trip = {
 	.id = "round-trip",
 	.what = "data goes from a device to the host and back, unchanged",
 	.threshold = 0.03,
+	.repeats = true,
 	.why = "below that it is noise; less than 3 times is no pattern",
 	.cost = "from the start of the copy to the host to the end of the one back, without "
 		"kernels "

@@ -18,6 +18,7 @@ const struct rule rule_same_queue = {
 	.id = "same-queue",
 	.what = "copies wait for kernels, and kernels for copies, as they are in one queue",
 	.threshold = 0.02,
+	.repeats = true,
 	.why = "a few copies at the beginning and end of a program are no matter",
 	.cost = "of each copy the part beside which no kernel ran, at most the kernels after it",
 	.find_of_device = find_of_device,

@@ -43,7 +43,7 @@ static void say_unknown(struct diagnosis *d, uint32_t device, const struct searc
 	uint64_t sum = 0, united = intervals_length(&dev->kernels);
 	char time[UNITS_TEXT];
 
-	if (s->unknowns < LEAST_NUMBER || diagnosis_share(d, s->unknown) < d->rule->threshold)
+	if (s->unknowns < LEAST_NUMBER || !diagnosis_is_enough(d, s->unknown))
 		return;
 	for (uint32_t i = 0; i < dev->count; i++) {
 		const struct tl_work *w = &d->tl->work[d->tl->order[dev->first + i]];
@@ -200,6 +200,7 @@ const struct rule rule_serialised_queues = {
 	.what = "small kernels of several queues, or devices, work one after the other for no "
 		"reason",
 	.threshold = 0.03,
+	.repeats = true,
 	.why = "below that it is noise; fewer than 10 pairs may be a matter of data",
 	.cost = "of each pair whose work groups fit beside each other, the shorter kernel; of "
 		"devices "

@@ -100,6 +100,7 @@ const struct rule rule_small_grid = {
 	.id = "small-grid",
 	.what = "kernels have fewer work groups than the device has compute units",
 	.threshold = 0.05,
+	.repeats = true,
 	.why = "some steps of a program are small; below a twentieth of the run they do not matter",
 	.cost = "of each kernel of 20 us and more that runs alone, the share of units that have no "
 		"work group",

@@ -139,6 +139,7 @@ const struct rule rule_tiny_transfers = {
 	.id = "tiny-transfers",
 	.what = "many small copies one after the other that could be one",
 	.threshold = 0.03,
+	.repeats = true,
 	.why = "below that it is noise; less than 100 copies are no pattern",
 	.cost = "from the first of a row of at least 3 copies of at most 16 KiB to the last, "
 		"without "

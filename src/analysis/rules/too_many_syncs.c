@@ -110,6 +110,7 @@ const struct rule rule_too_many_syncs = {
 	.id = "too-many-syncs",
 	.what = "the host waits so often that the device runs dry between",
 	.threshold = 0.05,
+	.repeats = true,
 	.why = "programs have to wait now and then; below a twentieth of the run that is no fault",
 	.cost = "of each gap behind a wait that drained the device, at most the time waited, by "
 		"which the host would have submitted earlier, and what its launch took longer "

@@ -1,355 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is told of devices that communicate (analysis/communication.h, rules/late_device.c): jobs made up of kernels and
- * collectives, as NCCL leaves them, whose waits are known; what other rules make of such kernels; what bounds the run.
+ * What is told of devices that communicate (analysis/communication.h, rules/late_device.c): jobs whose waits are known;
+ * what other rules make of such kernels; what bounds the run.
  */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "analysis/bound.h"
-#include "analysis/diagnose.h"
-
-#define MS 1000000LL
-
-enum {
-	RANKS = 4,
-	QUEUES = 2, /* of each: for its own kernels, for collectives */
-	CALL_NS = 4000,
-	NCCL_NS = 20000, /* a call of NCCL, which launches in the midst of it */
-	START_NS = 1000,
-	FULL = 1320, /* blocks: 10 for each unit */
-	FEW = 2
-};
-
-enum {
-	OP_NONE,
-	OP_LAUNCH,
-	OP_ALLREDUCE,
-	OP_BCAST,
-	OP_BROADCAST,
-	OP_REDUCE,
-	OP_GROUP_END,
-	OP_SEND,
-	OP_KERNEL,
-	OP_COLLECTIVE,
-	OP_SENT,
-	OPS
-};
-
-enum { KERNEL_OWN = 1, KERNEL_NCCL, KERNEL_UNNAMED };
-
-static struct t_domain domains[] = {
-	{"", ""}, {"cuda", "CUDA"}, {"nccl", "NCCL"}, {"dispatch", ""}, {"comm", ""}};
-static struct t_op ops[OPS] = {
-	[OP_NONE] = {.name = ""},
-	[OP_LAUNCH] = {.name = "cuLaunchKernelEx", .domain = 1, .flags = KYMO_OP_SUBMITS},
-	[OP_ALLREDUCE] = {.name = "ncclAllReduce", .domain = 2},
-	[OP_BCAST] = {.name = "ncclBcast", .domain = 2},
-	[OP_BROADCAST] = {.name = "ncclBroadcast", .domain = 2},
-	[OP_REDUCE] = {.name = "ncclReduce", .domain = 2},
-	[OP_GROUP_END] = {.name = "ncclGroupEnd", .domain = 2},
-	[OP_SEND] = {.name = "ncclSend", .domain = 2},
-	[OP_KERNEL] = {.name = "kernel", .domain = 3, .flags = KYMO_OP_ACTIVITY},
-	[OP_COLLECTIVE] = {.name = "collective",
-			   .domain = 4,
-			   .number = COMM_OP_COLLECTIVE,
-			   .flags = KYMO_OP_ACTIVITY},
-	[OP_SENT] = {.name = "send",
-		     .domain = 4,
-		     .number = COMM_OP_SEND,
-		     .flags = KYMO_OP_ACTIVITY},
-};
-static struct t_kernel kernels[] = {
-	{0},
-	{.name = "step", .domain = "cuda"},
-	{.name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(args)", .domain = "cuda"},
-	{.name = "reduce", .domain = "cuda"}};
-static const char *const labels[RANKS] = {"X #0", "X #1", "X #2", "X #3"};
-
-/* Rank r is process, thread and agent r + 1. */
-static struct job {
-	struct trace trace;
-	struct timeline_sink sink;
-	struct diagnosis d;
-	struct t_process processes[RANKS + 1];
-	struct t_thread threads[RANKS + 1];
-	struct t_agent agents[RANKS + 1];
-	struct t_queue queues[1 + RANKS * QUEUES];
-	struct t_communicator communicators[64];
-	struct t_site sites[1];
-	int64_t now[RANKS], free[RANKS][QUEUES];
-	uint64_t id[RANKS];
-	uint32_t ranks, kernel; /* kernel: of collectives */
-	unsigned op;            /* of collectives */
-	int32_t root;
-	bool beside;  /* kernels go on beside collectives */
-	bool no_call; /* collectives are in a graph: their calls are not known */
-} job;
-
-static void job_begin(uint32_t ranks)
-{
-	memset(&job, 0, sizeof(job));
-	job.ranks = ranks;
-	job.kernel = KERNEL_NCCL;
-	job.op = OP_ALLREDUCE;
-	job.root = -1;
-	job.trace = (struct trace){.path = "T",
-				   .domains = domains,
-				   .domains_count = 5,
-				   .ops = ops,
-				   .ops_count = OPS,
-				   .processes = job.processes,
-				   .processes_count = ranks + 1,
-				   .threads = job.threads,
-				   .threads_count = ranks + 1,
-				   .agents = job.agents,
-				   .agents_count = ranks + 1,
-				   .queues = job.queues,
-				   .queues_count = 1 + ranks * QUEUES,
-				   .kernels = kernels,
-				   .kernels_count = 4,
-				   .communicators = job.communicators,
-				   .communicators_count = 1,
-				   .sites = job.sites,
-				   .sites_count = 1,
-				   .pauses_count = 1};
-	for (uint32_t i = 0; i < ranks; i++) {
-		job.processes[i + 1] = (struct t_process){
-			.pid = 100 + i, .hostname = "node", .start = 1, .rank = i, .ranks = ranks};
-		job.threads[i + 1] = (struct t_thread){.process = i + 1, .main = true, .start = 1};
-		job.agents[i + 1] = (struct t_agent){.process = i + 1,
-						     .type = "gpu",
-						     .name = "X",
-						     .properties = "{\"multiprocessors\":132}",
-						     .label = labels[i]};
-		for (uint32_t q = 0; q < QUEUES; q++)
-			job.queues[1 + i * QUEUES + q] = (struct t_queue){
-				.process = i + 1, .agent = i + 1, .domain = "cuda", .name = ""};
-		job.now[i] = 1000000;
-	}
-	timeline_sink_init(&job.sink, NULL);
-	assert_int_equal(job.sink.sink.begin(&job.sink.sink, &job.trace), KYMO_OK);
-}
-
-/* Of ranks first to first + count - 1, of `size`; returns the index of the first. */
-static uint32_t communicator_of(uint64_t key, uint32_t first, uint32_t count, uint32_t size)
-{
-	uint32_t index = job.trace.communicators_count;
-
-	for (uint32_t i = 0; i < count; i++)
-		job.communicators[job.trace.communicators_count++] =
-			(struct t_communicator){.process = first + i + 1,
-						.name = "",
-						.size = size,
-						.key = key,
-						.own_rank = i + 1};
-	return index;
-}
-
-static uint32_t communicator(uint64_t key, uint32_t first, uint32_t count)
-{
-	return communicator_of(key, first, count, count);
-}
-
-static struct rec record(uint32_t rank, uint32_t op, int64_t start, int64_t end)
-{
-	return (struct rec){.process = rank + 1,
-			    .thread = rank + 1,
-			    .op = op,
-			    .ok = true,
-			    .start = start,
-			    .end = end};
-}
-
-static void call(uint32_t rank, uint32_t op, int64_t start, int64_t end, uint64_t id,
-		 uint64_t parent)
-{
-	struct rec c = record(rank, op, start, end);
-
-	c.id = id;
-	c.parent = parent;
-	job.sink.sink.call(&job.sink.sink, &c);
-}
-
-static void kernel(uint32_t rank, uint32_t queue, uint32_t name, int64_t start, int64_t end,
-		   uint64_t groups, uint64_t launch, int64_t submit)
-{
-	struct rec_dispatch d = {.base = record(rank, OP_KERNEL, start, end),
-				 .agent = rank + 1,
-				 .queue = 1 + rank * QUEUES + queue,
-				 .kernel = name,
-				 .dims = 1,
-				 .global = {groups},
-				 .local = {1}};
-
-	d.device = (struct rec_device){
-		.start = start, .end = end, .submit = submit, .correlation = launch};
-	job.sink.sink.dispatch(&job.sink.sink, &d);
-}
-
-static int64_t later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-/* A kernel of the program. */
-static void computes(uint32_t rank, int64_t ns, uint64_t groups)
-{
-	int64_t begin = job.now[rank], start;
-	uint64_t id = ++job.id[rank];
-
-	job.now[rank] += CALL_NS;
-	start = later(job.now[rank], job.free[rank][0]) + START_NS;
-	call(rank, OP_LAUNCH, begin, job.now[rank], id, 0);
-	kernel(rank, 0, KERNEL_OWN, start, start + ns, groups, id, begin);
-	job.free[rank][0] = start + ns;
-}
-
-static void compute(uint32_t rank, int64_t ns)
-{
-	computes(rank, ns, FULL);
-}
-
-/* The host computes when its device has done all. */
-static void host(uint32_t rank, int64_t ns)
-{
-	job.now[rank] = later(job.now[rank], later(job.free[rank][0], job.free[rank][1])) + ns;
-}
-
-static void message(uint32_t rank, uint32_t op, uint32_t index, int64_t start, int64_t end,
-		    uint64_t id, uint64_t completed_by)
-{
-	struct rec_comm m = {.base = record(rank, op, start, end),
-			     .correlation = id,
-			     .completed_by = completed_by,
-			     .communicator = index,
-			     .peer = job.root,
-			     .tag = -1};
-
-	job.sink.sink.comm(&job.sink.sink, &m);
-}
-
-/* The call of NCCL of a rank, and its message; returns the launch in it. */
-static uint64_t nccl(uint32_t rank, uint32_t index)
-{
-	int64_t begin = job.now[rank], end = begin + NCCL_NS;
-	uint64_t outer = ++job.id[rank], inner = outer, launch;
-
-	if (job.op == OP_BCAST)
-		inner = ++job.id[rank];
-	launch = ++job.id[rank];
-	job.now[rank] = end;
-	call(rank, OP_LAUNCH, begin + 8000, begin + 8000 + CALL_NS, launch, inner);
-	if (job.no_call)
-		return launch;
-	if (inner != outer) {
-		call(rank, OP_BROADCAST, begin + 1000, end - 1000, inner, outer);
-		message(rank, OP_COLLECTIVE, index, begin + 1000, end - 1000, inner, 0);
-	}
-	call(rank, job.op, begin, end, outer, 0);
-	message(rank, OP_COLLECTIVE, index, begin, end, outer, 0);
-	return launch;
-}
-
-/* Kernels of ranks first to first + count - 1 which all end `ns` after the last has begun. */
-static void meet(uint32_t first, uint32_t count, const uint64_t *launches, int64_t ns)
-{
-	int64_t start[RANKS], end = 0;
-
-	for (uint32_t i = first; i < first + count; i++) {
-		start[i] = later(job.now[i] - NCCL_NS + 8000 + CALL_NS,
-				 later(job.free[i][0], job.free[i][1])) +
-			   START_NS;
-		end = later(end, start[i] + ns);
-	}
-	for (uint32_t i = first; i < first + count; i++) {
-		kernel(i, 1, job.kernel, start[i], end, FEW, launches[i],
-		       job.now[i] - NCCL_NS + 8000);
-		job.free[i][1] = end;
-		if (!job.beside)
-			job.free[i][0] = end;
-	}
-}
-
-/* `index`: of the first rank's communicator, those of the others follow. */
-static void collective(uint32_t index, uint32_t first, uint32_t count, int64_t ns)
-{
-	uint64_t launches[RANKS];
-
-	for (uint32_t i = first; i < first + count; i++)
-		launches[i] = nccl(i, index + i - first);
-	meet(first, count, launches, ns);
-}
-
-/* Two collectives of two communicators, or of one, launched by the end of the group that they are in. */
-static void group(uint32_t one, uint32_t other, uint32_t count, int64_t ns)
-{
-	uint64_t launches[RANKS];
-
-	for (uint32_t i = 0; i < count; i++) {
-		int64_t begin = job.now[i], end = begin + NCCL_NS;
-		uint64_t outer = job.id[i] + 3;
-
-		launches[i] = job.id[i] + 4;
-		call(i, OP_ALLREDUCE, begin - 3000, begin - 2000, job.id[i] + 1, 0);
-		call(i, OP_ALLREDUCE, begin - 2000, begin - 1000, job.id[i] + 2, 0);
-		call(i, OP_LAUNCH, begin + 8000, begin + 8000 + CALL_NS, launches[i], outer);
-		call(i, OP_GROUP_END, begin, end, outer, 0);
-		message(i, OP_COLLECTIVE, one + i, begin - 3000, end, job.id[i] + 1, outer);
-		message(i, OP_COLLECTIVE, other + i, begin - 2000, end, job.id[i] + 2, outer);
-		job.id[i] += 4;
-		job.now[i] = end;
-	}
-	meet(0, count, launches, ns);
-}
-
-static void judge(void)
-{
-	job.trace.origin = 1000;
-	for (uint32_t i = 0; i < job.ranks; i++) {
-		job.trace.end = later(job.trace.end, job.now[i]);
-		for (uint32_t q = 0; q < QUEUES; q++)
-			job.trace.end = later(job.trace.end, job.free[i][q]);
-	}
-	assert_int_equal(job.sink.sink.end(&job.sink.sink, &job.trace), KYMO_OK);
-	assert_true(diagnose(&job.d, "T", job.sink.timeline, NULL, NULL));
-	for (uint32_t i = 0; i < job.d.count; i++)
-		print_message("  %s %llu us: %s\n%s", job.d.findings[i].rule->id,
-			      (unsigned long long)job.d.findings[i].gain / 1000,
-			      job.d.findings[i].title.s,
-			      job.d.findings[i].evidence.s ? job.d.findings[i].evidence.s : "");
-	if (job.d.abstained.s)
-		print_message("  not known: %s", job.d.abstained.s);
-}
-
-static int64_t length(void)
-{
-	return (int64_t)timeline_length(job.sink.timeline);
-}
-
-static void job_end(void)
-{
-	diagnosis_release(&job.d);
-	timeline_free(job.sink.timeline);
-}
-
-static const struct finding *finding(const char *rule)
-{
-	for (uint32_t i = 0; i < job.d.count; i++)
-		if (strcmp(job.d.findings[i].rule->id, rule) == 0)
-			return &job.d.findings[i];
-	return NULL;
-}
-
-static bool says(const struct text *text, const char *what)
-{
-	return text->s && strstr(text->s, what);
-}
+#include "collective_run.h"
 
 static void about(uint64_t value, int64_t expected)
 {
@@ -415,7 +77,7 @@ static void test_more_to_do(void **state)
 	job_begin(2);
 	steps(100, 10 * MS, 20 * MS);
 	judge();
-	f = only("late-device", 500 * MS, "rank 0 waits 1.000 s on its device for rank 1");
+	f = only("late-device", 500 * MS, "rank 0 waits 1.000 s for rank 1");
 	assert_true(
 		says(&f->evidence, "rank 1 is the last at 100 of 100 collectives of 2 devices"));
 	assert_true(says(&f->evidence, "it computes for 2.000 s, the other for 1.000 s"));
@@ -451,7 +113,7 @@ static void test_late_from(void **state)
 		collective(world, 0, 2, MS);
 	}
 	judge();
-	f = only("late-device", 500 * MS, "rank 0 waits 1.000 s on its device for rank 1");
+	f = only("late-device", 500 * MS, "rank 0 waits 1.000 s for rank 1");
 	assert_true(says(&f->evidence, "rank 1 is the last at 100 of 200 collectives"));
 	assert_true(says(&f->evidence, "rank 1 is late from 1.1"));
 	job_end();
@@ -476,7 +138,7 @@ static void test_late_host(void **state)
 	f = finding("late-device");
 	assert_non_null(f);
 	about(f->gain, 1000 * MS);
-	assert_true(says(&f->title, "rank 0 waits 1.000 s on its device for rank 1"));
+	assert_true(says(&f->title, "rank 0 waits 1.000 s for rank 1"));
 	assert_true(says(&f->advice, "host code"));
 	job_end();
 }
@@ -571,10 +233,8 @@ static void test_communicators(void **state)
 	}
 	judge();
 	assert_int_equal(job.d.count, 2);
-	assert_true(
-		says(&job.d.findings[0].title, "rank 0 waits 1.000 s on its device for rank 1"));
-	assert_true(
-		says(&job.d.findings[1].title, "rank 3 waits 600.0 ms on its device for rank 2"));
+	assert_true(says(&job.d.findings[0].title, "rank 0 waits 1.000 s for rank 1"));
+	assert_true(says(&job.d.findings[1].title, "rank 3 waits 600.0 ms for rank 2"));
 	job_end();
 }
 
@@ -691,11 +351,12 @@ static void test_rooted(void **state)
 	job_end();
 }
 
-static void grouped(uint64_t other)
+static void grouped(uint64_t other, bool sends)
 {
 	uint32_t one, two;
 
 	job_begin(2);
+	job.sends = sends;
 	one = communicator(7, 0, 2);
 	two = other == 7 ? one : communicator(other, 0, 2);
 	for (uint32_t i = 0; i < 100; i++) {
@@ -705,17 +366,40 @@ static void grouped(uint64_t other)
 	}
 }
 
-/* What the end of a group launches is one collective; of two communicators it is not known whose it is. */
+/* What the end of a group launches is one collective; of two communicators, or with a send, it is not known whose it is. */
 static void test_groups(void **state)
 {
 	(void)state;
-	grouped(7);
+	grouped(7, false);
 	judge();
 	assert_true(says(&only("late-device", 500 * MS, "rank 0 waits 1.000 s")->evidence,
 			 "100 of 100 collectives"));
 	job_end();
-	grouped(8);
+	grouped(8, false);
 	unknown("belong to no collective that is known in all its ranks");
+	job_end();
+	grouped(7, true);
+	unknown("belong to no collective that is known in all its ranks");
+	job_end();
+}
+
+/* Devices of one process have its name, not that of a rank. */
+static void test_one_process(void **state)
+{
+	uint32_t world;
+
+	(void)state;
+	job_begin(2);
+	job.one = true;
+	world = communicator(7, 0, 2);
+	job.communicators[world + 1].process = 1;
+	for (uint32_t i = 0; i < 100; i++) {
+		compute(0, 10 * MS);
+		compute(1, 20 * MS);
+		group_of_devices(world, MS);
+	}
+	judge();
+	only("late-device", 500 * MS, "X #0 waits 1.000 s for X #1 in collectives on devices");
 	job_end();
 }
 
@@ -776,29 +460,15 @@ static void test_missing(void **state)
 
 /* ---- other rules ------------------------------------------------------------------------------------ */
 
-/* The same kernels, not known to communicate. */
-static void ordinary(void)
-{
-	kernels[KERNEL_NCCL].name = "small";
-	ops[OP_ALLREDUCE].domain = 1;
-}
-
-static void restore(void)
-{
-	kernels[KERNEL_NCCL].name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(args)";
-	ops[OP_ALLREDUCE].domain = 2;
-}
-
 /* `rule` judges ordinary kernels so, and those that communicate not. */
 static void judges(const char *rule, void (*program)(void))
 {
 	for (unsigned i = 0; i < 2; i++) {
 		job_begin(2);
-		if (i)
-			ordinary();
+		communicates(!i);
 		program();
 		judge();
-		restore();
+		communicates(true);
 		assert_int_equal(finding(rule) != NULL, i);
 		job_end();
 	}
@@ -961,11 +631,11 @@ int main(void)
 		cmocka_unit_test(test_in_balance),   cmocka_unit_test(test_too_short),
 		cmocka_unit_test(test_by_turns),     cmocka_unit_test(test_beside),
 		cmocka_unit_test(test_call_in_call), cmocka_unit_test(test_rooted),
-		cmocka_unit_test(test_groups),       cmocka_unit_test(test_unnamed),
-		cmocka_unit_test(test_graphs),       cmocka_unit_test(test_missing),
-		cmocka_unit_test(test_other_rules),  cmocka_unit_test(test_launches),
-		cmocka_unit_test(test_imbalance),    cmocka_unit_test(test_bound),
-		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_groups),       cmocka_unit_test(test_one_process),
+		cmocka_unit_test(test_unnamed),      cmocka_unit_test(test_graphs),
+		cmocka_unit_test(test_missing),      cmocka_unit_test(test_other_rules),
+		cmocka_unit_test(test_launches),     cmocka_unit_test(test_imbalance),
+		cmocka_unit_test(test_bound),        cmocka_unit_test(test_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

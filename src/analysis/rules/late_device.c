@@ -218,13 +218,12 @@ static void tell(struct look *s, const struct collective_circle *c,
 	add_name(&waits, s, c, m[v->cause == m ? 1 : 0].device);
 	units_time(v->cause->charged / (c->size - 1), time);
 	if (c->size == 2)
-		f = finding_add(s->d, gain_of(v),
-				"%s waits %s on its device for %s, in collectives",
+		f = finding_add(s->d, gain_of(v), "%s waits %s for %s in collectives on devices",
 				waits.s ? waits.s : "", time, cause.s ? cause.s : "");
 	else
 		f = finding_add(s->d, gain_of(v),
-				"%u devices wait %s on average for %s, in collectives", c->size - 1,
-				time, cause.s ? cause.s : "");
+				"%u devices wait %s on average for %s in collectives on devices",
+				c->size - 1, time, cause.s ? cause.s : "");
 	if (f) {
 		say(f, s, c, m, v, cause.s ? cause.s : "");
 		claim_before(s, c, v->cause->device);

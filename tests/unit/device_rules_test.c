@@ -316,6 +316,19 @@ static void build_again(struct run *r)
 		build_a_little(r, 100000000);
 }
 
+/* What the host does could go on beside builds or they are kept: not both. */
+static void host_and_build(struct run *r)
+{
+	run_host(r, 2000000000);
+	build_a_little(r, 1000000000);
+}
+
+static void host_and_short_build(struct run *r)
+{
+	run_host(r, 2000000000);
+	build_a_little(r, 100000000);
+}
+
 static void test_startup(void **state)
 {
 	uint64_t gain;
@@ -328,6 +341,10 @@ static void test_startup(void **state)
 	run_length(build_and_build, "startup", &gain);
 	assert_int_equal(gain, 450000000 + 999000); /* libraries loaded for the rest of 0.25 s */
 	run_length(build_again, "rebuild-in-loop", &gain);
+	run_length(host_and_build, "startup", &gain);
+	assert_int_equal(gain, 1000000000 + 500000000); /* built before; the rest beside the device's work */
+	run_length(host_and_short_build, "startup", &gain);
+	assert_int_equal(gain, 100000000 + 500000000);
 
 	run_check("startup", late_start, early_start);
 	run_check("startup", build_first, early_start);

@@ -44,17 +44,18 @@ static uint64_t won(const struct diagnosis *d, uint32_t first)
 {
 	const struct idle *idle = &d->idle[first];
 	uint64_t host = idle->startup[HOST_OUTSIDE], builds = idle->startup[HOST_BUILD];
-	uint64_t loading = least(host, LOADING_NS);
-	uint64_t compiler = least(builds, LOADING_NS - loading), beyond;
+	uint64_t loading = least(host, LOADING_NS), busy = busiest(d);
+	uint64_t compiler = least(builds, LOADING_NS - loading), beside, kept;
 
-	host = least(host - loading, busiest(d) + builds);
-	beyond = host + builds - compiler;
-	if (diagnosis_share(d, beyond) < d->rule->threshold)
+	beside = least(host - loading, busy + builds);
+	if (diagnosis_share(d, beside + builds - compiler) < d->rule->threshold)
 		return 0;
-	if (!builds_later(d, first))
-		return host + builds;
-	compiler = least(builds, d->compiler > compiler ? d->compiler : compiler);
-	return host + builds - compiler;
+	kept = builds;
+	if (builds_later(d, first))
+		kept -= least(builds, d->compiler > compiler ? d->compiler : compiler);
+	/* Beside builds that are not there any more nothing goes on. */
+	kept += least(beside, busy);
+	return kept > beside ? kept : beside;
 }
 
 static void add_parts(struct finding *f, const struct idle *idle)

@@ -206,6 +206,38 @@ static void test_host_late(void **state)
 	run_length(host_alone, NULL, NULL);
 }
 
+/* Who had no processor for most of the time, and did not wait for one, did not compute. */
+static void test_host_late_off_processors(void **state)
+{
+	static const struct {
+		uint64_t processor, delay;
+		bool off;
+	} cases[] = {{100000000, 0, true},
+		     {400000000, 0, false},
+		     {100000000, 300000000, false},
+		     {0, 0, false}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct finding *f;
+		struct run r;
+
+		run_begin(&r, false);
+		r.trace.threads[1].processor_ns = cases[i].processor;
+		r.trace.processes[1].delay_ns = cases[i].delay;
+		host_late(&r);
+		run_end(&r);
+		r.trace.threads[1].processor_ns = r.trace.processes[1].delay_ns = 0;
+		f = run_finding(&r, "host-late");
+		assert_non_null(f);
+		assert_int_equal(strstr(f->title.s, "the host sleeps or waits between") != NULL,
+				 cases[i].off);
+		assert_int_equal(strstr(f->evidence.s, "had a processor for 100.0 ms") != NULL,
+				 cases[i].off);
+		run_release(&r);
+	}
+}
+
 static int64_t jitter(unsigned *seed)
 {
 	*seed = *seed * 1664525 + 1013904223;
@@ -342,7 +374,8 @@ static void test_startup(void **state)
 	assert_int_equal(gain, 450000000 + 999000); /* libraries loaded for the rest of 0.25 s */
 	run_length(build_again, "rebuild-in-loop", &gain);
 	run_length(host_and_build, "startup", &gain);
-	assert_int_equal(gain, 1000000000 + 500000000); /* built before; the rest beside the device's work */
+	assert_int_equal(
+		gain, 1000000000 + 500000000); /* built before; the rest beside the device's work */
 	run_length(host_and_short_build, "startup", &gain);
 	assert_int_equal(gain, 100000000 + 500000000);
 
@@ -963,6 +996,7 @@ int main(void)
 		cmocka_unit_test(test_device_idle),
 		cmocka_unit_test(test_pageable_copy),
 		cmocka_unit_test(test_same_queue),
+		cmocka_unit_test(test_host_late_off_processors),
 		cmocka_unit_test(test_blocking_copy),
 		cmocka_unit_test(test_false_dependency),
 		cmocka_unit_test(test_tiny_transfers),

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "analysis/rules/support.h"
+#include "base/plain.h"
 
 #define LEAST_TICKS 30     /* fewer may be in time by chance */
 #define JITTER_NS   1000.0 /* no sleep ends more precisely; without any, nothing can be told */
@@ -114,6 +115,18 @@ static struct intervals times_of(struct diagnosis *d, uint32_t device, const str
 	return times;
 }
 
+/*
+ * The thread had a processor for less than half of the time that it was late, and did not wait for one: it slept, or
+ * waited for files, locks, other processes. Of main threads alone both is known.
+ */
+static bool is_off_processors(const struct diagnosis *d, uint32_t thread, uint64_t late)
+{
+	const struct t_thread *th = &d->trace->threads[thread];
+	uint64_t delay = d->trace->processes[th->process].delay_ns;
+
+	return th->main && th->processor_ns && 2 * (th->processor_ns + delay) < late;
+}
+
 static void say(struct diagnosis *d, struct finding *f, uint32_t device,
 		const struct places *groups, const struct place *most, const struct claims *claims)
 {
@@ -128,14 +141,30 @@ static void say(struct diagnosis *d, struct finding *f, uint32_t device,
 	finding_add_places(d, f, groups, "of host code before it");
 	finding_add_range(d, f, device, &times);
 	intervals_release(&times);
-	text_add(&f->advice, "submit the next work before the host computes, so that both "
-			     "go on at once, or move that computation to another thread");
+}
+
+static void advise(const struct diagnosis *d, struct finding *f, uint32_t thread, bool off)
+{
+	char time[UNITS_TEXT];
+
+	if (off) {
+		plain_addf(&f->evidence, "its thread had a processor for %s of the whole run\n",
+			   units_time(d->trace->threads[thread].processor_ns, time));
+		text_add(&f->advice,
+			 "find what it waits for (pauses, files, locks, other processes), and "
+			 "submit the next work before it waits");
+	} else {
+		text_add(&f->advice, "submit the next work before the host computes, so that both "
+				     "go on at once, or move that computation to another thread");
+	}
 }
 
 static void find_of_device(struct diagnosis *d, uint32_t device)
 {
 	const struct idle *idle = &d->idle[device];
 	uint64_t busy = idle->kernels + idle->transfers, late = 0, gain;
+	uint32_t thread = 0;
+	bool several = false, off;
 	struct places groups = {0};
 	struct claims claims = {0};
 	const struct place *most;
@@ -151,17 +180,23 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 		if (!is_late(d, g))
 			continue;
 		late += g->outside;
+		several |= late > g->outside && d->tl->calls[g->submit].thread != thread;
+		thread = d->tl->calls[g->submit].thread;
 		place = places_of_work(&groups, d, &d->tl->work[g->next]);
 		place_add(place, g->outside, g->start, g->end);
 		claims_add(d, &claims, g->next);
 	}
 	gain = least(late, busy);
 	most = places_sort(&groups);
+	off = !several && is_off_processors(d, thread, late);
 	if (most)
-		f = finding_add(d, gain, "%s idle for %s while the host computes between launches",
-				device_label(d, device), units_time(late, time));
-	if (f)
+		f = finding_add(d, gain, "%s idle for %s while the host %s between launches",
+				device_label(d, device), units_time(late, time),
+				off ? "sleeps or waits" : "computes");
+	if (f) {
 		say(d, f, device, &groups, most, &claims);
+		advise(d, f, thread, off);
+	}
 	claims_end(d, &claims, CLAIM_GAP, f);
 	d->failed |= groups.failed;
 	places_release(&groups);

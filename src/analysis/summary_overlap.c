@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Messages under way, from the call that begins each to the one that completes it, and what each rank did beside
- * them: kernels on its devices, its own code. All are unions of time.
+ * them: kernels on its devices, its own code. All are unions of time. Those that devices send themselves are under way
+ * while the kernels run that send them: their calls only launch these.
  */
 #include <stdlib.h>
 
@@ -11,6 +12,7 @@
 /* Of one process. */
 struct overlap {
 	struct intervals messages, calls, kernels;
+	bool devices; /* send themselves */
 };
 
 /* Short calls that were kept as one: as much time as they took, from their beginning. */
@@ -19,15 +21,40 @@ static int64_t end_of(const struct tl_call *c)
 	return c->flags & CALL_BURST ? c->start + (int64_t)c->waited : c->end;
 }
 
+/* Kernels that communicate are messages, the others are what may go on beside them. */
+static bool collect_kernels(struct overlap *of, const struct timeline *tl)
+{
+	bool ok = true;
+
+	for (uint32_t i = 0; ok && i < tl->work_count; i++) {
+		const struct tl_work *w = &tl->work[i];
+		struct overlap *o = &of[w->process];
+
+		o->devices |= w->communicates;
+		if (w->kind == WORK_KERNEL)
+			ok = intervals_add(w->communicates ? &o->messages : &o->kernels, w->start,
+					   w->end);
+	}
+	return ok;
+}
+
+/* It was launched, and its kernels are known. */
+static bool is_of_devices(const struct overlap *of, const struct trace *t,
+			  const struct tl_message *m)
+{
+	return of[m->process].devices && t->communicators[m->communicator].own_rank;
+}
+
 static bool collect(struct overlap *of, const struct timeline *tl)
 {
 	const struct trace *t = tl->trace;
-	bool ok = true;
+	bool ok = collect_kernels(of, tl);
 
 	for (uint32_t i = 0; ok && i < tl->messages_count; i++) {
 		const struct tl_message *m = &tl->messages[i];
 
-		ok = intervals_add(&of[m->process].messages, m->start, m->end);
+		if (!is_of_devices(of, t, m))
+			ok = intervals_add(&of[m->process].messages, m->start, m->end);
 	}
 	for (uint32_t i = 0; ok && i < tl->calls_count; i++) {
 		const struct tl_call *c = &tl->calls[i];
@@ -35,12 +62,6 @@ static bool collect(struct overlap *of, const struct timeline *tl)
 		if (timeline_state(c) == HOST_MPI)
 			ok = intervals_add(&of[t->threads[c->thread].process].calls, c->start,
 					   end_of(c));
-	}
-	for (uint32_t i = 0; ok && i < tl->work_count; i++) {
-		const struct tl_work *w = &tl->work[i];
-
-		if (w->kind == WORK_KERNEL)
-			ok = intervals_add(&of[w->process].kernels, w->start, w->end);
 	}
 	return ok;
 }
@@ -98,10 +119,19 @@ static bool add_table(struct report *r, const struct summary *s, const struct ov
 	for (uint32_t i = 1; i < s->trace->processes_count; i++)
 		if (of[i].messages.count)
 			add_row(t, s, i, by, &of[i]);
-	table_note(t, "from the call that begins a message to the one that completes it, side by "
-		      "side counted once");
+	table_note(t, "from the call that begins a message to the one that completes it, of "
+		      "devices while "
+		      "their kernels communicate; side by side counted once");
 	report_drop_empty(r);
 	return true;
+}
+
+static bool communicate(const struct timeline *tl)
+{
+	for (uint32_t i = 0; i < tl->devices_count; i++)
+		if (tl->devices[i].communication.count)
+			return true;
+	return false;
 }
 
 bool summary_overlap(struct report *r, const struct summary *s)
@@ -110,7 +140,7 @@ bool summary_overlap(struct report *r, const struct summary *s)
 	bool kernels = false, ok;
 	struct overlap *of;
 
-	if (!s->timeline->messages_count)
+	if (!s->timeline->messages_count && !communicate(s->timeline))
 		return true;
 	of = calloc(count, sizeof(*of));
 	ok = of && collect(of, s->timeline);

@@ -65,6 +65,10 @@ def device_numbers_of_kernels(trace, row):
     kernels = query(trace, f"SELECT name, start, end FROM kernels WHERE agent_name = '{row['device']}' AND start > 0")
     sends, others = ([(k["start"], k["end"]) for k in kernels if k["name"].startswith("ncclDevKernel") == sent] for sent in (True, False))
     expect(row["communication_ns"] == union(sends), "communication", row, union(sends))
+    under_way = tables(trace).get("overlap")
+    expect(bool(under_way) == bool(sends), under_way)
+    for process in under_way or ():
+        expect(process["under_way_ns"] == union(sends) and process["kernels_ns"] == union(others), "under way", process)
     expect(row["communication_overlap_ns"] == common(sends, others), "communication beside kernels", row, common(sends, others))
     return row
 

@@ -16,7 +16,9 @@ struct meet { /* of two ranks, by a message */
 	uint32_t from, to;
 };
 
-enum { MOST_LINKS = 64 }; /* of a chain: a bound for what it costs to follow it */
+enum {
+	MOST_LINKS = 64
+}; /* of a chain, messages between two: a bound for what it costs to follow them */
 
 enum { UPWARD = 1, DOWNWARD = 2 }; /* messages from the lower of two ranks, from the higher */
 
@@ -130,23 +132,31 @@ static bool list_syncs(struct charge *c)
 	return ok;
 }
 
-/* The last message between a rank that begins to wait at `mine` and one that comes at `other`. */
-static const struct meet *last_meet(const struct charge *c, uint32_t rank, uint32_t cause,
-				    int64_t mine, int64_t other)
+/* How many messages, of pairs before and of this one, were received by `time`. */
+static uint32_t meets_until(const struct charge *c, uint64_t pair, int64_t time)
 {
-	uint64_t pair = pair_of(rank, cause);
 	uint32_t low = 0, high = c->meets_count;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 		const struct meet *m = &c->meets[middle];
 
-		if (m->pair < pair || (m->pair == pair && m->received <= other))
+		if (m->pair < pair || (m->pair == pair && m->received <= time))
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (; low && c->meets[low - 1].pair == pair; low--) {
+	return low;
+}
+
+/* The last message between a rank that begins to wait at `mine` and one that comes at `other`. */
+static const struct meet *last_meet(const struct charge *c, uint32_t rank, uint32_t cause,
+				    int64_t mine, int64_t other)
+{
+	uint64_t pair = pair_of(rank, cause);
+
+	for (uint32_t low = meets_until(c, pair, other); low && c->meets[low - 1].pair == pair;
+	     low--) {
 		const struct meet *m = &c->meets[low - 1];
 
 		if ((m->to == rank ? m->received : m->sent) < mine)
@@ -172,6 +182,22 @@ static uint64_t did_first(const struct charge *c, const struct meet *m)
 		}
 	}
 	return waits_work(c->w, m->from, since, m->sent);
+}
+
+/* Who sent `m` has got a message from the other since, before `time`: what it waits for then is no answer to `m`. */
+static bool heard_since(const struct charge *c, const struct meet *m, int64_t time)
+{
+	uint32_t n = meets_until(c, m->pair, time);
+
+	for (uint32_t i = 0; i < MOST_LINKS && n; i++) {
+		const struct meet *x = &c->meets[--n];
+
+		if (x->pair != m->pair || x->received <= m->sent)
+			break;
+		if (x->to == m->from)
+			return true;
+	}
+	return false;
 }
 
 static int64_t last_leave(const struct charge *c, uint32_t rank, int64_t time)
@@ -289,7 +315,7 @@ static void judge(const struct charge *c, struct rank_wait *x)
 		if (at_mine > mine) {
 			mine = at_mine;
 			other = m->to == x->cause ? m->received : m->sent;
-			sent = m->from == x->rank;
+			sent = m->from == x->rank && !heard_since(c, m, x->start);
 		}
 	}
 	did = waits_work(c->w, x->rank, mine, x->start);

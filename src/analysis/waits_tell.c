@@ -555,13 +555,12 @@ static bool is_regular(const struct waits *w, unsigned kinds, const struct costs
 	return lengths.number >= LEAST_BEATS && is_even(&apart) && is_even(&lengths);
 }
 
-/* The late rank was ready to run and had no processor for as long as is waited for it. */
+/* The late rank was ready to run, amid its work, and had no processor for as long as is waited for it. */
 static bool had_no_processor(const struct diagnosis *d, uint32_t cause, const struct waits_sum *s)
 {
-	const struct waits_rank *r = &d->waits.ranks[cause];
+	struct load x = load_of(&d->waits, cause);
 
-	return d->trace->threads[r->thread].main &&
-	       d->trace->processes[r->process].delay_ns >= s->total;
+	return (double)x.busy - x.worked >= (double)s->total;
 }
 
 /*

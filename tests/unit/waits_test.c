@@ -225,8 +225,8 @@ static void job_end(void)
 	free(job.tl.outer);
 }
 
-/* The only finding is of this rule, is worth `ns` within a hundredth, and has `text` in its title. */
-static void expect_one(const char *rule, int64_t ns, const char *text)
+/* Of so many findings the first is of this rule, is worth `ns` within a hundredth, and has `text` in its title. */
+static void expect_first(uint32_t count, const char *rule, int64_t ns, const char *text)
 {
 	const struct finding *f = job.d.findings;
 
@@ -235,13 +235,18 @@ static void expect_one(const char *rule, int64_t ns, const char *text)
 	for (uint32_t i = 0; i < job.d.count; i++)
 		print_message("%s %lld us: %s\n", f[i].rule->id, (long long)f[i].gain / 1000,
 			      f[i].title.s);
-	assert_int_equal(job.d.count, 1);
+	assert_int_equal(job.d.count, count);
 	assert_string_equal(f->rule->id, rule);
 	assert_in_range(f->gain, ns - ns / 100, ns + ns / 100);
 	assert_non_null(strstr(f->title.s, text));
 	assert_true(f->title.length <= 76);
 	assert_true(f->where.length && f->show.length && f->advice.length && f->evidence.length);
 	job_end();
+}
+
+static void expect_one(const char *rule, int64_t ns, const char *text)
+{
+	expect_first(1, rule, ns, text);
 }
 
 static void expect_nothing(void)
@@ -722,7 +727,7 @@ static void test_no_processor(void **state)
 			message(1, 0, false);
 			waited += late;
 		}
-		job.processes[2].delay_ns = (uint64_t)(known ? waited : waited / 2) + 2 * MS;
+		job.processes[2].delay_ns = (uint64_t)(known ? waited : waited / 2) + 20 * MS;
 		if (known == 1)
 			expect_nothing();
 		else
@@ -748,7 +753,7 @@ static void test_late_by_turns(void **state)
 			collective(OP_BARRIER);
 		}
 		for (uint32_t i = 1; i <= 2; i++)
-			job.processes[i].delay_ns = known ? 700 * MS : 0;
+			job.processes[i].delay_ns = known ? 1000 * MS : 0;
 		if (known) {
 			expect_nothing();
 		} else {
@@ -758,6 +763,56 @@ static void test_late_by_turns(void **state)
 			job_end();
 		}
 	}
+}
+
+/*
+ * Rank 0 has nearly all the work of a step, after which both exchange twice. It lacked a processor for longer than is
+ * waited for it, but most of that time it was not at work.
+ */
+static void test_no_processor_in_calls(void **state)
+{
+	job_begin(2, 1);
+	start_all();
+	srand(7);
+	for (int i = 0; i < 100; i++) {
+		work(0, (rand() >> 4) % 2 * 10 * MS + 4 * MS + MS / 2);
+		work(1, MS / 2);
+		swap(0);
+		work(1, 3 * MS);
+		swap(4 * MS);
+	}
+	job.processes[1].delay_ns = 1300 * MS;
+	/* It waits itself for what rank 1 does between. */
+	expect_first(2, "late-receiver", 1276 * MS, "rank 1 waits");
+}
+
+/*
+ * Both ranks of a job send and then receive. Rank 0 has all the work, and is back a little later: what the other waits
+ * for next is no answer to what it sent, to which it has had one.
+ */
+static void test_idle_neighbour(void **state)
+{
+	job_begin(2, 1);
+	start_all();
+	for (int i = 0; i < 60; i++) {
+		int64_t both;
+
+		work(0, 30 * MS);
+		work(1, MS / 2);
+		job.match++;
+		for (uint32_t k = 0; k < 2; k++) {
+			int64_t end = job.now[k] + LATENCY / 2;
+
+			add_message(k, OP_M_SEND, end, !k, call(k, OP_SEND, end), 1 + k);
+		}
+		both = job.now[0] + LATENCY;
+		for (uint32_t k = 0; k < 2; k++) {
+			int64_t end = both + (k ? 0 : MS / 100);
+
+			add_message(k, OP_M_RECEIVE, end, !k, call(k, OP_RECV, end), 1 + k);
+		}
+	}
+	expect_one("late-sender", 60 * 30 * MS - 30 * MS, "rank 1 waits");
 }
 
 /* Equal delays at every fifth step are counted out: the program does something then. */
@@ -1065,6 +1120,8 @@ int main(void)
 		cmocka_unit_test(test_gain_of_waits),
 		cmocka_unit_test(test_busy_machine),
 		cmocka_unit_test(test_no_processor),
+		cmocka_unit_test(test_no_processor_in_calls),
+		cmocka_unit_test(test_idle_neighbour),
 		cmocka_unit_test(test_late_by_turns),
 		cmocka_unit_test(test_every_fifth),
 		cmocka_unit_test(test_round_by_turns),

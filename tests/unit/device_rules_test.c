@@ -642,6 +642,39 @@ static void test_startup_dilutes_nothing(void **state)
 	assert_int_equal(late_after(1000000000, 800000, 300000), 99 * 300000);
 }
 
+/* 5,000 launches, two of which take 5 ms more: of other kernels for the first time, or of the same. */
+static void some_launches_long(struct run *r, bool others)
+{
+	for (unsigned i = 0; i < 5000; i++) {
+		bool longer = i == 2000 || i == 3000;
+
+		r->kernel = !longer || !others ? 1 : i == 2000 ? 2 : 3;
+		r->launching = longer ? 5000000 : 0;
+		run_kernel(r, 0, 0, 800, 100);
+	}
+}
+
+static void kernels_loaded(struct run *r)
+{
+	some_launches_long(r, true);
+}
+
+static void launches_held_up(struct run *r)
+{
+	some_launches_long(r, false);
+}
+
+/* What the first launch of a kernel takes to load it is no launch that fewer of would save. */
+static void test_loading_is_no_launch(void **state)
+{
+	uint64_t length, loaded = run_gain(kernels_loaded, "launch-bound", &length);
+	uint64_t held_up = run_gain(launches_held_up, "launch-bound", &length);
+
+	(void)state;
+	assert_in_range(loaded, 5000000, 25000000);
+	assert_in_range(held_up - loaded, 10000000, 10010000);
+}
+
 static void other_calls(struct run *r)
 {
 	for (unsigned i = 0; i < 20; i++) {
@@ -990,6 +1023,7 @@ int main(void)
 		cmocka_unit_test(test_startup),
 		cmocka_unit_test(test_startup_goes_on),
 		cmocka_unit_test(test_annotations_cover),
+		cmocka_unit_test(test_loading_is_no_launch),
 		cmocka_unit_test(test_startup_dilutes_nothing),
 		cmocka_unit_test(test_startup_is_over),
 		cmocka_unit_test(test_startup_builds),

@@ -10,9 +10,11 @@
  *
  * A thread that does nothing but launch is in a launch when it loses its processor, so that one of many takes
  * longer: fewer launches would meet that as much more seldom. So longer gaps count as well that the thread spends in
- * launches, if they are less than a tenth as many.
+ * launches, if they are less than a tenth as many; but not before the first launch of a kernel, whose code is loaded
+ * then: that happens once.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "analysis/rules/support.h"
 #include "base/plain.h"
@@ -21,7 +23,29 @@
 #define RECORDING_NS 1000   /* recording adds that to a launch (docs/overhead.md) */
 #define LEAST_NUMBER 100
 
-static uint64_t won(const struct diagnosis *d, const struct gap *g)
+/* By kernel: the piece of work in which the device first ran it. NULL: no memory. */
+static uint32_t *first_launches(const struct diagnosis *d, uint32_t device)
+{
+	const struct tl_device *dev = &d->tl->devices[device];
+	uint32_t *first = calloc((size_t)d->trace->kernels_count + 1, sizeof(*first));
+
+	for (uint32_t i = dev->count; first && i--;) {
+		uint32_t work = d->tl->order[dev->first + i];
+
+		if (d->tl->work[work].kernel < d->trace->kernels_count)
+			first[d->tl->work[work].kernel] = work;
+	}
+	return first;
+}
+
+static bool is_first(const struct diagnosis *d, const uint32_t *first, const struct gap *g)
+{
+	uint32_t kernel = d->tl->work[g->next].kernel;
+
+	return kernel < d->trace->kernels_count && first[kernel] == g->next;
+}
+
+static uint64_t won(const struct diagnosis *d, const struct gap *g, const uint32_t *first)
 {
 	const struct tl_work *w = &d->tl->work[g->next];
 	const struct tl_call *launch = timeline_call(d->tl, w);
@@ -33,20 +57,20 @@ static uint64_t won(const struct diagnosis *d, const struct gap *g)
 	/* A longer one that was there before the device was free waits for something else, or does not matter. */
 	if (launch->end <= g->start)
 		return length > MOST_NS || (uint64_t)(w->end - w->start) > length ? 0 : length;
-	if (length > MOST_NS && 2 * g->outside > length)
+	if (length > MOST_NS && (2 * g->outside > length || is_first(d, first, g)))
 		return 0;
 	return length > RECORDING_NS ? length - RECORDING_NS : 0;
 }
 
 /* The length of gaps that count: any, if those that are no short ones are few among the others. */
-static uint64_t longest(const struct diagnosis *d, uint32_t device)
+static uint64_t longest(const struct diagnosis *d, uint32_t device, const uint32_t *first)
 {
 	uint64_t launches = 0, held_up = 0;
 
 	for (uint32_t i = 0; i < d->gaps[device].count; i++) {
 		const struct gap *g = &d->gaps[device].at[i];
 
-		if (!won(d, g))
+		if (!won(d, g, first))
 			continue;
 		launches += gap_length(g) <= MOST_NS;
 		held_up += gap_length(g) > MOST_NS;
@@ -54,11 +78,11 @@ static uint64_t longest(const struct diagnosis *d, uint32_t device)
 	return 10 * held_up < launches ? UINT64_MAX : MOST_NS;
 }
 
-static void find_of_device(struct diagnosis *d, uint32_t device)
+static void find_in(struct diagnosis *d, uint32_t device, const uint32_t *first)
 {
 	struct places groups = {0};
 	struct claims claims = {0};
-	uint64_t gain = 0, number = 0, busy = 0, idle = 0, limit = longest(d, device);
+	uint64_t gain = 0, number = 0, busy = 0, idle = 0, limit = longest(d, device, first);
 	const struct place *most;
 	struct finding *f = NULL;
 	char time[UNITS_TEXT], each[UNITS_TEXT];
@@ -66,7 +90,7 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	for (uint32_t i = 0; i < d->gaps[device].count; i++) {
 		const struct gap *g = &d->gaps[device].at[i];
 		const struct tl_work *w = &d->tl->work[g->next];
-		uint64_t ns = gap_length(g) <= limit ? won(d, g) : 0;
+		uint64_t ns = gap_length(g) <= limit ? won(d, g, first) : 0;
 
 		if (!ns)
 			continue;
@@ -97,6 +121,16 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	claims_end(d, &claims, CLAIM_GAP, f);
 	d->failed |= groups.failed;
 	places_release(&groups);
+}
+
+static void find_of_device(struct diagnosis *d, uint32_t device)
+{
+	uint32_t *first = first_launches(d, device);
+
+	if (first)
+		find_in(d, device, first);
+	d->failed |= !first;
+	free(first);
 }
 
 const struct rule rule_launch_bound = {

@@ -20,6 +20,11 @@ enum {
 	MOST_LINKS = 64
 }; /* of a chain, messages between two: a bound for what it costs to follow them */
 
+enum {
+	LEAST_TOGETHER = 16,
+	TASKS_EACH = 8
+}; /* collective calls; waits for answers to each of them */
+
 enum { UPWARD = 1, DOWNWARD = 2 }; /* messages from the lower of two ranks, from the higher */
 
 struct leave { /* of a collective call of the whole world */
@@ -459,6 +464,30 @@ static bool add_costs(struct charge *c, uint32_t world)
 	return true;
 }
 
+/*
+ * Who waits for the answer to a task does nothing by design; but ranks that also meet in collective calls, about once in
+ * some such waits, run the same code: of these one has less to do.
+ */
+static void doubt_tasks(struct waits *w)
+{
+	for (uint32_t k = 0; k < w->worlds_count; k++) {
+		uint32_t asked = 0, all = w->worlds[k].collectives;
+
+		for (uint32_t i = 0; i < w->count; i++)
+			asked += w->list[i].asked && w->ranks[w->list[i].rank].world == k;
+		if (all < LEAST_TOGETHER || asked > TASKS_EACH * all)
+			continue;
+		for (uint32_t i = 0; i < w->count; i++) {
+			struct rank_wait *x = &w->list[i];
+
+			if (w->ranks[x->rank].world != k || !x->asked)
+				continue;
+			x->asked = false;
+			x->both = true;
+		}
+	}
+}
+
 bool waits_charge(struct waits *w)
 {
 	struct charge c = {.w = w};
@@ -467,6 +496,8 @@ bool waits_charge(struct waits *w)
 
 	for (uint32_t i = 0; ok && i < w->count; i++)
 		judge(&c, &w->list[i]);
+	if (ok)
+		doubt_tasks(w);
 	for (uint32_t i = 0; ok && i < w->ranks_count; i++)
 		left[i] = w->ranks[i].count;
 	for (uint32_t i = 0; ok && i < w->worlds_count; i++)

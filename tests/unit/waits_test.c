@@ -331,6 +331,32 @@ static void test_tasks(void **state)
 }
 
 /*
+ * The same, and both meet after so many tasks. Often: they run the same code, of which rank 1 has more; seldom: that is
+ * an end of a phase, as masters and workers have it.
+ */
+static void test_tasks_and_barriers(void **state)
+{
+	static const int each[] = {4, 16};
+
+	for (int k = 0; k < 2; k++) {
+		job_begin(2, 1);
+		start_all();
+		for (int i = 0; i < 320; i++) {
+			work(0, MS / 5);
+			message(0, 1, false);
+			work(1, 5 * MS);
+			message(1, 0, false);
+			if (i % each[k] == 0)
+				collective(OP_BARRIER);
+		}
+		if (k)
+			expect_nothing();
+		else
+			expect_one("imbalance-ranks", 320 * 12 * MS / 5, "rank 1 has 92 % more");
+	}
+}
+
+/*
  * Rank 0 gives three others their part, which they look for after 4 ms; all are at work while it waits, and yet the
  * run would be shorter by what its own part is late: 3 ms of 9, as the others take 6.
  */
@@ -1105,6 +1131,7 @@ int main(void)
 		cmocka_unit_test(test_late_receiver),
 		cmocka_unit_test(test_by_turns),
 		cmocka_unit_test(test_tasks),
+		cmocka_unit_test(test_tasks_and_barriers),
 		cmocka_unit_test(test_busy_workers),
 		cmocka_unit_test(test_busy_at_first),
 		cmocka_unit_test(test_ping_pong),

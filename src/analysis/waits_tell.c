@@ -393,6 +393,7 @@ void waits_describe(struct diagnosis *d, struct finding *f, const struct waits_s
 
 struct costs {
 	uint64_t all, part; /* ns of all ranks, of the one that costs most */
+	uint64_t waits;     /* how many */
 	uint32_t cause;     /* that one */
 };
 
@@ -467,6 +468,9 @@ static bool find_costs(const struct waits *w, uint32_t world, unsigned kinds, st
 		if (!find_cause(w, world, kinds, out.but, c))
 			return false;
 	}
+	for (uint32_t i = 0; i < w->count; i++)
+		c->waits += is_of(w, &w->list[i], kinds, w->list[i].cause) &&
+			    w->ranks[w->list[i].rank].world == world;
 	return true;
 }
 
@@ -494,17 +498,18 @@ static double share_of(uint64_t n, uint64_t occasions)
 
 /*
  * At which share of the occasions the rank that waits most for `cause` does so; with messages, occasions are those of
- * the two.
+ * the two. At collective calls ranks wait by turns: whoever it is for, or (`alone`) for that one.
  */
 static double how_often(const struct waits *w, uint32_t world, unsigned kinds,
-			const struct costs *c, const struct waits_sum *s)
+			const struct costs *c, const struct waits_sum *s, bool alone)
 {
 	const struct waits_world *x = &w->worlds[world];
 	bool sender = kinds & 1u << WAIT_SENDER;
 	uint64_t n = 0, occasions;
 
 	if (!(kinds & (1u << WAIT_SENDER | 1u << WAIT_RECEIVER)))
-		return share_of(s->number, (uint64_t)x->collectives * (x->ranks - 1));
+		return share_of(alone ? s->number : c->waits,
+				(uint64_t)x->collectives * (x->ranks - 1));
 	for (uint32_t i = 0; i < w->count; i++)
 		n += w->list[i].rank == s->rank && is_of(w, &w->list[i], kinds, c->cause);
 	occasions = messages_between(w, sender ? c->cause : s->rank, sender ? s->rank : c->cause);
@@ -574,10 +579,11 @@ static bool is_noise(const struct diagnosis *d, uint32_t world, unsigned kinds,
 	uint64_t two = d->waits.worlds[world].ranks == 2;
 	bool by_turns = c->part * (two ? 5 : 2) < c->all * (two ? 4 : 1);
 	bool is_short = s->total < s->number * SLICE_NS && diagnosis_share(d, s->longest) < 0.05;
-	double often = how_often(&d->waits, world, kinds, c, s);
 
-	return ((often < MOSTLY && had_no_processor(d, c->cause, s)) ||
-		((by_turns || is_short) && often < SELDOM)) &&
+	return ((how_often(&d->waits, world, kinds, c, s, true) < MOSTLY &&
+		 had_no_processor(d, c->cause, s)) ||
+		((by_turns || is_short) &&
+		 how_often(&d->waits, world, kinds, c, s, false) < SELDOM)) &&
 	       !is_regular(&d->waits, kinds, c, s);
 }
 

@@ -841,6 +841,24 @@ static void test_idle_neighbour(void **state)
 	expect_one("late-sender", 60 * 30 * MS - 30 * MS, "rank 1 waits");
 }
 
+/* One rank after the other is late, each at every fourth step, and by other times: at each step the others wait. */
+static void test_in_turn(void **state)
+{
+	job_begin(4, 1);
+	start_all();
+	srand(7);
+	for (uint32_t i = 0; i < 80; i++) {
+		for (uint32_t k = 0; k < 4; k++)
+			work(k, 4 * MS);
+		work(i % 4, 2 * MS + (rand() >> 4) % 13 * MS);
+		collective(OP_BARRIER);
+	}
+	judge();
+	assert_int_equal(job.d.count, 1);
+	assert_string_equal(job.d.findings->rule->id, "wait-at-collective");
+	job_end();
+}
+
 /* Equal delays at every fifth step are counted out: the program does something then. */
 static void test_every_fifth(void **state)
 {
@@ -1150,6 +1168,7 @@ int main(void)
 		cmocka_unit_test(test_no_processor_in_calls),
 		cmocka_unit_test(test_idle_neighbour),
 		cmocka_unit_test(test_late_by_turns),
+		cmocka_unit_test(test_in_turn),
 		cmocka_unit_test(test_every_fifth),
 		cmocka_unit_test(test_round_by_turns),
 		cmocka_unit_test(test_round_of_servants),

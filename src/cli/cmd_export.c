@@ -2,11 +2,13 @@
 /* `kymo export`: a trace in another format. */
 #include "cli/input.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/units.h"
 #include "base/text.h"
+#include "cli/staging.h"
 
 static struct export_options {
 	struct cli_filter filter;
@@ -56,9 +58,17 @@ static void default_output(const char *trace, const struct format *f, struct tex
 		text_addf(out, "-%s", f->name);
 }
 
+/* Of one trace's output. */
+struct place {
+	char *const *traces; /* all that are read */
+	struct staging staging;
+	bool whole; /* it waits to take its place */
+};
+
 static kymo_status_t convert_trace(const struct format *reader, const char *path,
 				   const struct format *writer, const struct stream_filter *filter,
-				   const struct format_options *o)
+				   const struct format_options *o, const char *output,
+				   const struct staging *place)
 {
 	struct stream_sink *sink;
 	struct cli_counter c;
@@ -66,20 +76,42 @@ static kymo_status_t convert_trace(const struct format *reader, const char *path
 
 	if (status != KYMO_OK)
 		return status;
+	if (place)
+		staging_opened(place);
 	cli_counter_init(&c, sink, 0);
 	status = reader->read(path, filter, writer->needs_order, &c.sink, o);
 	writer->sink_free(sink);
 	cli_progress_clear();
-	if (status == KYMO_OK && o->output)
-		cli_note("%s: %llu record%s, %s", o->output, (unsigned long long)c.count,
+	if (status == KYMO_OK && output)
+		cli_note("%s: %llu record%s, %s", output, (unsigned long long)c.count,
 			 plural(c.count), writer->name);
 	if (status == KYMO_OK)
 		cli_explain_missing(&c, path, filter != NULL);
 	return status;
 }
 
+/* `o->output` is written beside its place first: that there is nothing to write is found out late. */
+static kymo_status_t convert_beside(const struct format *reader, const char *path,
+				    const struct format *writer, const struct stream_filter *filter,
+				    struct format_options *o, struct place *place)
+{
+	const char *output = o->output;
+	kymo_status_t status =
+		staging_begin(&place->staging, output, !writer->suffix[0], o->force, place->traces);
+
+	if (status != KYMO_OK)
+		return status;
+	o->output = place->staging.path;
+	o->force = place->staging.as_it_is;
+	status = convert_trace(reader, path, writer, filter, o, output, &place->staging);
+	place->whole = status == KYMO_OK;
+	if (!place->whole)
+		staging_end(&place->staging, false);
+	return status;
+}
+
 static kymo_status_t export_one(const char *path, const struct format *writer,
-				const struct stream_filter *filter)
+				const struct stream_filter *filter, struct place *place)
 {
 	const struct format *reader = cli_reader(path);
 	struct format_options o = {.force = options.force,
@@ -103,8 +135,10 @@ static kymo_status_t export_one(const char *path, const struct format *writer,
 	} else if (o.output && writer->suffix[0] && is_directory(o.output)) {
 		cli_error("%s is a directory; give a file with -o", o.output);
 		status = KYMO_ERROR_INVALID_ARGUMENT;
+	} else if (o.output) {
+		status = convert_beside(reader, path, writer, filter, &o, place);
 	} else {
-		status = convert_trace(reader, path, writer, filter, &o);
+		status = convert_trace(reader, path, writer, filter, &o, NULL, NULL);
 	}
 	text_release(&name);
 	cli_log_finish();
@@ -123,10 +157,37 @@ static const struct format *find_writer(void)
 	return f && f->write ? f : NULL;
 }
 
+/* A choice that none of several traces has is known after the last one. */
+static kymo_status_t export_all(int argc, char **argv, const struct format *writer,
+				struct stream_filter *filter)
+{
+	struct place *places = calloc((size_t)argc, sizeof(*places));
+	kymo_status_t worst = places ? KYMO_OK : KYMO_ERROR_NO_MEMORY, chosen;
+
+	for (int i = 0; places && i < argc; i++) {
+		kymo_status_t status;
+
+		places[i].traces = argv;
+		status = export_one(argv[i], writer, filter, &places[i]);
+		worst = status == KYMO_OK ? worst : status;
+	}
+	chosen = worst == KYMO_OK ? stream_filter_finish(filter) : KYMO_OK;
+	worst = worst == KYMO_OK ? chosen : worst;
+	for (int i = 0; places && i < argc; i++) {
+		kymo_status_t status = KYMO_OK;
+
+		if (places[i].whole)
+			status = staging_end(&places[i].staging, chosen == KYMO_OK);
+		worst = status == KYMO_OK ? worst : status;
+	}
+	free(places);
+	return worst;
+}
+
 static int run(int argc, char **argv)
 {
 	const struct format *writer = find_writer();
-	kymo_status_t worst = KYMO_OK;
+	kymo_status_t worst;
 	struct stream_filter *filter;
 	bool failed;
 
@@ -139,13 +200,7 @@ static int run(int argc, char **argv)
 	filter = cli_filter_new(&options.filter, (unsigned)argc, &failed);
 	if (failed)
 		return CLI_USAGE;
-	for (int i = 0; i < argc; i++) {
-		kymo_status_t status = export_one(argv[i], writer, filter);
-
-		worst = status == KYMO_OK ? worst : status;
-	}
-	if (worst == KYMO_OK)
-		worst = stream_filter_finish(filter);
+	worst = export_all(argc, argv, writer, filter);
 	stream_filter_free(filter);
 	return cli_exit(worst);
 }

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+# Where commands may write, and what is left of what did not come about.
+if(TARGET kymo AND TARGET kymo-synth AND KYMO_HAVE_SQLITE)
+	add_test(NAME cli.outputs COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/outputs.py
+		$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth>)
+	set_tests_properties(cli.outputs PROPERTIES LABELS cli TIMEOUT 120)
+endif()

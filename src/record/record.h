@@ -50,7 +50,8 @@ static inline bool device_timed(const struct rec_device *d)
 	return !d->untimed && (d->start || d->end);
 }
 
-struct rec_loss { /* records dropped by one thread between two of its chunks */
+/* Records dropped by one thread between two of its chunks or after its last; thread 0: by one not known. */
+struct rec_loss {
 	uint32_t process, thread;
 	uint64_t count;        /* 0: not known, whole chunks are missing */
 	int64_t after, before; /* time range in which it happened */

@@ -21,8 +21,13 @@ static void find_loss(struct diagnosis *d)
 
 	for (uint32_t i = 1; i < d->trace->threads_count; i++)
 		records += d->trace->threads[i].records;
-	if (records < LEAST_RECORDS || 20 * d->tl->lost < records)
+	if (records < LEAST_RECORDS || 20 * d->tl->lost < records) {
+		if (d->tl->lost)
+			diagnosis_abstain(
+				d, "%" PRIu64 " record%s lost: what was in them is not known",
+				d->tl->lost, d->tl->lost == 1 ? " was" : "s were");
 		return;
+	}
 	f = finding_add_fact(d,
 			     "%" PRIu64 " of %" PRIu64
 			     " records were lost: what is told, and what is "

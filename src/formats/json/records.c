@@ -456,6 +456,8 @@ static kymo_status_t loss(struct stream_sink *s, const struct rec_loss *r)
 	output_text(o, w->later_record ? ",\n{\"kind\":\"loss\"" : "\n{\"kind\":\"loss\"");
 	w->later_record = true;
 	json_key_unsigned(o, "thread", r->thread);
+	if (!r->thread)
+		json_key_unsigned(o, "process", r->process);
 	json_key(o, "count", false);
 	if (r->count)
 		output_unsigned(o, r->count);

@@ -402,12 +402,16 @@ kymo_status_t raw_read_ordered(struct raw_trace *rt, const struct filter_binding
 	o.within = within_new(raw_trace_definitions(rt));
 	if (o.within)
 		status = find_due(&o);
+	if (status == KYMO_OK && !under_way_losses(under_way, &o.spans, b))
+		status = KYMO_ERROR_NO_MEMORY;
 	while (status == KYMO_OK) {
 		status = load_due(&o);
 		if (status != KYMO_OK || o.heap_count == 0)
 			break;
 		status = deliver_next(&o);
 	}
+	if (status == KYMO_OK)
+		status = under_way_until(under_way, INT64_MAX, sink);
 	while (o.heap_count)
 		unload(o.heap[--o.heap_count]);
 	within_free(o.within);

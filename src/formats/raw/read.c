@@ -178,13 +178,18 @@ static kymo_status_t read_chunks(struct spans *s, const struct filter_binding *b
 }
 
 static kymo_status_t read_recorded(struct raw_trace *rt, const struct filter_binding *b,
-				   struct stream_sink *sink, const struct format_options *o)
+				   struct under_way *under_way, struct stream_sink *sink,
+				   const struct format_options *o)
 {
 	struct spans spans;
 	kymo_status_t status = spans_find(&spans, rt, b);
 
+	if (status == KYMO_OK && !under_way_losses(under_way, &spans, b))
+		status = KYMO_ERROR_NO_MEMORY;
 	if (status == KYMO_OK)
 		status = read_chunks(&spans, b, sink, o);
+	if (status == KYMO_OK)
+		status = under_way_until(under_way, INT64_MAX, sink);
 	spans_release(&spans);
 	return status;
 }
@@ -269,9 +274,7 @@ static kymo_status_t read_wanted(struct raw_trace *rt, const struct filter_bindi
 
 	if (under_way_find(&under_way, rt->trace, b))
 		status = ordered ? raw_read_ordered(rt, b, &under_way, sink, o)
-				 : read_recorded(rt, b, sink, o);
-	if (status == KYMO_OK)
-		status = under_way_until(&under_way, INT64_MAX, sink);
+				 : read_recorded(rt, b, &under_way, sink, o);
 	under_way_release(&under_way);
 	return status;
 }

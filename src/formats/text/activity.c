@@ -348,13 +348,18 @@ kymo_status_t text_loss(struct stream_sink *s, const struct rec_loss *r)
 	struct text_writer *w = text_writer_of(s);
 
 	before_line(w, r->before);
-	text_begin_line(w, r->before, INT64_MIN, w->thread_names[r->thread]);
+	text_begin_line(w, r->before, INT64_MIN, r->thread ? w->thread_names[r->thread] : "");
 	output_text(&w->out, "*** ");
 	if (r->count)
 		output_unsigned(&w->out, r->count);
 	else
 		output_text(&w->out, "an unknown number of");
-	output_text(&w->out, r->count == 1 ? " record lost since " : " records lost since ");
+	output_text(&w->out, r->count == 1 ? " record" : " records");
+	if (!r->thread) { /* by a thread that is not known */
+		output_text(&w->out, " of process ");
+		output_unsigned(&w->out, w->t->processes[r->process].pid);
+	}
+	output_text(&w->out, " lost since ");
 	output_seconds(&w->out, minus(r->after, w->t->origin), 0);
 	return end_line(w);
 }

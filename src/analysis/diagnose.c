@@ -13,6 +13,7 @@
 #include "base/plain.h"
 #include "base/vec.h"
 #include "stream/recorded.h"
+#include "wire/raw.h"
 
 enum { MOST_LINE = 1000 }; /* bytes of a title */
 
@@ -185,6 +186,24 @@ void diagnosis_abstain(struct diagnosis *d, const char *why, ...)
 	text_add(&d->abstained, "\n");
 }
 
+bool diagnosis_ended(struct diagnosis *d, uint32_t process)
+{
+	const struct t_process *p = &d->trace->processes[process];
+
+	if (recorded_to_end(p))
+		return true;
+	if (d->unended != process)
+		diagnosis_abstain(d,
+				  "process %" PRIu32 " %s: what it would still have given back is "
+				  "not known",
+				  p->pid,
+				  p->recording                     ? "is still being recorded"
+				  : p->how_ended == RAW_END_KILLED ? "was killed"
+								   : "has no end");
+	d->unended = process;
+	return false;
+}
+
 /* ---- all of them ------------------------------------------------------------------------------ */
 
 static int most_gain(const void *a, const void *b)
@@ -269,10 +288,27 @@ void diagnosis_settle(struct diagnosis *d, uint32_t first)
 static void ask(struct diagnosis *d, const struct rule *rule)
 {
 	d->rule = rule;
+	d->unended = 0;
 	for (uint32_t i = 0; rule->find_of_device && i < d->tl->devices_count; i++)
 		rule->find_of_device(d, i);
 	if (rule->find)
 		rule->find(d);
+}
+
+/* What a process did later is in no finding. */
+static void tell_endless(struct diagnosis *d)
+{
+	for (uint32_t i = 1; i < d->trace->processes_count; i++) {
+		const struct t_process *p = &d->trace->processes[i];
+
+		if (p->how_ended != UINT32_MAX || p->file_state || p->merged_ranks || p->telemetry)
+			continue;
+		text_addf(&d->abstained,
+			  p->recording ? "process %" PRIu32 " is still being recorded\n"
+				       : "process %" PRIu32
+					 " has no end: it was killed, or goes on\n",
+			  p->pid);
+	}
 }
 
 bool diagnose(struct diagnosis *d, const char *path, const struct timeline *tl,
@@ -298,6 +334,7 @@ bool diagnose(struct diagnosis *d, const char *path, const struct timeline *tl,
 	else if (timeline_pauses(tl))
 		text_add(&d->abstained,
 			 "recording was paused: no time that could be won is told of such a run\n");
+	tell_endless(d);
 	for (uint32_t i = 0; i < rules_count && !tl->cut; i++)
 		ask(d, rules[i]);
 	diagnosis_settle(d, 0);

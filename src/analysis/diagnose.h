@@ -75,6 +75,7 @@ struct diagnosis {
 	struct gaps *gaps;  /* likewise: when it had no work between its first and its last */
 	uint8_t *claimed;   /* by work of the timeline: CLAIM_* */
 	struct waits waits; /* of ranks */
+	uint32_t unended;   /* the last process that diagnosis_ended() abstained for */
 	bool waits_told;    /* why little is known of them has been said */
 	struct finding *findings; /* once sorted: the largest gain first */
 	uint32_t count, room;
@@ -119,6 +120,12 @@ void diagnosis_settle(struct diagnosis *d, uint32_t first);
 uint32_t diagnosis_delayed(const struct timeline *tl, double *share);
 
 /* ---- for rules ----------------------------------------------------------------------------------- */
+
+/*
+ * Of what a process has not given back: false where it might still have, as it was not recorded to its end; the rule
+ * abstains, once for each process.
+ */
+bool diagnosis_ended(struct diagnosis *d, uint32_t process);
 
 /* The share of the run that `ns` are. */
 double diagnosis_share(const struct diagnosis *d, uint64_t ns);

@@ -4,9 +4,17 @@
 
 #include <stdlib.h>
 
+#include "wire/raw.h"
+
 int64_t recorded_until(const struct trace *t, const struct t_process *p)
 {
 	return p->end ? p->end : p->seen ? p->seen : t->end;
+}
+
+bool recorded_to_end(const struct t_process *p)
+{
+	return p->how_ended != UINT32_MAX && p->how_ended != RAW_END_KILLED &&
+	       p->how_ended != RAW_END_STOPPED && p->how_ended != RAW_END_RUNNING;
 }
 
 int64_t recorded_thread_start(const struct trace *t, const struct t_thread *th)

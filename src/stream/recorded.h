@@ -16,6 +16,12 @@ struct recorded {
 /* Up to when it is known: its end, or what was seen of it last. */
 int64_t recorded_until(const struct trace *t, const struct t_process *p);
 
+/*
+ * It came to its end by itself and was recorded until then: what it would still have given back it has. A process that was
+ * killed, or whose recording ended before it or has no end, has not.
+ */
+bool recorded_to_end(const struct t_process *p);
+
 /* Since when a thread was there: the main one since its process began, others since what was seen first of them. */
 int64_t recorded_thread_start(const struct trace *t, const struct t_thread *th);
 

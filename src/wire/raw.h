@@ -96,6 +96,9 @@ struct raw_open {
 
 /* The process asked to be recorded and could not be: there is nothing else in its file. */
 #define RAW_END_REFUSED 6u
+#define RAW_END_KILLED  2u
+#define RAW_END_STOPPED 4u
+#define RAW_END_RUNNING 5u
 
 enum raw_usage {
 	RAW_USAGE_UNKNOWN = 0,

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "analysis/diagnose.h"
+#include "wire/raw.h"
 
 static const struct stream_sink whole_run = {.whole = true, .from = INT64_MIN, .to = INT64_MAX};
 
@@ -32,6 +33,7 @@ static struct facts {
 	struct t_site sites[3];
 	struct tallies *tallies;
 	struct diagnosis d;
+	const char *unknown; /* of what is not known; NULL: all is known */
 } facts;
 
 static void begin(void)
@@ -114,6 +116,9 @@ static void expect(unsigned count, const char *rule, const char *title)
 		assert_non_null(strstr(facts.d.findings[0].title.s, title));
 		assert_int_equal(facts.d.findings[0].gain, 0);
 	}
+	assert_int_equal(facts.unknown != NULL, facts.d.abstained.length != 0);
+	if (facts.unknown)
+		assert_non_null(strstr(facts.d.abstained.s, facts.unknown));
 	diagnosis_release(&facts.d);
 	tallies_free(facts.tallies);
 	objects_free(facts.tl.objects);
@@ -168,6 +173,7 @@ static void test_leaks(void **state)
 	begin(); /* nothing is known */
 	left(1, 50, 50 << 20, 5000000, 19000000);
 	facts.tl.lost = 1;
+	facts.unknown = "records are missing";
 	expect(0, NULL, NULL);
 }
 
@@ -199,6 +205,46 @@ static void streams(uint32_t site, uint32_t count, uint32_t kept, int64_t from, 
 	objects_finish(o);
 }
 
+static void ends(uint32_t process, uint32_t how, bool recording, const char *unknown)
+{
+	facts.processes[process].pid = 700 + process;
+	facts.processes[process].how_ended = how;
+	facts.processes[process].recording = recording;
+	facts.unknown = unknown;
+}
+
+/* What a process has not given back when it is seen last is no leak if it may still do so. */
+static void test_endless(void **state)
+{
+	static const struct {
+		uint32_t how;
+		bool recording;
+		const char *leak, *object_leak;
+	} cases[] = {
+		{UINT32_MAX, true, "leak: process 701 is still being recorded: what it would",
+		 "object-leak: process 701 is still being recorded: what it would"},
+		{UINT32_MAX, false, "process 701 has no end: it was killed, or goes on",
+		 "object-leak: process 701 has no end: what it would"},
+		{RAW_END_KILLED, false, "leak: process 701 was killed",
+		 "object-leak: process 701 was killed"},
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		begin();
+		ends(1, cases[i].how, cases[i].recording, cases[i].leak);
+		left(1, 50, 50 << 20, 5000000, 19000000);
+		expect(0, NULL, NULL);
+		begin();
+		ends(1, cases[i].how, cases[i].recording, cases[i].object_leak);
+		streams(1, 100, 0, 5000000, 9900000);
+		expect(0, NULL, NULL);
+	}
+	begin(); /* another process was killed */
+	ends(2, RAW_END_KILLED, false, NULL);
+	streams(1, 100, 0, 5000000, 9900000);
+	expect(1, "object-leak", "100 of 100 CUDA streams of one line are never released");
+}
+
 static void test_objects(void **state)
 {
 	begin(); /* all over the run */
@@ -222,6 +268,7 @@ static void test_objects(void **state)
 	begin(); /* nothing is known */
 	streams(1, 100, 0, 5000000, 9900000);
 	facts.tl.lost = 1;
+	facts.unknown = "records are missing";
 	expect(0, NULL, NULL);
 }
 
@@ -231,6 +278,7 @@ int main(void)
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_leaks),
 		cmocka_unit_test(test_objects),
+		cmocka_unit_test(test_endless),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

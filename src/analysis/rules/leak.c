@@ -83,7 +83,8 @@ static void find(struct diagnosis *d)
 		const struct tally *y = set->rows[i];
 		uint32_t least = y->key[KEY_LEAK_SITE] ? LEAST : LEAST_UNKNOWN;
 
-		if (y->count >= least && y->bytes >= LEAST_BYTES && progress_throughout(in[i]))
+		if (y->count >= least && y->bytes >= LEAST_BYTES && progress_throughout(in[i]) &&
+		    diagnosis_ended(d, y->key[0]))
 			tell(d, y);
 	}
 	free(in);

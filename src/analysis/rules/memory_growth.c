@@ -250,7 +250,7 @@ static void find_growth(struct diagnosis *d, struct events *all)
 			progress_next(&p, d->tl, steps, steps_count, events->process);
 		process = events->process;
 		g = grow(d, events, end - first, &p);
-		if (steady(&g) && !d->failed)
+		if (steady(&g) && !d->failed && diagnosis_ended(d, process))
 			tell(d, &g, events, end - first);
 	}
 	free(steps);

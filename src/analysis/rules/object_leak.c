@@ -87,7 +87,7 @@ static void find(struct diagnosis *d)
 		uint32_t least = l->site ? LEAST : LEAST_UNKNOWN;
 
 		if (l->op != UINT32_MAX && l->alive >= least &&
-		    progress_throughout(in[l - o->lines]))
+		    progress_throughout(in[l - o->lines]) && diagnosis_ended(d, l->process))
 			tell(d, l);
 	}
 	free(in);

@@ -27,6 +27,7 @@ const char *bound_name(enum bound_by by)
 					    [BOUND_ALLOCATION] = "allocation",
 					    [BOUND_WAITING] = "waiting",
 					    [BOUND_COMMUNICATION] = "communication",
+					    [BOUND_ABSENT] = "no recorded process",
 					    [BOUND_END] = "wind-down"};
 
 	return names[by];
@@ -114,6 +115,7 @@ static void parts_of_device(const struct idle *idle, uint64_t parts[PARTS])
 	parts[BOUND_ALLOCATION] = cause[IDLE_ALLOCATE];
 	parts[BOUND_WAITING] = cause[IDLE_WAIT] + cause[IDLE_DEVICE] + cause[IDLE_RUNTIME];
 	parts[BOUND_COMMUNICATION] = cause[IDLE_MPI] + idle->communication;
+	parts[BOUND_ABSENT] = cause[IDLE_ABSENT];
 	parts[BOUND_END] = cause[IDLE_END];
 	parts[BOUND_UNKNOWN] = cause[IDLE_UNKNOWN];
 }
@@ -337,6 +339,7 @@ void bound_tell(struct text *out, const struct bound *b, const struct timeline *
 			"Waiting bounds the run: for %s, %.0f %%, neither device nor host "
 			"goes on",
 		[BOUND_COMMUNICATION] = "Communication bounds the run: %s, %.0f %%",
+		[BOUND_ABSENT] = "For most of the run no recorded process is there: %s, %.0f %%",
 		[BOUND_END] = "The time after the last device work bounds the run: %s, %.0f %%"};
 	char time[UNITS_TEXT];
 

@@ -44,11 +44,12 @@ static void look_at_wait(const struct timeline *tl, struct gap *g, const struct 
 static void look_at_host(const struct timeline *tl, struct gap *g, const struct tl_call *submit)
 {
 	int64_t until = submit->start < g->end ? submit->start : g->end;
-	uint64_t inside = 0, whole;
+	uint64_t inside, whole;
 
 	g->queued = submit->start <= g->start;
 	if (g->queued)
 		return;
+	inside = intervals_within(&tl->absent, g->start, until);
 	for (const struct tl_call *c = submit; c > tl->calls && c[-1].thread == submit->thread;) {
 		uint64_t ns;
 		enum host_state state;

@@ -18,13 +18,13 @@
 const char *idle_name(enum idle_cause cause)
 {
 	static const char *const names[] = {
-		[IDLE_STARTUP] = "start-up",        [IDLE_HOST] = "host code",
-		[IDLE_RUNTIME] = "other API calls", [IDLE_BUILD] = "builds",
-		[IDLE_ALLOCATE] = "allocation",     [IDLE_LAUNCH] = "launch calls",
-		[IDLE_WAIT] = "return from waits",  [IDLE_DEVICE] = "other devices",
-		[IDLE_MPI] = "communication",       [IDLE_HELD] = "not flushed",
-		[IDLE_LATENCY] = "launch latency",  [IDLE_END] = "after the last work",
-		[IDLE_UNKNOWN] = "unknown",
+		[IDLE_STARTUP] = "start-up",           [IDLE_HOST] = "host code",
+		[IDLE_RUNTIME] = "other API calls",    [IDLE_BUILD] = "builds",
+		[IDLE_ALLOCATE] = "allocation",        [IDLE_LAUNCH] = "launch calls",
+		[IDLE_WAIT] = "return from waits",     [IDLE_DEVICE] = "other devices",
+		[IDLE_MPI] = "communication",          [IDLE_HELD] = "not flushed",
+		[IDLE_LATENCY] = "launch latency",     [IDLE_END] = "after the last work",
+		[IDLE_ABSENT] = "no recorded process", [IDLE_UNKNOWN] = "unknown",
 	};
 
 	return names[cause];
@@ -39,7 +39,7 @@ const char *idle_column(enum idle_cause cause)
 		[IDLE_WAIT] = "idle_wait_ns",         [IDLE_DEVICE] = "idle_device_ns",
 		[IDLE_MPI] = "idle_mpi_ns",           [IDLE_HELD] = "idle_held_ns",
 		[IDLE_LATENCY] = "idle_latency_ns",   [IDLE_END] = "idle_end_ns",
-		[IDLE_UNKNOWN] = "idle_unknown_ns",
+		[IDLE_ABSENT] = "idle_absent_ns",     [IDLE_UNKNOWN] = "idle_unknown_ns",
 	};
 
 	return names[cause];
@@ -125,7 +125,7 @@ struct gap {
 	bool failed;
 };
 
-static void charge(struct gap *g, enum idle_cause cause, int64_t start, int64_t end)
+static void charge_as(struct gap *g, enum idle_cause cause, int64_t start, int64_t end)
 {
 	uint64_t key, ns = end > start ? (uint64_t)(end - start) : 0, i;
 	struct idle *idle = g->idle;
@@ -159,6 +159,24 @@ static void charge(struct gap *g, enum idle_cause cause, int64_t start, int64_t 
 		s->longest = ns;
 		s->longest_start = start;
 	}
+}
+
+/* What is not known of a host, or in no call, is nobody's where no process is there. */
+static void charge(struct gap *g, enum idle_cause cause, int64_t start, int64_t end)
+{
+	const struct intervals *absent = &g->tl->absent;
+	bool anybody = cause == IDLE_HOST || cause == IDLE_UNKNOWN;
+
+	for (uint32_t i = anybody ? intervals_find(absent, start) : absent->count;
+	     i < absent->count && absent->at[i].start < end; i++) {
+		int64_t from = absent->at[i].start > start ? absent->at[i].start : start;
+		int64_t to = absent->at[i].end < end ? absent->at[i].end : end;
+
+		charge_as(g, cause, start, from);
+		charge_as(g, IDLE_ABSENT, from, to);
+		start = to > start ? to : start;
+	}
+	charge_as(g, cause, start, end);
 }
 
 static enum idle_cause cause_of(enum host_state state)

@@ -31,6 +31,7 @@ enum idle_cause {
 	IDLE_HELD,     /* the work lay in its queue until the program flushed it */
 	IDLE_LATENCY,  /* submitted, and about to start */
 	IDLE_END,      /* after its last work */
+	IDLE_ABSENT,   /* no recorded process was there */
 	IDLE_UNKNOWN,
 	IDLE_CAUSES
 };

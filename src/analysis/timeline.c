@@ -606,6 +606,7 @@ void timeline_free(struct timeline *tl)
 		free(tl->call_of[i].at);
 	map_release(&tl->used);
 	objects_free(tl->objects);
+	intervals_release(&tl->absent);
 	free(tl->call_of);
 	free(tl->device_of_agent);
 	free(tl->op_is);

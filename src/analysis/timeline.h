@@ -225,11 +225,12 @@ struct timeline {
 	uint64_t early;            /* work that starts before it was submitted */
 	uint64_t untimed;          /* work without device times: in nothing here */
 	uint64_t backwards;        /* ends before it starts: likewise */
-	bool counted;    /* calls were counted, not recorded: what threads did is not known */
-	uint64_t paused; /* ns that none of its processes recorded */
-	bool partial;    /* of what was selected, not all that happened from start to end is here */
-	bool chosen;     /* likewise, as a part was chosen when it was recorded */
-	bool window;     /* neither start nor end are those of the run */
+	bool counted; /* calls were counted, not recorded: what threads did is not known */
+	struct intervals absent; /* when no recorded process was there: nobody's code ran */
+	uint64_t paused;         /* ns that none of its processes recorded */
+	bool partial; /* of what was selected, not all that happened from start to end is here */
+	bool chosen;  /* likewise, as a part was chosen when it was recorded */
+	bool window;  /* neither start nor end are those of the run */
 	bool apart; /* clocks of nodes were never compared: times of different nodes say nothing */
 	bool implicit_tasks; /* of OpenMP are recorded */
 	bool explicit_tasks; /* of OpenMP ran: in barriers, or anywhere */

@@ -599,6 +599,33 @@ static uint64_t paused_of(const struct trace *t)
 	return most;
 }
 
+/* Programs run one after the other, traces that were merged: in between nobody is there. */
+static bool find_absent(struct timeline *tl)
+{
+	const struct trace *t = tl->trace;
+	struct intervals there = {0};
+	int64_t until = tl->start;
+	bool ok = true;
+
+	for (uint32_t i = 1; ok && i < t->processes_count; i++) {
+		const struct t_process *p = &t->processes[i];
+
+		if (!p->telemetry && !p->file_state)
+			ok = intervals_add(&there, p->start, recorded_until(t, p));
+	}
+	intervals_unite(&there);
+	intervals_clip(&there, tl->start, tl->end);
+	for (uint32_t i = 0; ok && there.count && i <= there.count; i++) {
+		int64_t from = i < there.count ? there.at[i].start : tl->end;
+
+		ok = from <= until || intervals_add(&tl->absent, until, from);
+		if (i < there.count)
+			until = there.at[i].end;
+	}
+	intervals_release(&there);
+	return ok;
+}
+
 /* The run, or the time that was selected of it. */
 static void set_window(struct timeline *tl, const struct stream_sink *sink)
 {
@@ -627,8 +654,8 @@ bool timeline_finish(struct timeline *tl, const struct stream_sink *sink)
 		tl->chosen |= t->processes[i].partial;
 	tl->counted = counts_calls(t);
 	tl->apart = trace_clocks(t) > 1;
-	if (tl->failed || !number_devices(tl) || !order_work(tl) || !order_calls(tl) ||
-	    !find_outer(tl) || !index_calls(tl))
+	if (tl->failed || !find_absent(tl) || !number_devices(tl) || !order_work(tl) ||
+	    !order_calls(tl) || !find_outer(tl) || !index_calls(tl))
 		return false;
 	note_waits(tl);
 	note_builds(tl);

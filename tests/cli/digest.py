@@ -21,7 +21,7 @@ from kymotest import expect  # noqa: E402
 
 PART = sys.argv[1]
 KYMO, TWO, PROGRAM, HEAT = map(os.path.abspath, sys.argv[2:6])
-CAUSES = ("startup", "host", "runtime", "build", "allocate", "launch", "wait", "device", "mpi", "held", "latency", "end", "unknown")
+CAUSES = ("startup", "host", "runtime", "build", "allocate", "launch", "wait", "device", "mpi", "held", "latency", "end", "absent", "unknown")
 
 
 def run(*words, **environment):

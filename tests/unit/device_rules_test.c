@@ -462,6 +462,56 @@ static void expect_early(uint32_t early, bool late, unsigned number, int64_t ns,
 	run_release(&r);
 }
 
+/* A program after another, of one trace: 10 ms before the one ends, 3 s, 20 ms after the other begins. */
+static void two_programs(struct run *r, struct t_process two[3])
+{
+	run_begin(r, false);
+	timeline_free(r->sink.timeline);
+	r->trace.processes = two;
+	r->trace.processes_count = 3;
+	assert_int_equal(r->sink.sink.begin(&r->sink.sink, &r->trace), KYMO_OK);
+	run_kernel(r, 0, 0, 1000000, 100);
+	run_finish(r);
+	run_host(r, 10000000);
+	two[1] = (struct t_process){.pid = 1, .start = 1, .end = r->now, .hostname = "h"};
+	run_host(r, 3000000000);
+	two[2] = (struct t_process){.pid = 2, .start = r->now, .hostname = "h"};
+	run_host(r, 20000000);
+	run_kernel(r, 0, 0, 1000000, 100);
+	run_finish(r);
+}
+
+/* Where no process is there, no code of the host runs. */
+static void test_nobody_there(void **state)
+{
+	struct text sentence = {0};
+	struct t_process two[3] = {{0}};
+	const struct idle *idle;
+	struct bound b;
+	struct run r;
+
+	(void)state;
+	two_programs(&r, two);
+	run_end(&r);
+	idle = r.diagnosis.idle;
+	assert_int_equal(idle->cause[IDLE_ABSENT], 3000000000);
+	assert_int_equal(idle->cause[IDLE_HOST], 30000000);
+	assert_int_equal(r.diagnosis.gaps->at[0].outside, 30000000);
+	b = bound_find(r.sink.timeline, idle);
+	bound_tell(&sentence, &b, r.sink.timeline, idle);
+	assert_string_equal(sentence.s,
+			    "For most of the run no recorded process is there: 3.000 s, 99 %.");
+	text_release(&sentence);
+	run_release(&r);
+
+	two_programs(&r, two); /* another one is there meanwhile */
+	two[2].start = two[1].end;
+	run_end(&r);
+	assert_int_equal(r.diagnosis.idle->cause[IDLE_ABSENT], 0);
+	assert_int_equal(r.diagnosis.idle->cause[IDLE_HOST], 3030000000);
+	run_release(&r);
+}
+
 static void test_startup_is_over(void **state)
 {
 	struct run r;
@@ -1036,6 +1086,7 @@ int main(void)
 		cmocka_unit_test(test_tiny_transfers),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_kernel_names),
+		cmocka_unit_test(test_nobody_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

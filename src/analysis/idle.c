@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "stream/recorded.h"
 
 #define LATENCY_NS                                                                                 \
 	50000 /* from submission to start, that nobody asks about: a thread that has to wake up */
@@ -231,6 +232,70 @@ static void charge_burst(struct gap *g, const struct tl_call *c, int64_t start, 
 	charge(g, IDLE_HOST, until, end);
 }
 
+/* What threads of the process from `thread` on did before the submitting one began, the first that is in a call. */
+static void charge_others(struct gap *g, uint32_t thread, int64_t start, int64_t end)
+{
+	const struct timeline *tl = g->tl;
+	const struct t_thread *threads = tl->trace->threads;
+	const struct tl_thread *th;
+
+	while (thread < tl->trace->threads_count &&
+	       (threads[thread].process != threads[g->call->thread].process ||
+		!tl->threads[thread].count))
+		thread++;
+	if (thread == tl->trace->threads_count || end <= start) {
+		charge(g, IDLE_HOST, start, end);
+		return;
+	}
+	th = &tl->threads[thread];
+	for (uint32_t i = timeline_at(tl, thread, start); i < th->count && start < end; i++) {
+		const struct tl_call *c = &tl->calls[tl->outer[th->first + i]];
+		int64_t from = c->start > start ? c->start : start;
+		int64_t to = c->end < end ? c->end : end;
+
+		if (from >= end)
+			break;
+		charge_others(g, thread + 1, start, from);
+		if (c->flags & CALL_BURST)
+			charge_burst(g, c, from, to);
+		else
+			charge(g, cause_of(timeline_state(c)), from, to);
+		start = to > start ? to : start;
+	}
+	charge_others(g, thread + 1, start, end);
+}
+
+/* The submitting thread was in no call, or not there yet; nobody built. */
+static void charge_unbuilt(struct gap *g, int64_t start, int64_t end)
+{
+	const struct trace *t = g->tl->trace;
+	int64_t born = recorded_thread_start(t, &t->threads[g->call->thread]);
+
+	if (born > start && start < end) {
+		born = born < end ? born : end;
+		charge_others(g, 1, start, born);
+		start = born;
+	}
+	charge(g, IDLE_HOST, start, end);
+}
+
+/* Likewise, but a thread of its process may have built. */
+static void charge_outside(struct gap *g, int64_t start, int64_t end)
+{
+	const struct timeline *tl = g->tl;
+	const struct intervals *b = &tl->building[tl->trace->threads[g->call->thread].process];
+
+	for (uint32_t i = intervals_find(b, start); i < b->count && b->at[i].start < end; i++) {
+		int64_t from = b->at[i].start > start ? b->at[i].start : start;
+		int64_t to = b->at[i].end < end ? b->at[i].end : end;
+
+		charge_unbuilt(g, start, from);
+		charge(g, IDLE_BUILD, from, to);
+		start = to > start ? to : start;
+	}
+	charge_unbuilt(g, start, end);
+}
+
 /* What the submitting thread did in [start, end). */
 static void charge_host(struct gap *g, int64_t start, int64_t end)
 {
@@ -252,7 +317,7 @@ static void charge_host(struct gap *g, int64_t start, int64_t end)
 
 		if (from >= end)
 			break;
-		charge(g, IDLE_HOST, start, from);
+		charge_outside(g, start, from);
 		if (timeline_state(c) == HOST_WAIT)
 			charge_wait(g, 0, from, to);
 		else if (c->flags & CALL_BURST)
@@ -261,7 +326,7 @@ static void charge_host(struct gap *g, int64_t start, int64_t end)
 			charge(g, cause_of(timeline_state(c)), from, to);
 		start = to > start ? to : start;
 	}
-	charge(g, IDLE_HOST, start, end);
+	charge_outside(g, start, end);
 }
 
 static bool other_device_until(const struct gap *g, int64_t start, int64_t end)

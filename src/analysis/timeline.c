@@ -604,6 +604,9 @@ void timeline_free(struct timeline *tl)
 		release_times(&tl->devices[i]);
 	for (uint32_t i = 0; tl->call_of && i < tl->trace->processes_count; i++)
 		free(tl->call_of[i].at);
+	for (uint32_t i = 0; tl->building && i < tl->trace->processes_count; i++)
+		intervals_release(&tl->building[i]);
+	free(tl->building);
 	map_release(&tl->used);
 	objects_free(tl->objects);
 	intervals_release(&tl->absent);

@@ -226,6 +226,8 @@ struct timeline {
 	uint64_t untimed;          /* work without device times: in nothing here */
 	uint64_t backwards;        /* ends before it starts: likewise */
 	bool counted; /* calls were counted, not recorded: what threads did is not known */
+	struct intervals
+		*building;       /* by process: when any of its threads built or loaded programs */
 	struct intervals absent; /* when no recorded process was there: nobody's code ran */
 	uint64_t paused;         /* ns that none of its processes recorded */
 	bool partial; /* of what was selected, not all that happened from start to end is here */

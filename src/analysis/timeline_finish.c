@@ -523,6 +523,25 @@ enum host_state timeline_state(const struct tl_call *c)
 	return c->op_flags & KYMO_OP_ALLOCATES ? HOST_ALLOCATE : HOST_OTHER;
 }
 
+static bool find_building(struct timeline *tl)
+{
+	const struct trace *t = tl->trace;
+	bool ok;
+
+	tl->building = calloc((size_t)t->processes_count + 1, sizeof(*tl->building));
+	ok = tl->building;
+	for (uint32_t i = 0; ok && i < tl->calls_count; i++) {
+		const struct tl_call *c = &tl->calls[i];
+
+		if (c->outermost == i && timeline_state(c) == HOST_BUILD)
+			ok = intervals_add(&tl->building[t->threads[c->thread].process], c->start,
+					   c->end);
+	}
+	for (uint32_t i = 0; ok && i < t->processes_count; i++)
+		intervals_unite(&tl->building[i]);
+	return ok;
+}
+
 uint32_t timeline_at(const struct timeline *tl, uint32_t thread, int64_t time)
 {
 	const struct tl_thread *th = &tl->threads[thread];
@@ -660,7 +679,7 @@ bool timeline_finish(struct timeline *tl, const struct stream_sink *sink)
 	note_waits(tl);
 	note_builds(tl);
 	join_work(tl);
-	if (!communication_find(tl))
+	if (!find_building(tl) || !communication_find(tl))
 		return false;
 	for (uint32_t i = 1; i < t->threads_count; i++)
 		add_states(tl, i);

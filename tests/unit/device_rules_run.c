@@ -118,9 +118,12 @@ void run_begin(struct run *r, bool cpu)
 
 static struct rec record(const struct run *r, enum run_op op, int64_t start, int64_t end)
 {
-	(void)r;
-	return (struct rec){
-		.process = 1, .thread = 1, .op = op, .ok = true, .start = start, .end = end};
+	return (struct rec){.process = 1,
+			    .thread = r->thread ? r->thread : 1,
+			    .op = op,
+			    .ok = true,
+			    .start = start,
+			    .end = end};
 }
 
 /* Returns its id. */

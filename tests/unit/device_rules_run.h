@@ -43,6 +43,7 @@ struct run {
 	struct timeline_sink sink;
 	struct diagnosis diagnosis;
 	int64_t now;                   /* of the host */
+	uint32_t thread;               /* that calls; 0: the first */
 	int64_t free[DEVICES][QUEUES]; /* when a queue has done its work */
 	int64_t kernels[DEVICES];      /* when the device's kernels are done: one at a time */
 	uint64_t id, allocations;

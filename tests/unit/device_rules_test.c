@@ -512,6 +512,57 @@ static void test_nobody_there(void **state)
 	run_release(&r);
 }
 
+/* The main thread builds for 2 s, and is in a call for 1 s; another one, `born` then, gives the device its work. */
+static void built_elsewhere(struct run *r, struct t_thread threads[3], bool born)
+{
+	run_begin(r, false);
+	timeline_free(r->sink.timeline);
+	threads[1] = (struct t_thread){.process = 1, .tid = 1, .main = true};
+	threads[2] = (struct t_thread){.process = 1, .tid = 2, .start = r->now};
+	r->trace.threads = threads;
+	r->trace.threads_count = 3;
+	assert_int_equal(r->sink.sink.begin(&r->sink.sink, &r->trace), KYMO_OK);
+	run_build(r, 1, 2000000000);
+	run_call(r, OP_ASK, 1000000000);
+	if (born)
+		threads[2].start = r->now;
+	r->thread = 2;
+	run_host(r, 10000000);
+	run_kernel(r, 0, 0, 1000000, 100);
+	run_finish(r);
+	run_end(r);
+}
+
+static void test_startup_of_threads(void **state)
+{
+	struct text sentence = {0};
+	struct t_thread threads[3] = {{0}};
+	const struct idle *idle;
+	struct bound b;
+	struct run r;
+
+	(void)state;
+	built_elsewhere(&r, threads, true);
+	idle = r.diagnosis.idle;
+	assert_int_equal(idle->startup[HOST_BUILD], 2000000000);
+	assert_int_equal(idle->startup[HOST_OTHER], 1000000000);
+	assert_int_equal(idle->startup[HOST_OUTSIDE], 10000000 + 1000000 - 1000);
+	b = bound_find(r.sink.timeline, idle);
+	bound_tell(&sentence, &b, r.sink.timeline, idle);
+	assert_non_null(strstr(sentence.s, "2.000 s of it building or loading programs and 1.000 s "
+					   "of it in other API calls"));
+	text_release(&sentence);
+	run_release(&r);
+
+	built_elsewhere(&r, threads,
+			false); /* it was there, and did something itself but for builds */
+	idle = r.diagnosis.idle;
+	assert_int_equal(idle->startup[HOST_BUILD], 2000000000);
+	assert_int_equal(idle->startup[HOST_OTHER], 0);
+	assert_int_equal(idle->startup[HOST_OUTSIDE], 1010000000 + 1000000 - 1000);
+	run_release(&r);
+}
+
 static void test_startup_is_over(void **state)
 {
 	struct run r;
@@ -1087,6 +1138,7 @@ int main(void)
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_kernel_names),
 		cmocka_unit_test(test_nobody_there),
+		cmocka_unit_test(test_startup_of_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 
 #include "analysis/trace_store.h"
 #include "base/file.h"
+#include "base/temporary.h"
 #include "formats/raw/read.h"
 
 static bool is_directory(const char *path)
@@ -62,29 +63,68 @@ static kymo_status_t build_store(const char *path, const char *file, const struc
 	return status;
 }
 
-/* A store that nobody will look for: its name goes as soon as it is open. */
+/*
+ * A folder to build a store in, held as long as somebody is at work there. At first `folder` says how
+ * its name begins.
+ */
+struct workplace {
+	char folder[PATH_MAX], file[PATH_MAX + 16];
+	int hold;
+};
+
+static bool workplace_make(struct workplace *w)
+{
+	if (!file_make_held(w->folder, sizeof(w->folder), &w->hold))
+		return false;
+	snprintf(w->file, sizeof(w->file), "%s/%s", w->folder, STORE_FILE);
+	return true;
+}
+
+static void workplace_remove(struct workplace *w)
+{
+	file_remove_tree(w->folder);
+	temporary_done(w->folder);
+	if (w->hold >= 0)
+		close(w->hold);
+}
+
+/* What was built there, for who asks now. */
+static kymo_status_t open_temporary(struct workplace *w, const struct format_options *o,
+				    struct store **out)
+{
+	kymo_status_t status = store_open(w->file, o->log, out);
+
+	if (status == KYMO_OK)
+		store_set_temporary(*out, w->folder, w->hold);
+	else
+		workplace_remove(w);
+	return status;
+}
+
+/* A store that nobody will look for. */
 static kymo_status_t build_temporary(const char *path, const struct format_options *o,
 				     struct store **out)
 {
 	const char *folder = getenv("TMPDIR");
-	char dir[PATH_MAX], file[PATH_MAX + 16];
+	struct workplace w;
 	kymo_status_t status;
 	bool whole;
 
-	snprintf(dir, sizeof(dir), "%s/kymo-store-XXXXXX", folder && *folder ? folder : "/tmp");
-	if (!mkdtemp(dir)) {
+	folder = folder && *folder ? folder : "/tmp";
+	file_sweep(folder, "kymo-store-");
+	if (snprintf(w.folder, sizeof(w.folder), "%s/kymo-store-", folder) >= (int)sizeof(w.folder))
+		return KYMO_ERROR_LIMIT;
+	if (!workplace_make(&w)) {
 		stream_error(o->log,
 			     "%s: no store can be built here: %s; set TMPDIR to a folder "
 			     "that can be written to",
-			     dir, strerror(errno));
+			     w.folder, strerror(errno));
 		return KYMO_ERROR_SYSTEM;
 	}
-	snprintf(file, sizeof(file), "%s/%s", dir, STORE_FILE);
-	status = build_store(path, file, o, &whole);
+	status = build_store(path, w.file, o, &whole);
 	if (status == KYMO_OK)
-		status = store_open(file, o->log, out);
-	unlink(file);
-	rmdir(dir);
+		return open_temporary(&w, o, out);
+	workplace_remove(&w);
 	return status;
 }
 
@@ -106,27 +146,34 @@ static bool is_own(const char *path)
 static kymo_status_t build_in_place(const char *path, const char *file,
 				    const struct format_options *o, struct store **out)
 {
-	char temporary[PATH_MAX], token[FILE_TOKEN];
+	struct workplace w;
 	kymo_status_t status;
 	mode_t mask;
 	bool whole;
 
-	file_token(token);
-	if (snprintf(temporary, sizeof(temporary), "%s.%s", file, token) >= (int)sizeof(temporary))
+	if (snprintf(w.folder, sizeof(w.folder), "%s.", file) >= (int)sizeof(w.folder))
 		return KYMO_ERROR_LIMIT;
+	if (!workplace_make(&w)) {
+		stream_error(o->log, "%s: %s", w.folder, strerror(errno));
+		return KYMO_ERROR_SYSTEM;
+	}
 	mask = umask(077); /* SQLite would make it for everybody to read */
-	status = build_store(path, temporary, o, &whole);
+	status = build_store(path, w.file, o, &whole);
 	umask(mask);
-	if (status != KYMO_OK)
-		return status;
-	if (whole && rename(temporary, file) == 0)
-		return store_open(file, o->log, out);
-	if (whole)
+	if (status == KYMO_OK && whole && rename(w.file, file) != 0) {
 		stream_warn(o->log, "%s: %s; the store that is built now is not kept", file,
 			    strerror(errno));
-	status = store_open(temporary, o->log, out);
-	unlink(temporary);
-	return status;
+		whole = false;
+	}
+	if (status == KYMO_OK && !whole)
+		return open_temporary(&w, o, out);
+	workplace_remove(&w);
+	return status == KYMO_OK ? store_open(file, o->log, out) : status;
+}
+
+void trace_store_sweep(const char *path)
+{
+	file_sweep(path, STORE_FILE ".");
 }
 
 /* Of what is selected, for who asks now. */
@@ -146,11 +193,12 @@ static kymo_status_t open_selected(const char *path, const struct format_options
 	return KYMO_ERROR_INVALID_ARGUMENT;
 }
 
-kymo_status_t trace_store_open(const char *path, bool rebuild, const struct format_options *o,
-			       struct store **out)
+kymo_status_t trace_store_open_named(const char *path, bool rebuild, const struct format_options *o,
+				     struct store **out)
 {
 	char file[PATH_MAX];
 
+	trace_store_sweep(path);
 	if (o->filter)
 		return open_selected(path, o, out);
 	if (!is_directory(path)) {
@@ -180,6 +228,16 @@ kymo_status_t trace_store_open(const char *path, bool rebuild, const struct form
 		return build_temporary(path, o, out);
 	}
 	return build_in_place(path, file, o, out);
+}
+
+kymo_status_t trace_store_open(const char *path, bool rebuild, const struct format_options *o,
+			       struct store **out)
+{
+	kymo_status_t status = trace_store_open_named(path, rebuild, o, out);
+
+	if (status == KYMO_OK)
+		store_remove_temporary(*out);
+	return status;
 }
 
 bool trace_being_written(const char *path)

@@ -14,6 +14,13 @@
 kymo_status_t trace_store_open(const char *path, bool rebuild, const struct format_options *o,
 			       struct store **out);
 
+/* The same of a store that others are to be joined with: it has a name until store_remove_temporary(). */
+kymo_status_t trace_store_open_named(const char *path, bool rebuild, const struct format_options *o,
+				     struct store **out);
+
+/* Removes what builders of the trace's store left that were killed. */
+void trace_store_sweep(const char *path);
+
 /* A drain of this host is at work on the trace: what is read of it now may not be all. */
 bool trace_being_written(const char *path);
 

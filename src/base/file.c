@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole files and directories; see file.h. */
 #include "base/file.h"
+#include "base/temporary.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -279,4 +280,51 @@ static bool remove_at(int at, const char *name)
 bool file_remove_tree(const char *path)
 {
 	return remove_at(AT_FDCWD, path);
+}
+
+bool file_make_held(char *name, size_t room, int *hold)
+{
+	size_t n = strlen(name);
+
+	errno = ENAMETOOLONG;
+	for (int tries = 0; tries < 8 && n + FILE_TOKEN <= room; tries++) {
+		file_token(name + n);
+		temporary_add(name);
+		if (mkdir(name, 0700) == 0) {
+			*hold = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+			if (*hold >= 0 && flock(*hold, LOCK_SH) != 0) {
+				close(*hold);
+				*hold = -1;
+			}
+			if (access(name, F_OK) == 0)
+				return true;
+			close(*hold); /* it was swept before it was held */
+			errno = EEXIST;
+		}
+		temporary_done(name);
+		if (errno != EEXIST)
+			return false;
+	}
+	return false;
+}
+
+void file_sweep(const char *folder, const char *prefix)
+{
+	DIR *d = opendir(folder);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		int fd = -1;
+
+		if (strncmp(e->d_name, prefix, strlen(prefix)) == 0)
+			fd = file_open_own(dirfd(d), e->d_name);
+		if (fd < 0)
+			continue;
+		/* Held until it is gone: who has just made it, and waits to hold it, makes another. */
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			remove_at(dirfd(d), e->d_name);
+		close(fd);
+	}
+	if (d)
+		closedir(d);
 }

@@ -16,6 +16,9 @@
 #include "base/plain.h"
 #include "cli/input.h"
 #include "drain/compress.h"
+#ifdef KYMO_HAVE_SQLITE
+#include "analysis/trace_store.h"
+#endif
 
 enum {
 	HELD_MS = 1000,   /* a drain that has told that all is done is about to end */
@@ -229,7 +232,12 @@ static bool compress_trace(const char *path)
 		cli_error("%s: not a trace that kymo left: it has no folder raw/", path);
 		return false;
 	}
-	return !is_recorded(path) && compress_in(folder, path, NULL);
+	if (is_recorded(path))
+		return false;
+#ifdef KYMO_HAVE_SQLITE
+	trace_store_sweep(path);
+#endif
+	return compress_in(folder, path, NULL);
 }
 
 static void on_signal(int sig)

@@ -58,6 +58,8 @@ static int query_stores(struct store **stores, char **paths, unsigned count, con
 
 	if (count > 1)
 		status = query_join(stores, (const char *const *)paths, count, log);
+	for (unsigned i = 0; i < count; i++)
+		store_remove_temporary(stores[i]); /* all that opens them by their names has */
 	if (status == KYMO_OK)
 		status = query_print(stores[0], sql, (enum report_format)options.format, stdout,
 				     page, log);
@@ -133,7 +135,8 @@ static int run_query(int argc, char **argv)
 	result = failed ? CLI_USAGE : CLI_OK;
 	for (int i = 0; i < argc && result == CLI_OK; i++) {
 		bool at_work = trace_being_written(argv[i]);
-		kymo_status_t status = trace_store_open(argv[i], options.rebuild, &o, &stores[i]);
+		kymo_status_t status =
+			trace_store_open_named(argv[i], options.rebuild, &o, &stores[i]);
 
 		if (status != KYMO_OK)
 			result = cli_exit(status);

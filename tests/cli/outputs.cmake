@@ -3,5 +3,7 @@
 if(TARGET kymo AND TARGET kymo-synth AND KYMO_HAVE_SQLITE)
 	add_test(NAME cli.outputs COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/outputs.py
 		$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth>)
-	set_tests_properties(cli.outputs PROPERTIES LABELS cli TIMEOUT 120)
+	add_test(NAME cli.temporary_stores COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/temporary_stores.py
+		$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth>)
+	set_tests_properties(cli.outputs cli.temporary_stores PROPERTIES LABELS cli TIMEOUT 120)
 endif()

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/temporary.h"
 #include "formats/store/definitions.h"
 #include "formats/store/arguments.h"
 #include "formats/store/store.h"
@@ -21,6 +22,8 @@ struct store {
 	struct arguments_reader *side; /* arguments of calls */
 	struct stream_log *log;
 	int64_t left; /* see bound_work() */
+	char *folder; /* temporary; NULL: none */
+	int hold;     /* of the folder */
 };
 
 static const char *keep_nothing(void *out, const char *text)
@@ -274,9 +277,28 @@ void store_close(struct store *s)
 		return;
 	arguments_reader_free(s->side);
 	sqlite3_close(s->db);
+	store_remove_temporary(s);
 	trace_free(s->trace);
 	free(s->path);
 	free(s);
+}
+
+void store_set_temporary(struct store *s, const char *folder, int hold)
+{
+	s->folder = strdup(folder);
+	s->hold = hold;
+}
+
+void store_remove_temporary(struct store *s)
+{
+	if (!s->folder)
+		return;
+	file_remove_tree(s->folder);
+	temporary_done(s->folder);
+	if (s->hold >= 0)
+		close(s->hold);
+	free(s->folder);
+	s->folder = NULL;
 }
 
 sqlite3 *store_database(struct store *s)

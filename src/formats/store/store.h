@@ -44,6 +44,13 @@ struct store;
 kymo_status_t store_open(const char *path, struct stream_log *log, struct store **out);
 void store_close(struct store *s);
 
+/*
+ * The store lies in a folder of its own, held by `hold` (file_make_held()), and is for this process alone: the folder
+ * goes when the store is closed, or before, when no other connection need open it by its name.
+ */
+void store_set_temporary(struct store *s, const char *folder, int hold);
+void store_remove_temporary(struct store *s);
+
 sqlite3 *store_database(struct store *s);
 const char *store_path(const struct store *s);
 const struct trace *store_trace(const struct store *s);

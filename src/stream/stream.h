@@ -136,6 +136,7 @@ struct t_process {
 	bool recording;      /* has no end because it is still being recorded; then: */
 	int64_t quiet_ns;    /* since its file has grown */
 	const char *filters; /* options that left something out: "-x '^clGet'", or "" */
+	bool some_ranks;     /* of its job alone were recorded (--rank) */
 	bool partial; /* of work and calls a part was recorded (-i, -x, -k, --device, --range): gaps are no rest */
 	const struct t_ids *ids; /* NULL: records hold indexes */
 };

@@ -269,6 +269,8 @@ static uint32_t find_world(struct world *list, uint32_t *count, uint32_t latest,
 /* One that belongs to a rank is of its world, too. */
 static bool of_world(const struct t_process *p)
 {
+	if (p->file_state && !*p->job) /* of which job is not known: it makes none of its own */
+		return false;
 	return p->rank != UINT32_MAX || p->merged_ranks || p->of_rank != UINT32_MAX;
 }
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "formats/raw/internal.h"
 #include "formats/raw/read.h"
 #include "formats/raw/spans.h"
 #include "support/memory_file.h"
@@ -737,9 +738,78 @@ static int remove_work(void **state)
 	return system(command);
 }
 
+/* ---- ranks that are not there ---------------------------------------------------------------- */
+
+static struct t_process *add_rank(struct raw_trace *rt, uint32_t rank, uint32_t ranks)
+{
+	struct t_process *p = raw_add_unread(rt, "x.kyr", FILE_READ);
+
+	p->rank = rank;
+	p->ranks = ranks;
+	p->job = "one";
+	return p;
+}
+
+/* Processes 1 and 2 are ranks `a` and `b` of `ranks`; so many are found missing. */
+static uint32_t missing(uint32_t a, uint32_t b, uint32_t ranks, bool listed,
+			const struct t_process *like)
+{
+	struct raw_trace rt = {.trace = trace_new(), .log = &quiet, .listed = listed};
+	struct t_process *p;
+	uint32_t found;
+
+	assert_non_null(rt.trace);
+	add_rank(&rt, a, ranks);
+	p = add_rank(&rt, b, ranks);
+	p->some_ranks = like->some_ranks;
+	p->recording = like->recording;
+	p->merged_ranks = like->merged_ranks;
+	trace_number_worlds(rt.trace);
+	assert_int_equal(rt.trace->worlds, 1);
+	raw_find_missing_ranks(&rt);
+	found = rt.trace->processes_count - 3;
+	for (uint32_t i = 3; i < rt.trace->processes_count; i++) {
+		p = &rt.trace->processes[i];
+		assert_int_equal(p->file_state, FILE_MISSING);
+		assert_true(p->rank < ranks && p->rank != a && p->rank != b);
+	}
+	trace_free(rt.trace);
+	return found;
+}
+
+static void missing_ranks_are_found(void **state)
+{
+	const struct t_process plain = {0};
+
+	assert_int_equal(missing(0, 1, 2, false, &plain), 0);
+	assert_int_equal(missing(1, 3, 5, false, &plain), 3);
+	assert_int_equal(missing(1, 1, 2, false, &plain), 1); /* restarted */
+	assert_int_equal(missing(0, 0, 1, false, &plain), 0);
+	assert_int_equal(missing(1, 3, 5, true, &plain), 0); /* a manifest lists what there was */
+	assert_int_equal(missing(0, 1, UINT32_MAX, false, &plain), 0);
+	assert_int_equal(missing(1, 3, 5, false, &(struct t_process){.some_ranks = true}), 0);
+	assert_int_equal(missing(1, 3, 5, false, &(struct t_process){.recording = true}), 0);
+	assert_int_equal(missing(1, 3, 5, false, &(struct t_process){.merged_ranks = 3}), 0);
+}
+
+/* A rank whose file is not there is none of another world. */
+static void missing_files_make_no_world(void **state)
+{
+	struct raw_trace rt = {.trace = trace_new(), .log = &quiet};
+
+	assert_non_null(rt.trace);
+	add_rank(&rt, 1, 2);
+	raw_add_unread(&rt, "y.kyr", FILE_MISSING)->rank = 0;
+	trace_number_worlds(rt.trace);
+	assert_int_equal(rt.trace->worlds, 1);
+	trace_free(rt.trace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(missing_ranks_are_found),
+		cmocka_unit_test(missing_files_make_no_world),
 		cmocka_unit_test(demo_comes_back),
 		cmocka_unit_test(definitions_come_back),
 		cmocka_unit_test(foreign_files_are_refused),

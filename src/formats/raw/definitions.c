@@ -102,6 +102,17 @@ static const char *filter_value(const struct filter_option *f, const char *word)
 	return value;
 }
 
+static bool has_word(const struct wire_def *d, uint32_t field, const char *begin)
+{
+	size_t length, n = strlen(begin);
+	const char *s = wire_def_text(d, field, &length), *end = s + length;
+
+	for (; s < end; s += strnlen(s, (size_t)(end - s)) + 1)
+		if ((size_t)(end - s) > n && strncmp(s, begin, n) == 0 && s[n])
+			return true;
+	return false;
+}
+
 /* Options that left something out, as words of a shell. */
 static const char *filters_of(struct trace *t, const struct wire_def *d, bool *partial)
 {
@@ -148,6 +159,7 @@ static void set_process(struct reading *r, const struct wire_def *d)
 	p->version = text(t, d, DEF_PROCESS_VERSION);
 	p->partial = false; /* what its parent told is the parent's */
 	p->filters = filters_of(t, d, &p->partial);
+	p->some_ranks = has_word(d, DEF_PROCESS_ENVIRONMENT, "KYMO_RANK=");
 	/* What its parent told of itself is the parent's. */
 	t->pauses_count = r->pauses;
 	r->on = r->told = false;

@@ -79,6 +79,7 @@ struct raw_trace {
 	struct map strings;            /* by hash of text: global strings */
 	struct raw_restarts *restarts; /* of drains, by node, until they are a note */
 	uint32_t restart_count, restart_room;
+	bool listed;         /* its manifest is whole: it lists all that was recorded */
 	uint64_t opened;     /* chunks that were looked into, each time: what reading costs */
 	struct match *match; /* NULL: not wanted yet, or there are no messages */
 };
@@ -193,6 +194,9 @@ static inline int64_t raw_start(struct raw_chunk *c, const struct wire_record *w
 {
 	return op->placed ? raw_start_elsewhere(c, w, op) : raw_chunk_ns(c, w->start);
 }
+
+/* missing_ranks.c: adds ranks of which there is no file and should be; once worlds are numbered. */
+void raw_find_missing_ranks(struct raw_trace *rt);
 
 /* open.c: adds a process of whose file there is nothing. */
 struct t_process *raw_add_unread(struct raw_trace *rt, const char *path, enum file_state state);

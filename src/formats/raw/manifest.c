@@ -126,6 +126,14 @@ static uint32_t place_of(const struct listing *l, const char *name)
 	return from;
 }
 
+static const char *text_of(struct trace *t, const json_t *object, const char *name)
+{
+	const json_t *v = json_object_get(object, name);
+
+	return json_is_string(v) ? trace_string(t, json_string_value(v), json_string_length(v))
+				 : "";
+}
+
 /* What the manifest lists was there once: it is a process of the trace, with nothing but its end. */
 static struct listed *add_missing(struct listing *l, uint32_t at, const char *name,
 				  const json_t *root, const json_t *one)
@@ -149,6 +157,10 @@ static struct listed *add_missing(struct listing *l, uint32_t at, const char *na
 		rank = json_object_get(job, "rank");
 	if (json_is_integer(rank))
 		p->rank = (uint32_t)json_integer_value(rank);
+	if (p->rank != UINT32_MAX) {
+		p->job = text_of(l->rt->trace, job, "id");
+		p->ranks = (uint32_t)json_integer_value(json_object_get(job, "ranks"));
+	}
 	memmove(l->list + at + 1, l->list + at, (l->count++ - at) * sizeof(*l->list));
 	l->list[at] = (struct listed){name_of(p->file), l->rt->trace->processes_count - 1, NULL};
 	return &l->list[at];
@@ -230,14 +242,6 @@ static void read_ends(struct listing *l, const json_t *root)
 	}
 }
 
-static const char *text_of(struct trace *t, const json_t *object, const char *name)
-{
-	const json_t *v = json_object_get(object, name);
-
-	return json_is_string(v) ? trace_string(t, json_string_value(v), json_string_length(v))
-				 : "";
-}
-
 /* Written anew by each drain that goes on in the place of another; older ones had a total only. */
 static void read_restarts(struct raw_trace *rt, const json_t *root)
 {
@@ -307,6 +311,8 @@ static void read_one(struct listing *l, const char *path, bool first)
 			trace_string(t, json_string_value(command), json_string_length(command));
 	if (first)
 		read_launcher(t, root);
+	if (first && strcmp(text_of(t, root, "state"), "complete") == 0)
+		rt->listed = true;
 	read_drain(l, root);
 	json_decref(root);
 }

@@ -258,6 +258,8 @@ static kymo_status_t open_trace(struct raw_trace *rt, const char *path)
 			    "another, durations are right",
 			    path, trace_clocks(rt->trace));
 	trace_number_worlds(rt->trace);
+	if (S_ISDIR(st.st_mode)) /* a file alone is what it is */
+		raw_find_missing_ranks(rt);
 	trace_number_queues(rt->trace);
 	trace_number_agents(rt->trace);
 	if (rt->trace->command[0] == '\0' && rt->count)

@@ -34,6 +34,7 @@ struct collector {
 	struct seen *items;
 	size_t count, losses;
 	uint64_t lost;
+	int64_t until; /* when the first process was seen last */
 };
 
 static void keep(struct stream_sink *s, enum raw_kind kind, const union raw_any *any)
@@ -80,6 +81,14 @@ static kymo_status_t on_loss(struct stream_sink *s, const struct rec_loss *r)
 	return KYMO_OK;
 }
 
+static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
+{
+	struct collector *c = (struct collector *)(void *)s;
+
+	c->until = t->processes_count > 1 ? t->processes[1].seen : 0;
+	return KYMO_OK;
+}
+
 static void collector_init(struct collector *c)
 {
 	*c = (struct collector){.sink = {.call = on_call,
@@ -88,7 +97,8 @@ static void collector_init(struct collector *c)
 					 .allocation = on_allocation,
 					 .sync = on_sync,
 					 .other = on_other,
-					 .loss = on_loss}};
+					 .loss = on_loss,
+					 .end = on_end}};
 }
 
 static unsigned messages;
@@ -327,6 +337,8 @@ static void every_prefix_is_read(bool compress)
 
 		assert_true(memory_file_set(&f, l.data, n));
 		assert_int_equal(collect(f.path, NULL, n & 1, &c), KYMO_OK);
+		for (size_t i = 0; i < c.count; i++)
+			assert_true(c.items[i].end <= c.until);
 		if (c.count < whole || c.count < before || (!compress && c.count != whole))
 			fail_msg("%zu of %zu bytes: %zu records, %zu expected, %zu before", n,
 				 l.size, c.count, whole, before);

@@ -38,6 +38,16 @@ void raw_trace_totals(struct raw_trace *rt)
 	}
 }
 
+void raw_note_end(struct raw_process *p, int64_t end)
+{
+	struct trace *t = p->rt->trace;
+	struct t_process *tp = &t->processes[p->process];
+
+	t->end = end > t->end ? end : t->end;
+	if (end > tp->seen)
+		tp->seen = end;
+}
+
 bool raw_chunk_init(struct raw_process *p, uint32_t block, struct raw_buffer *buffer, bool count,
 		    struct raw_chunk *out)
 {

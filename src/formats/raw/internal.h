@@ -184,6 +184,9 @@ bool raw_count_missing_definitions(struct raw_process *p);
 
 /* Start key for ordering: device start of device records, start of all others. */
 int64_t raw_key(enum raw_kind kind, const union raw_any *any);
+/* chunk.c: a record of the process ended then: the trace goes on to it, and so long the process is known. */
+void raw_note_end(struct raw_process *p, int64_t end);
+
 /* chunk.c: that of a record whose op is `placed` by its fields. */
 int64_t raw_start_elsewhere(struct raw_chunk *c, const struct wire_record *w,
 			    const struct raw_op *op);

@@ -115,6 +115,8 @@ static void widen_range(struct raw_process *p)
 			end = tick_map_ns(&p->ticks, last);
 		if (!tp->end && tp->seen > end)
 			end = tp->seen;
+		if (end > tp->seen)
+			tp->seen = end;
 	}
 	if (start && (!t->origin || start < t->origin))
 		t->origin = start;

@@ -153,12 +153,9 @@ static void report(struct ordering *o, double base, double share)
 }
 
 /* What the trace's end is known to be after a chunk whose last wanted record ended at `tick`. */
-static void note_end(struct ordering *o, struct raw_chunk *c, uint64_t tick)
+static void note_end(struct raw_chunk *c, uint64_t tick)
 {
-	struct trace *t = o->rt->trace;
-	int64_t end = raw_chunk_ns(c, tick);
-
-	t->end = end > t->end ? end : t->end;
+	raw_note_end(c->source, raw_chunk_ns(c, tick));
 }
 
 /* Losses that are wanted, and when they come in order. */
@@ -189,7 +186,7 @@ static bool look_through(struct ordering *o, uint32_t i, struct raw_buffer *buff
 			continue;
 		key = raw_start(&c, &w, op);
 		x->first = key < x->first ? key : x->first;
-		note_end(o, &c, w.end);
+		note_end(&c, w.end);
 		some = true;
 	}
 	if (is_lossy(o, &c, &loss)) {
@@ -269,7 +266,7 @@ static bool index_chunk(struct ordering *o, struct loaded *l)
 		if (!filter_op(o->b, op->op))
 			continue;
 		e.key = raw_start(c, &w, op);
-		note_end(o, c, w.end);
+		note_end(c, w.end);
 		fits = add_entry(l, &e);
 		sorted = sorted &&
 			 (l->count < 2 || compare_entries(&l->entries[l->count - 2], &e) < 0);

@@ -151,7 +151,6 @@ static void give_back(struct read_part *p, struct raw_file *file, uint32_t block
 static kymo_status_t read_chunks(struct spans *s, const struct filter_binding *b,
 				 struct stream_sink *sink, const struct format_options *o)
 {
-	struct trace *t = raw_trace_definitions(s->rt);
 	kymo_status_t status = KYMO_OK;
 	struct raw_buffer buffer = {0};
 	struct read_part part = {0};
@@ -159,13 +158,15 @@ static kymo_status_t read_chunks(struct spans *s, const struct filter_binding *b
 	uint64_t done = 0;
 
 	for (uint32_t i = 0; status == KYMO_OK && i < s->count; i++) {
+		int64_t last = INT64_MIN;
 		bool opened = s->at[i].wanted && spans_open(s, i, &buffer, &chunk);
 
 		if (s->at[i].wanted && !opened && s->ahead)
 			status = tell_of_loss(s, i, sink);
 		if (!opened)
 			continue;
-		status = read_chunk(&chunk, b, sink, &t->end);
+		status = read_chunk(&chunk, b, sink, &last);
+		raw_note_end(chunk.source, last);
 		if (status == KYMO_OK && s->ahead && chunk.broken)
 			status = tell_of_loss(s, i, sink);
 		done += chunk.stored;

@@ -73,13 +73,17 @@ static struct t_queue queues[1 + DEVICES * QUEUES];
 static struct t_kernel kernels[] = {{0},
 				    {.process = 1, .program = 1, .name = "work"},
 				    {.process = 1, .program = 2, .name = "work"},
-				    {.process = 1, .program = 3, .name = "work"}};
+				    {.process = 1, .program = 3, .name = "work"},
+				    {.process = 1, .program = 4, .name = "work"}};
 static struct t_blob blobs[] = {{0},
 				{.process = 1, .data = "one", .stored = 3, .total = 3},
 				{.process = 1, .data = "two", .stored = 3, .total = 3},
 				{.process = 1, .data = "one", .stored = 3, .total = 3}};
-static struct t_program programs[] = {
-	{0}, {.process = 1, .source = 1}, {.process = 1, .source = 2}, {.process = 1, .source = 3}};
+static struct t_program programs[] = {{0},
+				      {.process = 1, .source = 1},
+				      {.process = 1, .source = 2},
+				      {.process = 1, .source = 3},
+				      {.process = 1, .source = 1}};
 static struct t_site sites[] = {{0}};
 
 #define SET(name) .name = name, .name##_count = sizeof(name) / sizeof(*name)
@@ -104,11 +108,11 @@ void run_begin(struct run *r, bool cpu)
 				  .queues = queues,
 				  .queues_count = 1 + DEVICES * QUEUES,
 				  .kernels = kernels,
-				  .kernels_count = 4,
+				  .kernels_count = 5,
 				  .blobs = blobs,
 				  .blobs_count = 4,
 				  .programs = programs,
-				  .programs_count = 4,
+				  .programs_count = 5,
 				  .sites = sites,
 				  .sites_count = 1};
 	timeline_sink_init(&r->sink, NULL);

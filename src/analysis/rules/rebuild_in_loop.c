@@ -10,7 +10,9 @@
 #include "analysis/rules/support.h"
 #include "base/hash.h"
 #include "base/units.h"
+#include "base/vec.h"
 
+#define LEAST      2     /* what happens once is no loop */
 #define LATENCY_NS 50000 /* a launch takes that; what is longer before the first one still builds */
 
 struct use { /* of a program by kernels */
@@ -19,8 +21,16 @@ struct use { /* of a program by kernels */
 	bool used;
 };
 
+struct rebuild { /* of a source, whatever its options */
+	uint32_t build;
+	uint64_t source;
+};
+
 struct search {
 	struct use *uses; /* by program */
+	struct rebuild *list;
+	uint32_t count, room;
+	struct map again; /* source to how often it is in the list */
 	struct map first; /* source to the call that built it first, + 1 */
 	struct map began; /* source, whatever the options, to its first build: index + 1 */
 	struct map
@@ -114,11 +124,11 @@ static void note_loading(struct diagnosis *d, struct search *s, uint64_t source,
 		d->compiler = (uint64_t)longer;
 }
 
-static void look_at(struct diagnosis *d, struct search *s, const struct tl_build *b)
+static void look_at(struct diagnosis *d, struct search *s, uint32_t build)
 {
-	uint64_t source = source_of(d, b), first, ns, exact;
+	const struct tl_build *b = &d->tl->builds[build];
+	uint64_t source = source_of(d, b), first, exact;
 	bool next;
-	const struct tl_call *c = timeline_find(d->tl, d->trace->threads[b->thread].process, b->id);
 
 	if (!source)
 		return;
@@ -130,7 +140,19 @@ static void look_at(struct diagnosis *d, struct search *s, const struct tl_build
 		d->failed |= !map_set(&s->first, exact, b->id + 1);
 	if (first ? first == b->id + 1 : !next)
 		return;
-	ns = call_exposed(d, b->start, b->end);
+	if (!vec_reserve(&s->list, &s->room, s->count, 1) ||
+	    !map_set(&s->again, source, map_get(&s->again, source) + 1)) {
+		d->failed = true;
+		return;
+	}
+	s->list[s->count++] = (struct rebuild){build, source};
+}
+
+static void take(struct diagnosis *d, struct search *s, const struct tl_build *b)
+{
+	const struct tl_call *c = timeline_find(d->tl, d->trace->threads[b->thread].process, b->id);
+	uint64_t ns = call_exposed(d, b->start, b->end);
+
 	add_first_use(d, s, b->program);
 	d->failed |= !intervals_add(&d->rebuilt, b->start, b->end);
 	d->failed |= !intervals_add(&s->times, b->start, b->end);
@@ -151,13 +173,16 @@ static void find(struct diagnosis *d)
 	for (uint32_t i = 0; s.uses && i < d->tl->devices_count; i++)
 		look_at_uses(d, &s, i);
 	for (uint32_t i = 0; s.uses && i < d->tl->builds_count; i++)
-		look_at(d, &s, &d->tl->builds[i]);
+		look_at(d, &s, i);
+	for (uint32_t i = 0; i < s.count; i++)
+		if (map_get(&s.again, s.list[i].source) >= LEAST)
+			take(d, &s, &d->tl->builds[s.list[i].build]);
 	intervals_unite(&d->rebuilt);
 	most = places_sort(&s.places);
 	s.gain = times_exposed(d, &s.times); /* several at once are one */
 	if (most)
-		f = finding_add(d, s.gain, "%" PRIu64 " build%s of programs built before, %s",
-				s.number, plural(s.number), units_time(s.gain, time));
+		f = finding_add(d, s.gain, "%" PRIu64 " builds of programs built before, %s",
+				s.number, units_time(s.gain, time));
 	if (f) {
 		f->count = s.number;
 		finding_set_place(d, f, most);
@@ -168,6 +193,8 @@ static void find(struct diagnosis *d)
 		intervals_release(&d->rebuilt);
 	claim_gaps(d, &s.times, f);
 	free(s.uses);
+	free(s.list);
+	map_release(&s.again);
 	map_release(&s.last);
 	d->failed |= s.places.failed;
 	places_release(&s.places);
@@ -177,9 +204,9 @@ static void find(struct diagnosis *d)
 
 const struct rule rule_rebuild_in_loop = {
 	.id = "rebuild-in-loop",
-	.what = "programs of the same source are built more than once",
+	.what = "programs of the same source are built again and again",
 	.threshold = 0.02,
-	.why = "below that it is noise",
+	.why = "below that it is noise; one build again, as for another context, is no loop",
 	.cost = "builds of a source that its process had built before, and the first launch of "
 		"what "
 		"was built, while no device works",

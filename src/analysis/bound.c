@@ -55,13 +55,24 @@ struct host {
 	uint64_t life;
 };
 
-static bool sets_up(const struct timeline *tl, const struct tl_call *c)
+static bool sets_up(const char *op)
 {
-	const char *name = tl->trace->ops[c->op].name;
+	return (strncmp(op, "MPI_Init", 8) == 0 && strcmp(op, "MPI_Initialized") != 0) ||
+	       strcmp(op, "MPI_Finalize") == 0;
+}
 
-	return c->flags & CALL_MPI && !(c->flags & CALL_BURST) &&
-	       (strncmp(name, "MPI_Init", 8) == 0 || strcmp(name, "MPI_Finalize") == 0) &&
-	       strcmp(name, "MPI_Initialized") != 0;
+static uint64_t set_up_of(const struct timeline *tl, const struct tl_thread *th)
+{
+	uint64_t ns = 0;
+
+	for (uint32_t i = 0; i < th->count; i++) {
+		const struct tl_call *c = &tl->calls[tl->outer[th->first + i]];
+
+		if (c->end - c->start >= TIMELINE_LONG_NS && c->flags & CALL_MPI &&
+		    !(c->flags & CALL_BURST) && sets_up(tl->trace->ops[c->op].name))
+			ns += (uint64_t)(c->end - c->start);
+	}
+	return ns;
 }
 
 static struct host host_of(const struct timeline *tl, uint32_t thread)
@@ -71,12 +82,8 @@ static struct host host_of(const struct timeline *tl, uint32_t thread)
 
 	for (unsigned s = 0; s < HOST_STATES; s++)
 		h.life += th->in[s];
-	for (uint32_t i = 0; h.mpi && i < th->count; i++) {
-		const struct tl_call *c = &tl->calls[tl->outer[th->first + i]];
-
-		if (sets_up(tl, c))
-			h.set_up += (uint64_t)(c->end - c->start);
-	}
+	if (h.mpi)
+		h.set_up = set_up_of(tl, th);
 	h.set_up = h.set_up < h.mpi ? h.set_up : h.mpi;
 	return h;
 }

@@ -53,16 +53,22 @@ static void free_lines(struct text_lines *l)
 	free(l->lines);
 }
 
-static void table_free(struct table *t)
+void table_drop_rows(struct table *t)
 {
-	if (!t)
-		return;
 	for (unsigned c = 0; c < t->column_count; c++) {
 		for (uint32_t r = 0; t->columns[c].unit == CELL_TEXT && r < t->row_count; r++) {
 			if (!t->cells[(size_t)r * t->column_count + c].none)
 				free(t->cells[(size_t)r * t->column_count + c].s);
 		}
 	}
+	t->row_count = 0;
+}
+
+static void table_free(struct table *t)
+{
+	if (!t)
+		return;
+	table_drop_rows(t);
 	free_lines(&t->notes);
 	free_lines(&t->own);
 	free(t->columns);

@@ -107,6 +107,8 @@ uint32_t table_make(struct table *t, const struct report *r, uint32_t count);
 
 /* The cells of a new row, all "none". NULL: no memory (and `failed`). */
 struct cell *table_row(struct table *t);
+/* Makes room for others. */
+void table_drop_rows(struct table *t);
 void table_note(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Drops the tables that are not `wanted`; those that are, people see, under the names that programs have. */

@@ -66,7 +66,7 @@ static int query_stores(struct store **stores, char **paths, unsigned count, con
 	if (ferror(stdout))
 		cli_error("the results could not be written");
 	if (status == KYMO_ERROR_NO_MEMORY)
-		cli_error("not enough memory; csv and json need less");
+		cli_error("not enough memory");
 	if (status == KYMO_ERROR_INVALID_ARGUMENT)
 		return CLI_USAGE;
 	return status == KYMO_OK ? CLI_OK : CLI_FAILURE;

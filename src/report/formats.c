@@ -23,11 +23,8 @@ static void markdown_cell(FILE *out, const char *s)
 	print_markdown(out, " ", s, " |");
 }
 
-static void markdown_table(const struct report *report, const struct table *t, FILE *out)
+void markdown_heading(const struct table *t, FILE *out)
 {
-	uint32_t shown = table_shown(t, report->top);
-	char buffer[32];
-
 	if (*t->title)
 		print_markdown(out, "\n### ", t->title, "\n");
 	fputs("\n|", out);
@@ -41,6 +38,12 @@ static void markdown_table(const struct report *report, const struct table *t, F
 			fputs(t->columns[c].right ? "---:|" : "---|", out);
 	}
 	fputc('\n', out);
+}
+
+void markdown_rows(const struct table *t, uint32_t shown, FILE *out)
+{
+	char buffer[32];
+
 	for (uint32_t r = 0; r < shown; r++) {
 		fputc('|', out);
 		for (unsigned c = 0; c < t->column_count; c++) {
@@ -51,6 +54,14 @@ static void markdown_table(const struct report *report, const struct table *t, F
 		}
 		fputc('\n', out);
 	}
+}
+
+static void markdown_table(const struct report *report, const struct table *t, FILE *out)
+{
+	uint32_t shown = table_shown(t, report->top);
+
+	markdown_heading(t, out);
+	markdown_rows(t, shown, out);
 	if (shown < t->row_count + t->more)
 		fputc('\n', out);
 	report_print_more(report, t, shown, out);

@@ -10,7 +10,8 @@
 #include "base/text.h"
 #include "report/query.h"
 
-#define JOIN_MAX 11u /* SQLite attaches ten databases to one */
+#define JOIN_MAX 11u   /* SQLite attaches ten databases to one */
+#define MEASURED 1000u /* rows that the widths of columns are chosen from */
 
 /* ---- mistakes ---------------------------------------------------------------------------------- */
 
@@ -155,7 +156,7 @@ static void csv_rows(sqlite3_stmt *s, int *rc, FILE *out)
 		csv_field(out, sqlite3_column_name(s, c));
 	}
 	fputs("\r\n", out);
-	while ((*rc = sqlite3_step(s)) == SQLITE_ROW) {
+	while (!ferror(out) && (*rc = sqlite3_step(s)) == SQLITE_ROW) {
 		for (int c = 0; c < columns; c++) {
 			value.length = 0;
 			text_add(&value, "");
@@ -190,7 +191,7 @@ static void json_rows(sqlite3_stmt *s, int *rc, FILE *out)
 	bool first = true;
 
 	fputs("[", out);
-	while ((*rc = sqlite3_step(s)) == SQLITE_ROW) {
+	while (!ferror(out) && (*rc = sqlite3_step(s)) == SQLITE_ROW) {
 		fputs(first ? "\n  {" : ",\n  {", out);
 		first = false;
 		for (int c = 0; c < columns; c++) {
@@ -228,28 +229,64 @@ static void table_add(struct table *t, sqlite3_stmt *s, struct text *value)
 	}
 }
 
+/* Adds rows until the table has `most`. The first one of all says which columns are of numbers. */
+static void table_fill(struct table *t, sqlite3_stmt *s, int *rc, uint32_t most)
+{
+	struct text value = {0};
+
+	while (!t->failed && t->row_count < most && (*rc = sqlite3_step(s)) == SQLITE_ROW) {
+		if (t->row_count == 0 && most == MEASURED) {
+			for (unsigned c = 0; c < t->column_count; c++)
+				t->columns[c].right = is_number(s, (int)c);
+		}
+		table_add(t, s, &value);
+	}
+	t->failed |= value.failed;
+	text_release(&value);
+}
+
+/* What comes after the first rows is printed as it comes: there may be no end of it. */
+static void table_stream(struct table *t, sqlite3_stmt *s, int *rc, enum report_format format,
+			 FILE *out)
+{
+	struct text_portions *p = NULL;
+
+	if (format == REPORT_TEXT) {
+		p = text_portions_begin(t, out);
+		t->failed |= !p;
+	} else {
+		markdown_heading(t, out);
+		markdown_rows(t, t->row_count, out);
+	}
+	while (!t->failed && *rc == SQLITE_ROW && !ferror(out)) {
+		table_drop_rows(t);
+		table_fill(t, s, rc, 1);
+		if (p)
+			text_portions_add(p, t);
+		else
+			markdown_rows(t, t->row_count, out);
+	}
+	if (p)
+		text_portions_end(p, t);
+}
+
 static kymo_status_t table_rows(sqlite3_stmt *s, int *rc, enum report_format format, FILE *out)
 {
 	struct report r = {0};
 	struct table *t = report_table(&r, "query", "");
-	struct text value = {0};
 	int columns = sqlite3_column_count(s);
 	kymo_status_t status = KYMO_OK;
 
 	for (int c = 0; t && c < columns; c++)
 		table_column(t, sqlite3_column_name(s, c), sqlite3_column_name(s, c), CELL_TEXT);
-	while (t && (*rc = sqlite3_step(s)) == SQLITE_ROW) {
-		if (t->row_count == 0) {
-			for (int c = 0; c < columns; c++)
-				t->columns[c].right = is_number(s, c);
-		}
-		table_add(t, s, &value);
-	}
-	if (!t || t->failed || value.failed)
-		status = KYMO_ERROR_NO_MEMORY;
-	else if (*rc == SQLITE_DONE)
+	if (t)
+		table_fill(t, s, rc, MEASURED);
+	if (t && *rc == SQLITE_ROW)
+		table_stream(t, s, rc, format, out);
+	else if (t && !t->failed && *rc == SQLITE_DONE)
 		report_print(&r, format, out);
-	text_release(&value);
+	if (!t || t->failed)
+		status = KYMO_ERROR_NO_MEMORY;
 	report_release(&r);
 	return status;
 }
@@ -290,7 +327,9 @@ kymo_status_t query_print(struct store *store, const char *sql, enum report_form
 		if (begin)
 			begin();
 		status = run_statement(s, format, out, &rc);
-		if (status == KYMO_OK && rc != SQLITE_DONE) {
+		if (status == KYMO_OK && ferror(out)) {
+			status = KYMO_ERROR_SYSTEM;
+		} else if (status == KYMO_OK && rc != SQLITE_DONE) {
 			stream_error(log, "%s: %s", store_path(store), sqlite3_errmsg(db));
 			status = rc == SQLITE_CORRUPT ? KYMO_ERROR_CORRUPT
 						      : KYMO_ERROR_INVALID_ARGUMENT;

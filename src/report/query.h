@@ -15,8 +15,8 @@ kymo_status_t query_join(struct store *const *stores, const char *const *paths, 
 
 /*
  * Runs the statements and prints each one's result; `begin` (may be NULL) is called before each, once it is known to be
- * right. CSV and JSON are written row by row, text and
- * Markdown once the result is complete. A mistake in the SQL is explained with its place.
+ * right. Results are written row by row, but for the first thousand of text and Markdown, of which
+ * the columns get their widths. A mistake in the SQL is explained with its place.
  */
 kymo_status_t query_print(struct store *s, const char *sql, enum report_format format, FILE *out,
 			  void (*begin)(void), struct stream_log *log);

@@ -35,6 +35,16 @@ void report_print_markdown(const struct report *r, FILE *out);
 void report_print_csv(const struct report *r, FILE *out);
 void report_print_json(const struct report *r, FILE *out);
 
+/*
+ * A table of any length, in portions: each time the rows that `t` has. Columns are as wide as those of the first portion
+ * need, wider cells move what follows in their line. begin(): NULL: no memory.
+ */
+struct text_portions *text_portions_begin(const struct table *t, FILE *out);
+void text_portions_add(struct text_portions *p, const struct table *t);
+void text_portions_end(struct text_portions *p, const struct table *t);
+void markdown_heading(const struct table *t, FILE *out);
+void markdown_rows(const struct table *t, uint32_t shown, FILE *out);
+
 /* The table of `t` with a row for each of its columns is r's only one; false: no memory. Either way to be released. */
 bool report_turned(struct report *r, const struct table *t);
 

@@ -4,6 +4,7 @@
  * them names are cut and end in "...", then columns that can be spared give way. Elsewhere only
  * names beyond all measure are cut.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -21,6 +22,8 @@
 struct layout {
 	unsigned *width;
 	bool *hide;
+	unsigned limit; /* of a line; 0: none */
+	bool grows;     /* cells may be wider than all that the widths were chosen from */
 };
 
 static unsigned paged; /* columns of the terminal behind a pager; 0: there is none */
@@ -116,6 +119,7 @@ static void cut_names(const struct table *t, struct layout *l, unsigned limit)
 
 static void fit_columns(const struct table *t, struct layout *l, unsigned limit)
 {
+	l->limit = limit;
 	for (unsigned c = 0; c < t->column_count; c++) {
 		l->hide[c] = t->columns[c].hidden;
 		if (!limit && is_text(t, c) && l->width[c] > TEXT_MOST)
@@ -159,11 +163,30 @@ static void put_cell(FILE *out, const char *s, unsigned width, bool left, unsign
 	text_release(&cell);
 }
 
+/* Of a cell that may be wider than its column: names as far as the line has room, numbers whole. */
+static unsigned grown_width(const struct table *t, const struct layout *l, unsigned c,
+			    const char *s, unsigned *taken)
+{
+	unsigned width = l->width[c], wanted = plain_width(s), most = TEXT_MOST;
+
+	if (!l->grows || wanted <= width)
+		return width;
+	if (t->columns[c].right)
+		most = wanted;
+	else if (l->limit)
+		most = l->limit > *taken ? width + l->limit - *taken : width;
+	wanted = wanted < most ? wanted : most;
+	if (wanted <= width)
+		return width;
+	*taken += wanted - width;
+	return wanted;
+}
+
 static void print_row(const struct table *t, const struct cell *cells, const struct layout *l,
 		      FILE *out)
 {
 	char buffer[32];
-	unsigned pending = 0;
+	unsigned pending = 0, taken = l->grows ? line_width(t, l, UINT_MAX) : 0;
 	bool first = true;
 
 	for (unsigned c = 0; c < t->column_count; c++) {
@@ -175,7 +198,7 @@ static void print_row(const struct table *t, const struct cell *cells, const str
 			continue;
 		pending += first ? 0 : GAP;
 		first = false;
-		put_cell(out, s, l->width[c], !column->right, &pending);
+		put_cell(out, s, grown_width(t, l, c, s, &taken), !column->right, &pending);
 	}
 	fputc('\n', out);
 }
@@ -205,8 +228,7 @@ static void print_notes(const struct table *t, const struct layout *l, FILE *out
 		fputs(")\n", out);
 }
 
-static void print_rows(const struct report *report, const struct table *t, uint32_t shown,
-		       const struct layout *l, FILE *out, bool colour)
+static void print_heading(const struct table *t, const struct layout *l, FILE *out, bool colour)
 {
 	if (*t->title)
 		plain_printf(out, colour ? "\n\033[1m%s\033[0m\n" : "\n%s\n", t->title);
@@ -215,26 +237,45 @@ static void print_rows(const struct report *report, const struct table *t, uint3
 	print_row(t, NULL, l, out);
 	if (colour)
 		fputs("\033[0m", out);
+}
+
+static void print_cells(const struct table *t, uint32_t shown, const struct layout *l, FILE *out)
+{
 	for (uint32_t r = 0; r < shown; r++)
 		print_row(t, t->cells + (size_t)r * t->column_count, l, out);
-	report_print_more(report, t, shown, out);
-	print_notes(t, l, out);
+}
+
+/* False: no memory. Either way to be released. */
+static bool choose_layout(struct layout *l, const struct table *t, uint32_t shown, unsigned limit)
+{
+	*l = (struct layout){.width = calloc(t->column_count + 1u, sizeof(*l->width)),
+			     .hide = calloc(t->column_count + 1u, sizeof(*l->hide))};
+	if (!l->width || !l->hide)
+		return false;
+	measure_widths(t, shown, l->width);
+	fit_columns(t, l, limit);
+	return true;
+}
+
+static void release_layout(struct layout *l)
+{
+	free(l->width);
+	free(l->hide);
 }
 
 static void print_table(const struct report *r, const struct table *t, FILE *out, unsigned limit,
 			bool colour)
 {
 	uint32_t shown = table_shown(t, r->top);
-	struct layout l = {calloc(t->column_count + 1u, sizeof(*l.width)),
-			   calloc(t->column_count + 1u, sizeof(*l.hide))};
+	struct layout l;
 
-	if (l.width && l.hide) {
-		measure_widths(t, shown, l.width);
-		fit_columns(t, &l, limit);
-		print_rows(r, t, shown, &l, out, colour);
+	if (choose_layout(&l, t, shown, limit)) {
+		print_heading(t, &l, out, colour);
+		print_cells(t, shown, &l, out);
+		report_print_more(r, t, shown, out);
+		print_notes(t, &l, out);
 	}
-	free(l.width);
-	free(l.hide);
+	release_layout(&l);
 }
 
 static void print_turned(const struct table *t, FILE *out, unsigned limit, bool colour)
@@ -244,6 +285,43 @@ static void print_turned(const struct table *t, FILE *out, unsigned limit, bool 
 	if (report_turned(&r, t))
 		print_table(&r, r.tables[0], out, limit, colour);
 	report_release(&r);
+}
+
+/* ---- in portions ------------------------------------------------------------------------------- */
+
+struct text_portions {
+	struct layout layout;
+	FILE *out;
+};
+
+struct text_portions *text_portions_begin(const struct table *t, FILE *out)
+{
+	struct text_portions *p = calloc(1, sizeof(*p));
+	unsigned width = terminal_width(out);
+
+	if (!p || !choose_layout(&p->layout, t, t->row_count, width)) {
+		if (p)
+			release_layout(&p->layout);
+		free(p);
+		return NULL;
+	}
+	p->out = out;
+	print_heading(t, &p->layout, out, width && !getenv("NO_COLOR"));
+	text_portions_add(p, t);
+	p->layout.grows = true;
+	return p;
+}
+
+void text_portions_add(struct text_portions *p, const struct table *t)
+{
+	print_cells(t, t->row_count, &p->layout, p->out);
+}
+
+void text_portions_end(struct text_portions *p, const struct table *t)
+{
+	print_notes(t, &p->layout, p->out);
+	release_layout(&p->layout);
+	free(p);
 }
 
 void report_print_text(const struct report *r, FILE *out)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Where commands may write, and what is left of what did not come about.
+# Where commands may write, what is left of what did not come about, results without end.
 if(TARGET kymo AND TARGET kymo-synth AND KYMO_HAVE_SQLITE)
 	add_test(NAME cli.outputs COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/outputs.py
 		$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth>)
 	add_test(NAME cli.temporary_stores COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/temporary_stores.py
 		$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth>)
-	set_tests_properties(cli.outputs cli.temporary_stores PROPERTIES LABELS cli TIMEOUT 120)
+	add_test(NAME cli.long_results COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/long_results.py
+		$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth>)
+	set_tests_properties(cli.outputs cli.temporary_stores cli.long_results PROPERTIES LABELS cli TIMEOUT 120)
 endif()

@@ -157,6 +157,10 @@ static bool check_fail_on(void)
 {
 	const char *end;
 
+	if (options.fail_on && !*options.fail_on) {
+		cli_usage("diagnose", "--fail-on: which rules? `kymo list rules` names them");
+		return false;
+	}
 	for (const char *w = options.fail_on; w && *w; w = *end ? end + 1 : end) {
 		double share;
 

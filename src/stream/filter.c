@@ -148,10 +148,34 @@ static kymo_status_t compile_times(struct stream_filter *f)
 	return status;
 }
 
+/* An empty list chooses nothing that there can be. */
+static kymo_status_t check_list(const struct stream_filter *f, const char *text, const char *option,
+				const char *what)
+{
+	return !text || text[strspn(text, ",")] ? KYMO_OK : refuse(f, option, text, what);
+}
+
+static kymo_status_t check_lists(const struct stream_filter *f)
+{
+	const struct stream_filter_spec *s = &f->spec;
+	kymo_status_t status = check_list(f, s->domains, "--domain", "expected names of domains");
+
+	if (status == KYMO_OK)
+		status = check_list(f, s->processes, "--process", "expected ids or names");
+	if (status == KYMO_OK)
+		status = check_list(f, s->threads, "--thread", "expected ids or names, or main");
+	if (status == KYMO_OK)
+		status = check_list(f, s->nodes, "--node", "expected names of nodes");
+	return status;
+}
+
 static kymo_status_t compile(struct stream_filter *f)
 {
 	const struct stream_filter_spec *s = &f->spec;
-	kymo_status_t status = compile_patterns(f);
+	kymo_status_t status = check_lists(f);
+
+	if (status == KYMO_OK)
+		status = compile_patterns(f);
 
 	if (status == KYMO_OK && s->ranks && !numbers_parse(&f->ranks, s->ranks))
 		status = refuse(f, "--rank", s->ranks, "expected numbers such as 0,4-7");
@@ -210,8 +234,10 @@ void stream_filter_free(struct stream_filter *f)
 	free(f->queue_numbers.at);
 	free(f->lines.at);
 	free(f->site_file);
-	for (unsigned c = 0; c < CHOICES; c++)
+	for (unsigned c = 0; c < CHOICES; c++) {
 		free(f->has[c]);
+		free(f->members[c]);
+	}
 	free_spec(&f->spec);
 	free(f);
 }

@@ -10,23 +10,47 @@
 #include "stream/names.h"
 #include "stream/symbol.h"
 
+/* How much of a list that begins at `s` is that name. */
+static size_t begins(const char *s, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strncmp(s, name, n) == 0 && (s[n] == ',' || s[n] == '\0') ? n : 0;
+}
+
+static size_t begins_number(const char *s, uint32_t number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", number);
+	return begins(s, text);
+}
+
 static bool list_has(const char *list, const char *word)
 {
-	size_t n = strlen(word);
-
-	for (const char *s = list; s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL) {
-		if (strncmp(s, word, n) == 0 && (s[n] == ',' || s[n] == '\0'))
+	for (const char *s = list; s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL)
+		if (begins(s, word))
 			return true;
-	}
 	return false;
 }
 
-static bool number_has(const char *list, uint32_t number)
+static bool list_has_number(const char *list, uint32_t number)
 {
 	char text[16];
 
 	snprintf(text, sizeof(text), "%u", number);
 	return list_has(list, text);
+}
+
+static size_t longer(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+/* The span of number `k` of the list, which is written at `s`, has the number in it. */
+static size_t in_span(const struct number_list *l, unsigned k, const char *s, uint64_t number)
+{
+	return number >= l->at[k].first && number <= l->at[k].last ? strcspn(s, ",") : 0;
 }
 
 static bool *table(uint32_t count)
@@ -36,47 +60,31 @@ static bool *table(uint32_t count)
 
 /* ---- operations and kernels -------------------------------------------------------------------- */
 
-static bool has_domain(const struct trace *t, const char *name, size_t n)
+static size_t domain_there(const struct filter_binding *b, const char *s, unsigned k)
 {
+	const struct trace *t = b->trace;
+	size_t n = 0;
+
 	for (uint32_t i = 1; i < t->domains_count; i++)
-		if (strncmp(t->domains[i].name, name, n) == 0 && !t->domains[i].name[n])
-			return true;
-	return false;
+		n = longer(n, begins(s, t->domains[i].name));
+	return n;
 }
 
-/* Each that the user named must be in one of the traces. */
 static kymo_status_t bind_domains(struct filter_binding *b)
 {
-	struct stream_filter *f = b->filter;
-	const bool nothing = b->nothing;
 	const struct trace *t = b->trace;
-	struct text what = {0};
 	struct names_list none = {0};
-	const char *bad = NULL;
-	unsigned k = 0;
+	struct text what = {0};
 	kymo_status_t status;
-	size_t n;
+	bool found;
 
-	for (const char *s = f->spec.domains; s && *s; s += n + (s[n] == ',')) {
-		uint64_t bit = UINT64_C(1) << (k < 63 ? k : 63);
-
-		n = strcspn(s, ",");
-		k += n != 0;
-		if (n && has_domain(t, s, n))
-			f->domains |= bit;
-		else if (n && !(f->domains & bit))
-			bad = bad ? bad : s;
-	}
-	if (!k)
+	if (!b->filter->spec.domains)
 		return KYMO_OK;
-	if (bad)
-		text_addf(&what, "it has no domain \"%.*s\"; its domains are",
-			  (int)strcspn(bad, ","), bad);
-	for (uint32_t i = 1; bad && i < t->domains_count; i++)
-		text_addf(&what, "%s %s", i > 1 ? "," : "", t->domains[i].name);
-	status = filter_choose(b, CHOICE_DOMAIN, !bad, what.s ? what.s : "", &none);
+	found = filter_members(b, CHOICE_DOMAIN, domain_there);
+	for (uint32_t i = 1; !found && i < t->domains_count; i++)
+		text_addf(&what, "%s %s", i > 1 ? "," : "its domains are", t->domains[i].name);
+	status = filter_choose(b, CHOICE_DOMAIN, found, what.s ? what.s : "", &none);
 	text_release(&what);
-	b->nothing = nothing; /* it may have the others of the list */
 	return status;
 }
 
@@ -146,7 +154,7 @@ static void describe_process(struct text *out, const struct t_process *p)
 
 static bool process_named(const struct stream_filter *f, const struct t_process *p)
 {
-	return number_has(f->spec.processes, p->pid) ||
+	return list_has_number(f->spec.processes, p->pid) ||
 	       list_has(f->spec.processes, name_program(p));
 }
 
@@ -179,11 +187,43 @@ static kymo_status_t say_process(struct filter_binding *b, enum choice c, bool f
 	return status;
 }
 
+static size_t process_there(const struct filter_binding *b, const char *s, unsigned k)
+{
+	const struct trace *t = b->trace;
+	size_t n = 0;
+
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		n = longer(n, begins_number(s, t->processes[i].pid));
+		n = longer(n, begins(s, name_program(&t->processes[i])));
+	}
+	return n;
+}
+
+static size_t rank_there(const struct filter_binding *b, const char *s, unsigned k)
+{
+	const struct trace *t = b->trace;
+	size_t n = 0;
+
+	for (uint32_t i = 1; !n && i < t->processes_count; i++)
+		if (t->processes[i].rank != UINT32_MAX)
+			n = in_span(&b->filter->ranks, k, s, t->processes[i].rank);
+	return n;
+}
+
+static size_t node_there(const struct filter_binding *b, const char *s, unsigned k)
+{
+	const struct trace *t = b->trace;
+	size_t n = 0;
+
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		n = longer(n, begins(s, t->processes[i].hostname));
+	return n;
+}
+
 static kymo_status_t bind_processes(struct filter_binding *b)
 {
 	const struct stream_filter *f = b->filter;
 	const struct trace *t = b->trace;
-	bool pid = false, rank = false, node = false;
 	kymo_status_t status = KYMO_OK;
 
 	if (!f->spec.processes && !f->spec.ranks && !f->spec.nodes)
@@ -199,24 +239,38 @@ static kymo_status_t bind_processes(struct filter_binding *b)
 		bool by_node = !f->spec.nodes || list_has(f->spec.nodes, p->hostname);
 
 		b->processes[i] = by_pid && by_rank && by_node;
-		pid |= by_pid;
-		rank |= by_rank;
-		node |= by_node;
 	}
 	if (f->spec.processes)
-		status = say_process(b, CHOICE_PROCESS, pid, "its processes are");
+		status = say_process(b, CHOICE_PROCESS,
+				     filter_members(b, CHOICE_PROCESS, process_there),
+				     "its processes are");
 	if (status == KYMO_OK && f->spec.ranks)
-		status = say_process(b, CHOICE_RANK, rank, "its ranks are");
+		status = say_process(b, CHOICE_RANK, filter_members(b, CHOICE_RANK, rank_there),
+				     "its ranks are");
 	if (status == KYMO_OK && f->spec.nodes)
-		status = say_process(b, CHOICE_NODE, node, "its nodes are");
+		status = say_process(b, CHOICE_NODE, filter_members(b, CHOICE_NODE, node_there),
+				     "its nodes are");
 	return status;
 }
 
 static bool thread_named(const struct stream_filter *f, const struct t_thread *t)
 {
-	return number_has(f->spec.threads, t->tid) ||
+	return list_has_number(f->spec.threads, t->tid) ||
 	       (t->main && list_has(f->spec.threads, "main")) ||
 	       (t->name && *t->name && list_has(f->spec.threads, t->name));
+}
+
+static size_t thread_there(const struct filter_binding *b, const char *s, unsigned k)
+{
+	const struct trace *t = b->trace;
+	size_t n = 0;
+
+	for (uint32_t i = 1; i < t->threads_count; i++) {
+		n = longer(n, begins_number(s, t->threads[i].tid));
+		n = longer(n, t->threads[i].main ? begins(s, "main") : 0);
+		n = longer(n, begins(s, t->threads[i].name));
+	}
+	return n;
 }
 
 static kymo_status_t bind_threads(struct filter_binding *b)
@@ -224,7 +278,7 @@ static kymo_status_t bind_threads(struct filter_binding *b)
 	const struct trace *t = b->trace;
 	struct names_list has = {0};
 	struct text numbers = {0};
-	bool found = false;
+	bool found;
 	kymo_status_t status;
 
 	if (!b->filter->spec.threads)
@@ -232,10 +286,9 @@ static kymo_status_t bind_threads(struct filter_binding *b)
 	b->threads = table(t->threads_count);
 	if (!b->threads)
 		return KYMO_ERROR_NO_MEMORY;
-	for (uint32_t i = 1; i < t->threads_count; i++) {
+	for (uint32_t i = 1; i < t->threads_count; i++)
 		b->threads[i] = thread_named(b->filter, &t->threads[i]);
-		found |= b->threads[i];
-	}
+	found = filter_members(b, CHOICE_THREAD, thread_there);
 	for (uint32_t i = 1; !found && i < t->threads_count && i <= 20; i++)
 		text_addf(&numbers, "%s%u%s%s%s", i > 1 ? ", " : "its threads are ",
 			  t->threads[i].tid, *t->threads[i].name ? " (" : "", t->threads[i].name,
@@ -269,6 +322,27 @@ static bool is_agent(const struct filter_binding *b, uint32_t i)
 	return false;
 }
 
+static size_t device_there(const struct filter_binding *b, const char *s, unsigned k)
+{
+	const struct trace *t = b->trace;
+	size_t n = 0;
+
+	for (uint32_t i = 1; !n && i < t->agents_count; i++)
+		if (!t->agents[i].parent)
+			n = in_span(&b->filter->device_numbers, k, s, t->agents[i].number);
+	return n;
+}
+
+static size_t queue_there(const struct filter_binding *b, const char *s, unsigned k)
+{
+	const struct trace *t = b->trace;
+	size_t n = 0;
+
+	for (uint32_t i = 1; !n && i < t->queues_count; i++)
+		n = in_span(&b->filter->queue_numbers, k, s, t->queues[i].number);
+	return n;
+}
+
 static kymo_status_t bind_agents(struct filter_binding *b)
 {
 	const struct trace *t = b->trace;
@@ -285,6 +359,8 @@ static kymo_status_t bind_agents(struct filter_binding *b)
 		b->agents[i] = is_agent(b, i);
 		found |= b->agents[i];
 	}
+	if (!b->filter->devices.set)
+		found = filter_members(b, CHOICE_DEVICE, device_there);
 	for (uint32_t i = 1; !found && i < t->agents_count; i++)
 		names_add(&has, t->agents[i].label);
 	return filter_choose(b, CHOICE_DEVICE, found,
@@ -311,6 +387,8 @@ static kymo_status_t bind_queues(struct filter_binding *b)
 					     : numbers_have(&f->queue_numbers, q->number);
 		found |= b->queues[i];
 	}
+	if (!f->queues.set)
+		found = filter_members(b, CHOICE_QUEUE, queue_there);
 	for (uint32_t i = 1; !found && i < t->queues_count; i++)
 		names_add(&has, t->queues[i].label);
 	return filter_choose(b, CHOICE_QUEUE, found, "its queues are", &has);

@@ -69,8 +69,10 @@ struct stream_filter {
 	struct time_spec after, before;
 	unsigned traces;     /* that will be read with it */
 	bool found[CHOICES]; /* in one of the traces */
-	uint64_t domains;    /* found: a bit for each of the list, the last one for the rest */
-	char *has[CHOICES];  /* what the first trace without has instead */
+	bool *members
+		[CHOICES];  /* of a list: each, in one of the traces; NULL: the choice is no list */
+	bool here[CHOICES]; /* one of them is in the trace that is bound */
+	char *has[CHOICES]; /* what the first trace without has instead */
 };
 
 /* filter_parse.c */
@@ -108,6 +110,14 @@ struct names_list {
 bool names_add(struct names_list *l, const char *name);
 kymo_status_t filter_choose(struct filter_binding *b, enum choice c, bool found, const char *what,
 			    struct names_list *has);
+
+/*
+ * Before filter_choose(), where the choice is a list, of which each member must be in one of the traces: all have
+ * been found. `there` tells how much of the list is the name at `s` of something in the trace (names may have commas in
+ * them), the member of number `k`; 0: there is nothing of that name.
+ */
+bool filter_members(struct filter_binding *b, enum choice c,
+		    size_t (*there)(const struct filter_binding *b, const char *s, unsigned k));
 
 /* filter_bind.c: which functions and lines call. */
 kymo_status_t filter_bind_sites(struct filter_binding *b);

@@ -66,9 +66,8 @@ static unsigned distance(const char *word, const char *name)
 
 	if (strstr(name, word))
 		return 0;
-	strncpy(a, word, sizeof(a) - 1);
-	strncpy(b, name, sizeof(b) - 1);
-	a[sizeof(a) - 1] = b[sizeof(b) - 1] = '\0';
+	snprintf(a, sizeof(a), "%.47s", word);
+	snprintf(b, sizeof(b), "%.47s", name);
 	return text_distance(a, b);
 }
 
@@ -108,10 +107,57 @@ static char *list_names(struct names_list *l, const char *word)
 	return out.s ? out.s : strdup("none");
 }
 
+/* ---- lists ------------------------------------------------------------------------------------- */
+
+bool filter_members(struct filter_binding *b, enum choice c,
+		    size_t (*there)(const struct filter_binding *b, const char *s, unsigned k))
+{
+	struct stream_filter *f = b->filter;
+	const char *s = text_of(f, c);
+	size_t n, known = 0;
+	bool all = true;
+
+	if (!f->members[c])
+		f->members[c] = calloc(strlen(s) + 1, sizeof(bool)); /* there are fewer */
+	f->here[c] = false;
+	for (unsigned k = 0; f->members[c] && *s; s += n + (s[n] == ','), k += n != 0) {
+		n = strcspn(s, ",");
+		if (n && !known)
+			known = there(b, s, k);
+		f->members[c][k] |= known != 0;
+		f->here[c] |= known != 0;
+		all &= !n || f->members[c][k];
+		known = known > n ? known - n - 1 : 0;
+	}
+	return f->members[c] && all;
+}
+
+/* The first one of the list that no trace has had; false: there is none. */
+static bool missing_member(const struct stream_filter *f, enum choice c, char word[64])
+{
+	const char *s = text_of(f, c);
+	size_t n;
+
+	for (unsigned k = 0; f->members[c] && *s; s += n + (s[n] == ','), k += n != 0) {
+		n = strcspn(s, ",");
+		if (n && !f->members[c][k]) {
+			snprintf(word, 64, "%.*s", (int)n, s);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------------------------------------------ */
+
 static void tell(const struct stream_filter *f, enum choice c, const char *path, const char *why)
 {
-	stream_error(f->log, "%s: no records that match %s %s: %s", path, options[c], text_of(f, c),
-		     why);
+	char word[64] = "", missing[96] = "";
+
+	if (missing_member(f, c, word))
+		snprintf(missing, sizeof(missing), "it has no %s \"%s\"; ", options[c] + 2, word);
+	stream_error(f->log, "%s: no records that match %s %s: %s%s", path, options[c],
+		     text_of(f, c), missing, why);
 }
 
 kymo_status_t filter_choose(struct filter_binding *b, enum choice c, bool found, const char *what,
@@ -119,7 +165,7 @@ kymo_status_t filter_choose(struct filter_binding *b, enum choice c, bool found,
 {
 	struct stream_filter *f = b->filter;
 	struct text why = {0};
-	char *names;
+	char *names, word[64];
 
 	f->found[c] |= found;
 	if (found) {
@@ -127,8 +173,8 @@ kymo_status_t filter_choose(struct filter_binding *b, enum choice c, bool found,
 			free(has->at);
 		return KYMO_OK;
 	}
-	b->nothing = true;
-	names = has->at ? list_names(has, text_of(f, c)) : NULL;
+	b->nothing |= !f->here[c]; /* it may have others of a list */
+	names = has->at ? list_names(has, missing_member(f, c, word) ? word : text_of(f, c)) : NULL;
 	text_addf(&why, "%s%s%s", what, names ? ": " : "", names ? names : "");
 	free(names);
 	free(has->at);

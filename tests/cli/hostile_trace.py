@@ -141,9 +141,9 @@ def stores(folder):
               (got.returncode, got.stderr))
 
 
-def losing(folder, each, end):
+def losing(folder, each, end, damaged=0):
     trace = os.path.join(folder, "losses %d.kymo" % len(os.listdir(folder)))
-    subprocess.run([SYNTH, "losses", trace, str(each), str(end)], check=True)
+    subprocess.run([SYNTH, "losses", trace, str(each), str(end), str(damaged)], check=True)
     return trace
 
 
@@ -210,6 +210,17 @@ def beyond(folder):
               [34 if each == 17 else 0, lost], totals(trace))
 
 
+def damaged_chunks(folder):
+    """The end says how many chunks the drain did not write, as they were damaged: what can be is believed."""
+    for said, told in ((0, 0), (3, 3), (2**52, 1), (2**56, 1), (2**63, 1), (2**64 - 1, 1)):
+        trace = losing(folder, 17, 34, said)
+        for name, got in readers(trace):
+            wrong = [n for n in written(said) if n in got.stdout]
+            check("%d damaged: %s" % (said, name), got.returncode == 0 and not wrong, (wrong, got))
+        check("%d damaged" % said, totals(trace) == [34, 34, told, 34, 34], totals(trace))
+        check("%d damaged: info" % said, re.search("damaged places +%d$" % told, kymo("info", trace).stdout, re.M))
+
+
 def told_by_manifest(folder):
     """The end of the file is missing: the manifest says how it was, within what can be."""
     for number, lost in ((50, 50), (2**62, 34), (-1, 34)):
@@ -250,6 +261,7 @@ with kymotest.Folder() as scratch:
     counted(scratch)
     lost_at_the_end(scratch)
     beyond(scratch)
+    damaged_chunks(scratch)
     told_by_manifest(scratch)
     read_only(scratch)
 print("%d failed" % len(failures))

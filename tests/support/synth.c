@@ -696,6 +696,7 @@ void synth_close(struct synth *s, uint32_t how, int32_t status, uint64_t time)
 			      .tick = tick(time),
 			      .lost_records = s->o.lost,
 			      .lost_definitions = s->o.lost,
+			      .damaged_chunks = s->o.damaged,
 			      .overwritten_records = s->o.overwritten};
 
 	for (uint32_t i = 1; i <= s->thread_count; i++)

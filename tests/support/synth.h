@@ -33,6 +33,7 @@ struct synth_options {
 	bool no_clock;          /* no calibration points */
 	uint64_t overwritten;   /* records that gave way, as a flight recorder says */
 	uint64_t lost;          /* as the end of the file says, of records and of definitions */
+	uint64_t damaged;       /* likewise of chunks */
 	const char *command;    /* words separated by spaces; NULL: "demo --size 64" */
 	const char *exe, *host; /* NULL: /usr/bin/demo, node1 */
 	const char *job;        /* NULL: none */
@@ -151,7 +152,7 @@ void synth_demo(const char *directory, bool compress);
 void synth_names(const char *directory, const char *first, const char *second);
 
 /* One process of two threads, each of which lost `each` in the middle; its end says `end`. */
-void synth_losses(const char *directory, uint64_t each, uint64_t end);
+void synth_losses(const char *directory, uint64_t each, uint64_t end, uint64_t damaged);
 
 /* One process that did what a list says (synth_timed.c); NULL: synth_open() chooses. */
 void synth_timed(const char *directory, FILE *list, uint32_t rank, const char *host,

@@ -20,8 +20,9 @@ int main(int argc, char **argv)
 			return 2;
 		}
 		synth_bulk(argv[2], threads, (uint32_t)strtoul(argv[4], NULL, 10), packed);
-	} else if (argc == 5 && strcmp(argv[1], "losses") == 0) {
-		synth_losses(argv[2], strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10));
+	} else if (argc >= 5 && strcmp(argv[1], "losses") == 0) {
+		synth_losses(argv[2], strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10),
+			     argc > 5 ? strtoull(argv[5], NULL, 10) : 0);
 	} else if (argc == 5 && strcmp(argv[1], "growth") == 0) {
 		if (!synth_growth(argv[2], argv[3], strtoull(argv[4], NULL, 10))) {
 			fprintf(stderr, "kymo-synth: kinds are %s\n", synth_growth_kinds);
@@ -38,7 +39,8 @@ int main(int argc, char **argv)
 		fprintf(stderr,
 			"usage: kymo-synth timed DIR [RANK [HOST [COMMAND [JOB]]]] | names DIR "
 			"NAME NAME "
-			"| growth DIR KIND CALLS | losses DIR EACH END | demo DIR [z] | bulk DIR "
+			"| growth DIR KIND CALLS | losses DIR EACH END [DAMAGED] | demo DIR [z] | "
+			"bulk DIR "
 			"THREADS CALLS [z]\n");
 		return 2;
 	}

@@ -521,10 +521,13 @@ void synth_names(const char *directory, const char *first, const char *second)
 	synth_close(s, 2, 9, 1100000);
 }
 
-void synth_losses(const char *directory, uint64_t each, uint64_t end)
+void synth_losses(const char *directory, uint64_t each, uint64_t end, uint64_t damaged)
 {
-	struct synth *s = synth_open(&(struct synth_options){
-		.directory = directory, .pid = 4343, .rank = RANK_NONE, .lost = end});
+	struct synth *s = synth_open(&(struct synth_options){.directory = directory,
+							     .pid = 4343,
+							     .rank = RANK_NONE,
+							     .lost = end,
+							     .damaged = damaged});
 	uint16_t base = synth_domain(s, &synth_test_domain);
 	uint32_t thread[2] = {synth_thread(s, 4343, "first"), synth_thread(s, 4344, "second")};
 

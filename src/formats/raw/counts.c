@@ -69,6 +69,8 @@ void raw_check_counts(struct raw_process *p)
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 		*counts[i] = raw_count(p, *counts[i], most);
+	p->file.damaged += raw_count(p, tp->damaged_blocks, most);
+	tp->damaged_blocks = 0; /* raw_trace_totals() has the sum */
 	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
 		check_ns(p, times[i], most);
 	for (uint32_t i = p->first_thread; i < p->first_thread + p->thread_count; i++) {

@@ -657,7 +657,7 @@ static void read_end(struct reading *r, const uint8_t *data, size_t bytes, bool 
 		p->how_ended = e.how;
 		p->exit_status = e.status;
 		r->end_tick = e.tick;
-		r->p->file.damaged += e.damaged_chunks;
+		p->damaged_blocks += e.damaged_chunks; /* those that the drain saw */
 	}
 	if (e.lost_records > p->lost_records)
 		p->lost_records = e.lost_records;

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <regex.h>
 #include <stdarg.h>
@@ -104,7 +105,7 @@ static bool set_number(uint64_t *out, const char *s, bool size, char error[KNOB_
 
 	errno = 0;
 	v = strtoull(s, &end, 10);
-	if (!isdigit((unsigned char)*s) || errno || v > INT64_MAX)
+	if (!isdigit((unsigned char)*s))
 		return fail(error, "\"%s\" is not a whole number%s", s,
 			    size ? " with an optional K, M or G" : "");
 	if (size && *end && (at = strchr(suffixes, toupper((unsigned char)*end)))) {
@@ -113,9 +114,11 @@ static bool set_number(uint64_t *out, const char *s, bool size, char error[KNOB_
 		if (strcmp(end, "iB") == 0 || strcmp(end, "B") == 0)
 			end += strlen(end);
 	}
-	if (*end || v > ((uint64_t)INT64_MAX >> shift))
+	if (*end)
 		return fail(error, "\"%s\" is not a whole number%s", s,
 			    size ? " with an optional K, M or G" : "");
+	if (errno || v > ((uint64_t)INT64_MAX >> shift))
+		return fail(error, "\"%s\" is too large: at most %" PRId64, s, INT64_MAX);
 	*out = (uint64_t)v << shift;
 	return true;
 }

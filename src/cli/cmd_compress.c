@@ -228,6 +228,10 @@ static bool compress_trace(const char *path)
 	if (!S_ISDIR(st.st_mode))
 		return compress_file_alone(path);
 	snprintf(folder, sizeof(folder), "%.*s/raw", PATH_MAX - 8, path);
+	if (stat(folder, &st) != 0 && errno == EACCES) {
+		cli_error("%s: %s", path, strerror(errno));
+		return false;
+	}
 	if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode)) {
 		cli_error("%s: not a trace that kymo left: it has no folder raw/", path);
 		return false;

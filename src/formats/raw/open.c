@@ -31,6 +31,12 @@ static bool raw_directory(const char *path, char *out, size_t size)
 	return (size_t)snprintf(out, size, "%s/raw", path) < size && is_directory(out);
 }
 
+/* What is in it cannot be looked at: it may be a trace. Who reads it says why not. */
+static bool is_shut(const char *directory)
+{
+	return access(directory, X_OK) != 0 && errno == EACCES;
+}
+
 bool raw_trace_probe(const char *path)
 {
 	char raw[4096];
@@ -38,10 +44,10 @@ bool raw_trace_probe(const char *path)
 	int fd;
 
 	if (is_directory(path))
-		return raw_directory(path, raw, sizeof(raw));
+		return raw_directory(path, raw, sizeof(raw)) || is_shut(path);
 	fd = file_open_regular(path);
 	if (fd < 0)
-		return false;
+		return errno == EACCES;
 	if (read(fd, &magic, sizeof(magic)) != sizeof(magic))
 		magic = 0;
 	close(fd);
@@ -202,7 +208,10 @@ static kymo_status_t open_directory(struct raw_trace *rt, const char *path)
 	int count;
 
 	if (!raw_directory(path, raw, sizeof(raw))) {
-		stream_error(rt->log, "%s: not a Kymo trace (it has no folder raw/)", path);
+		if (is_shut(path))
+			stream_error(rt->log, "%s: %s", path, strerror(EACCES));
+		else
+			stream_error(rt->log, "%s: not a Kymo trace (it has no folder raw/)", path);
 		return KYMO_ERROR_NOT_FOUND;
 	}
 	count = scandir(raw, &names, is_raw_file, alphasort);

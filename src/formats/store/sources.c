@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a store was made of: name, size and time of change of each raw file and manifest. */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,9 +83,12 @@ bool store_sources_write(sqlite3 *db, const char *trace_path)
 	sqlite3_stmt *s = NULL;
 	bool ok = sqlite3_prepare_v2(db, "INSERT INTO source(file, size, modified) VALUES(?, ?, ?)",
 				     -1, &s, NULL) == SQLITE_OK;
+	int saved;
 
 	ok = ok && each_source(trace_path, add_source, s);
+	saved = errno;
 	sqlite3_finalize(s);
+	errno = saved;
 	return ok;
 }
 

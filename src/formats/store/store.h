@@ -70,7 +70,7 @@ bool store_functions(sqlite3 *db, const struct trace *t, struct arguments_reader
 /* The same on a connection of somebody else's: the definitions are read at the first use. */
 bool store_functions_late(sqlite3 *db);
 
-/* sources.c: the raw files of a trace, in table `source`. */
+/* sources.c: the raw files of a trace, in table `source`. False: the database says why, or, where that is well, errno. */
 bool store_sources_write(sqlite3 *db, const char *trace_path);
 bool store_sources_match(sqlite3 *db, const char *trace_path);
 

@@ -3,6 +3,7 @@
  * Filling the store: one pass, one transaction. Records become rows of integers in feeds; tallies
  * are kept on the way; definitions and tallies follow at the end, when their totals are known.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,17 @@ static kymo_status_t failed(struct store_writer *w)
 {
 	stream_error(w->log, "%s: the store cannot be written: %s", w->path, sqlite3_errmsg(w->db));
 	return sqlite3_errcode(w->db) == SQLITE_NOMEM ? KYMO_ERROR_NO_MEMORY : KYMO_ERROR_SYSTEM;
+}
+
+/* The database, or else the folder of the files that it is made of. */
+static kymo_status_t sources_failed(struct store_writer *w, const char *trace_path)
+{
+	int error = errno, code = sqlite3_errcode(w->db);
+
+	if (code != SQLITE_OK && code != SQLITE_DONE)
+		return failed(w);
+	stream_error(w->log, "%s/raw: %s", trace_path, strerror(error));
+	return KYMO_ERROR_SYSTEM;
 }
 
 /* 0 is "none" in records and NULL in tables. */
@@ -350,6 +362,7 @@ kymo_status_t store_writer_new(const char *path, const char *trace_path, struct 
 			       struct stream_sink **out)
 {
 	struct store_writer *w = calloc(1, sizeof(*w));
+	kymo_status_t status;
 
 	if (!w)
 		return KYMO_ERROR_NO_MEMORY;
@@ -370,11 +383,13 @@ kymo_status_t store_writer_new(const char *path, const char *trace_path, struct 
 		free(w);
 		return KYMO_ERROR_EXISTS;
 	}
-	if (sqlite3_open(path, &w->db) != SQLITE_OK || !sql_run(w->db, setup) ||
-	    !sql_run(w->db, store_schema) ||
-	    (trace_path && !store_sources_write(w->db, trace_path))) {
-		kymo_status_t status = failed(w);
-
+	status = sqlite3_open(path, &w->db) == SQLITE_OK && sql_run(w->db, setup) &&
+				 sql_run(w->db, store_schema)
+			 ? KYMO_OK
+			 : failed(w);
+	if (status == KYMO_OK && trace_path && !store_sources_write(w->db, trace_path))
+		status = sources_failed(w, trace_path);
+	if (status != KYMO_OK) {
 		store_writer_free(&w->sink);
 		return status;
 	}

@@ -40,8 +40,8 @@ def places():
     return [n for n in os.listdir("t.kymo") if n not in ("raw", "manifest.json")] + os.listdir("tmp")
 
 
-def build(*words):
-    """A query that has begun to build its store; None: it was too fast."""
+def begin(*words):
+    """A query that has begun to build its store; None: it was done before it could be stopped."""
     before = set(places())
     p = subprocess.Popen([KYMO, "query", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
@@ -49,12 +49,27 @@ def build(*words):
         kymotest.wait_for(lambda: set(places()) - before or p.poll() is not None, "the store begins", pause=0)
         p.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, p.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-        expect(p.poll() is None and places() != ["store.db"], "too fast")
-        return p
+        if p.poll() is None and set(places()) - before - {"store.db"}:
+            return p
     except BaseException:
         p.kill()
         p.wait()
         raise
+    p.kill()
+    p.communicate()
+    if "store.db" in places():
+        os.unlink("t.kymo/store.db")
+    return None
+
+
+def build(*words):
+    """On a busy machine it may take several."""
+    for _ in range(200):
+        p = begin(*words)
+        if p:
+            return p
+        kymo("query", "-p", "6000", "t.kymo", "SELECT 1")  # what was left by a kill
+    raise Failure("queries are too fast to be stopped")
 
 
 KINDS = (("--rebuild", "t.kymo", "SELECT 1"), ("-p", "6000", "t.kymo", "SELECT 1"))
@@ -108,6 +123,20 @@ def test_killed():
             expect(p.returncode == 0 and set(places()) <= {"store.db"}, later, "left", places(), p.stderr)
             if "store.db" in places():
                 os.unlink("t.kymo/store.db")
+
+
+def test_of_others():
+    """Folders that no query made stay, whatever they are called."""
+    for name, file in (("kymo-store-mine", "x"), ("kymo-store-backup00", "x"), ("kymo-store-01234567", "x"), ("kymo-store-0123456v", None)):
+        os.mkdir("tmp/" + name)
+        if file:
+            with open(f"tmp/{name}/{file}", "w", encoding="utf-8") as f:
+                f.write("precious")
+    kymo("query", "-p", "6000", "t.kymo", "SELECT 1")
+    left = sorted(os.listdir("tmp"))
+    expect(left == ["kymo-store-01234567", "kymo-store-backup00", "kymo-store-mine"], left)
+    for name in left:
+        shutil.rmtree("tmp/" + name)
 
 
 def test_at_work():

@@ -206,7 +206,7 @@ class Test:
         outputs = {"info": must(self.kymo, "info", self.trace), "show": must(self.kymo, "show", self.trace),
                    "store": json.dumps(self.query(
                        "SELECT name FROM process UNION ALL SELECT name FROM threads UNION ALL SELECT name "
-                       "FROM agent UNION ALL SELECT name FROM device_context UNION ALL SELECT name FROM queue"))}
+                       "FROM agent UNION ALL SELECT given FROM agent UNION ALL SELECT name FROM device_context UNION ALL SELECT name FROM queue"))}
         for form in ("text", "json", "csv", "md"):
             outputs["summary " + form] = "".join(must(
                 self.kymo, "summary", "--format", form, "--by", by, self.trace)

@@ -74,7 +74,7 @@ struct workplace {
 
 static bool workplace_make(struct workplace *w)
 {
-	if (!file_make_held(w->folder, sizeof(w->folder), &w->hold))
+	if (!temporary_folder(w->folder, sizeof(w->folder), &w->hold))
 		return false;
 	snprintf(w->file, sizeof(w->file), "%s/%s", w->folder, STORE_FILE);
 	return true;
@@ -111,7 +111,7 @@ static kymo_status_t build_temporary(const char *path, const struct format_optio
 	bool whole;
 
 	folder = folder && *folder ? folder : "/tmp";
-	file_sweep(folder, "kymo-store-");
+	temporary_sweep(folder, "kymo-store-");
 	if (snprintf(w.folder, sizeof(w.folder), "%s/kymo-store-", folder) >= (int)sizeof(w.folder))
 		return KYMO_ERROR_LIMIT;
 	if (!workplace_make(&w)) {
@@ -173,7 +173,7 @@ static kymo_status_t build_in_place(const char *path, const char *file,
 
 void trace_store_sweep(const char *path)
 {
-	file_sweep(path, STORE_FILE ".");
+	temporary_sweep(path, STORE_FILE ".");
 }
 
 /* Of what is selected, for who asks now. */

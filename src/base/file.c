@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole files and directories; see file.h. */
 #include "base/file.h"
-#include "base/temporary.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -254,7 +253,7 @@ bool file_is_held(const char *directory)
 }
 
 /* By descriptors: a folder that somebody makes a link meanwhile is not followed. */
-static bool remove_at(int at, const char *name)
+bool file_remove_tree_at(int at, const char *name)
 {
 	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct dirent *e;
@@ -272,94 +271,12 @@ static bool remove_at(int at, const char *name)
 	}
 	while ((e = readdir(d)))
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			ok = remove_at(dirfd(d), e->d_name) && ok;
+			ok = file_remove_tree_at(dirfd(d), e->d_name) && ok;
 	closedir(d);
 	return unlinkat(at, name, AT_REMOVEDIR) == 0 && ok;
 }
 
 bool file_remove_tree(const char *path)
 {
-	return remove_at(AT_FDCWD, path);
-}
-
-/* Lies in folders that were made to be held: others' of such a name are not swept. */
-#define HELD_MARK ".kymo-temporary"
-
-static void mark_held(const char *name)
-{
-	int folder = open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int fd = folder < 0
-			 ? -1
-			 : openat(folder, HELD_MARK, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-
-	if (fd >= 0)
-		close(fd);
-	if (folder >= 0)
-		close(folder);
-}
-
-bool file_make_held(char *name, size_t room, int *hold)
-{
-	size_t n = strlen(name);
-
-	errno = ENAMETOOLONG;
-	for (int tries = 0; tries < 8 && n + FILE_TOKEN <= room; tries++) {
-		file_token(name + n);
-		temporary_add(name);
-		if (mkdir(name, 0700) == 0) {
-			*hold = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-			if (*hold >= 0 && flock(*hold, LOCK_SH) != 0) {
-				close(*hold);
-				*hold = -1;
-			}
-			mark_held(name);
-			if (access(name, F_OK) == 0)
-				return true;
-			close(*hold); /* it was swept before it was held */
-			errno = EEXIST;
-		}
-		temporary_done(name);
-		if (errno != EEXIST)
-			return false;
-	}
-	return false;
-}
-
-/* A folder under a name that file_make_held() gives. */
-static bool is_held_name(const char *name, const char *prefix)
-{
-	size_t n = strlen(prefix);
-
-	return strncmp(name, prefix, n) == 0 && strlen(name) == n + FILE_TOKEN - 1;
-}
-
-/* Of folders that somebody else made nothing goes, unless they are empty. */
-static void sweep_one(int at, int fd, const char *name)
-{
-	struct stat st;
-
-	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
-		return;
-	/* Held until it is gone: who has just made it, and waits to hold it, makes another. */
-	if (fstatat(fd, HELD_MARK, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
-		remove_at(at, name);
-	else
-		unlinkat(at, name, AT_REMOVEDIR);
-}
-
-void file_sweep(const char *folder, const char *prefix)
-{
-	DIR *d = opendir(folder);
-	struct dirent *e;
-
-	while (d && (e = readdir(d))) {
-		int fd = is_held_name(e->d_name, prefix) ? file_open_own(dirfd(d), e->d_name) : -1;
-
-		if (fd < 0)
-			continue;
-		sweep_one(dirfd(d), fd, e->d_name);
-		close(fd);
-	}
-	if (d)
-		closedir(d);
+	return file_remove_tree_at(AT_FDCWD, path);
 }

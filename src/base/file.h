@@ -53,16 +53,8 @@ bool file_make_parents(const char *path, mode_t mode);
 int file_hold(const char *directory);
 bool file_is_held(const char *directory);
 
-/*
- * A new folder, named `name` and what nobody can foresee, that this process holds until it ends or *hold is closed: -1
- * where the file system cannot. A signal that ends the process removes it (temporary.h).
- */
-bool file_make_held(char *name, size_t room, int *hold);
-
-/* Removes one's own folders with names of that beginning that were made so, and that nobody holds. */
-void file_sweep(const char *folder, const char *prefix);
-
 /* rm -r. Does not follow links. */
 bool file_remove_tree(const char *path);
+bool file_remove_tree_at(int at, const char *name);
 
 #endif

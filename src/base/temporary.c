@@ -2,6 +2,8 @@
 /* What is removed when a signal ends the process; see temporary.h. */
 #include "base/temporary.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -9,8 +11,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/file.h"
 
 static struct {
 	volatile sig_atomic_t used;
@@ -92,4 +98,86 @@ void temporary_done(const char *path)
 	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
 		if (entries[i].used && strcmp(entries[i].path, path) == 0)
 			entries[i].used = 0;
+}
+
+/* Lies in folders that are made here: others' of such a name are not swept. */
+#define MARK ".kymo-temporary"
+
+static void mark_folder(const char *name)
+{
+	int folder = open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = folder < 0 ? -1
+			    : openat(folder, MARK, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		close(fd);
+	if (folder >= 0)
+		close(folder);
+}
+
+bool temporary_folder(char *name, size_t room, int *hold)
+{
+	size_t n = strlen(name);
+
+	errno = ENAMETOOLONG;
+	for (int tries = 0; tries < 8 && n + FILE_TOKEN <= room; tries++) {
+		file_token(name + n);
+		temporary_add(name);
+		if (mkdir(name, 0700) == 0) {
+			*hold = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+			if (*hold >= 0 && flock(*hold, LOCK_SH) != 0) {
+				close(*hold);
+				*hold = -1;
+			}
+			mark_folder(name);
+			if (access(name, F_OK) == 0)
+				return true;
+			close(*hold); /* it was swept before it was held */
+			errno = EEXIST;
+		}
+		temporary_done(name);
+		if (errno != EEXIST)
+			return false;
+	}
+	return false;
+}
+
+/* A folder under a name that temporary_folder() gives. */
+static bool is_temporary_name(const char *name, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return strncmp(name, prefix, n) == 0 && strlen(name) == n + FILE_TOKEN - 1;
+}
+
+/* Of folders that somebody else made nothing goes, unless they are empty. */
+static void sweep_one(int at, int fd, const char *name)
+{
+	struct stat st;
+
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+		return;
+	/* Held until it is gone: who has just made it, and waits to hold it, makes another. */
+	if (fstatat(fd, MARK, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+		file_remove_tree_at(at, name);
+	else
+		unlinkat(at, name, AT_REMOVEDIR);
+}
+
+void temporary_sweep(const char *folder, const char *prefix)
+{
+	DIR *d = opendir(folder);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		int fd = is_temporary_name(e->d_name, prefix) ? file_open_own(dirfd(d), e->d_name)
+							      : -1;
+
+		if (fd < 0)
+			continue;
+		sweep_one(dirfd(d), fd, e->d_name);
+		close(fd);
+	}
+	if (d)
+		closedir(d);
 }

@@ -3,6 +3,9 @@
 #ifndef BASE_TEMPORARY_H
 #define BASE_TEMPORARY_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 /*
  * SIGINT, SIGTERM and SIGHUP (where they would end the process) remove the file, or the folder with the files in it,
  * before they do. More than a few at a time are not watched.
@@ -11,5 +14,14 @@ void temporary_add(const char *path);
 
 /* It is no longer there under that name. */
 void temporary_done(const char *path);
+
+/*
+ * A new folder, named `name` and what nobody can foresee, that this process holds until it ends or *hold is closed: -1
+ * where the file system cannot. temporary_add() knows it.
+ */
+bool temporary_folder(char *name, size_t room, int *hold);
+
+/* Removes one's own folders with names of that beginning that were made so, and that nobody holds. */
+void temporary_sweep(const char *folder, const char *prefix);
 
 #endif

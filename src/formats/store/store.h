@@ -45,7 +45,7 @@ kymo_status_t store_open(const char *path, struct stream_log *log, struct store 
 void store_close(struct store *s);
 
 /*
- * The store lies in a folder of its own, held by `hold` (file_make_held()), and is for this process alone: the folder
+ * The store lies in a folder of its own, held by `hold` (temporary_folder()), and is for this process alone: the folder
  * goes when the store is closed, or before, when no other connection need open it by its name.
  */
 void store_set_temporary(struct store *s, const char *folder, int hold);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cells as text: four significant digits and a unit for people, base units for programs. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/units.h"
@@ -46,6 +47,8 @@ const char *cell_raw(const struct cell *c, enum cell_unit unit, char buffer[32])
 	case CELL_PERCENT:
 	case CELL_NUMBER:
 	case CELL_BYTES_MEAN:
+		if (!isfinite(c->f)) /* no number that programs read */
+			return "";
 		snprintf(buffer, 32, "%.15g", c->f);
 		return buffer;
 	default:

@@ -203,16 +203,15 @@ static void json_row(const struct table *t, uint32_t row, FILE *out)
 	fputc('{', out);
 	for (unsigned c = 0; c < t->column_count; c++) {
 		const struct cell *cell = &t->cells[(size_t)row * t->column_count + c];
+		const char *raw = cell_raw(cell, t->columns[c].unit, buffer);
 
 		fputs(c ? ", " : "", out);
 		json_string(out, t->columns[c].name);
 		fputs(": ", out);
-		if (cell->none)
-			fputs("null", out);
-		else if (t->columns[c].unit == CELL_TEXT)
+		if (!cell->none && t->columns[c].unit == CELL_TEXT)
 			json_string(out, cell->s);
 		else
-			fputs(cell_raw(cell, t->columns[c].unit, buffer), out);
+			fputs(*raw ? raw : "null", out);
 	}
 	fputc('}', out);
 }

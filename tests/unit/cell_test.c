@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cells of tables as people read them. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,9 +34,25 @@ static void test_times(void **state)
 	check(UINT64_MAX, "213504 d");
 }
 
+/* What is no number is none: JSON has no word for it. */
+static void test_no_numbers(void **state)
+{
+	const double none[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+	char buffer[32];
+
+	for (unsigned i = 0; i < sizeof(none) / sizeof(*none); i++) {
+		const struct cell c = {.f = none[i]};
+
+		assert_string_equal(cell_raw(&c, CELL_NUMBER, buffer), "");
+		assert_string_equal(cell_raw(&c, CELL_PERCENT, buffer), "");
+	}
+	assert_string_equal(cell_raw(&(struct cell){.f = 0.25}, CELL_NUMBER, buffer), "0.25");
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_times)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_times),
+					   cmocka_unit_test(test_no_numbers)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

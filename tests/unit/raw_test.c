@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -817,10 +818,39 @@ static void missing_files_make_no_world(void **state)
 	trace_free(rt.trace);
 }
 
+/* What it cost is no more than a process has time for, and a number. */
+static void costs_can_be(void **state)
+{
+	static const struct {
+		double cost, variance, left;
+		uint64_t damage;
+	} cases[] = {{1e6, 1e9, 1e6, 0}, {1e6, (double)NAN, 0, 1},
+		     {1e6, -1, 0, 1},    {1e6, (double)INFINITY, 0, 1},
+		     {1e300, 1, 0, 1},   {(double)NAN, 1, 0, 1}};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct raw_trace rt = {.trace = trace_new(), .log = &quiet};
+		struct raw_process p = {.rt = &rt, .process = 1, .file.path = "x.kyr"};
+		struct t_process *tp;
+
+		assert_non_null(rt.trace);
+		tp = raw_add_unread(&rt, "x.kyr", FILE_READ);
+		tp->end = 1000000000;
+		tp->calls_cost_ns = cases[i].cost;
+		tp->calls_cost_variance = cases[i].variance;
+		raw_check_cost(&p);
+		assert_true(tp->calls_cost_ns == cases[i].left);
+		assert_true(tp->calls_cost_variance == (cases[i].left > 0 ? cases[i].variance : 0));
+		assert_int_equal(p.file.damaged, cases[i].damage);
+		trace_free(rt.trace);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(missing_ranks_are_found),
+		cmocka_unit_test(costs_can_be),
 		cmocka_unit_test(missing_files_make_no_world),
 		cmocka_unit_test(demo_comes_back),
 		cmocka_unit_test(definitions_come_back),

@@ -56,6 +56,22 @@ static void check_ns(struct raw_process *p, double *ns, uint64_t most)
 		*ns = 0;
 }
 
+/* What calls cost, from samples: time of its threads, and how far it may be off. */
+void raw_check_cost(struct raw_process *p)
+{
+	struct t_process *tp = &p->rt->trace->processes[p->process];
+	const uint64_t most = raw_most_of(p);
+	bool sound = tp->calls_cost_variance >= 0 &&
+		     tp->calls_cost_variance <= (double)most * (double)most;
+
+	check_ns(p, &tp->calls_cost_ns, most);
+	if (tp->calls_cost_ns > 0 && sound)
+		return;
+	if (!sound) /* told as damage */
+		raw_count(p, UINT64_MAX, most);
+	tp->calls_cost_ns = tp->calls_cost_variance = 0;
+}
+
 void raw_check_counts(struct raw_process *p)
 {
 	struct t_process *tp = &p->rt->trace->processes[p->process];

@@ -945,6 +945,7 @@ kymo_status_t raw_read_definitions(struct raw_process *p)
 	if (status == KYMO_OK) {
 		raw_read_tallies(p);
 		raw_read_live(p);
+		raw_check_cost(p);
 	}
 	free(r.clock_syncs);
 	free(r.clock_sync_ids);

@@ -45,7 +45,7 @@ struct raw_process {
 	uint64_t *lost_seen; /* by global thread index - first_thread: records that the chunks read
 				so far say are lost */
 	uint32_t first_thread, thread_count;
-	bool undefined_op_said, count_said;
+	bool undefined_op_said, count_said, times_said;
 	uint32_t first_tally, end_tally; /* in the trace */
 	uint8_t *
 		job_table; /* DEF_JOB_TALLY as far as it was read; of job_bytes, job_read are there */
@@ -175,6 +175,7 @@ uint64_t raw_most_of(const struct raw_process *p);
 uint64_t raw_count(struct raw_process *p, uint64_t n, uint64_t most);
 /* What the definitions and the end of the file say of its process and threads. */
 void raw_check_counts(struct raw_process *p);
+void raw_check_cost(struct raw_process *p);
 
 /*
  * gaps.c: chunks of definitions that are not in the file are lost; once its times are known, which bound

@@ -222,6 +222,46 @@ static void test_in_balance(void **state)
 	check(&r, NULL, 0);
 }
 
+/* Thread 13 computes twice as long as the others. Processor times: its own, that of each other thread, and lacked by main. */
+static void begin_uneven(struct run *r, uint64_t used, uint64_t others, uint64_t lacked)
+{
+	static const int64_t last[THREADS] = {MS, MS, 2 * MS, MS};
+
+	for (unsigned i = 1; i <= THREADS; i++)
+		threads[i].processor_ns = i == 3 ? used : others;
+	processes[1].delay_ns = lacked;
+	begin(r);
+	for (unsigned i = 0; i < 10; i++)
+		region(r, 1, last);
+}
+
+static void test_want_of_processors(void **state)
+{
+	struct run r;
+
+	(void)state;
+	/* All have had a processor for as long. */
+	begin_uneven(&r, 5 * MS, 5 * MS, 50 * MS);
+	check(&r, NULL, 0);
+	/* It has had one for half as long again: 20 ms x (7.5 / 20) / (22.5 / 50), less 12.5 ms. */
+	begin_uneven(&r, 15 * MS / 2, 5 * MS, 50 * MS);
+	end(&r);
+	assert_int_equal(r.diagnosis.count, 1);
+	assert_in_range(r.diagnosis.findings[0].gain, 4166000, 4168000);
+	assert_non_null(strstr(r.diagnosis.findings[0].evidence.s,
+			       "computes for 16.67 ms, the mean of the team is 12.50 ms\n"
+			       "that is without 3.333 ms more than the others"));
+	release(&r);
+	/* It sleeps. */
+	begin_uneven(&r, MS / 10, 5 * MS, 50 * MS);
+	check(&r, "imbalance-threads", 15 * MS / 2);
+	/* The machine has processors enough; or nothing is known of that. */
+	begin_uneven(&r, 5 * MS, 5 * MS, 5 * MS);
+	check(&r, "imbalance-threads", 15 * MS / 2);
+	begin_uneven(&r, 0, 0, 0);
+	check(&r, "imbalance-threads", 15 * MS / 2);
+}
+
 /* Who waits at a barrier, or for another rank, does not compute. */
 static void test_waits_inside(void **state)
 {
@@ -490,6 +530,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_imbalance),
 		cmocka_unit_test(test_in_balance),
+		cmocka_unit_test(test_want_of_processors),
 		cmocka_unit_test(test_waits_inside),
 		cmocka_unit_test(test_barriers_by_turns),
 		cmocka_unit_test(test_barrier_at_the_end),

@@ -25,6 +25,7 @@ struct part {
 struct place {
 	uint32_t primary, site, thread, regions;
 	uint64_t busy, mean, length, gain;
+	uint64_t evened;    /* so much less is `busy` than it was, for want of a processor */
 	int64_t start, end; /* of its longest region */
 };
 
@@ -103,8 +104,119 @@ static void add_region(struct diagnosis *d, const struct teams *t, const struct 
 	part->end = region->end;
 }
 
+/*
+ * By thread: so long it computed. Who meets regions computes outside of them as well; the others are taken to do nothing
+ * there. NULL: no memory.
+ */
+static uint64_t *list_computed(const struct diagnosis *d, const struct parts *p)
+{
+	uint32_t threads = d->trace->threads_count;
+	uint64_t *computed = calloc((size_t)threads + 1, sizeof(*computed));
+	uint64_t *in_regions = calloc((size_t)threads + 1, sizeof(*in_regions));
+
+	for (uint32_t i = 0; computed && in_regions && i < p->count; i++) {
+		computed[p->at[i].thread] += p->at[i].busy;
+		in_regions[p->at[i].primary] += p->at[i].length;
+	}
+	for (uint32_t i = 0; computed && in_regions && i < threads; i++) {
+		uint64_t outside = d->tl->threads[i].in[HOST_OUTSIDE];
+
+		if (in_regions[i] && outside > in_regions[i])
+			computed[i] += outside - in_regions[i];
+	}
+	if (!in_regions) {
+		free(computed);
+		computed = NULL;
+	}
+	free(in_regions);
+	return computed;
+}
+
+/*
+ * By process: so long its threads lacked a processor for each ns that they had one, as its main thread did. NULL: no
+ * memory.
+ */
+static double *list_lack(const struct trace *t)
+{
+	double *lack = calloc((size_t)t->processes_count + 1, sizeof(*lack));
+
+	for (uint32_t i = 1; lack && i < t->threads_count; i++) {
+		const struct t_thread *thread = &t->threads[i];
+
+		if (thread->main && thread->processor_ns)
+			lack[thread->process] = (double)t->processes[thread->process].delay_ns /
+						(double)thread->processor_ns;
+	}
+	return lack;
+}
+
+/*
+ * Of `all` that a thread computes, the share in which it did not lack a processor. Where it had none it lacked it or
+ * slept: one thread may lack twice as much as another, and who sleeps uses next to none.
+ */
+static double share_of(double used, double all, double lack)
+{
+	double lacked = used > 0 && used < all ? all - used : 0;
+
+	lacked = lacked < 2 * used * lack ? lacked : 2 * used * lack;
+	return all > 0 ? 1 - lacked / all : 1;
+}
+
+/* By thread; NULL: no memory. */
+static double *list_shares(const struct diagnosis *d, const struct parts *p)
+{
+	const struct trace *t = d->trace;
+	double *share = calloc((size_t)t->threads_count + 1, sizeof(*share)), *lack = list_lack(t);
+	uint64_t *computed = list_computed(d, p);
+	bool ok = share && lack && computed;
+
+	for (uint32_t i = 0; ok && i < t->threads_count; i++)
+		share[i] = share_of((double)t->threads[i].processor_ns, (double)computed[i],
+				    lack[t->threads[i].process]);
+	free(lack);
+	free(computed);
+	if (!ok) {
+		free(share);
+		share = NULL;
+	}
+	return share;
+}
+
+/*
+ * A thread that is last because other programs had its processor more often than those of its team computes so long as if
+ * all had had theirs equally often. That is known of threads of a process that lacked processors for as long as could
+ * be won.
+ */
+static void even_out(const struct diagnosis *d, const struct parts *p, uint32_t first,
+		     uint32_t last, const double *share, struct place *out)
+{
+	const struct trace *t = d->trace;
+	double busy = 0, worked = 0, most;
+
+	if (t->processes[t->threads[out->primary].process].delay_ns < out->gain)
+		return;
+	for (uint32_t i = first; i < last; i++) {
+		busy += (double)p->at[i].busy;
+		worked += (double)p->at[i].busy * share[p->at[i].thread];
+	}
+	most = (double)out->busy * share[out->thread] * busy / worked;
+	if (!(most < (double)out->busy))
+		return;
+	most = most > (double)out->mean ? most : (double)out->mean;
+	out->evened = out->busy - (uint64_t)most;
+	out->busy = (uint64_t)most;
+}
+
+static uint64_t gain_at(const struct place *at)
+{
+	uint64_t ns = at->busy > at->mean ? at->busy - at->mean : 0;
+
+	return ns >= LEAST_NS * (uint64_t)at->regions ? ns : 0;
+}
+
 /* From the first part of a place on: number of its parts. */
-static uint32_t add_place(const struct parts *p, uint32_t first, struct place *out)
+static uint32_t add_place(const struct diagnosis *d, const struct parts *p, uint32_t first,
+			  const double *share, struct place *out)
 {
 	uint64_t busy = 0;
 	uint32_t i;
@@ -128,8 +240,10 @@ static uint32_t add_place(const struct parts *p, uint32_t first, struct place *o
 			out->end = part->end;
 		}
 	}
-	if (out->busy > out->mean && out->busy - out->mean >= LEAST_NS * (uint64_t)out->regions)
-		out->gain = out->busy - out->mean;
+	out->gain = gain_at(out);
+	if (out->gain)
+		even_out(d, p, first, i, share, out);
+	out->gain = gain_at(out);
 	return i - first;
 }
 
@@ -150,6 +264,11 @@ static void add_evidence(struct diagnosis *d, struct finding *f, const struct pl
 		plain_addf(&f->evidence, "%s computes for %s, the mean of the team is %s\n",
 			   at[i].thread == at[i].primary ? " (which met the region)" : "",
 			   units_time(at[i].busy, busy), units_time(at[i].mean, mean));
+		if (100 * at[i].evened > at[i].busy)
+			plain_addf(&f->evidence,
+				   "that is without %s more than the others for which it had no "
+				   "processor\n",
+				   units_time(at[i].evened, busy));
 	}
 }
 
@@ -204,14 +323,17 @@ static uint64_t gain_of(const struct place *at, uint32_t count)
 static void tell_most(struct diagnosis *d, const struct parts *p)
 {
 	struct place *places = calloc((size_t)p->count + 1, sizeof(*places));
+	double *share = list_shares(d, p);
 	uint32_t n = 0, first = 0, most = 0, most_count = 0;
 
-	if (!places) {
+	if (!places || !share) {
+		free(places);
+		free(share);
 		d->failed = true;
 		return;
 	}
 	for (uint32_t i = 0; i < p->count; n++)
-		i += add_place(p, i, &places[n]);
+		i += add_place(d, p, i, share, &places[n]);
 	for (uint32_t i = 1; i <= n; i++) {
 		if (i < n && places[i].primary == places[first].primary)
 			continue;
@@ -223,6 +345,7 @@ static void tell_most(struct diagnosis *d, const struct parts *p)
 	}
 	if (most_count)
 		tell(d, &places[most], most_count);
+	free(share);
 	free(places);
 }
 

@@ -560,12 +560,36 @@ static bool is_regular(const struct waits *w, unsigned kinds, const struct costs
 	return lengths.number >= LEAST_BEATS && is_even(&apart) && is_even(&lengths);
 }
 
-/* The late rank was ready to run, amid its work, and had no processor for as long as is waited for it. */
-static bool had_no_processor(const struct diagnosis *d, uint32_t cause, const struct waits_sum *s)
+static double lacked_by(const struct diagnosis *d, uint32_t rank)
 {
-	struct load x = load_of(&d->waits, cause);
+	const struct waits_rank *r = &d->waits.ranks[rank];
 
-	return (double)x.busy - x.worked >= (double)s->total;
+	return d->trace->threads[r->thread].main ? (double)d->trace->processes[r->process].delay_ns
+						 : 0;
+}
+
+/*
+ * The late rank was ready to run, amid its work, and had no processor for as long as is waited for it. Two ranks that
+ * wait for each other about as long are late when they have none: then all that both lacked may have been so.
+ */
+static bool had_no_processor(const struct diagnosis *d, unsigned kinds, uint32_t cause,
+			     const struct waits_sum *s)
+{
+	const struct waits *w = &d->waits;
+	struct load x = load_of(w, cause);
+	uint64_t back = 0;
+
+	if ((double)x.busy - x.worked >= (double)s->total)
+		return true;
+	if (w->worlds[w->ranks[cause].world].ranks != 2)
+		return false;
+	for (uint32_t i = 0; i < w->ranks[cause].count; i++) {
+		const struct rank_wait *y = &w->list[w->ranks[cause].first + i];
+
+		back += is_of(w, y, kinds, s->rank) ? length(y) : 0;
+	}
+	return 2 * back >= s->total &&
+	       lacked_by(d, cause) + lacked_by(d, s->rank) >= (double)(s->total + back);
 }
 
 /*
@@ -581,7 +605,7 @@ static bool is_noise(const struct diagnosis *d, uint32_t world, unsigned kinds,
 	bool is_short = s->total < s->number * SLICE_NS && diagnosis_share(d, s->longest) < 0.05;
 
 	return ((how_often(&d->waits, world, kinds, c, s, true) < MOSTLY &&
-		 had_no_processor(d, c->cause, s)) ||
+		 had_no_processor(d, kinds, c->cause, s)) ||
 		((by_turns || is_short) &&
 		 how_often(&d->waits, world, kinds, c, s, false) < SELDOM)) &&
 	       !is_regular(&d->waits, kinds, c, s);

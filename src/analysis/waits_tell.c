@@ -568,6 +568,15 @@ static double lacked_by(const struct diagnosis *d, uint32_t rank)
 						 : 0;
 }
 
+/* The late rank has more to do than the one that waits, if both had had processors equally often, and so it would wait. */
+static bool has_more_to_do(const struct waits *w, uint32_t cause, const struct waits_sum *s)
+{
+	struct load x = load_of(w, cause), y = load_of(w, s->rank);
+	double often = (x.worked + y.worked) / (double)(x.busy + y.busy);
+
+	return often > 0 && 4 * (x.worked - y.worked) >= 3 * often * (double)s->rank_total;
+}
+
 /*
  * The late rank was ready to run, amid its work, and had no processor for as long as is waited for it. Two ranks that
  * wait for each other about as long are late when they have none: then all that both lacked may have been so.
@@ -579,6 +588,8 @@ static bool had_no_processor(const struct diagnosis *d, unsigned kinds, uint32_t
 	struct load x = load_of(w, cause);
 	uint64_t back = 0;
 
+	if (has_more_to_do(w, cause, s))
+		return false;
 	if ((double)x.busy - x.worked >= (double)s->total)
 		return true;
 	if (w->worlds[w->ranks[cause].world].ranks != 2)

@@ -644,6 +644,37 @@ static void test_serial_root(void **state)
 	expect_nothing();
 }
 
+/*
+ * What the root does alone takes by turns 10 and 30 ms by chance, and it lacked a processor for longer than is waited for
+ * it. If the other lacked its own for as long, which needs less of it, the root has more to do.
+ */
+static void test_serial_root_on_busy_machine(void **state)
+{
+	for (int both = 0; both < 2; both++) {
+		int64_t sum = 0;
+
+		job_begin(2, 1);
+		start_all();
+		srand(7);
+		for (int i = 0; i < 30; i++) {
+			int64_t alone = (rand() >> 4) % 2 ? 10 * MS : 30 * MS;
+
+			work(0, 10 * MS);
+			work(1, 10 * MS);
+			collective(OP_REDUCE);
+			work(0, alone);
+			collective(OP_BCAST);
+			sum += alone;
+		}
+		job.processes[1].delay_ns = (uint64_t)(sum + 30 * MS);
+		job.processes[2].delay_ns = both ? (uint64_t)(sum + 30 * MS) : 0;
+		if (both)
+			expect_one("wait-at-collective", sum, "in collective calls for rank 0");
+		else
+			expect_nothing();
+	}
+}
+
 /* Ranks are late by turns by what a machine does to equal work. */
 static void test_jitter(void **state)
 {
@@ -1160,6 +1191,7 @@ int main(void)
 		cmocka_unit_test(test_broadcast_in_time),
 		cmocka_unit_test(test_early_reduce),
 		cmocka_unit_test(test_serial_root),
+		cmocka_unit_test(test_serial_root_on_busy_machine),
 		cmocka_unit_test(test_jitter),
 		cmocka_unit_test(test_long_calls),
 		cmocka_unit_test(test_gain_of_waits),

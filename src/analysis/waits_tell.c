@@ -108,8 +108,11 @@ static void even_out(const struct waits *w, const struct load *all, struct waits
 
 	if (max >= b->max)
 		return;
+	/* Of a quarter that is left nobody knows whether it is not lack as well, which comes when it comes. */
+	if (max < b->mean || 4 * (max - b->mean) < b->max - b->mean)
+		max = b->mean;
 	b->evened = b->max - max;
-	b->max = max > b->mean ? max : b->mean;
+	b->max = max;
 }
 
 static void share_out(const struct waits *w, const struct waits_world *world,
@@ -190,6 +193,7 @@ void waits_balance(const struct waits *w, uint32_t world, struct waits_balance *
 	if (2 * k.rooted > k.all || 2 * k.one_sided > k.all ||
 	    seldom(w, b->most, k.longest, x->collectives))
 		return;
+	b->claims = most && b->max + b->evened > b->mean;
 	b->gain = b->max - b->mean < most ? b->max - b->mean : most;
 }
 
@@ -439,7 +443,7 @@ static bool find_costs(const struct waits *w, uint32_t world, unsigned kinds, st
 		uint32_t rank = w->worlds[world].members[i];
 		uint64_t ns = 0;
 
-		if (b.gain && rank == b.most)
+		if (b.claims && rank == b.most)
 			continue;
 		for (uint32_t k = 0; k < WAIT_KINDS; k++)
 			if (1u << k & kinds)
@@ -459,7 +463,7 @@ static bool find_costs(const struct waits *w, uint32_t world, unsigned kinds, st
 	most = most > c->part ? most : c->part;
 	if (causes > 1 && c->all > most)
 		c->all = most;
-	if (b.gain)
+	if (b.claims)
 		out.but = b.most;
 	if (!waits_replay(w, world, &out, &replayed))
 		return false;

@@ -14,6 +14,7 @@ struct waits_balance {
 	uint64_t max, mean;   /* ns that they neither waited nor were in MPI */
 	uint64_t evened;      /* so much less is `max` than it was, for want of a processor */
 	uint64_t gain;        /* 0: waits are not for its sake */
+	bool claims;          /* waits for `most` are for that, or for want of a processor */
 };
 
 /*

@@ -252,6 +252,9 @@ static void test_want_of_processors(void **state)
 			       "computes for 16.67 ms, the mean of the team is 12.50 ms\n"
 			       "that is without 3.333 ms more than the others"));
 	release(&r);
+	/* A quarter longer: of that little is left which is sure. */
+	begin_uneven(&r, 6 * MS, 5 * MS, 50 * MS);
+	check(&r, NULL, 0);
 	/* It sleeps. */
 	begin_uneven(&r, MS / 10, 5 * MS, 50 * MS);
 	check(&r, "imbalance-threads", 15 * MS / 2);

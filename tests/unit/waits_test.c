@@ -258,6 +258,15 @@ static void expect_nothing(void)
 	job_end();
 }
 
+static void expect_silence(const char *reason)
+{
+	judge();
+	assert_int_equal(job.d.count, 0);
+	assert_non_null(job.d.abstained.s);
+	assert_non_null(strstr(job.d.abstained.s, reason));
+	job_end();
+}
+
 /* ---- late senders ------------------------------------------------------------------------------ */
 
 static void test_late_sender(void **state)
@@ -948,8 +957,8 @@ static void test_imbalance(void **state)
 }
 
 /* The same where ranks meet by messages alone: the late messages are not a finding of their own. */
-/* Rank 1 takes about a quarter longer, of which it had no processor for this share. */
-static int64_t uneven(double share)
+/* Rank 1 takes `ns` longer in half of the steps of 20 ms, of which it had no processor for this share. */
+static int64_t uneven(int64_t ns, double share)
 {
 	int64_t more = 0;
 
@@ -957,7 +966,7 @@ static int64_t uneven(double share)
 	start_all();
 	srand(7);
 	for (int i = 0; i < 40; i++) {
-		int64_t late = (rand() >> 4) % 2 * 10 * MS;
+		int64_t late = (rand() >> 4) % 2 * ns;
 
 		work(0, 20 * MS);
 		work(1, 20 * MS + late);
@@ -970,12 +979,14 @@ static int64_t uneven(double share)
 
 static void test_uneven_machine(void **state)
 {
-	int64_t more = uneven(1);
+	int64_t more = uneven(10 * MS, 1);
 
-	expect_nothing();
-	uneven(0.05);
+	expect_silence("rank 1 was busy for 95.00 ms more than the mean, for want of");
+	uneven(10 * MS, 0.05);
 	expect_one("imbalance-ranks", more / 2 - more / 40, "rank 1 has");
-	uneven(0.3);
+	uneven(60 * MS, 0.85);
+	expect_silence("for want of a processor: rather the machine");
+	uneven(10 * MS, 0.3);
 	judge();
 	assert_int_equal(job.d.count, 1);
 	assert_non_null(strstr(job.d.findings->evidence.s,
@@ -1134,15 +1145,6 @@ static void late_job(void)
 		message(1, 0, false);
 		work(0, 50 * MS);
 	}
-}
-
-static void expect_silence(const char *reason)
-{
-	judge();
-	assert_int_equal(job.d.count, 0);
-	assert_non_null(job.d.abstained.s);
-	assert_non_null(strstr(job.d.abstained.s, reason));
-	job_end();
 }
 
 static void test_unknown(void **state)

@@ -30,9 +30,15 @@ static void find_of_world(struct diagnosis *d, uint32_t world)
 	struct waits_balance b;
 	struct waits_sum s;
 	struct finding *f;
-	char rank[32];
+	char rank[32], time[UNITS_TEXT];
 
 	waits_balance(&d->waits, world, &b);
+	if (b.claims && !b.gain && diagnosis_share(d, b.evened) >= d->rule->threshold)
+		diagnosis_abstain(d,
+				  "%s was busy for %s more than the mean, for want of a "
+				  "processor: rather the machine than the program",
+				  waits_rank_text(&d->waits, b.most, rank),
+				  units_time(b.evened, time));
 	if (!b.gain || !waits_sum(&d->waits, WAITS_ALL_KINDS, b.most, &s))
 		return;
 	f = finding_add(d, b.gain, "%s has %.0f %% more to do than the mean of %u ranks",

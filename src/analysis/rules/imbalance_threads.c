@@ -202,7 +202,9 @@ static void even_out(const struct diagnosis *d, const struct parts *p, uint32_t 
 	most = (double)out->busy * share[out->thread] * busy / worked;
 	if (!(most < (double)out->busy))
 		return;
-	most = most > (double)out->mean ? most : (double)out->mean;
+	/* Of a quarter that is left nobody knows whether it is not lack as well, which comes when it comes. */
+	if (4 * (most - (double)out->mean) < (double)(out->busy - out->mean))
+		most = (double)out->mean;
 	out->evened = out->busy - (uint64_t)most;
 	out->busy = (uint64_t)most;
 }

@@ -31,6 +31,7 @@ enum {
 	OP_REDUCE,
 	OP_FINALIZE,
 	OP_TEST,
+	OP_FILE,
 	OP_M_SEND,
 	OP_M_RECEIVE,
 	OP_M_COLLECTIVE,
@@ -48,6 +49,7 @@ static struct t_op ops[OPS] = {
 	[OP_REDUCE] = {.name = "MPI_Reduce", .domain = 1},
 	[OP_FINALIZE] = {.name = "MPI_Finalize", .domain = 1},
 	[OP_TEST] = {.name = "MPI_Test", .domain = 1},
+	[OP_FILE] = {.name = "MPI_File_write_at", .domain = 1},
 	[OP_M_SEND] = {.name = "send", .domain = 2, .number = COMM_OP_SEND},
 	[OP_M_RECEIVE] = {.name = "receive", .domain = 2, .number = COMM_OP_RECEIVE},
 	[OP_M_COLLECTIVE] = {.name = "collective", .domain = 2, .number = COMM_OP_COLLECTIVE},
@@ -738,6 +740,20 @@ static void test_long_calls(void **state)
 	}
 }
 
+/* Who writes to a file is at work, whoever else is in MPI. */
+static void test_writer(void **state)
+{
+	job_begin(2, 1);
+	start_all();
+	for (int i = 0; i < 20; i++) {
+		call(1, OP_FILE, job.now[1] + 40 * MS);
+		work(1, 40 * MS);
+		work(0, 10 * MS);
+		collective(OP_BARRIER);
+	}
+	expect_one("imbalance-ranks", 20 * 15 * MS, "rank 1 has 60 % more");
+}
+
 /*
  * Rank 0 has half as much again to do, but the other waits for it because it is long in its calls; only once it is late
  * by what it does. No more than is waited for that can be won.
@@ -1196,6 +1212,7 @@ int main(void)
 		cmocka_unit_test(test_serial_root_on_busy_machine),
 		cmocka_unit_test(test_jitter),
 		cmocka_unit_test(test_long_calls),
+		cmocka_unit_test(test_writer),
 		cmocka_unit_test(test_gain_of_waits),
 		cmocka_unit_test(test_busy_machine),
 		cmocka_unit_test(test_no_processor),

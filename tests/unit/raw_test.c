@@ -324,6 +324,16 @@ static size_t records_within(const struct layout *l, size_t n, bool compress)
 	return count;
 }
 
+/* As the drain writes blocks: it does not look when a chunk ends. */
+static void forget_ends(struct layout *l)
+{
+	const uint64_t unknown = UINT64_MAX;
+
+	for (uint32_t i = 0; i < l->blocks; i++)
+		memcpy(l->data + l->begin[i] + offsetof(struct raw_block, last_tick), &unknown,
+		       sizeof(unknown));
+}
+
 static void every_prefix_is_read(bool compress)
 {
 	struct layout l;
@@ -331,6 +341,7 @@ static void every_prefix_is_read(bool compress)
 	size_t before = 0;
 
 	lay_out(&l, one_file(compress ? "prefix-z" : "prefix", compress));
+	forget_ends(&l);
 	assert_true(memory_file_open(&f));
 	for (size_t n = sizeof(struct raw_header); n <= l.size; n++) {
 		struct collector c;

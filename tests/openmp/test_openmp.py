@@ -61,9 +61,9 @@ class Test(base.Test):
     def test_imbalance(self):
         """Who waited for whom at the end of a region: by the region and the tasks of its workers."""
         self.record(self.program("host"), env=self.env)
-        unit = {"us": 1e3, "ms": 1e6, "s": 1e9}
+        unit = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
         regions = [(float(t) * unit[u], int(w)) for t, u, w in re.findall(
-            r"([0-9.]+) (us|ms|s) .*openmp:parallel\(.*threads=2, worked=([0-9]+)\)",
+            r"([0-9.]+) (ns|us|ms|s) .*openmp:parallel\(.*threads=2, worked=([0-9]+)\)",
             base.must(self.kymo, "show", self.trace))]
         check("regions of two threads", len(regions), 7)
         check("worked no longer than they took", [r for r in regions if r[1] > r[0] + 1000], [])

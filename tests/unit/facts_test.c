@@ -125,6 +125,9 @@ static void expect(unsigned count, const char *rule, const char *title)
 	for (unsigned i = 0; i < 3; i++)
 		free(facts.tl.call_of[i].at);
 	free(facts.tl.call_of);
+	for (uint32_t i = 0; i < facts.trace.processes_count; i++)
+		intervals_release(&facts.tl.building[i]);
+	free(facts.tl.building);
 	free(facts.tl.devices);
 	free(facts.tl.calls);
 	free(facts.tl.threads);

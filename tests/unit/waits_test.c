@@ -216,6 +216,9 @@ static void judge(void)
 static void job_end(void)
 {
 	diagnosis_release(&job.d);
+	for (uint32_t i = 0; i < job.trace.processes_count; i++)
+		intervals_release(&job.tl.building[i]);
+	free(job.tl.building);
 	free(job.tl.devices);
 	free(job.tl.calls);
 	free(job.tl.messages);

@@ -270,8 +270,8 @@ static bool finish_test(const struct compare *c, struct compare_test *t, struct 
 	for (unsigned i = 0; i < na + nb; i++)
 		v->logs[i] = log(v->raw[i]);
 	if (c->way != COMPARE_RANKS) { /* what the change is of: medians may lie the other way */
-		t->a = exp(stats_mean(v->logs, na));
-		t->b = exp(stats_mean(v->logs + na, nb));
+		t->a = na == 1 ? t->a : exp(stats_mean(v->logs, na));
+		t->b = nb == 1 ? t->b : exp(stats_mean(v->logs + na, nb));
 	}
 	return make_test(c, v->logs, within, &t->shift);
 }

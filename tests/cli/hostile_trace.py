@@ -221,29 +221,6 @@ def damaged_chunks(folder):
         check("%d damaged: info" % said, re.search("damaged places +%d$" % told, kymo("info", trace).stdout, re.M))
 
 
-def timed(folder, lines):
-    trace = os.path.join(folder, "timed %d.kymo" % len(os.listdir(folder)))
-    subprocess.run([SYNTH, "timed", trace], check=True, input=lines + "\nkernel k 64 5000 1000\nend 3000000\n", text=True)
-    return trace
-
-
-def device_times(folder):
-    """Work of devices when its process was not there: no time is told of it, and that is said."""
-    for what, start, ns, kernels in (("100 s before", 2**64 - 10**11, 1000, 1000), ("all over it", 2**64 - 10**11, 2 * 10**11, 1000),
-                                     ("longer than time", 1000, 2**63, 1000), ("within what clocks are off", 2**64 - 5000, 1000, 1000),
-                                     ("in it", 2500000, 1000, 2000)):
-        trace = timed(folder, "kernel k 64 %d %d" % (start, ns))
-        good = what in ("in it", "within what clocks are off")
-        got = kymo("summary", "-f", "json", trace)
-        tables = {t["name"]: t["rows"] for t in json.loads(got.stdout)["tables"]}
-        device = tables["devices"][0]
-        check(what + ": told", ("times are not believed" in got.stderr) == (not good), got.stderr)
-        check(what + ": counted", tables["quality"][0]["untimed"] == (0 if good else 1), tables["quality"])
-        check(what + ": kernels", device["kernels_ns"] == kernels and device["idle_ns"] <= device["run_ns"], device)
-        got = kymo("diagnose", trace)
-        check(what + ": findings", " s between" not in got.stdout, got.stdout)
-
-
 def told_by_manifest(folder):
     """The end of the file is missing: the manifest says how it was, within what can be."""
     for number, lost in ((50, 50), (2**62, 34), (-1, 34)):
@@ -283,7 +260,6 @@ with kymotest.Folder() as scratch:
     stores(scratch)
     counted(scratch)
     lost_at_the_end(scratch)
-    device_times(scratch)
     beyond(scratch)
     damaged_chunks(scratch)
     told_by_manifest(scratch)

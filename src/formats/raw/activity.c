@@ -7,8 +7,6 @@
 
 #include "formats/raw/internal.h"
 
-#define SLACK_NS 1000000 /* beside what clocks are known to be off */
-
 enum raw_kind raw_kind_of_domain(const char *name)
 {
 	static const struct {
@@ -67,39 +65,10 @@ const struct device_map *raw_clock_map(const struct raw_process *p, uint32_t clo
 	return &p->clocks[clock - p->first_clock];
 }
 
-/*
- * A process gives work after it began, and is told of it when that is done: what lies outside by more than the clocks may
- * be off cannot be. `told`: when that was.
- */
-static bool is_outside(const struct raw_process *p, const struct device_map *map, int64_t told,
-		       const struct rec_device *d)
-{
-	const struct t_process *tp = &p->rt->trace->processes[p->process];
-	int64_t until = told > tp->end ? told : tp->end;
-	double slack = SLACK_NS + p->ticks.error_ns + (map ? map->error_ns : 0);
-
-	if (map && map->error_ns < 0) /* they were never compared */
-		return d->end < d->start;
-	return d->end < d->start ||
-	       /* Who lost even the definition of itself may have begun before it was seen. */
-	       (p->origin.tick && (double)d->start < (double)tp->start - slack) ||
-	       (double)d->end > (double)until + slack;
-}
-
-static void say_outside(struct raw_process *p)
-{
-	if (!p->times_said)
-		stream_warn(p->rt->log,
-			    "%s: device work claims times at which its process was not there: "
-			    "such times are not believed",
-			    p->file.path);
-	p->times_said = true;
-}
-
 static void device_times(struct raw_chunk *c, const struct record_rest *v, uint32_t agent,
-			 int64_t told, struct rec_device *out)
+			 struct rec_device *out)
 {
-	struct raw_process *p = c->source;
+	const struct raw_process *p = c->source;
 	const struct device_map *map = raw_clock_map(p, p->rt->trace->agents[agent].clock);
 
 	out->untimed = (uint32_t)v->untimed;
@@ -112,12 +81,6 @@ static void device_times(struct raw_chunk *c, const struct record_rest *v, uint3
 	out->start =
 		map ? device_map_ns(map, (int64_t)v->start) : raw_node_ns(p, (int64_t)v->start);
 	out->end = (int64_t)((uint64_t)out->start + v->duration);
-	if (is_outside(p, map, told, out)) {
-		say_outside(p);
-		out->untimed = UNTIMED_IMPOSSIBLE;
-		out->start = out->end = 0;
-		return;
-	}
 	out->queued = (int64_t)((uint64_t)out->start - v->queued_before);
 	out->submitted = (int64_t)((uint64_t)out->start - v->submitted_before);
 	if (map && map->error_ns >= 0 && out->submit)
@@ -129,12 +92,12 @@ void raw_finish_dispatch(struct raw_chunk *c, const struct record_rest *v, struc
 {
 	if (!out->agent)
 		out->agent = c->source->rt->trace->queues[out->queue].agent;
-	device_times(c, v, out->agent, out->base.end, &out->device);
+	device_times(c, v, out->agent, &out->device);
 }
 
 void raw_finish_copy(struct raw_chunk *c, const struct record_rest *v, struct rec_copy *out)
 {
-	device_times(c, v, copy_agent(c->source->rt->trace, out), out->base.end, &out->device);
+	device_times(c, v, copy_agent(c->source->rt->trace, out), &out->device);
 }
 
 void raw_decode_activity(struct raw_chunk *c, const struct wire_record *w, const struct raw_op *op,

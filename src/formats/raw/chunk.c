@@ -153,8 +153,7 @@ int64_t raw_start_elsewhere(struct raw_chunk *c, const struct wire_record *w,
 	any.rec = (struct rec){.process = c->process,
 			       .thread = c->thread,
 			       .op = op->op,
-			       .start = raw_chunk_ns(c, w->start),
-			       .end = raw_chunk_ns(c, w->end)};
+			       .start = raw_chunk_ns(c, w->start)};
 	raw_decode_activity(c, w, op, op->placed, &any);
 	return raw_key((enum raw_kind)op->kind, &any);
 }

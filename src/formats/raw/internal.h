@@ -45,7 +45,7 @@ struct raw_process {
 	uint64_t *lost_seen; /* by global thread index - first_thread: records that the chunks read
 				so far say are lost */
 	uint32_t first_thread, thread_count;
-	bool undefined_op_said, count_said, times_said;
+	bool undefined_op_said, count_said;
 	uint32_t first_tally, end_tally; /* in the trace */
 	uint8_t *
 		job_table; /* DEF_JOB_TALLY as far as it was read; of job_bytes, job_read are there */

@@ -188,6 +188,8 @@ static int compare_intervals(const void *x, const void *y)
 /* Adds up the first `n` in order of time. */
 static void add_up(struct busy *b, uint32_t n)
 {
+	if (!b->count)
+		return;
 	qsort(b->intervals, b->count, sizeof(*b->intervals), compare_intervals);
 	for (uint32_t i = 0; i < n; i++) {
 		struct busy_interval v = b->intervals[i];

@@ -267,6 +267,8 @@ static void tell_most(struct search *s)
 	struct meeting *at = s->meetings.at;
 	uint32_t count = s->meetings.count, first = 0, most = 0, most_count = 0;
 
+	if (!count)
+		return;
 	qsort(at, count, sizeof(*at), by_place);
 	for (uint32_t i = 1; i <= count; i++) {
 		if (i < count && at[i].primary == at[first].primary)

@@ -299,13 +299,10 @@ static void check_telemetry(void)
 }
 
 /* What drains that were killed could not remove. */
-static void check_left_over(void)
+static void tell_left_over(const char *folder, unsigned n)
 {
-	unsigned n = place_sweep();
-
-	if (n)
-		print_grade(GOOD, "left over", "%u %s was killed; what %s left behind is removed",
-			    n, n == 1 ? "recording" : "recordings", n == 1 ? "it" : "they");
+	print_grade(GOOD, "left over", "%u %s killed; what %s left behind in %s is removed", n,
+		    n == 1 ? "recording was" : "recordings were", n == 1 ? "it" : "they", folder);
 }
 
 static int run_doctor(int argc, char **argv)
@@ -322,7 +319,7 @@ static int run_doctor(int argc, char **argv)
 	check_devices();
 	check_telemetry();
 	check_room();
-	check_left_over();
+	place_sweep(tell_left_over);
 	return anything_bad ? CLI_NO : CLI_OK;
 }
 

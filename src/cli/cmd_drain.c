@@ -116,7 +116,7 @@ static int run_drain(int argc, char **argv)
 		c.local = local;
 	c.trace = trace;
 	c.compress = !plain || strcmp(plain, "1") != 0;
-	place_sweep();
+	place_sweep(NULL);
 	c.socket_path = place;
 	c.listener = place_make(place, trace) ? drain_listen(place) : -1;
 	if (c.listener < 0) {

@@ -244,7 +244,7 @@ static int prepare_run(struct run *r)
 		return report_error(&error, CLI_FAILURE);
 	}
 	file_hold(r->trace);
-	place_sweep();
+	place_sweep(NULL);
 	if (!check_room(r->trace, &error) || !make_place(r, &error))
 		return report_error(&error, CLI_FAILURE);
 	if (!find_node(r, &error)) {

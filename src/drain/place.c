@@ -147,7 +147,7 @@ static void clean_trace(const char *trace, const char *token)
 	close(fd);
 }
 
-/* The folder open as `fd` is left over: nobody holds it. */
+/* The folder open as `fd` is left over: nobody holds it. False: it stays, or no recording was in it yet. */
 static bool remove_left(int at, const char *name, int fd, const char *token)
 {
 	char trace[PATH_MAX];
@@ -161,7 +161,7 @@ static bool remove_left(int at, const char *name, int fd, const char *token)
 	unlinkat(fd, SOCKET SHUT, 0);
 	unlinkat(fd, SOCKET SHM_STANDS, 0);
 	unlinkat(fd, TRACE, 0);
-	return unlinkat(at, name, AT_REMOVEDIR) == 0;
+	return unlinkat(at, name, AT_REMOVEDIR) == 0 && n > 0;
 }
 
 void place_stands(const char *socket, unsigned what)
@@ -222,7 +222,7 @@ static bool sweep_one(int at, const char *name)
 	return removed;
 }
 
-static unsigned sweep_folder(const char *path)
+static void sweep_folder(const char *path, void (*told)(const char *folder, unsigned n))
 {
 	struct dirent *e;
 	unsigned n = 0;
@@ -234,13 +234,15 @@ static unsigned sweep_folder(const char *path)
 			n += sweep_one(dirfd(d), e->d_name);
 	if (d)
 		closedir(d);
-	return n;
+	if (n && told)
+		told(path, n);
 }
 
-unsigned place_sweep(void)
+void place_sweep(void (*told)(const char *folder, unsigned n))
 {
 	const char *dir = runtime_folder();
-	unsigned n = sweep_folder(dir);
 
-	return strcmp(dir, "/tmp") == 0 ? n : n + sweep_folder("/tmp");
+	sweep_folder(dir, told);
+	if (strcmp(dir, "/tmp") != 0)
+		sweep_folder("/tmp", told);
 }

@@ -34,7 +34,10 @@ void place_remove(const char *socket);
 /* What is in a name of that drain alone: of the folder's name, what nobody could foresee. */
 void place_token(const char *socket, char token[PLACE_TOKEN]);
 
-/* Removes what was left behind by drains of this user that were killed. Returns how many those were. */
-unsigned place_sweep(void);
+/*
+ * Removes what was left behind by drains of this user that were killed. `told`, or NULL, is called for
+ * each folder in which some lay, with their number.
+ */
+void place_sweep(void (*told)(const char *folder, unsigned n));
 
 #endif

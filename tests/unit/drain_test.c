@@ -918,11 +918,11 @@ static void drain_holds_its_place(void **state)
 	assert_int_equal(status, 0);
 	assert_int_equal(recv(pair[0], &drain, sizeof(drain), 0), sizeof(drain));
 	folder = dirname(socket);
-	place_sweep();
+	place_sweep(NULL);
 	assert_int_equal(access(folder, F_OK), 0);
 	kill(drain, SIGKILL);
 	assert_int_equal(waitpid(drain, &status, 0), drain);
-	place_sweep();
+	place_sweep(NULL);
 	assert_int_equal(access(folder, F_OK), -1);
 	close(pair[0]);
 	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);

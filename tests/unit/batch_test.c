@@ -309,7 +309,7 @@ static void sleeps_until_the_bell(void **state)
 	struct shm_header *h =
 		mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct producer p = {.shm = h, .bytes = PAGE, .heard = 7, .next_pass = UINT64_MAX};
-	struct waiter w;
+	static struct waiter w; /* its thread stays */
 
 	assert_ptr_not_equal(h, MAP_FAILED);
 	atomic_store(&h->bell, 7);

@@ -130,6 +130,9 @@ static void test_fork(void **state)
 	int status;
 	pid_t pid;
 
+#ifdef __SANITIZE_THREAD__ /* which believes that a lock stays held that a child makes anew */
+	skip();
+#endif
 	add(1000, 10, 0, 1);
 	cap_memories_lock(&memories);
 	pid = fork();

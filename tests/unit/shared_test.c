@@ -190,7 +190,9 @@ static void test_many_come_and_go(void **state)
 	t_call(T_CALL, 1, NULL, NULL);
 	pages(&addresses_then, &memory_then);
 	assert_in_range(addresses_then - addresses, 0, 60 * (4u << 20) / 4096);
+#ifndef __SANITIZE_THREAD__ /* which keeps memory of its own for each address that was used */
 	assert_in_range(memory_then, 0, memory + (16u << 20) / 4096);
+#endif
 }
 
 static int register_once(void **state)

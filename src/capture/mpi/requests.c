@@ -427,7 +427,8 @@ bool mpi_requests_add(uint64_t handle, const struct mpi_transfer *t)
 		taken = insert(s, handle, e);
 		if (!taken)
 			entry_put(s, e);
-		mpi_near.far = owns(s) ? s->handles : 0;
+		if (owns(s))
+			mpi_near.far = s->handles;
 	}
 	leave(s);
 	return taken;

@@ -20,9 +20,12 @@
 struct core_buffer core_buffers[CAP_BUFFERS];
 uint8_t cap_args_of[CAP_BUFFERS];
 
-/* By index: shared, and nothing recorded yet. Not in the buffer, whose size calls compute with. */
-static struct core_pool *early[CAP_BUFFERS];
-static pid_t early_of; /* the process that has shared them, and not its parent */
+/*
+ * By index: shared, and nothing recorded yet. Not in the buffer, whose size calls compute with. Changed with
+ * `configure` held; threads that register a domain look whether there is one without it.
+ */
+static struct core_pool *_Atomic early[CAP_BUFFERS];
+static _Atomic pid_t early_of; /* the process that has shared them, and not its parent */
 
 static void drop_early(struct core_buffer *b) REQUIRES(core_live->configure)
 {
@@ -35,7 +38,7 @@ static void drop_early(struct core_buffer *b) REQUIRES(core_live->configure)
 
 struct core_pool *core_buffer_early(const struct core_buffer *b)
 {
-	return early_of == getpid() ? early[b->index] : NULL;
+	return early_of == getpid() ? early[b - core_buffers] : NULL;
 }
 
 /* False: we were not the first, or somebody has been before in vain. */

@@ -877,8 +877,27 @@ void cap_define(const struct wire_def *d);
  */
 void cap_define_also(const struct wire_def *d);
 
+/*
+ * What the user of a framework calls a kernel that the framework generated, and whose name in its runtime is
+ * `symbol`. Asked whenever a runtime's kernel is defined, by any thread; false: it is none of the framework's.
+ * The texts stay.
+ */
+struct cap_kernel_origin {
+	const char *framework, *name;
+	const char *source, *device; /* the file, and the device as the framework calls it, or "" */
+};
+typedef bool cap_kernel_origin_fn(const char *symbol, size_t length, struct cap_kernel_origin *out);
+void cap_kernel_origins(cap_kernel_origin_fn *ask);
+
 /* What was defined as `kind` (DEF_QUEUE, DEF_KERNEL, DEF_PROGRAM) with this id is there no more. */
 void cap_define_end(enum wire_def_kind kind, uint64_t id);
+
+/*
+ * A clock of devices that are the processor itself: nanoseconds of CLOCK_MONOTONIC_RAW. Returns its id; it is read
+ * then, and again by cap_host_clock_sync(), for `flush`.
+ */
+uint32_t cap_host_clock_define(const char *name);
+void cap_host_clock_sync(uint32_t clock);
 
 /* A new id, from 1, of the given kind (one sequence for each kind). */
 uint32_t cap_new_id(enum wire_def_kind kind);

@@ -219,7 +219,9 @@ struct t_program {
 struct t_kernel {
 	uint32_t process, program;
 	uint64_t handle;
-	const char *domain, *name;
+	const char *domain, *name; /* name: the user's */
+	/* Of one that a framework generated, else "": its name in the runtime; as the framework has it. */
+	const char *symbol, *framework, *source, *device;
 };
 
 struct t_module {

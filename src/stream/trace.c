@@ -146,7 +146,12 @@ static void add_none(struct trace *t)
 	*trace_add(t, queues) = (struct t_queue){.domain = "", .name = "", .label = ""};
 	*trace_add(t, blobs) = (struct t_blob){.what = "", .data = ""};
 	*trace_add(t, programs) = (struct t_program){.domain = "", .kind = "", .name = ""};
-	*trace_add(t, kernels) = (struct t_kernel){.domain = "", .name = ""};
+	*trace_add(t, kernels) = (struct t_kernel){.domain = "",
+						   .name = "",
+						   .symbol = "",
+						   .framework = "",
+						   .source = "",
+						   .device = ""};
 	*trace_add(t, modules) = (struct t_module){.path = ""};
 	trace_add(t, sites);
 	trace_add(t, stacks);

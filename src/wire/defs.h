@@ -117,9 +117,12 @@ enum def_program { /* u id, s domain, u handle, u context id, s kind ("source" "
 	DEF_PROGRAM_ID, DEF_PROGRAM_DOMAIN, DEF_PROGRAM_HANDLE, DEF_PROGRAM_CONTEXT,
 	DEF_PROGRAM_KIND, DEF_PROGRAM_SOURCE, DEF_PROGRAM_TICK, DEF_PROGRAM_NAME
 };
-enum def_kernel { /* u id, s domain, s name, u program id, u handle, u tick */
+enum def_kernel { /* u id, s domain, s name (the user's), u program id, u handle, u tick; of one that a
+		     framework generated: s name in its runtime, s framework, s source file,
+		     s device as the framework calls it */
 	DEF_KERNEL_ID, DEF_KERNEL_DOMAIN, DEF_KERNEL_NAME, DEF_KERNEL_PROGRAM, DEF_KERNEL_HANDLE,
-	DEF_KERNEL_TICK
+	DEF_KERNEL_TICK, DEF_KERNEL_SYMBOL, DEF_KERNEL_FRAMEWORK, DEF_KERNEL_SOURCE,
+	DEF_KERNEL_DEVICE
 };
 enum def_blob { /* u id, s what ("source" "build log" "build options" ...), u offset, u total,
 		   s data (this piece), u stored (bytes kept in all; < total: cut at the cap) */

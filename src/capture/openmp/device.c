@@ -27,35 +27,6 @@ static uint32_t clock_id;
 
 /* ---- the clock of work on the processor: nanoseconds of CLOCK_MONOTONIC_RAW ---- */
 
-static void clock_sync(void)
-{
-	struct tick_sync s;
-	struct wire_def d;
-
-	tick_sync_take(&s);
-	wire_def_init(&d, DEF_CLOCK_SYNC);
-	wire_def_u64(&d, clock_id);
-	wire_def_u64(&d, s.before);
-	wire_def_u64(&d, s.after);
-	wire_def_u64(&d, s.monotonic_raw);
-	wire_def_u64(&d, 1); /* the clock was sampled */
-	cap_define(&d);
-}
-
-static void clock_define(void)
-{
-	struct wire_def d;
-
-	clock_id = cap_new_id(DEF_CLOCK);
-	wire_def_init(&d, DEF_CLOCK);
-	wire_def_u64(&d, clock_id);
-	wire_def_string(&d, "OpenMP on the processor");
-	wire_def_string(&d, "device");
-	wire_def_u64(&d, 1000);
-	cap_define(&d);
-	clock_sync();
-}
-
 bool omp_device_any(void)
 {
 	for (unsigned i = 0; i < DEVICES; i++)
@@ -67,7 +38,7 @@ bool omp_device_any(void)
 void omp_device_flush(void)
 {
 	if (clock_id)
-		clock_sync();
+		cap_host_clock_sync(clock_id);
 }
 
 /* Ticks to that clock: from the moment to now is short, so a rough rate does. */
@@ -95,7 +66,7 @@ static void define_device(struct device *x, int number, const char *type)
 
 	x->processor = is_processor(type);
 	if (x->processor && !clock_id)
-		clock_define();
+		clock_id = cap_host_clock_define("OpenMP on the processor");
 	snprintf(name, sizeof(name), "OpenMP device %d%s%.64s", number, type ? ", " : "",
 		 type ? type : "");
 	wire_def_init(&d, DEF_AGENT);

@@ -157,7 +157,9 @@ void cap_define(const struct wire_def *d)
 {
 	int saved = errno;
 	struct cap_timed timed;
+	struct wire_def named;
 
+	d = core_kernel_named(d, &named);
 	if (core_live && (atomic_load(&core_live->magic) || core_usable())) {
 		cap_timed_begin(&timed);
 		define(d);
@@ -174,9 +176,12 @@ void cap_define(const struct wire_def *d)
 /* Neither kept nor told to tools: the thread that was first does so. */
 void cap_define_also(const struct wire_def *d)
 {
-	size_t n = wire_def_size(d);
+	struct wire_def named;
 	int saved = errno;
+	size_t n;
 
+	d = core_kernel_named(d, &named);
+	n = wire_def_size(d);
 	if (n > sizeof(unkept) || !core_usable())
 		return;
 	pthread_mutex_lock(&core_live->define);

@@ -398,7 +398,11 @@ static void add_kernel(struct reading *r, const struct wire_def *d)
 				  .program = (uint32_t)wire_def_get(d, DEF_KERNEL_PROGRAM),
 				  .handle = wire_def_get(d, DEF_KERNEL_HANDLE),
 				  .domain = text(r->t, d, DEF_KERNEL_DOMAIN),
-				  .name = written_name(r->t, text(r->t, d, DEF_KERNEL_NAME))};
+				  .name = written_name(r->t, text(r->t, d, DEF_KERNEL_NAME)),
+				  .symbol = text(r->t, d, DEF_KERNEL_SYMBOL),
+				  .framework = text(r->t, d, DEF_KERNEL_FRAMEWORK),
+				  .source = text(r->t, d, DEF_KERNEL_SOURCE),
+				  .device = text(r->t, d, DEF_KERNEL_DEVICE)};
 }
 
 static void add_code(struct reading *r, const struct wire_def *d)

@@ -135,8 +135,9 @@ static const struct sql_column program_columns[] = {
 	C(TEXT, domain), C(TEXT, kind),   C(TEXT, name)};
 #undef STRUCTURE
 #define STRUCTURE t_kernel
-static const struct sql_column kernel_columns[] = {C(U32, process), C(U32, program), C(U64, handle),
-						   C(TEXT, domain), C(STRING, name)};
+static const struct sql_column kernel_columns[] = {
+	C(U32, process), C(U32, program),    C(U64, handle),  C(TEXT, domain), C(STRING, name),
+	C(TEXT, symbol), C(TEXT, framework), C(TEXT, source), C(TEXT, device)};
 #undef STRUCTURE
 #define STRUCTURE t_module
 static const struct sql_column module_columns[] = {C(U32, process), C(U64, start), C(U64, end),

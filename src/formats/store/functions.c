@@ -16,6 +16,7 @@
 #include "formats/store/definitions.h"
 #include "formats/store/arguments.h"
 #include "formats/store/store.h"
+#include "stream/reference.h"
 #include "stream/trace.h"
 
 #define VALUE_MAX 4096u
@@ -101,6 +102,8 @@ static const struct t_op *arguments(sqlite3_context *c, int n, sqlite3_value **v
 
 static bool is_text(const struct t_field *f)
 {
+	if (f->reference == REFERENCE_STRING)
+		return true;
 	switch (f->kind) {
 	case KYMO_KIND_UNSIGNED:
 	case KYMO_KIND_SIGNED:
@@ -128,7 +131,12 @@ static void result(sqlite3_context *c, const struct trace *t, const struct t_fie
 
 	if (!has_value(f, v))
 		return;
-	if (f->kind == KYMO_KIND_STRING) {
+	if (f->reference == REFERENCE_STRING) {
+		if (v->u)
+			sqlite3_result_text(
+				c, reference_name(t, f->reference, v->u, text, sizeof(text)), -1,
+				SQLITE_TRANSIENT);
+	} else if (f->kind == KYMO_KIND_STRING) {
 		sqlite3_result_text(c, (const char *)v->data, (int)v->count, SQLITE_TRANSIENT);
 	} else if (is_text(f)) {
 		rec_value_text(t, f, v, text, sizeof(text));
@@ -176,7 +184,9 @@ static void add_json(struct text *out, const struct trace *t, const struct t_fie
 		return;
 	}
 	rec_value_text(t, f, v, text, sizeof(text));
-	if (f->kind == KYMO_KIND_REF || f->reference) {
+	if (f->reference == REFERENCE_STRING) {
+		text_add_json(out, reference_name(t, f->reference, v->u, text, sizeof(text)));
+	} else if (f->kind == KYMO_KIND_REF || f->reference) {
 		text_addf(out, "%" PRIu64, v->u);
 	} else if (f->kind == KYMO_KIND_FLOAT && !isfinite(v->f)) {
 		text_add_json(out, text); /* JSON has no such numbers */

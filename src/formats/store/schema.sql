@@ -85,7 +85,10 @@ CREATE TABLE blob(id INTEGER PRIMARY KEY, process INTEGER, what TEXT, stored INT
 CREATE TABLE program(id INTEGER PRIMARY KEY, process INTEGER, context INTEGER, source INTEGER,
 	handle INTEGER, domain TEXT, kind TEXT, name TEXT);
 CREATE TABLE kernel(id INTEGER PRIMARY KEY, process INTEGER, program INTEGER, handle INTEGER,
-	domain TEXT, name INTEGER REFERENCES string);
+	domain TEXT, name INTEGER REFERENCES string, -- what the user calls it
+	-- of a kernel that a framework (OCCA) generated: its name in the runtime, the framework, the user's file,
+	-- the framework's device
+	symbol TEXT, framework TEXT, source TEXT, device TEXT);
 CREATE TABLE module(id INTEGER PRIMARY KEY, process INTEGER, start INTEGER, end INTEGER,
 	bias INTEGER, path TEXT, build_id TEXT);
 CREATE TABLE site(id INTEGER PRIMARY KEY, process INTEGER, address INTEGER, module INTEGER,
@@ -359,7 +362,9 @@ CREATE VIEW code_objects AS SELECT g.id, p.pid, g.domain, g.kind, g.name, b.data
 	LEFT JOIN blob b ON b.id = g.source;
 
 CREATE VIEW kernel_symbols AS SELECT k.id, p.pid, k.program AS code_object_id,
-	n.text AS kernel_name, n.text AS display_name, k.id AS kernel_id
+	ifnull(nullif(k.symbol, ''), n.text) AS kernel_name, n.text AS display_name, k.id AS kernel_id,
+	nullif(k.framework, '') AS framework, nullif(k.source, '') AS source_file,
+	nullif(k.device, '') AS framework_device
 	FROM kernel k LEFT JOIN process p ON p.id = k.process LEFT JOIN string n ON n.id = k.name;
 
 -- Summaries, from the tallies. Times in nanoseconds, but `top` and `top_kernels` in microseconds.

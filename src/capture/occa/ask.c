@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See ask.h. */
+#include "capture/occa/ask.h"
+
+static void *const *real;
+
+void occa_ask_prepare(void *const *functions)
+{
+	real = functions;
+}
+
+typedef uintptr_t ask_fn(const void *object);
+
+static uintptr_t ask(enum occa_function which, const void *object)
+{
+	ask_fn *f = (ask_fn *)real[which];
+
+	return f && object ? f(object) : 0;
+}
+
+const void *occa_ask_handle(enum occa_function which, const void *wrapper)
+{
+	return (const void *)ask(which, wrapper);
+}
+
+uint64_t occa_ask_bytes(enum occa_function which, const void *wrapper)
+{
+	return ask(which, wrapper);
+}
+
+const char *occa_text(const void *string)
+{
+	const char *const *text = string; /* its first word */
+
+	return text && *text ? *text : "";
+}
+
+struct occa_device *occa_ask_device(const void *device)
+{
+	const void *handle = occa_ask_handle(OCCA_ASK_DEVICE, device);
+	struct occa_device *d = occa_device_find(handle);
+
+	if (d || !handle)
+		return d;
+	return occa_device_new(handle, occa_text(occa_ask_handle(OCCA_ASK_MODE, device)));
+}
+
+struct occa_kernel *occa_ask_built(const void *kernel, struct occa_device *device)
+{
+	const void *handle = occa_ask_handle(OCCA_ASK_KERNEL, kernel);
+	const char *name = occa_text(occa_ask_handle(OCCA_ASK_KERNEL_NAME, kernel));
+	const char *source = occa_text(occa_ask_handle(OCCA_ASK_KERNEL_SOURCE, kernel));
+
+	if (!handle)
+		return NULL;
+	occa_kernel_name(name, source, device);
+	return occa_kernel_new(handle, name, source, device);
+}
+
+struct occa_kernel *occa_ask_kernel(const void *kernel)
+{
+	const void *handle = occa_ask_handle(OCCA_ASK_KERNEL, kernel);
+	struct occa_kernel *k = occa_kernel_find(handle);
+
+	return k ? k : occa_ask_built(kernel, NULL);
+}
+
+struct occa_device *occa_ask_memory_device(const void *memory)
+{
+	if (!occa_ask_handle(OCCA_ASK_MEMORY, memory))
+		return NULL;
+	return occa_device_find(occa_ask_handle(OCCA_ASK_MEMORY_DEVICE, memory));
+}
+
+uint64_t occa_ask_entries(const void *memory, int64_t count)
+{
+	const void *type;
+
+	if (!occa_ask_handle(OCCA_ASK_MEMORY, memory))
+		return 0;
+	if (count < 0)
+		return occa_ask_bytes(OCCA_ASK_MEMORY_BYTES, memory);
+	type = occa_ask_handle(OCCA_ASK_MEMORY_TYPE, memory);
+	return (uint64_t)count * (uint32_t)occa_ask_bytes(OCCA_ASK_TYPE_BYTES, type);
+}
+
+typedef bool flag_fn(const void *json, const char *key, const bool *otherwise);
+
+bool occa_ask_async(const void *json)
+{
+	static const bool no = false;
+	flag_fn *f = (flag_fn *)real[OCCA_ASK_FLAG];
+
+	return f && json && f(json, "async", &no);
+}

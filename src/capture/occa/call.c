@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of a program into OCCA: which are the program's, who made them, and their records. */
+#include <link.h>
+#include <string.h>
+
+#include <kymo/register.h>
+#include <kymo/tool.h>
+
+#include "capture/occa/occa.h"
+#include "wire/value.h"
+
+_Thread_local struct occa_thread occa_thread;
+
+/* The noted function that was called last, until a call of the program's has taken it. */
+static _Thread_local struct {
+	const void *const *place;
+	const void *caller;
+} noted __attribute__((tls_model("initial-exec")));
+
+/* ---- whose code calls ---- */
+
+static uintptr_t code_begin, code_end; /* of libocca */
+
+struct looked_for {
+	uintptr_t address;
+};
+
+static int look(struct dl_phdr_info *i, size_t size, void *data)
+{
+	const struct looked_for *l = data;
+	uintptr_t begin = UINTPTR_MAX, end = 0;
+
+	for (unsigned k = 0; k < i->dlpi_phnum; k++) {
+		uintptr_t at = i->dlpi_addr + i->dlpi_phdr[k].p_vaddr;
+
+		if (i->dlpi_phdr[k].p_type != PT_LOAD)
+			continue;
+		begin = at < begin ? at : begin;
+		end = at + i->dlpi_phdr[k].p_memsz > end ? at + i->dlpi_phdr[k].p_memsz : end;
+	}
+	if (l->address < begin || l->address >= end)
+		return 0;
+	code_begin = begin;
+	code_end = end;
+	return 1;
+}
+
+void occa_library(const void *function)
+{
+	struct looked_for l = {(uintptr_t)function};
+
+	dl_iterate_phdr(look, &l);
+}
+
+static bool of_library(const void *caller)
+{
+	return (uintptr_t)caller - code_begin < code_end - code_begin;
+}
+
+__attribute__((visibility("default"))) void kymo_occa_noted(const void *caller,
+							    const void *const *place)
+{
+	if (of_library(caller))
+		return;
+	noted.place = place;
+	noted.caller = caller;
+}
+
+/* ---- which call is the program's ---- */
+
+static bool there(const void *const *place, const void *what, const void *sp)
+{
+	return (uintptr_t)place >= (uintptr_t)sp && *place == what;
+}
+
+bool occa_inside(const void *sp)
+{
+	const struct occa_thread *t = &occa_thread;
+
+	return t->place && there(t->place, t->caller, sp) &&
+	       (!t->noted_place || there(t->noted_place, t->noted, sp));
+}
+
+static __attribute__((noinline, cold)) void callbacks(const struct occa_call *c,
+						      enum cap_phase phase)
+{
+	kymo_table_args_t args;
+	struct cap_op *cap;
+	const kymo_op_desc_t *op = occa_op(c->op, &cap);
+
+	args.size = offsetof(kymo_table_args_t, value) + op->field_count * sizeof(uint64_t);
+	for (unsigned i = 0; i < op->field_count; i++)
+		args.value[i] = c->values[i];
+	cap_callbacks(c->frame, &args, phase);
+}
+
+static void enter(struct occa_call *c, const void *caller, const void *sp)
+{
+	struct cap_op *cap;
+
+	occa_op(c->op, &cap);
+	c->frame = cap_enter_at(cap, caller, sp);
+	if (c->frame && cap_unlikely(c->frame->callbacks))
+		callbacks(c, CAP_ENTER);
+}
+
+/* Code of the program, as far as it is known. */
+static const void *program_of(struct occa_thread *t, const void *caller, const void *sp)
+{
+	if (!of_library(caller) || !noted.place || !there(noted.place, noted.caller, sp))
+		return caller;
+	t->noted_place = noted.place;
+	t->noted = noted.caller;
+	noted.place = NULL;
+	return t->noted;
+}
+
+bool occa_begin(struct occa_call *c, unsigned op, const void *caller, const void *sp)
+{
+	struct occa_thread *t = &occa_thread;
+
+	if (occa_inside(sp))
+		return false;
+	*t = (struct occa_thread){.place = (const void *const *)sp - 1, .caller = caller, .op = op};
+	c->op = op;
+	c->frame = NULL;
+	if (op == OCCA_OP_NONE)
+		return true;
+	enter(c, program_of(t, caller, sp), sp);
+	t->frame = c->frame;
+	return true;
+}
+
+static void record(struct occa_call *c)
+{
+	struct cap_frame *f = c->frame;
+	struct cap_op *cap;
+	const kymo_op_desc_t *op = occa_op(c->op, &cap);
+	struct wire_enc e;
+
+	cap_leave(f);
+	cap_status(f, 0, 0);
+	if (cap_unlikely(f->callbacks))
+		callbacks(c, CAP_EXIT);
+	if (f->buffers && cap_args(f) == 0) {
+		cap_record_bare(f);
+	} else if (f->buffers && cap_record(f, &e, op->field_count)) {
+		for (unsigned i = 0; i < op->field_count; i++)
+			wire_value(&e, i, op->fields[i].kind, op->fields[i].size, c->values[i], 0);
+		cap_commit(f, &e);
+	}
+	cap_done(f);
+}
+
+void occa_end(struct occa_call *c)
+{
+	occa_thread.place = NULL;
+	if (c->frame)
+		record(c);
+}
+
+void occa_point(struct occa_call *c, const void *caller, const void *sp)
+{
+	struct occa_thread *t = &occa_thread, none = {0};
+	const void *by = occa_inside(sp) ? t->noted_place ? t->noted : t->caller
+					 : program_of(&none, caller, sp);
+
+	enter(c, by, sp);
+	if (c->frame)
+		record(c);
+}

@@ -43,6 +43,7 @@ enum id {
 	TRITON,
 	KOKKOS,
 	LAMMPS,
+	OCCA,
 	PYTHON,
 	SYSTEM,
 	KYMO
@@ -86,6 +87,7 @@ static const struct library libraries[] = {
 	[TRITON] = {"Triton", false},
 	[KOKKOS] = {"Kokkos", true},
 	[LAMMPS] = {"LAMMPS", false},
+	[OCCA] = {"OCCA", true},
 	[PYTHON] = {"Python", true},
 	[SYSTEM] = {"system library", true},
 	[KYMO] = {"Kymo", true},
@@ -137,6 +139,7 @@ static const struct pattern modules[] = {
 	{"libdnnl", ONEDNN},
 	{"libmkl_", ONEMKL},
 	{"libonemkl", ONEMKL},
+	{"libocca", OCCA},
 	{"libgomp", OPENMP},
 	{"libomp", OPENMP},
 	{"libiomp5", OPENMP},

@@ -8,6 +8,7 @@
 #include "analysis/details.h"
 #include "analysis/leaks.h"
 #include "analysis/summary.h"
+#include "analysis/occa_use.h"
 #include "formats/raw/read.h"
 #include "stream/filter.h"
 #ifdef KYMO_HAVE_SQLITE
@@ -116,6 +117,11 @@ static bool has_objects(const struct summary *s)
 	return s->timeline && s->timeline->objects && s->timeline->objects->alive_count;
 }
 
+static bool has_buffers(const struct summary *s)
+{
+	return s->timeline && s->timeline->occa && s->timeline->occa->memory_count;
+}
+
 static kymo_status_t read_from(struct summary *s, const char *path, enum summary_source from,
 			       unsigned by, const struct format_options *o)
 {
@@ -133,7 +139,8 @@ static kymo_status_t read_from(struct summary *s, const char *path, enum summary
 		status = read_store(s, path, o);
 	else
 		status = read_raw(s, path, by & DETAILS_BY, o);
-	if (status == KYMO_OK && (s->tallies->set[TALLY_LEAK].count || has_objects(s))) {
+	if (status == KYMO_OK &&
+	    (s->tallies->set[TALLY_LEAK].count || has_objects(s) || has_buffers(s))) {
 		s->symbols = symbols_new(s->trace, o->log);
 		status = s->symbols ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
 	}

@@ -38,6 +38,9 @@ summary_part summary_calls, summary_markers, summary_messages, summary_kernels, 
 /* Of people's summary by rank and peer, instead of messages. */
 bool summary_matrix(struct report *r, const struct summary *s, unsigned count);
 
+/* Kernels, devices and memory in OCCA's words. */
+summary_part summary_occa;
+
 /* What runtimes take of ranks or processes. */
 summary_part summary_shares;
 

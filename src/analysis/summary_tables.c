@@ -19,6 +19,7 @@ static const struct part parts[] = {
 	{summary_messages, TALLY_COMM, "messages", 0, false},
 	{summary_message_sizes, TALLY_COMM_SIZE, "sizes of messages", BY_SIZE, false},
 	{summary_kernels, TALLY_DISPATCH, "kernels", 0, false},
+	{summary_occa, TALLY_KINDS, "", 0, false},
 	{summary_copies, TALLY_COPY, "copies", 0, false},
 	{summary_fills, TALLY_COPY, NULL, 0, false},
 	{summary_maps, TALLY_COPY, NULL, 0, false},

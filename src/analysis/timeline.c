@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Filling a timeline from a stream of records; see timeline.h. */
 #include "analysis/timeline.h"
+#include "analysis/occa_use.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -343,6 +344,7 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 	if (tl->op_is[r->op] & OP_OPENMP)
 		take_team(tl, r);
 	objects_call(tl->objects, r);
+	occa_use_call(tl->occa, r);
 	return FORWARD(s, call, r);
 }
 
@@ -555,8 +557,9 @@ static struct timeline *timeline_new(const struct trace *t)
 	tl->threads = calloc(t->threads_count + 1, sizeof(*tl->threads));
 	tl->call_of = calloc(t->processes_count + 1, sizeof(*tl->call_of));
 	tl->objects = objects_new(t);
-	if (!tl->objects || !tl->device_of_agent || !tl->op_is || !tl->addresses || !tl->last ||
-	    !tl->last_region || !tl->threads || !tl->call_of) {
+	tl->occa = occa_use_new(t);
+	if (!tl->objects || !tl->occa || !tl->device_of_agent || !tl->op_is || !tl->addresses ||
+	    !tl->last || !tl->last_region || !tl->threads || !tl->call_of) {
 		timeline_free(tl);
 		return NULL;
 	}
@@ -609,6 +612,7 @@ void timeline_free(struct timeline *tl)
 	free(tl->building);
 	map_release(&tl->used);
 	objects_free(tl->objects);
+	occa_use_free(tl->occa);
 	intervals_release(&tl->absent);
 	free(tl->call_of);
 	free(tl->device_of_agent);
@@ -645,6 +649,7 @@ static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
 static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 {
 	objects_finish(of(s)->objects);
+	occa_use_finish(of(s)->occa);
 	/* Whoever counts as well goes on without it. */
 	if (!timeline_finish(of(s), s))
 		timeline_drop(of(s));

@@ -216,8 +216,9 @@ struct timeline {
 	uint32_t ranges_count, ranges_room, allocations_count, allocations_room;
 	uint32_t teams_count, teams_room;
 	struct objects *objects; /* of runtimes, that are no memory */
-	uint32_t *order;         /* work by device, then start */
-	uint32_t *outer;         /* outermost calls by thread, then start */
+	struct occa_use *occa;
+	uint32_t *order; /* work by device, then start */
+	uint32_t *outer; /* outermost calls by thread, then start */
 	struct tl_device *devices;
 	uint32_t devices_count, devices_room;
 	struct tl_thread *threads; /* by the trace's index */

@@ -148,6 +148,7 @@ static struct occa_memory_use *memory_of(struct occa_use *o, const struct occa_m
 struct arguments {
 	const char *device, *kernel, *source, *mode, *what;
 	uint64_t bytes, lifetime;
+	bool none; /* there are no arguments */
 };
 
 static void take(struct arguments *a, const struct trace *t, const char *name, uint64_t value)
@@ -178,13 +179,16 @@ static void read_arguments(struct arguments *a, const struct trace *t, const str
 	struct rec_fields fields;
 	struct wire_value value;
 
-	*a = (struct arguments){"", "", "", "", "", 0, 0};
+	*a = (struct arguments){"", "", "", "", "", 0, 0, true};
 	if (!r->wire)
 		return;
 	rec_fields_init(&fields, t, r);
-	while (rec_fields_next(&fields, &field, &value))
-		if (value.present)
-			take(a, t, field->name, value.u);
+	while (rec_fields_next(&fields, &field, &value)) {
+		if (!value.present)
+			continue;
+		a->none = false;
+		take(a, t, field->name, value.u);
+	}
 }
 
 static void add_run(struct occa_use *o, struct occa_device_use *d, const struct arguments *a,
@@ -237,6 +241,8 @@ void occa_use_call_wanted(struct occa_use *o, const struct rec *r)
 	struct arguments a;
 
 	read_arguments(&a, o->trace, r);
+	if (a.none) /* an exception has left it */
+		return;
 	d = device_of(o, a.device);
 	if (!d)
 		return;

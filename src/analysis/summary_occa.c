@@ -14,6 +14,26 @@ static struct occa_use *use_of(const struct summary *s)
 
 /* ---- kernels ---- */
 
+/*
+ * The row of a kernel that was built of a text: where its build was not seen inside, its definition says the name of
+ * the file alone, which OCCA puts into a folder of its own.
+ */
+static struct occa_kernel_use *row_of(struct occa_use *o, const struct t_kernel *k)
+{
+	size_t n = strlen(k->source);
+
+	for (uint32_t i = 0; *k->source && !strchr(k->source, '/') && i < o->kernels_count; i++) {
+		struct occa_kernel_use *u = &o->kernels[i];
+		size_t length = strlen(u->source);
+
+		if (length > n && u->source[length - n - 1] == '/' &&
+		    strcmp(u->source + length - n, k->source) == 0 &&
+		    strcmp(u->kernel, k->name) == 0 && strcmp(u->device, k->device) == 0)
+			return u;
+	}
+	return occa_use_kernel(o, k->device, k->name, k->source);
+}
+
 /* Device times of kernels are in the tallies, whoever dispatched them. */
 static bool add_dispatches(const struct summary *s, struct occa_use *o)
 {
@@ -28,7 +48,7 @@ static bool add_dispatches(const struct summary *s, struct occa_use *o)
 
 		if (strcmp(k->framework, "occa") != 0)
 			continue;
-		u = occa_use_kernel(o, k->device, k->name, k->source);
+		u = row_of(o, k);
 		if (!u)
 			return false;
 		u->dispatches += row->count;

@@ -9,13 +9,7 @@
 #include "capture/occa/occa.h"
 #include "wire/value.h"
 
-_Thread_local struct occa_thread occa_thread;
-
-/* The noted function that was called last, until a call of the program's has taken it. */
-static _Thread_local struct {
-	const void *const *place;
-	const void *caller;
-} noted __attribute__((tls_model("initial-exec")));
+void *(*occa_thread_room)(void);
 
 /* ---- whose code calls ---- */
 
@@ -57,13 +51,16 @@ static bool of_library(const void *caller)
 	return (uintptr_t)caller - code_begin < code_end - code_begin;
 }
 
-__attribute__((visibility("default"))) void kymo_occa_noted(const void *caller,
+__attribute__((visibility("default"))) void kymo_occa_noted(uint32_t function, const void *caller,
 							    const void *const *place)
 {
+	struct occa_thread *t = occa_thread();
+
 	if (of_library(caller))
 		return;
-	noted.place = place;
-	noted.caller = caller;
+	t->noted.place = place;
+	t->noted.caller = caller;
+	t->noted.function = function;
 }
 
 /* ---- which call is the program's ---- */
@@ -75,7 +72,7 @@ static bool there(const void *const *place, const void *what, const void *sp)
 
 bool occa_inside(const void *sp)
 {
-	const struct occa_thread *t = &occa_thread;
+	const struct occa_inside *t = &occa_thread()->in;
 
 	return t->place && there(t->place, t->caller, sp) &&
 	       (!t->noted_place || there(t->noted_place, t->noted, sp));
@@ -105,29 +102,44 @@ static void enter(struct occa_call *c, const void *caller, const void *sp)
 }
 
 /* Code of the program, as far as it is known. */
-static const void *program_of(struct occa_thread *t, const void *caller, const void *sp)
+static const void *program_of(struct occa_inside *in, const void *caller, const void *sp)
 {
-	if (!of_library(caller) || !noted.place || !there(noted.place, noted.caller, sp))
+	struct occa_thread *t = occa_thread();
+
+	if (!of_library(caller) || !t->noted.place || !there(t->noted.place, t->noted.caller, sp))
 		return caller;
-	t->noted_place = noted.place;
-	t->noted = noted.caller;
-	noted.place = NULL;
-	return t->noted;
+	in->noted_place = t->noted.place;
+	in->noted = t->noted.caller;
+	t->noted.place = NULL;
+	return in->noted;
+}
+
+/* OCCA frees it of its own: compilers differ in whether they call the function for that. */
+static bool lets_go(const struct occa_inside *in, unsigned op, const void *caller)
+{
+	return (op == OCCA_OP_DEVICE_FREE || op == OCCA_OP_KERNEL_FREE ||
+		op == OCCA_OP_STREAM_FREE) &&
+	       of_library(caller) &&
+	       (!in->noted_place || OCCA_LETS_GO(occa_thread()->noted.function));
 }
 
 bool occa_begin(struct occa_call *c, unsigned op, const void *caller, const void *sp)
 {
-	struct occa_thread *t = &occa_thread;
+	struct occa_inside *in = &occa_thread()->in;
+	const void *by;
 
 	if (occa_inside(sp))
 		return false;
-	*t = (struct occa_thread){.place = (const void *const *)sp - 1, .caller = caller, .op = op};
+	*in = (struct occa_inside){
+		.place = (const void *const *)sp - 1, .caller = caller, .op = op};
 	c->op = op;
 	c->frame = NULL;
 	if (op == OCCA_OP_NONE)
 		return true;
-	enter(c, program_of(t, caller, sp), sp);
-	t->frame = c->frame;
+	by = program_of(in, caller, sp);
+	if (!lets_go(in, op, caller))
+		enter(c, by, sp);
+	in->frame = c->frame;
 	return true;
 }
 
@@ -154,14 +166,14 @@ static void record(struct occa_call *c)
 
 void occa_end(struct occa_call *c)
 {
-	occa_thread.place = NULL;
+	occa_thread()->in.place = NULL;
 	if (c->frame)
 		record(c);
 }
 
 void occa_point(struct occa_call *c, const void *caller, const void *sp)
 {
-	struct occa_thread *t = &occa_thread, none = {0};
+	struct occa_inside *t = &occa_thread()->in, none = {0};
 	const void *by = occa_inside(sp) ? t->noted_place ? t->noted : t->caller
 					 : program_of(&none, caller, sp);
 

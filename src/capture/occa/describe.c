@@ -4,44 +4,46 @@
 
 #include "capture/occa/occa.h"
 
-#define FIELD_COUNT(fields) (sizeof(fields) / sizeof(fields[0]))
-#define TEXT(name)                                                                                 \
-	{                                                                                          \
-		name, "string", NULL, KYMO_KIND_REF, 0, 4, 0                                       \
-	}
-#define BYTES                                                                                      \
-	{                                                                                          \
-		"bytes", "udim_t", NULL, KYMO_KIND_SIZE, 0, 8, 0                                   \
-	}
-#define HANDLE(name, type)                                                                         \
-	{                                                                                          \
-		name, type, NULL, KYMO_KIND_HANDLE, 0, 8, 0                                        \
-	}
-
-static const kymo_field_t SETUP[] = {TEXT("device"), TEXT("mode")};
-static const kymo_field_t DEVICE[] = {TEXT("device")};
-static const kymo_field_t STREAM[] = {TEXT("device"), TEXT("stream")};
-static const kymo_field_t TIME[] = {TEXT("device"),
-				    {"between", "double", NULL, KYMO_KIND_TIME, 0, 8, 0}};
-static const kymo_field_t BUILD[] = {TEXT("device"), TEXT("kernel"), TEXT("source"), TEXT("mode")};
-static const kymo_field_t RUN[] = {TEXT("device"), TEXT("kernel"), TEXT("source"), TEXT("mode"),
-				   TEXT("stream")};
-static const kymo_field_t MEMORY[] = {TEXT("device"), HANDLE("memory", "modeMemory_t *"), BYTES};
-static const kymo_field_t POOL[] = {TEXT("device"), HANDLE("pool", "modeMemoryPool_t *"), BYTES};
-static const kymo_field_t RESERVE[] = {TEXT("device"), HANDLE("pool", "modeMemoryPool_t *"), BYTES,
-				       HANDLE("memory", "modeMemory_t *")};
-static const kymo_field_t COPY[] = {TEXT("device"),
-				    HANDLE("memory", "modeMemory_t *"),
-				    BYTES,
-				    {"other", "const void *", NULL, KYMO_KIND_POINTER, 0, 8, 0},
-				    {"async", "bool", NULL, KYMO_KIND_BOOL, 0, 1, 0}};
-static const kymo_field_t BUFFER[] = {TEXT("device"),
-				      HANDLE("buffer", "modeBuffer_t *"),
-				      BYTES,
-				      TEXT("what"),
-				      {"lifetime", "uint64_t", NULL, KYMO_KIND_UNSIGNED, 0, 8, 0}};
-
 /* Without pointers, which would be relocated in every process: described where OCCA is met. */
+enum field {
+	NO_FIELD,
+	F_DEVICE,
+	F_MODE,
+	F_STREAM,
+	F_BETWEEN,
+	F_KERNEL,
+	F_SOURCE,
+	F_MEMORY,
+	F_BYTES,
+	F_POOL,
+	F_OTHER,
+	F_ASYNC,
+	F_BUFFER,
+	F_WHAT,
+	F_LIFETIME,
+	FIELDS
+};
+
+static const struct {
+	char name[12], type[20];
+	uint8_t kind, size;
+} known_fields[FIELDS] = {
+	[F_DEVICE] = {"device", "string", KYMO_KIND_REF, 4},
+	[F_MODE] = {"mode", "string", KYMO_KIND_REF, 4},
+	[F_STREAM] = {"stream", "string", KYMO_KIND_REF, 4},
+	[F_BETWEEN] = {"between", "double", KYMO_KIND_TIME, 8},
+	[F_KERNEL] = {"kernel", "string", KYMO_KIND_REF, 4},
+	[F_SOURCE] = {"source", "string", KYMO_KIND_REF, 4},
+	[F_MEMORY] = {"memory", "modeMemory_t *", KYMO_KIND_HANDLE, 8},
+	[F_BYTES] = {"bytes", "udim_t", KYMO_KIND_SIZE, 8},
+	[F_POOL] = {"pool", "modeMemoryPool_t *", KYMO_KIND_HANDLE, 8},
+	[F_OTHER] = {"other", "const void *", KYMO_KIND_POINTER, 8},
+	[F_ASYNC] = {"async", "bool", KYMO_KIND_BOOL, 1},
+	[F_BUFFER] = {"buffer", "modeBuffer_t *", KYMO_KIND_HANDLE, 8},
+	[F_WHAT] = {"what", "string", KYMO_KIND_REF, 4},
+	[F_LIFETIME] = {"lifetime", "uint64_t", KYMO_KIND_UNSIGNED, 8},
+};
+
 enum shape {
 	SHAPE_SETUP,
 	SHAPE_DEVICE,
@@ -53,8 +55,24 @@ enum shape {
 	SHAPE_POOL,
 	SHAPE_RESERVE,
 	SHAPE_COPY,
-	SHAPE_BUFFER
+	SHAPE_BUFFER,
+	SHAPES
 };
+
+static const uint8_t shapes[SHAPES][OCCA_FIELDS] = {
+	[SHAPE_SETUP] = {F_DEVICE, F_MODE},
+	[SHAPE_DEVICE] = {F_DEVICE},
+	[SHAPE_STREAM] = {F_DEVICE, F_STREAM},
+	[SHAPE_TIME] = {F_DEVICE, F_BETWEEN},
+	[SHAPE_BUILD] = {F_DEVICE, F_KERNEL, F_SOURCE, F_MODE},
+	[SHAPE_RUN] = {F_DEVICE, F_KERNEL, F_SOURCE, F_MODE, F_STREAM},
+	[SHAPE_MEMORY] = {F_DEVICE, F_MEMORY, F_BYTES},
+	[SHAPE_POOL] = {F_DEVICE, F_POOL, F_BYTES},
+	[SHAPE_RESERVE] = {F_DEVICE, F_POOL, F_BYTES, F_MEMORY},
+	[SHAPE_COPY] = {F_DEVICE, F_MEMORY, F_BYTES, F_OTHER, F_ASYNC},
+	[SHAPE_BUFFER] = {F_DEVICE, F_BUFFER, F_BYTES, F_WHAT, F_LIFETIME},
+};
+
 static const struct {
 	char name[32];
 	uint8_t shape, flags;
@@ -64,38 +82,32 @@ static const struct {
 #undef OCCA_OP
 };
 
+static kymo_field_t fields[SHAPES][OCCA_FIELDS];
 static kymo_op_desc_t ops[OCCA_OP_COUNT];
 static kymo_domain_desc_t desc;
 
-static void set_fields(kymo_op_desc_t *op, enum shape shape)
+static uint16_t describe_shape(unsigned shape)
 {
-#define SHAPE(which)                                                                               \
-	case SHAPE_##which:                                                                        \
-		op->fields = which;                                                                \
-		op->field_count = FIELD_COUNT(which);                                              \
-		break
-	switch (shape) {
-		SHAPE(SETUP);
-		SHAPE(DEVICE);
-		SHAPE(STREAM);
-		SHAPE(TIME);
-		SHAPE(BUILD);
-		SHAPE(RUN);
-		SHAPE(MEMORY);
-		SHAPE(POOL);
-		SHAPE(RESERVE);
-		SHAPE(COPY);
-		SHAPE(BUFFER);
+	uint16_t n = 0;
+
+	for (; n < OCCA_FIELDS && shapes[shape][n] != NO_FIELD; n++) {
+		const unsigned f = shapes[shape][n];
+
+		fields[shape][n] = (kymo_field_t){.name = known_fields[f].name,
+						  .type = known_fields[f].type,
+						  .kind = known_fields[f].kind,
+						  .size = known_fields[f].size};
 	}
-#undef SHAPE
+	return n;
 }
 
 static void describe(void)
 {
-	for (unsigned i = 0; i < OCCA_OP_COUNT; i++) {
-		ops[i] = (kymo_op_desc_t){.name = rows[i].name, .flags = rows[i].flags};
-		set_fields(&ops[i], (enum shape)rows[i].shape);
-	}
+	for (unsigned i = 0; i < OCCA_OP_COUNT; i++)
+		ops[i] = (kymo_op_desc_t){.name = rows[i].name,
+					  .flags = rows[i].flags,
+					  .fields = fields[rows[i].shape],
+					  .field_count = describe_shape(rows[i].shape)};
 	desc = (kymo_domain_desc_t){sizeof(desc), "occa", "OCCA", 1, OCCA_OP_COUNT, ops};
 }
 

@@ -120,12 +120,21 @@ static void find_calls(void)
 
 /* ---- opening ---- */
 
+static void *thread_room(void)
+{
+	static _Thread_local struct {
+		_Alignas(16) char bytes[OCCA_THREAD_BYTES];
+	} room __attribute__((tls_model("initial-exec")));
+
+	return &room;
+}
+
 static void open_occa(void)
 {
 	find_list(names, sizeof(names), 0);
 	find_calls();
 	find_list(asked, sizeof(asked), OCCA_THUNKS);
-	atomic_store(&traced, kymo_occa_open(real, occa_entries));
+	atomic_store(&traced, kymo_occa_open(real, occa_entries, thread_room));
 	for (unsigned i = 0; i < OCCA_THUNKS; i++)
 		if (!atomic_load(&occa_entries[i]) &&
 		    (i < OCCA_FIRST_NOTED || !atomic_load(&traced)))
@@ -153,7 +162,7 @@ void *occa_resolve(uint32_t number)
 	if (!atomic_load_explicit(&opened, memory_order_acquire))
 		pthread_once(&once, open_occa);
 	if (number >= OCCA_FIRST_NOTED && atomic_load_explicit(&traced, memory_order_relaxed))
-		kymo_occa_noted(*place, place);
+		kymo_occa_noted(number, *place, place);
 	to = atomic_load_explicit(&occa_entries[number], memory_order_relaxed);
 	errno = saved;
 	if (!to)

@@ -11,6 +11,7 @@
 #ifndef CAPTURE_OCCA_FUNCTIONS_H
 #define CAPTURE_OCCA_FUNCTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define OCCA_STRING "RKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
@@ -75,6 +76,9 @@
 	W(HOST_COPY, "_ZN4occa6serial6memory8copyFromEPKNS_12modeMemory_tEmmmRKNS_4jsonE")         \
 	W(HOST_COPY_TO, "_ZNK4occa6serial6memory6copyToEPvmmRKNS_4jsonE")
 
+/* What OCCA frees when the last reference to it goes, nobody has freed. */
+#define OCCA_LETS_GO(id) ((id) >= OCCA_DEVICE_GONE && (id) <= OCCA_STREAM_ASSIGNED)
+
 /* Of modes that a libocca may have been built without. */
 #define OCCA_OPTIONAL(id) ((id) >= OCCA_BUFFER_OPENCL && (id) <= OCCA_BUFFER_DPCPP)
 
@@ -92,11 +96,11 @@
 	N(KERNEL_ASSIGNED, "_ZN4occa6kernelaSERKS0_")                                              \
 	N(MEMORY_GONE, "_ZN4occa6memoryD1Ev")                                                      \
 	N(MEMORY_ASSIGNED, "_ZN4occa6memoryaSERKS0_")                                              \
-	N(MEMORY_CLONED, "_ZNK4occa6memory5cloneEv")                                               \
 	N(POOL_GONE, "_ZN4occa10memoryPoolD1Ev")                                                   \
 	N(POOL_ASSIGNED, "_ZN4occa10memoryPoolaSERKS0_")                                           \
 	N(STREAM_GONE, "_ZN4occa6streamD1Ev")                                                      \
 	N(STREAM_ASSIGNED, "_ZN4occa6streamaSERKS0_")                                              \
+	N(MEMORY_CLONED, "_ZNK4occa6memory5cloneEv")                                               \
 	N(TAG_WAIT, "_ZNK4occa9streamTag4waitEv")                                                  \
 	N(SET_DEVICE, "_ZN4occa9setDeviceENS_6deviceE")                                            \
 	N(SET_DEVICE_JSON, "_ZN4occa9setDeviceERKNS_4jsonE")                                       \
@@ -218,10 +222,12 @@ enum occa_function {
 
 /*
  * libkymo's side (wrap.c). `real`: OCCA_FUNCTIONS functions, NULL: missing. Fills the entries of the functions that
- * are replaced. False: nothing is recorded, and the door stands open.
+ * are replaced. `thread` gives memory of the calling thread, zero at first: the door has it, for libkymo may be loaded
+ * late, when there is hardly room for any. False: nothing is recorded, and the door stands open.
  */
-bool kymo_occa_open(void *const *real, void *_Atomic *entries);
+#define OCCA_THREAD_BYTES 512
+bool kymo_occa_open(void *const *real, void *_Atomic *entries, void *(*thread)(void));
 /* A noted function is called: the return address, and where on the stack it is. */
-void kymo_occa_noted(const void *caller, const void *const *place);
+void kymo_occa_noted(uint32_t function, const void *caller, const void *const *place);
 
 #endif

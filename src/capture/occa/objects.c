@@ -155,28 +155,23 @@ void occa_device_gone(const void *handle)
 /* ---- kernels ---- */
 
 /* A launch looks its kernel up: the last few of a thread are found without the lock. */
-#define LATELY 16u
 static _Atomic uint32_t kernels_changed;
-static _Thread_local struct {
-	uint32_t as_of;
-	const void *handles[LATELY];
-	struct occa_kernel *kernels[LATELY];
-} lately __attribute__((tls_model("initial-exec")));
 
 struct occa_kernel *occa_kernel_find(const void *handle)
 {
 	unsigned i = (unsigned)(((uintptr_t)handle * 0x9e3779b97f4a7c15ull) >> 60);
 	uint32_t now = atomic_load_explicit(&kernels_changed, memory_order_acquire);
+	struct occa_thread *t = occa_thread();
 
-	if (lately.as_of != now) {
-		memset(&lately, 0, sizeof(lately));
-		lately.as_of = now;
+	if (t->lately.as_of != now) {
+		memset(&t->lately, 0, sizeof(t->lately));
+		t->lately.as_of = now;
 	}
-	if (lately.handles[i] != handle || !lately.kernels[i]) {
-		lately.kernels[i] = find(KERNEL, handle);
-		lately.handles[i] = handle;
+	if (t->lately.handles[i] != handle || !t->lately.kernels[i]) {
+		t->lately.kernels[i] = find(KERNEL, handle);
+		t->lately.handles[i] = handle;
 	}
-	return lately.kernels[i];
+	return t->lately.kernels[i];
 }
 
 static const char *device_text(const struct occa_device *d)
@@ -291,7 +286,7 @@ static bool strip(const char **symbol, size_t *length)
 
 bool occa_kernel_origin(const char *symbol, size_t length, struct cap_kernel_origin *out)
 {
-	const struct occa_thread *t = &occa_thread;
+	const struct occa_inside *t = &occa_thread()->in;
 	const struct name *n;
 
 	if (!strip(&symbol, &length))

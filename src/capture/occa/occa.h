@@ -131,7 +131,7 @@ struct occa_call {
 };
 
 /* What a thread is in: the outermost of OCCA's functions. */
-struct occa_thread {
+struct occa_inside {
 	/*
 	 * Where on the stack its return address is, and that. An exception or longjmp leaves without a word, and
 	 * whatever is called next puts another there. NULL: it is in none.
@@ -147,8 +147,31 @@ struct occa_thread {
 	const struct occa_kernel *kernel;
 	struct occa_device *device;
 };
-extern _Thread_local struct occa_thread occa_thread
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+enum { OCCA_LATELY = 16 };
+
+struct occa_thread {
+	struct occa_inside in;
+	/* The noted function that was called last, until a call of the program's has taken it. */
+	struct {
+		const void *const *place;
+		const void *caller;
+		uint32_t function;
+	} noted;
+	/* Kernels that it has looked up last, as long as none came or went since. */
+	struct {
+		uint32_t as_of;
+		const void *handles[OCCA_LATELY];
+		struct occa_kernel *kernels[OCCA_LATELY];
+	} lately;
+};
+_Static_assert(sizeof(struct occa_thread) <= OCCA_THREAD_BYTES, "the door has as much");
+
+extern void *(*occa_thread_room)(void);
+static inline struct occa_thread *occa_thread(void)
+{
+	return occa_thread_room();
+}
 
 /* The thread is in one of OCCA's functions, which has called what has `sp` as cap_sp(). */
 bool occa_inside(const void *sp);

@@ -92,7 +92,7 @@ void occa_host_ran(const struct occa_kernel *k, const struct occa_span *s)
 		cap_counted_kernel(at.agent, at.queue, at.kernel, duration, 0, false);
 	struct cap_submission o;
 
-	if (!cap_submission_take(&o, occa_thread.frame, op, &at))
+	if (!cap_submission_take(&o, occa_thread()->in.frame, op, &at))
 		return;
 	if (!cap_counts(&o) || !cap_count(&o, op, &c))
 		dispatch(&o, &at, s, duration);
@@ -130,7 +130,7 @@ void occa_host_copied(enum occa_copy which, uint64_t bytes, const struct occa_sp
 				      [OCCA_COPY_READ] = COPY_OP_READ,
 				      [OCCA_COPY_WITHIN] = COPY_OP_COPY};
 	uint64_t duration = clock_ns(CLOCK_MONOTONIC_RAW) - s->ns;
-	const struct occa_device *d = occa_thread.device;
+	const struct occa_device *d = occa_thread()->in.device;
 	struct cap_op *op = &core_copy_ops[ops[which]];
 	const uint32_t queue = atomic_load(&d->current)->queue;
 	const struct cap_counted c = {
@@ -145,7 +145,7 @@ void occa_host_copied(enum occa_copy which, uint64_t bytes, const struct occa_sp
 	const struct cap_subject at = {.agent = d->agent, .queue = queue, .bytes = bytes};
 	struct cap_submission o;
 
-	if (!cap_submission_take(&o, occa_thread.frame, op, &at))
+	if (!cap_submission_take(&o, occa_thread()->in.frame, op, &at))
 		return;
 	if (!cap_counts(&o) || !cap_count(&o, op, &c))
 		copy(&o, op, &c, s);

@@ -114,7 +114,7 @@ static const void *at(uintptr_t word)
 
 static struct occa_device *device_is(struct occa_call *c, struct occa_device *d)
 {
-	occa_thread.device = d;
+	occa_thread()->in.device = d;
 	c->values[OCCA_DEVICE] = d ? d->name : 0;
 	return d;
 }
@@ -128,7 +128,7 @@ static void kernel_is(struct occa_call *c, const struct occa_kernel *k)
 {
 	struct occa_device *d = device_is(c, k ? k->device : NULL);
 
-	occa_thread.kernel = k;
+	occa_thread()->in.kernel = k;
 	c->values[OCCA_SECOND] = k ? k->name : 0;
 	c->values[OCCA_THIRD] = k ? k->source : 0;
 	c->values[OCCA_FOURTH] = d ? d->mode : 0;
@@ -263,7 +263,7 @@ static void after_setup(struct occa_call *c, const uintptr_t *a)
 
 static void after_build(struct occa_call *c, const uintptr_t *a)
 {
-	struct occa_kernel *k = occa_ask_built(at(a[0]), occa_thread.device);
+	struct occa_kernel *k = occa_ask_built(at(a[0]), occa_thread()->in.device);
 
 	if (!k)
 		return;
@@ -280,7 +280,7 @@ static void after(struct occa_call *c, enum occa_function id, const uintptr_t *a
 		break;
 	case GIVES_STREAM:
 		stream_is(c, occa_stream_new(occa_ask_handle(OCCA_ASK_STREAM, at(a[0])),
-					     occa_thread.device));
+					     occa_thread()->in.device));
 		break;
 	case BUILDS:
 		after_build(c, a);
@@ -356,6 +356,17 @@ static void told_after(struct occa_call *c, enum occa_function id, const uintptr
 	errno = saved;
 }
 
+/* buildKernelFromString() writes a file, and builds that. */
+static void inner_build(const uintptr_t *a)
+{
+	int saved = errno;
+
+	if (occa_thread()->in.op == OCCA_OP_BUILD_STRING)
+		occa_kernel_name(occa_text(at(a[3])), occa_text(at(a[2])),
+				 occa_thread()->in.device);
+	errno = saved;
+}
+
 static uintptr_t through(enum occa_function id, const uintptr_t *a, const void *caller,
 			 const void *sp)
 {
@@ -363,8 +374,11 @@ static uintptr_t through(enum occa_function id, const uintptr_t *a, const void *
 	const void *end;
 	uintptr_t result;
 
-	if (!occa_begin(&c, rows[id].op, caller, sp))
+	if (!occa_begin(&c, rows[id].op, caller, sp)) {
+		if (id == OCCA_BUILD)
+			inner_build(a);
 		return call(id, a);
+	}
 	told_before(&c, id, a);
 	end = ending(c.op, a);
 	result = call(id, a);
@@ -380,14 +394,14 @@ static uintptr_t run_timed(const uintptr_t *a)
 	struct occa_span s = occa_span_begin();
 	uintptr_t result = call(OCCA_RUN_HOST_LEAF, a);
 
-	occa_host_ran(occa_thread.kernel, &s);
+	occa_host_ran(occa_thread()->in.kernel, &s);
 	return result;
 }
 
 /* The kernel of the call that the thread is in; the launchers of device modes come here, too. */
 static bool runs_here(uintptr_t kernel)
 {
-	struct occa_thread *t = &occa_thread;
+	struct occa_inside *t = &occa_thread()->in;
 
 	if (t->op != OCCA_OP_RUN || t->ran || !t->kernel || !t->device || !t->device->host ||
 	    t->kernel != occa_kernel_find(at(kernel)))
@@ -413,7 +427,7 @@ static uintptr_t run_host(const uintptr_t *a, const void *caller, const void *sp
 
 static uintptr_t host_copy(enum occa_function id, const uintptr_t *a, const void *sp)
 {
-	const struct occa_thread *t = &occa_thread;
+	const struct occa_inside *t = &occa_thread()->in;
 	struct occa_span s;
 	uintptr_t result;
 
@@ -433,7 +447,7 @@ static uintptr_t host_copy(enum occa_function id, const uintptr_t *a, const void
 /* The call is one by which the program gets memory. */
 static bool gets_memory(void)
 {
-	switch (occa_thread.op) {
+	switch (occa_thread()->in.op) {
 	case OCCA_OP_MALLOC:
 	case OCCA_OP_WRAP_MEMORY:
 	case OCCA_OP_CREATE_POOL:
@@ -456,7 +470,7 @@ static void allocation(const struct occa_call *c, unsigned op, const void *handl
 					 .agent = b->device->agent,
 					 .kind = MEMORY_HOST_PAGEABLE,
 					 .what = ALLOCATION_BUFFER};
-	const struct cap_frame *f = occa_thread.place ? occa_thread.frame : c->frame;
+	const struct cap_frame *f = occa_thread()->in.place ? occa_thread()->in.frame : c->frame;
 
 	cap_allocation_record(f, 0, op, &a);
 }
@@ -471,8 +485,8 @@ static void point_of(struct occa_call *c, unsigned op, const void *handle,
 
 static void buffer_begins(const void *handle, uint64_t bytes, const char *what, const void *sp)
 {
-	struct occa_device *d = occa_thread.device;
-	const bool wrapped = occa_thread.op == OCCA_OP_WRAP_MEMORY;
+	struct occa_device *d = occa_thread()->in.device;
+	const bool wrapped = occa_thread()->in.op == OCCA_OP_WRAP_MEMORY;
 	struct occa_buffer b = {.device = d,
 				.bytes = bytes,
 				.id = cap_new_allocation(),
@@ -579,61 +593,59 @@ static double time_between(uintptr_t device, uintptr_t from, uintptr_t to)
 /* ---- opening ---- */
 
 #define SYMBOL(id, symbol) symbol "\0"
-static const char symbols[] = OCCA_WRAPPED(SYMBOL) OCCA_NOTED(SYMBOL);
+static const char wrapped[] = OCCA_WRAPPED(SYMBOL);
+static const char noted[] = OCCA_NOTED(SYMBOL);
 static const char asked[] = OCCA_ASKED(SYMBOL);
 #undef SYMBOL
 
-static unsigned list_missing(struct text *t, const char *list, size_t size, unsigned first)
-{
-	unsigned missing = 0, i = first;
+enum { NOTE_LENGTH = 300 /* of names in a note: longer ones are cut */ };
 
-	for (const char *p = list; p < list + size - 1; p += strlen(p) + 1, i++) {
-		if (i == OCCA_CALL)
-			i = OCCA_THUNKS;
-		if (real[i] || OCCA_OPTIONAL(i))
-			continue;
-		text_addf(t, "%s%s", missing ? ", " : "", p);
-		missing++;
-	}
-	return missing;
+static void tell_names(struct text *names, const char *what)
+{
+	if (names->length)
+		cap_note(2, "occa", "this libocca lacks functions of OCCA that Kymo knows: %s: %s",
+			 what, names->s);
+	text_release(names);
+	*names = (struct text){0};
 }
 
 /* Of another version of OCCA, or another C++ library, some have other names. */
-static void tell_missing(void)
+static void tell_missing_of(const char *list, size_t size, unsigned first, const char *what)
 {
-	struct text t = {0};
-	unsigned n = list_missing(&t, symbols, sizeof(symbols), 0);
+	struct text names = {0};
+	unsigned i = first;
 
-	if (n && t.s)
-		cap_note(2, "occa",
-			 "%u functions of OCCA that Kymo knows are not in this libocca: what they "
-			 "do is "
-			 "not recorded, or its caller is not known: %s",
-			 n, t.s);
-	text_release(&t);
-	t = (struct text){0};
-	n = list_missing(&t, asked, sizeof(asked), OCCA_THUNKS);
-	if (n && t.s)
-		cap_note(2, "occa",
-			 "%u functions of OCCA by which it tells names and sizes are not in this "
-			 "libocca: these are missing: %s",
-			 n, t.s);
-	text_release(&t);
+	for (const char *p = list; p < list + size - 1; p += strlen(p) + 1, i++) {
+		if (real[i] || OCCA_OPTIONAL(i))
+			continue;
+		if (names.length + strlen(p) > NOTE_LENGTH)
+			tell_names(&names, what);
+		text_addf(&names, "%s%s", names.length ? ", " : "", p);
+	}
+	tell_names(&names, what);
 }
 
+static void tell_missing(void)
+{
+	tell_missing_of(wrapped, sizeof(wrapped), 0, "what they do is not recorded");
+	tell_missing_of(noted, sizeof(noted), OCCA_FIRST_NOTED,
+			"calls that they make are told as libocca's");
+	tell_missing_of(asked, sizeof(asked), OCCA_THUNKS, "what they tell is not known");
+}
+
+static void put(void *_Atomic *entries, enum occa_function id, void *wrapper)
+{
+	if (real[id])
+		atomic_store(&entries[id], wrapper);
+}
+
+/* Statements, not a table of pointers, which would be relocated in every process. */
 static void fill(void *_Atomic *entries)
 {
-	static function *const wrappers[] = {
-#define ENTRY(id, symbol) [OCCA_##id] = wrap_##id,
-		OCCA_WRAPPED(ENTRY)
-#undef ENTRY
-	};
-
-	for (unsigned i = 0; i < OCCA_FIRST_NOTED; i++)
-		if (real[i])
-			atomic_store(&entries[i], (void *)(uintptr_t)wrappers[i]);
-	if (real[OCCA_TIME_BETWEEN])
-		atomic_store(&entries[OCCA_TIME_BETWEEN], (void *)(uintptr_t)time_between);
+#define PUT(id, symbol) put(entries, OCCA_##id, (void *)(uintptr_t)wrap_##id);
+	OCCA_WRAPPED(PUT)
+#undef PUT
+	put(entries, OCCA_TIME_BETWEEN, (void *)(uintptr_t)time_between);
 }
 
 static bool prepare(void)
@@ -651,8 +663,8 @@ static bool prepare(void)
 	return true;
 }
 
-__attribute__((visibility("default"))) bool kymo_occa_open(void *const *functions,
-							   void *_Atomic *entries)
+__attribute__((visibility("default"))) bool
+kymo_occa_open(void *const *functions, void *_Atomic *entries, void *(*thread)(void))
 {
 	int saved = errno;
 	bool ok;
@@ -662,6 +674,7 @@ __attribute__((visibility("default"))) bool kymo_occa_open(void *const *function
 		return false;
 	cap_load();
 	real = functions;
+	occa_thread_room = thread;
 	cap_guard_enter();
 	ok = prepare();
 	cap_guard_leave();

@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""OCCA's calls, kernels and memory: test_occa.py KYMO FOLDER WHAT
+
+FOLDER has the programs, and in plain/, inlined/, lacks/ and static/ the fakes of libocca that they are run with.
+
+counted   a C++ program of several devices counts what it does, in each mode, and so does the trace and its tables
+inlined   the same where the compiler has inlined kernel::run()
+c         the C interface: counts, and the lines that call
+linked    OpenCL's kernels have OCCA's names, and lie in OCCA's calls
+chosen    options by kernel, device, memory, line
+lacks     a libocca without some of the functions
+absent    a program without OCCA; the backend not wanted
+ranks     two ranks
+"""
+import csv
+import json
+import os
+import shutil
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import run  # noqa: E402
+
+KYMO, PROGRAMS = map(os.path.abspath, sys.argv[1:3])
+WHAT = sys.argv[3]
+del sys.argv[1:]
+PROGRAM = os.path.join(PROGRAMS, "occa_program")
+C_PROGRAM = os.path.join(PROGRAMS, "occa_c_program")
+
+
+def only(what):
+    return unittest.skipUnless(WHAT == what, "another test")
+
+
+class Occa(unittest.TestCase):
+    def setUp(self):
+        scratch = kymotest.Folder()
+        self.addCleanup(scratch.cleanup)
+        self.folder = scratch.name
+        self.trace = os.path.join(self.folder, "t.kymo")
+        self.source = os.path.join(os.path.realpath(self.folder), "kernels.okl")
+        with open(self.source, "w", encoding="ascii"):
+            pass
+
+    def environment(self, library):
+        return kymotest.environment(LD_LIBRARY_PATH=os.path.join(PROGRAMS, library))
+
+    def plain(self, *words, library="plain"):
+        p = run(*words, cwd=self.folder, env=self.environment(library))
+        self.assertEqual(p.returncode, 0, p.stderr)
+        return p.stdout
+
+    def record(self, *words, library="plain", options=(), before=()):
+        p = run(*before, KYMO, "run", "--no-summary", "-f", "-o", self.trace, *options, "--", *words, cwd=self.folder,
+                env=self.environment(library))
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertNotIn("lost", p.stderr)
+        return p
+
+    def query(self, sql):
+        p = run(KYMO, "query", "--format", "csv", self.trace, sql)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        return [tuple(row) for row in csv.reader(p.stdout.splitlines())][1:]
+
+    def table(self, name, *options):
+        p = run(KYMO, "summary", "--format", "json", "--tables", name, *options, self.trace)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        tables = [t for t in json.loads(p.stdout)["tables"] if t["name"] == name]
+        return tables[0]["rows"] if tables else []
+
+    # ---- what a program says, against the trace -----------------------------------------------------
+
+    def compare(self, said):
+        lines = [line.split() for line in said.splitlines()]
+        calls = {w[1]: int(w[2]) for w in lines if w[0] == "call"}
+        found = {name: int(n) for name, n in self.query("select name, count(*) from regions where category = 'occa' "
+                                                        "group by name")}
+        self.assertEqual(found, calls)
+        self.compare_kernels([w for w in lines if w[0] == "kernel"], [w for w in lines if w[0] == "device"])
+        self.compare_devices([w for w in lines if w[0] == "device"])
+
+    def compare_kernels(self, kernels, devices):
+        modes = {w[1]: w[2] for w in devices}
+        wanted = {(w[2], f"OCCA {modes[w[1]]} device {w[1]}"): int(w[3]) for w in kernels}
+        rows = self.table("occa_kernels")
+        self.assertEqual({(r["kernel"], r["device"]): r["launches"] for r in rows}, wanted)
+        self.assertEqual({(r["kernel"], r["device"]): r["dispatches"] for r in rows}, wanted)
+        self.assertEqual({r["source"] for r in rows}, {self.source, "/cache/string_source.cpp"})
+        for r in rows:
+            self.assertGreater(r["device_ns"], 0, r)
+            self.assertGreater(r["host_ns"], 0, r)
+        dispatched = {name: int(n) for name, n in self.query("select name, count(*) from kernels group by name")}
+        launches = {}
+        for w in kernels:
+            launches[w[2]] = launches.get(w[2], 0) + int(w[3])
+        self.assertEqual(dispatched, launches)
+
+    def compare_devices(self, devices):
+        wanted = {f"OCCA {mode} device {n}": (mode, *map(int, rest)) for _, n, mode, *rest in devices}
+        self.assertEqual({r["device"]: (r["mode"], r["launches"], r["to_bytes"], r["from_bytes"], r["peak_bytes"],
+                                        r["left_bytes"]) for r in self.table("occa_devices")}, wanted)
+
+    def compare_modes(self, library, *modes):
+        words = (PROGRAM, self.source, *modes)
+        p = self.record(*words, library=library)
+        self.assertEqual(p.stdout, self.plain(*words, library=library))
+        self.compare(p.stdout)
+
+    @only("counted")
+    def test_modes(self):
+        for modes in (("Serial",), ("OpenMP", "OpenMP"), ("OpenCL", "Serial"), ("Serial", "OpenCL", "OpenCL")):
+            with self.subTest(modes=modes):
+                self.compare_modes("plain", *modes)
+
+    @only("counted")
+    def test_summary_mode(self):
+        """Counted in the program, nothing recorded: the same kernels."""
+        p = self.record(PROGRAM, self.source, "Serial", "OpenCL", options=("--mode", "summary"))
+        launches = {}
+        for w in (line.split() for line in p.stdout.splitlines()):
+            if w[0] == "kernel":
+                launches[w[2]] = launches.get(w[2], 0) + int(w[3])
+        self.assertEqual({r["op"]: r["calls"] for r in self.table("kernels")}, launches)
+
+    @only("counted")
+    def test_host_work(self):
+        """Copies and memory of the host's modes, by device; streams."""
+        self.record(PROGRAM, self.source, "Serial", "OpenMP")
+        self.assertEqual(self.query("select name, count(*), sum(size) from memory_copies group by name"),
+                         [("MEMORY_COPY_DEVICE_TO_HOST", "4", "1024"), ("MEMORY_COPY_HOST_TO_DEVICE", "8", "1536")])
+        self.assertEqual(self.query("select agent_name, type, count(*), sum(size) from memory_allocations group by 1, 2"),
+                         [("OCCA OpenMP device 2", "ALLOC", "4", "1280"), ("OCCA OpenMP device 2", "FREE", "3", "1024"),
+                          ("OCCA Serial device 1", "ALLOC", "4", "1280"), ("OCCA Serial device 1", "FREE", "4", "1280")])
+        self.assertEqual(self.query("select agent_name, stream, count(*) from kernels group by 1, 2"),
+                         [("OCCA OpenMP device 2", "stream 1", "20"), ("OCCA OpenMP device 2", "stream 2", "1"),
+                          ("OCCA Serial device 1", "stream 1", "10"), ("OCCA Serial device 1", "stream 2", "1")])
+        self.assertEqual(self.query("select kymo_arg(id, 'stream'), count(*) from regions where name = 'kernel::run' group by 1"),
+                         [("stream 1", "30"), ("stream 2", "2")])
+
+    @only("inlined")
+    def test_inlined(self):
+        for modes in (("Serial",), ("OpenMP", "OpenCL")):
+            with self.subTest(modes=modes):
+                self.compare_modes("inlined", *modes)
+
+    @only("c")
+    def test_c(self):
+        for library in ("plain", "inlined"):
+            for mode in ("Serial", "OpenCL"):
+                with self.subTest(library=library, mode=mode):
+                    p = self.record(C_PROGRAM, mode, 7, library=library)
+                    self.assertEqual(p.stdout, "result 6\n")
+                    self.assertEqual(dict(self.query("select name, count(*) from regions where category = 'occa' group by 1")),
+                                     {"device::setup": "1", "device::buildKernel": "1", "device::malloc": "1",
+                                      "memory::copyFrom": "1", "memory::copyTo": "1", "kernel::run": "7",
+                                      "device::finish": "1", "buffer::allocate": "1", "buffer::free": "1"})
+                    self.assertEqual(self.query("select name, count(*), function from regions where category = 'occa' and "
+                                                "name in ('kernel::run', 'device::malloc', 'buffer::free', 'device::setup') "
+                                                "group by 1, 3"),
+                                     [("buffer::free", "1", "main"), ("device::malloc", "1", "main"),
+                                      ("device::setup", "1", "main"), ("kernel::run", "7", "launch")])
+
+    # ---- names, and what lies below -----------------------------------------------------------------
+
+    @only("linked")
+    def test_linked(self):
+        self.record(PROGRAM, self.source, "OpenCL")
+        self.assertEqual(self.query("select k.name, c.name, p.name, kymo_arg(p.id, 'kernel'), count(*) from kernels k "
+                                    "join regions c on c.id = k.call_id join regions p on p.id = "
+                                    "(c.id & ~0xffffffffff | c.parent_stack_id) group by 1, 2, 3, 4"),
+                         [("add", "clEnqueueNDRangeKernel", "kernel::run", "add", "1"),
+                          ("fill", "clEnqueueNDRangeKernel", "kernel::run", "fill", "10")])
+        self.assertEqual(self.query("select kernel_name, display_name, framework, source_file, framework_device "
+                                    "from kernel_symbols order by 2"),
+                         [("_occa_add_0", "add", "occa", "/cache/string_source.cpp", "OCCA OpenCL device 1"),
+                          ("_occa_fill_0", "fill", "occa", self.source, "OCCA OpenCL device 1")])
+
+    @only("linked")
+    def test_lines(self):
+        """Who calls: the program's functions, not libocca's, also of kernels."""
+        self.record(PROGRAM, self.source, "OpenCL", "Serial")
+        sites = {r["site"].split()[0]: r["calls"] for r in self.table("kernels", "--by", "site")}
+        self.assertEqual(sites, {"launch": 30, "use": 2})
+        memory = self.table("occa_memory")
+        self.assertEqual({(r["site"].split()[0], r["what"], r["device"], r["bytes"], r["buffers"], r["freed"]) for r in memory},
+                         {("allocate", "memory", "OCCA OpenCL device 1", 256, 2, 2),
+                          ("use_pool", "pool", "OCCA OpenCL device 1", 512, 1, 1),
+                          ("use_pool", "pool", "OCCA OpenCL device 1", 256, 1, 1),
+                          ("allocate", "memory", "OCCA Serial device 2", 256, 2, 1),
+                          ("use_pool", "pool", "OCCA Serial device 2", 512, 1, 1),
+                          ("use_pool", "pool", "OCCA Serial device 2", 256, 1, 1),
+                          ("use_host_memory", "wrapped", "OCCA Serial device 2", 256, 1, 1)})
+
+    # ---- choosing -----------------------------------------------------------------------------------
+
+    @only("chosen")
+    def test_kernel(self):
+        for mode in ("Serial", "OpenCL"):
+            self.record(PROGRAM, self.source, mode, options=("--kernel", "^fill$"))
+            self.assertEqual(self.query("select name, count(*) from kernels group by 1"), [("fill", "10")])
+
+    @only("chosen")
+    def test_device(self):
+        self.record(PROGRAM, self.source, "Serial", "OpenMP", "OpenCL", options=("--device", "OCCA OpenMP device 2"))
+        self.assertEqual(self.query("select agent_name, count(*) from kernels group by 1"), [("OCCA OpenMP device 2", "21")])
+
+    @only("chosen")
+    def test_ops(self):
+        self.record(PROGRAM, self.source, "Serial", options=("--include", "memory::copy"))
+        self.assertEqual(self.query("select name, count(*) from regions where category = 'occa' group by 1"),
+                         [("memory::copyFrom", "4"), ("memory::copyTo", "2")])
+
+    @only("chosen")
+    def test_afterwards(self):
+        self.record(PROGRAM, self.source, "Serial", "OpenCL")
+        p = run(KYMO, "show", "--site", "launch", "--domain", "occa", self.trace)
+        self.assertEqual(len(p.stdout.splitlines()), 30, p.stderr)
+        handle = self.query("select kymo_arg(id, 'buffer') from regions where name = 'buffer::allocate' limit 1")[0][0]
+        p = run(KYMO, "show", "--memory", handle, self.trace)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertIn("allocation", p.stdout)
+
+    # ---- what is not there --------------------------------------------------------------------------
+
+    @only("lacks")
+    def test_lacks(self):
+        p = self.record(PROGRAM, self.source, "Serial", library="lacks")
+        calls = {w[1]: w[2] for w in map(str.split, p.stdout.splitlines()) if w[0] == "call"}
+        self.assertEqual(dict(self.query("select name, count(*) from regions where category = 'occa' group by 1")), calls)
+        notes = " ".join(row[0] for row in self.query("select text from note where part = 'occa'"))
+        self.assertIn("_ZN4occa6device10wrapStreamEPvRKNS_4jsonE", notes)
+        self.assertIn("occaMalloc", notes)
+        self.assertNotIn("_ZNK4occa6kernel3runEv", notes)
+
+    @only("lacks")
+    def test_nothing_lacks(self):
+        self.record(PROGRAM, self.source, "Serial")
+        self.assertEqual(self.query("select text from note where part = 'occa'"), [])
+
+    @only("absent")
+    def test_unwanted(self):
+        p = self.record(PROGRAM, self.source, "OpenCL", options=("--backends", "opencl"))
+        self.assertEqual(p.stdout, self.plain(PROGRAM, self.source, "OpenCL"))
+        self.assertEqual(self.query("select name, count(*) from kernels group by 1"), [("_occa_add_0", "1"), ("_occa_fill_0", "10")])
+        self.assertEqual(self.query("select count(*) from regions where category = 'occa'"), [("0",)])
+
+    @only("absent")
+    def test_without(self):
+        p = run(KYMO, "run", "-o", self.trace, "true", cwd=self.folder, env=kymotest.environment())
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertNotIn("OCCA", p.stdout + p.stderr)
+
+    @only("absent")
+    def test_doctor(self):
+        p = run(KYMO, "doctor")
+        self.assertRegex(p.stdout, "OCCA .*libocca.so")
+
+    @only("ranks")
+    def test_ranks(self):
+        mpirun = next((m for m in ("mpirun.openmpi", "mpirun.mpich") if shutil.which(m)), None)
+        if not mpirun:
+            kymotest.skip("no mpirun is here")
+        root = ("--allow-run-as-root", "--oversubscribe") if mpirun.endswith("openmpi") else ()
+        self.record(PROGRAM, self.source, "Serial", "OpenCL", before=(mpirun, *root, "-n", "2"))
+        self.assertEqual(self.query("select rank, count(*) from kernels k join processes p on p.pid = k.pid group by 1"),
+                         [("0", "32"), ("1", "32")])
+        self.assertEqual({(r["kernel"], r["device"]): r["launches"] for r in self.table("occa_kernels")},
+                         {("fill", "OCCA Serial device 1"): 20, ("add", "OCCA Serial device 1"): 2,
+                          ("fill", "OCCA OpenCL device 2"): 40, ("add", "OCCA OpenCL device 2"): 2})
+
+
+if __name__ == "__main__":
+    unittest.main()

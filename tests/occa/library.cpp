@@ -433,7 +433,11 @@ kernel &kernel::operator=(const kernel &k)
 	hold(mode_, k.mode_);
 	return *this;
 }
-kernel::~kernel() { hold(mode_, static_cast<modeKernel_t *>(nullptr)); }
+kernel::~kernel()
+{
+	if (mode_ && --mode_->refs == 0)
+		free();
+}
 modeKernel_t *kernel::getModeKernel() const { return mode_; }
 const std::string &kernel::name() { return mode_->name; }
 const std::string &kernel::sourceFilename() { return mode_->file; }
@@ -508,7 +512,11 @@ device &device::operator=(const device &d)
 	hold(mode_, d.mode_);
 	return *this;
 }
-device::~device() { hold(mode_, static_cast<modeDevice_t *>(nullptr)); }
+device::~device()
+{
+	if (mode_ && --mode_->refs == 0)
+		free();
+}
 void device::setup(const json &props)
 {
 	std::string mode = props.text("mode");
@@ -517,7 +525,11 @@ void device::setup(const json &props)
 	hold(mode_, d);
 	setStream(createStream());
 }
-void device::free() { hold(mode_, static_cast<modeDevice_t *>(nullptr)); }
+void device::free()
+{
+	delete mode_;
+	mode_ = nullptr;
+}
 void device::finish() { mode_->finish(); }
 void device::finishAll() { mode_->finish(); }
 const std::string &device::mode() const
@@ -658,9 +670,9 @@ void occaDeviceFinish(occaType device)
 void occaFree(occaType *t)
 {
 	if (t->words[0] == DEVICE)
-		delete object<occa::device>(*t);
+		object<occa::device>(*t)->free();
 	else if (t->words[0] == KERNEL)
-		delete object<occa::kernel>(*t);
+		object<occa::kernel>(*t)->free();
 	else
-		delete object<occa::memory>(*t);
+		object<occa::memory>(*t)->free();
 }

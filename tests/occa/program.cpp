@@ -96,12 +96,12 @@ __attribute__((noinline)) static void use(occa::device &d, const char *file, con
 	occa::kernel fill = d.buildKernel(file, "fill"), add = d.buildKernelFromString("add", "add");
 	called("device::buildKernel");
 	called("device::buildKernelFromString");
-	try {
+	d.setStream(one);
+	try { // nothing of OCCA's between this and what launches
 		d.buildKernel(file, "broken");
 	} catch (const std::runtime_error &) {
 		called("device::buildKernel");
 	}
-	d.setStream(one);
 	launch(fill, a, 10 * number, c);
 	copy_both_ways(a, b, c);
 	d.setStream(two);
@@ -145,6 +145,20 @@ __attribute__((noinline)) static void use_host_memory(occa::device &d)
 	called("buffer::free");
 }
 
+// The device that functions without one are for: OCCA makes one of its own first.
+__attribute__((noinline)) static void use_default()
+{
+	occa::setDevice(occa::json("mode: Serial"));
+	called("device::setup");
+	occa::memory m = occa::malloc(16, occa::dtype::byte, nullptr, occa::json());
+	called("device::malloc");
+	called("buffer::allocate");
+	occa::finish();
+	called("device::finish");
+	called("buffer::free");
+	printf("device %d Serial 0 0 0 16 0\n", ++devices);
+}
+
 int main(int argc, char **argv)
 {
 	for (int i = 2; i < argc; i++) {
@@ -158,6 +172,7 @@ int main(int argc, char **argv)
 		d.free();
 		called("device::free");
 	}
+	use_default();
 	for (const auto &c : calls)
 		if (c.second)
 			printf("call %s %d\n", c.first.c_str(), c.second);

@@ -133,7 +133,8 @@ class Occa(unittest.TestCase):
                          [("MEMORY_COPY_DEVICE_TO_HOST", "4", "1024"), ("MEMORY_COPY_HOST_TO_DEVICE", "8", "1536")])
         self.assertEqual(self.query("select agent_name, type, count(*), sum(size) from memory_allocations group by 1, 2"),
                          [("OCCA OpenMP device 2", "ALLOC", "4", "1280"), ("OCCA OpenMP device 2", "FREE", "3", "1024"),
-                          ("OCCA Serial device 1", "ALLOC", "4", "1280"), ("OCCA Serial device 1", "FREE", "4", "1280")])
+                          ("OCCA Serial device 1", "ALLOC", "4", "1280"), ("OCCA Serial device 1", "FREE", "4", "1280"),
+                          ("OCCA Serial device 3", "ALLOC", "1", "16"), ("OCCA Serial device 3", "FREE", "1", "16")])
         self.assertEqual(self.query("select agent_name, stream, count(*) from kernels group by 1, 2"),
                          [("OCCA OpenMP device 2", "stream 1", "20"), ("OCCA OpenMP device 2", "stream 2", "1"),
                           ("OCCA Serial device 1", "stream 1", "10"), ("OCCA Serial device 1", "stream 2", "1")])
@@ -156,7 +157,8 @@ class Occa(unittest.TestCase):
                     self.assertEqual(dict(self.query("select name, count(*) from regions where category = 'occa' group by 1")),
                                      {"device::setup": "1", "device::buildKernel": "1", "device::malloc": "1",
                                       "memory::copyFrom": "1", "memory::copyTo": "1", "kernel::run": "7",
-                                      "device::finish": "1", "buffer::allocate": "1", "buffer::free": "1"})
+                                      "device::finish": "1", "buffer::allocate": "1", "buffer::free": "1",
+                                      "memory::free": "1", "kernel::free": "1", "device::free": "1"})
                     self.assertEqual(self.query("select name, count(*), function from regions where category = 'occa' and "
                                                 "name in ('kernel::run', 'device::malloc', 'buffer::free', 'device::setup') "
                                                 "group by 1, 3"),
@@ -192,7 +194,8 @@ class Occa(unittest.TestCase):
                           ("allocate", "memory", "OCCA Serial device 2", 256, 2, 1),
                           ("use_pool", "pool", "OCCA Serial device 2", 512, 1, 1),
                           ("use_pool", "pool", "OCCA Serial device 2", 256, 1, 1),
-                          ("use_host_memory", "wrapped", "OCCA Serial device 2", 256, 1, 1)})
+                          ("use_host_memory", "wrapped", "OCCA Serial device 2", 256, 1, 1),
+                          ("use_default", "memory", "OCCA Serial device 3", 16, 1, 1)})
 
     # ---- choosing -----------------------------------------------------------------------------------
 

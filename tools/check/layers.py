@@ -29,7 +29,8 @@ ALLOWED = {
     "drain": {"base", "wire"},
     "telemetry": {"base", "wire", "drain"},
     "tally": {"base", "record", "wire", "stream"},
-    "formats": {"base", "record", "wire", "stream", "tally"},
+    "sql": {"base"},
+    "formats": {"base", "record", "wire", "stream", "tally", "sql"},
     "analysis": {"base", "record", "wire", "stream", "tally", "formats"},
     "report": {"base", "record", "wire", "stream", "tally", "formats", "analysis"},
     "cli": {"base", "record", "wire", "topology", "stream", "tally", "drain", "telemetry", "formats", "analysis", "report", "launch"},
@@ -42,7 +43,7 @@ VENDOR = re.compile(r"(^|/)(CL|rdma|cuda|cupti|nvtx3|level_zero|hip|hsa|rocprofi
                     r"ittnotify|ze_|zes_|zet_|Kokkos|kp_)(\b|[a-z_]*\.h$|/)")
 # Libraries that are no vendor's: which layers may see their headers.
 LIBRARIES = {
-    "sqlite3": {"formats", "analysis", "report", "cli"},
+    "sqlite3": {"sql", "formats", "analysis", "report", "cli"},
     "zstd": {"drain", "formats"}, "xxhash": {"drain", "formats"},
     "jansson": {"formats"}, "protobuf-c": {"formats"},
     "libdw": {"stream"}, "libdwfl": {"stream"}, "libelf": {"stream"}, "gelf": {"stream"}, "dwarf": {"stream"},

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/store/sqlite.h"
+#include "sql/sqlite.h"
 #include "formats/store/args.h"
 
 /* ---- writing ----------------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "formats/store/sqlite.h"
+#include "sql/sqlite.h"
 
 enum sql_type {
 	SQL_U8,

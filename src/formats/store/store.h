@@ -7,7 +7,7 @@
 #define FORMATS_STORE_STORE_H
 
 #include "formats/format.h"
-#include "formats/store/sqlite.h"
+#include "sql/sqlite.h"
 #include "tally/tally.h"
 
 #define STORE_SCHEMA_VERSION "35"

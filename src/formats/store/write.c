@@ -12,7 +12,7 @@
 
 #include "formats/store/args.h"
 #include "formats/store/definitions.h"
-#include "formats/store/bulk_insert.h"
+#include "sql/bulk_insert.h"
 #include "formats/store/arguments.h"
 #include "formats/store/store.h"
 #include "stream/payload.h"

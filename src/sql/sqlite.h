@@ -3,8 +3,8 @@
  * SQLite as `kymo` links it, or, in the extension that other programs load (extension.c), the
  * functions of the SQLite which that program has: never two of them at work on one connection.
  */
-#ifndef FORMATS_STORE_SQLITE_H
-#define FORMATS_STORE_SQLITE_H
+#ifndef SQL_SQLITE_H
+#define SQL_SQLITE_H
 
 #ifdef KYMO_SQLITE_EXTENSION
 #include <sqlite3ext.h>

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/store/bulk_insert.h"
+#include "base/text.h"
+#include "sql/bulk_insert.h"
 
 struct bulk_insert_table {
 	sqlite3_vtab base;
@@ -22,7 +23,7 @@ static int bulk_insert_connect(sqlite3 *db, void *data, int argc, const char *co
 {
 	struct bulk_insert *f = data;
 	struct bulk_insert_table *t = sqlite3_malloc(sizeof(*t));
-	char sql[512];
+	char sql[1024];
 	int at = snprintf(sql, sizeof(sql), "CREATE TABLE x(c0");
 
 	if (!t)
@@ -94,6 +95,8 @@ static int bulk_insert_column(sqlite3_vtab_cursor *c, sqlite3_context *out, int 
 		return SQLITE_OK;
 	if (f->blob && (unsigned)i == f->columns - 1)
 		sqlite3_result_blob(out, f->bytes + (v >> 16), (int)(v & 0xffff), SQLITE_STATIC);
+	else if (f->texts >> i & 1)
+		sqlite3_result_text(out, (const char *)(intptr_t)v, -1, SQLITE_STATIC);
 	else if (f->reals >> i & 1) {
 		double real;
 
@@ -123,26 +126,59 @@ static const sqlite3_module bulk_insert_module = {
 	.xRowid = bulk_insert_rowid,
 };
 
+/* The virtual table that rows come from, and the statement that copies them. */
+static bool prepare_insert(struct bulk_insert *f, const char *table, const char *names)
+{
+	struct text module = {0}, sql = {0};
+	bool ok;
+
+	text_addf(&module, "kymo_feed_%s", table);
+	text_addf(&sql, "INSERT %s INTO main.\"%s\"%s%s%s SELECT c0", names ? "" : "OR IGNORE",
+		  table, names ? "(" : "", names ? names : "", names ? ")" : "");
+	for (unsigned i = 1; i < f->columns; i++)
+		text_addf(&sql, ",c%u", i);
+	text_addf(&sql, " FROM \"%s\"", module.s ? module.s : "");
+	ok = !module.failed && !sql.failed &&
+	     sqlite3_create_module(f->db, module.s, &bulk_insert_module, f) == SQLITE_OK &&
+	     sqlite3_prepare_v3(f->db, sql.s, -1, SQLITE_PREPARE_PERSISTENT, &f->insert, NULL) ==
+		     SQLITE_OK;
+	text_release(&module);
+	text_release(&sql);
+	return ok;
+}
+
 bool bulk_insert_init(struct bulk_insert *f, sqlite3 *db, const char *table, unsigned columns,
 		      bool blob, uint64_t reals)
 {
-	char module[64], sql[512];
-	int at;
-
-	*f = (struct bulk_insert){.db = db, .columns = columns, .reals = reals, .blob = blob};
+	*f = (struct bulk_insert){.db = db,
+				  .columns = columns,
+				  .reals = reals,
+				  .blob = blob,
+				  .room = FEED_ROWS,
+				  .size = FEED_BYTES};
 	f->cells = malloc(sizeof(*f->cells) * FEED_ROWS * columns);
 	f->bytes = malloc(blob ? FEED_BYTES : 1);
-	if (!f->cells || !f->bytes)
-		return false;
-	snprintf(module, sizeof(module), "kymo_feed_%s", table);
-	if (sqlite3_create_module(db, module, &bulk_insert_module, f) != SQLITE_OK)
-		return false;
-	at = snprintf(sql, sizeof(sql), "INSERT OR IGNORE INTO main.\"%s\" SELECT c0", table);
-	for (unsigned i = 1; i < columns; i++)
-		at += snprintf(sql + at, sizeof(sql) - (size_t)at, ",c%u", i);
-	snprintf(sql + at, sizeof(sql) - (size_t)at, " FROM %s", module);
-	return sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &f->insert, NULL) ==
-	       SQLITE_OK;
+	return f->cells && f->bytes && prepare_insert(f, table, NULL);
+}
+
+enum { ROWS_LEAST = 64 };
+
+bool bulk_insert_init_columns(struct bulk_insert *f, sqlite3 *db,
+			      const struct bulk_insert_columns *c)
+{
+	uint32_t parts = c->part ? c->part : 1;
+	uint32_t size = FEED_BYTES / parts;
+
+	*f = (struct bulk_insert){.db = db,
+				  .columns = c->count,
+				  .reals = c->reals,
+				  .texts = c->texts,
+				  .room = FEED_ROWS / parts < ROWS_LEAST ? ROWS_LEAST
+									 : FEED_ROWS / parts,
+				  .size = size < 4 * FEED_BLOB_MAX ? 4 * FEED_BLOB_MAX : size};
+	f->cells = malloc(sizeof(*f->cells) * f->room * f->columns);
+	f->bytes = malloc(c->bytes ? f->size : 1);
+	return f->cells && f->bytes && prepare_insert(f, c->table, c->names);
 }
 
 bool bulk_insert_flush(struct bulk_insert *f)

@@ -18,7 +18,8 @@ static struct export_options {
 
 static const struct knob rows[] = {
 	{"to", 0, KNOB_STRING, 0, offsetof(struct export_options, to), "FORMAT", "perfetto", NULL,
-	 NULL, "Output", "Format to write; see kymo list formats"},
+	 NULL, "Output",
+	 "Format to write, as FORMAT:VARIANT one of its variants; see kymo list formats"},
 	{"output", 'o', KNOB_STRING, 0, offsetof(struct export_options, output), "FILE", NULL, NULL,
 	 NULL, "Output",
 	 "File or directory to write (default: beside the trace, with the format's "
@@ -32,6 +33,14 @@ static struct knob_table knobs = {.command = "export",
 				  .rows = rows,
 				  .count = sizeof(rows) / sizeof(rows[0]),
 				  .values = &options};
+
+/* What follows the name of the format; NULL: nothing. */
+static const char *variant_of(const char *to)
+{
+	const char *colon = strchr(to, ':');
+
+	return colon ? colon + 1 : NULL;
+}
 
 static bool is_directory(const char *path)
 {
@@ -115,6 +124,7 @@ static kymo_status_t export_one(const char *path, const struct format *writer,
 {
 	const struct format *reader = cli_reader(path);
 	struct format_options o = {.force = options.force,
+				   .variant = variant_of(options.to),
 				   .log = &cli_log,
 				   .progress = cli_progress,
 				   .progress_data = (void *)(uintptr_t) "Exporting"};
@@ -145,16 +155,42 @@ static kymo_status_t export_one(const char *path, const struct format *writer,
 	return status;
 }
 
+/* The variant as a format of its own: one that makes a folder has no suffix. NULL: there is none such. */
+static const struct format *choose_variant(const struct format *f)
+{
+	static struct format chosen;
+	const char *variant = variant_of(options.to);
+	bool folder = false;
+
+	chosen = *f;
+	if (!variant)
+		return f;
+	if (!f->variant || !f->variant(variant, &folder)) {
+		cli_usage("export",
+			  f->variants ? "the format \"%s\" has no variant \"%s\", but %s"
+				      : "the format \"%s\" has no variants, as \"%s\"",
+			  f->name, variant, f->variants);
+		return NULL;
+	}
+	if (folder)
+		chosen.suffix = "";
+	return &chosen;
+}
+
 static const struct format *find_writer(void)
 {
-	const struct format *f = format_find(options.to);
+	struct text name = {0};
+	const struct format *f;
 
+	text_add_bytes(&name, options.to, strcspn(options.to, ":"));
+	f = format_find(name.s ? name.s : "");
 	if (!f)
 		cli_usage("export", "there is no format \"%s\"; \"kymo list formats\" lists them",
-			  options.to);
+			  name.s ? name.s : "");
 	else if (!f->write)
-		cli_usage("export", "the format \"%s\" can be read only", options.to);
-	return f && f->write ? f : NULL;
+		cli_usage("export", "the format \"%s\" can be read only", f->name);
+	text_release(&name);
+	return f && f->write ? choose_variant(f) : NULL;
 }
 
 /* A choice that none of several traces has is known after the last one. */

@@ -12,10 +12,11 @@
 struct stream_filter;
 
 struct format_options {
-	const char *output; /* file or directory; NULL: standard output where it makes sense */
-	bool force;         /* overwrite */
-	bool entry_exit;    /* text: calls as entry and exit lines instead of intervals */
-	bool device_only;   /* leave host calls out */
+	const char *output;  /* file or directory; NULL: standard output where it makes sense */
+	const char *variant; /* what follows ':' behind the format's name, or NULL */
+	bool force;          /* overwrite */
+	bool entry_exit;     /* text: calls as entry and exit lines instead of intervals */
+	bool device_only;    /* leave host calls out */
 	/* What an analysis is of; NULL: everything. Writers and read() below do not look at it. */
 	const struct stream_filter *filter;
 	struct stream_log *log;
@@ -29,6 +30,9 @@ struct format {
 	const char *summary; /* one line for `kymo list formats` */
 	const char *suffix;  /* of the file it writes by default, ".pftrace"; "" for directories */
 	bool needs_order;    /* the writer wants records sorted by start */
+	/* Of writers that have variants: which, for people, and whether this is one, and makes a folder. */
+	const char *variants;
+	bool (*variant)(const char *variant, bool *folder);
 	/* True when `path` looks like this format. NULL: cannot be read. */
 	bool (*probe)(const char *path);
 	/* Reads `path` into `sink`. NULL: cannot be read. */

@@ -9,5 +9,13 @@ if(TARGET kymo AND TARGET kymo-synth)
   add_custom_target(update-golden
     COMMAND ${golden}/stream.sh $<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth> ${golden}/stream
             --update
+    COMMAND ${Python3_EXECUTABLE} ${golden}/rocpd.py $<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth>
+            ${golden}/rocpd.txt --update
     DEPENDS kymo kymo-synth)
+endif()
+if(TARGET kymo AND TARGET kymo-synth AND KYMO_HAVE_SQLITE)
+  add_test(NAME golden.rocpd
+           COMMAND ${Python3_EXECUTABLE} -B ${golden}/rocpd.py $<TARGET_FILE:kymo>
+                   $<TARGET_FILE:kymo-synth> ${golden}/rocpd.txt)
+  set_tests_properties(golden.rocpd PROPERTIES LABELS golden TIMEOUT 60)
 endif()

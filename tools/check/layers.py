@@ -31,9 +31,9 @@ ALLOWED = {
     "tally": {"base", "record", "wire", "stream"},
     "sql": {"base"},
     "formats": {"base", "record", "wire", "stream", "tally", "sql"},
-    "analysis": {"base", "record", "wire", "stream", "tally", "formats"},
-    "report": {"base", "record", "wire", "stream", "tally", "formats", "analysis"},
-    "cli": {"base", "record", "wire", "topology", "stream", "tally", "drain", "telemetry", "formats", "analysis", "report", "launch"},
+    "analysis": {"base", "record", "wire", "sql", "stream", "tally", "formats"},
+    "report": {"base", "record", "wire", "sql", "stream", "tally", "formats", "analysis"},
+    "cli": {"base", "record", "wire", "sql", "topology", "stream", "tally", "drain", "telemetry", "formats", "analysis", "report", "launch"},
 }
 # Headers that the rooms of a layer have for each other: no other layer sees them.
 PRIVATE = {f"core/{name}.h" for name in (

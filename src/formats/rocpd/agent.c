@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Devices as rows. Readers of this format want either no description of a device or one with every
+ * key that AMD's runtime knows: what is not known here is 0. The host is a device, too: the first.
+ */
+#include "formats/rocpd/writer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+
+/* In order; "{" begins an object that "}" ends, "[]" is an empty list. */
+static const char *const keys[] = {
+	"cpu_cores_count",
+	"simd_count",
+	"mem_banks_count",
+	"caches_count",
+	"io_links_count",
+	"cpu_core_id_base",
+	"simd_id_base",
+	"max_waves_per_simd",
+	"lds_size_in_kb",
+	"gds_size_in_kb",
+	"num_gws",
+	"wave_front_size",
+	"num_xcc",
+	"cu_count",
+	"array_count",
+	"num_shader_banks",
+	"simd_arrays_per_engine",
+	"cu_per_simd_array",
+	"simd_per_cu",
+	"max_slots_scratch_cu",
+	"gfx_target_version",
+	"vendor_id",
+	"device_id",
+	"location_id",
+	"domain",
+	"drm_render_minor",
+	"num_sdma_engines",
+	"num_sdma_xgmi_engines",
+	"num_sdma_queues_per_engine",
+	"num_cp_queues",
+	"max_engine_clk_ccompute",
+	"max_engine_clk_fcompute",
+	"{sdma_fw_version",
+	"uCodeSDMA",
+	"uCodeRes",
+	"}",
+	"{fw_version",
+	"uCode",
+	"Major",
+	"Minor",
+	"Stepping",
+	"}",
+	"{capability",
+	"HotPluggable",
+	"HSAMMUPresent",
+	"SharedWithGraphics",
+	"QueueSizePowerOfTwo",
+	"QueueSize32bit",
+	"QueueIdleEvent",
+	"VALimit",
+	"WatchPointsSupported",
+	"WatchPointsTotalBits",
+	"DoorbellType",
+	"AQLQueueDoubleMap",
+	"DebugTrapSupported",
+	"WaveLaunchTrapOverrideSupported",
+	"WaveLaunchModeSupported",
+	"PreciseMemoryOperationsSupported",
+	"DEPRECATED_SRAM_EDCSupport",
+	"Mem_EDCSupport",
+	"RASEventNotify",
+	"ASICRevision",
+	"SRAM_EDCSupport",
+	"SVMAPISupported",
+	"CoherentHostAccess",
+	"DebugSupportedFirmware",
+	"PreciseALUOperationsSupported",
+	"PerQueueResetSupported",
+	"}",
+	"cu_per_engine",
+	"max_waves_per_cu",
+	"family_id",
+	"workgroup_max_size",
+	"grid_max_size",
+	"local_mem_size",
+	"hive_id",
+	"gpu_id",
+	"{workgroup_max_dim",
+	"x",
+	"y",
+	"z",
+	"}",
+	"{grid_max_dim",
+	"x",
+	"y",
+	"z",
+	"}",
+};
+
+struct device {
+	const char *name, *vendor, *label, *type;
+	const char *properties; /* JSON, or "" */
+	uint64_t handle, uuid;
+	int64_t row; /* absolute and logical index */
+	int64_t of_type;
+	bool cpu;
+};
+
+static bool is_cpu(const char *type)
+{
+	return strcmp(type, "cpu") == 0;
+}
+
+static void add_values(struct json *j)
+{
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		if (keys[i][0] == '}') {
+			json_close(j);
+		} else if (keys[i][0] == '{') {
+			json_name(j, keys[i] + 1);
+			json_open(j, '{');
+		} else {
+			json_name(j, keys[i]);
+			json_add_unsigned(j, 0);
+		}
+	}
+}
+
+static void add_lists(struct json *j)
+{
+	static const char *const lists[] = {"mem_banks", "caches", "io_links"};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		json_name(j, lists[i]);
+		json_open(j, '[');
+		json_close(j);
+	}
+}
+
+static void add_text(struct json *j, const char *name, const char *value)
+{
+	json_name(j, name);
+	json_add_string(j, value);
+}
+
+/* What Kymo knows of it beside these keys, which others ignore. */
+static void add_own(struct json *j, const struct device *d)
+{
+	json_name(j, "kymo");
+	json_open(j, '{');
+	add_text(j, "type", d->type);
+	add_text(j, "label", d->label);
+	if (d->properties && d->properties[0] == '{') {
+		json_name(j, "properties");
+		json_add_raw(j, d->properties);
+	}
+	json_close(j);
+}
+
+static void describe(struct text *out, const struct device *d)
+{
+	struct json j = {.out = out, .compact = true};
+
+	json_open(&j, '{');
+	json_name(&j, "size");
+	json_add_unsigned(&j, 0);
+	json_name(&j, "id");
+	json_open(&j, '{');
+	json_name(&j, "handle");
+	json_add_unsigned(&j, (uint64_t)d->row + 1); /* not 0, and no other's */
+	json_close(&j);
+	json_name(&j, "type");
+	json_add_unsigned(&j, d->cpu ? 1 : 2);
+	add_values(&j);
+	add_lists(&j);
+	add_text(&j, "name", d->name);
+	add_text(&j, "vendor_name", d->vendor);
+	add_text(&j, "product_name", d->name);
+	add_text(&j, "model_name", "");
+	json_name(&j, "node_id");
+	json_add_signed(&j, d->row);
+	json_name(&j, "logical_node_id");
+	json_add_signed(&j, d->row);
+	json_name(&j, "logical_node_type_id");
+	json_add_signed(&j, d->of_type);
+	json_name(&j, "gpu_index");
+	json_add_signed(&j, d->cpu ? -1 : d->of_type);
+	add_own(&j, d);
+	json_close(&j);
+}
+
+static void add_device(struct part *p, struct row *r, const struct device *d)
+{
+	const char *const names[] = {d->name, "", d->vendor, d->name, d->label};
+	struct text extdata = {0};
+
+	describe(&extdata, d);
+	row_integer(r, d->row);
+	row_integer(r, p->node);
+	row_integer(r, p->pid);
+	row_text(r, d->cpu ? "CPU" : "GPU");
+	row_integer(r, d->row);
+	row_integer(r, d->row);
+	row_integer(r, d->of_type);
+	row_integer(r, (int64_t)(d->uuid & INT64_MAX));
+	for (unsigned i = 0; i < 5; i++)
+		row_text(r, names[i]);
+	row_text(r, extdata.failed ? "{}" : extdata.s);
+	row_add(r);
+	text_release(&extdata);
+}
+
+static uint64_t uuid_of(const struct t_agent *a)
+{
+	uint64_t v = 0;
+
+	for (unsigned i = 0; i < 8; i++)
+		v = v << 8 | a->uuid[i];
+	return a->has_uuid ? v : 0;
+}
+
+static void count_type(struct rocpd *w, const char *type)
+{
+	if (!is_cpu(type) && strcmp(type, "gpu") != 0)
+		stream_warn(w->o.log,
+			    "rocpd: devices of type \"%s\" are written as GPUs, which this format "
+			    "has a word for",
+			    type);
+}
+
+void agents_number(struct rocpd *w)
+{
+	const struct trace *t = w->t;
+
+	for (uint32_t i = 1; i < t->agents_count; i++) {
+		int64_t before = 0;
+
+		for (uint32_t k = i; k-- > 1 && !before;)
+			before = t->agents[k].process == t->agents[i].process ? w->agent_row[k] : 0;
+		w->agent_row[i] = before + 1;
+	}
+}
+
+bool agents_write(struct part *p)
+{
+	const struct trace *t = p->w->t;
+	struct row r = row_of(p, "info_agent",
+			      "id,nid,pid,type,absolute_index,logical_index,type_index,uuid,name,"
+			      "model_name,vendor_name,product_name,user_name,extdata",
+			      14);
+	const struct device host = {
+		.name = "CPU", .vendor = "", .label = "host", .type = "cpu", .cpu = true};
+	int64_t cpus = 1, others = 0;
+
+	add_device(p, &r, &host);
+	for (uint32_t i = 1; i < t->agents_count; i++) {
+		const struct t_agent *a = &t->agents[i];
+		struct device d = {.name = a->name,
+				   .vendor = a->vendor,
+				   .label = a->label,
+				   .type = a->type,
+				   .properties = a->properties,
+				   .handle = a->handle,
+				   .uuid = uuid_of(a),
+				   .row = p->w->agent_row[i],
+				   .cpu = is_cpu(a->type)};
+
+		if (a->process != p->process)
+			continue;
+		d.of_type = d.cpu ? cpus++ : others++;
+		count_type(p->w, a->type);
+		add_device(p, &r, &d);
+	}
+	return row_end(&r);
+}

@@ -8,8 +8,7 @@ if(TARGET kymo AND TARGET kymo-occa AND OpenCL_FOUND AND KYMO_HAVE_SQLITE AND NO
   foreach(kind plain inlined lacks)
     add_library(occa_${kind} SHARED ${folder}/library.cpp ${folder}/rest.c)
     target_include_directories(occa_${kind} PRIVATE ${PROJECT_SOURCE_DIR}/src ${OpenCL_INCLUDE_DIRS})
-    target_compile_options(occa_${kind} PRIVATE -fvisibility=default $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow
-                           -Wno-strict-prototypes -Wno-missing-prototypes>)
+    target_compile_options(occa_${kind} PRIVATE -fvisibility=default $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>)
     target_link_libraries(occa_${kind} PRIVATE ${OpenCL_LIBRARIES})
     set_target_properties(occa_${kind} PROPERTIES OUTPUT_NAME occa LIBRARY_OUTPUT_DIRECTORY ${built}/${kind} CXX_STANDARD 17)
   endforeach()
@@ -19,8 +18,7 @@ if(TARGET kymo AND TARGET kymo-occa AND OpenCL_FOUND AND KYMO_HAVE_SQLITE AND NO
   add_executable(occa_c_program ${folder}/program.c)
   foreach(program occa_program occa_c_program)
     target_link_libraries(${program} PRIVATE occa_plain)
-    target_compile_options(${program} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow -Wno-strict-prototypes
-                           -Wno-missing-prototypes>)
+    target_compile_options(${program} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>)
     set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${built} SKIP_BUILD_RPATH ON CXX_STANDARD 17)
   endforeach()
   foreach(what counted inlined c linked chosen lacks absent ranks)

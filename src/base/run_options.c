@@ -76,6 +76,10 @@ static const struct knob rows[] = {
 	 "What is recorded",
 	 "Read power, clocks, memory, load of the node and its devices every MS "
 	 "milliseconds, outside of the program; 0: never"},
+	{"telemetry-only", 0, KNOB_STRING, 0, AT(telemetry_only), "LIST", NULL, NULL, NULL,
+	 "What is recorded",
+	 "With --telemetry: read only these sources and values, comma separated, as in "
+	 "nvml:device=0,2-3 or net:interface=eth0; see kymo list telemetry"},
 
 	{"rank", 0, KNOB_LIST, KNOB_HANDED_ON, AT(ranks), "LIST", NULL, NULL, NULL,
 	 "What is recorded",

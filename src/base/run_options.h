@@ -42,8 +42,9 @@ struct run_options {
 	int64_t sample_hz;    /* 0: no samples */
 	int64_t pc_sampling;  /* a sample every 2^n cycles; 0: none of kernels */
 	bool pc_serialize;
-	int64_t telemetry_ms; /* 0: no telemetry */
-	const char *tools;    /* libraries, colons between them, or NULL */
+	int64_t telemetry_ms;       /* 0: no telemetry */
+	const char *telemetry_only; /* list of its sources and values, or NULL: all */
+	const char *tools;          /* libraries, colons between them, or NULL */
 	const char *config;
 	bool dry_run;
 	bool no_summary;

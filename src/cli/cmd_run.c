@@ -22,6 +22,7 @@
 #include "cli/run.h"
 #include "drain/collect.h"
 #include "drain/place.h"
+#include "telemetry/telemetry.h"
 #ifdef KYMO_HAVE_REPORT
 #include "analysis/summary.h"
 #endif
@@ -618,7 +619,8 @@ static int run_program(struct run *r)
 			   .compress = !r->options->no_compress,
 			   .local = r->local[0] ? r->local : NULL,
 			   .node = r->node,
-			   .telemetry_ns = (uint64_t)r->options->telemetry_ms * 1000000u};
+			   .telemetry_ns = (uint64_t)r->options->telemetry_ms * 1000000u,
+			   .telemetry_only = r->options->telemetry_only};
 	struct outcome out;
 	int status;
 
@@ -764,6 +766,38 @@ static bool devices_valid(const char *text)
 	return !error;
 }
 
+/* Looked for in a process of its own: a driver that hangs ends with it, and no library of it is in the launcher. */
+static bool telemetry_valid(const struct run_options *o)
+{
+	enum { SECONDS = 20 };
+	char error[600];
+	pid_t pid;
+	int status = 0;
+
+	if (!o->telemetry_only)
+		return true;
+	if (!o->telemetry_ms) {
+		cli_error("--telemetry-only goes with --telemetry");
+		return false;
+	}
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		alarm(SECONDS);
+		if (telemetry_check(telemetry_root(), o->telemetry_only, error, sizeof(error)))
+			_exit(0);
+		cli_error("--telemetry-only: %s", error);
+		fflush(NULL);
+		_exit(CLI_USAGE);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (pid < 0 || !WIFEXITED(status))
+		cli_error("--telemetry-only cannot be checked: %s",
+			  pid < 0 ? strerror(errno) : "a driver does not answer, or crashed");
+	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 static int run_run(int argc, char **argv)
 {
 	static struct run r; /* paths: too large for small stacks (ulimit -s) */
@@ -782,6 +816,8 @@ static int run_run(int argc, char **argv)
 		return status;
 	if (r.options->telemetry_ms > 3600000)
 		return cli_usage("run", "--telemetry takes milliseconds, 3600000 at most");
+	if (!telemetry_valid(r.options))
+		return CLI_USAGE;
 	if (r.options->start_paused && has_window(r.options))
 		return cli_usage("run",
 				 "--start-paused leaves the time to the program: it goes with "

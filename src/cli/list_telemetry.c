@@ -27,6 +27,10 @@ static void json_value(struct listing *l, const struct telemetry_value *v)
 	text_add(t, t->length ? ",\n    {" : "\n    {");
 	add_key(t, "source", v->source);
 	add_key(t, "device", v->device);
+	if (v->number >= 0)
+		text_addf(t, ", \"device_number\": %d", v->number);
+	else
+		text_add(t, ", \"device_number\": null");
 	add_key(t, "name", v->name);
 	add_key(t, "unit", v->unit);
 	add_key(t, "description", v->description);
@@ -40,7 +44,7 @@ static void json_value(struct listing *l, const struct telemetry_value *v)
 static void print_value(void *data, const struct telemetry_value *v)
 {
 	struct listing *l = data;
-	char value[32] = "-", unit[40];
+	char value[32] = "-", unit[40], number[16] = "";
 
 	if (l->json) {
 		json_value(l, v);
@@ -49,8 +53,10 @@ static void print_value(void *data, const struct telemetry_value *v)
 	if (v->known)
 		snprintf(value, sizeof(value), "%.6g", v->value);
 	snprintf(unit, sizeof(unit), "%s%s", v->unit, v->per_second ? "/s" : "");
-	plain_printf(stdout, "  %-24.24s %-26s %14s %-8s %s\n", *v->device ? v->device : "node",
-		     v->name, value, unit, v->description);
+	if (v->number >= 0)
+		snprintf(number, sizeof(number), "%d", v->number);
+	plain_printf(stdout, "  %3s %-24.24s %-26s %14s %-8s %s\n", number,
+		     *v->device ? v->device : "node", v->name, value, unit, v->description);
 }
 
 static void print_source(void *data, const char *name, const char *about, unsigned values,

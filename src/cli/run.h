@@ -93,8 +93,9 @@ struct launch {
 	const char *socket; /* NULL: no drain */
 	struct manifest *manifest;
 	bool compress;
-	uint64_t telemetry_ns; /* between readings; 0: none */
-	const char *local;     /* folder of collect_begin(), or NULL */
+	uint64_t telemetry_ns;      /* between readings; 0: none */
+	const char *telemetry_only; /* NULL: everything */
+	const char *local;          /* folder of collect_begin(), or NULL */
 	struct node node;
 };
 

@@ -288,6 +288,7 @@ static struct telemetry *start_telemetry(const struct launch *l, struct outcome 
 	struct telemetry_options o = {.trace = l->trace,
 				      .root = telemetry_root(),
 				      .interval_ns = l->telemetry_ns,
+				      .only = l->telemetry_only,
 				      .program = out->program,
 				      .compress = l->compress};
 	char token[PLACE_TOKEN];

@@ -51,7 +51,7 @@ static bool same_device(const struct device *d, const struct device_info *i)
 
 static void tell_device(struct meter *m, uint32_t id)
 {
-	const struct device *d = &m->devices[id - 1];
+	struct device *d = &m->devices[id - 1];
 	struct device_info i = {.type = d->type,
 				.name = d->name,
 				.vendor = d->vendor,
@@ -59,8 +59,9 @@ static void tell_device(struct meter *m, uint32_t id)
 				.pci = d->has_pci ? d->pci : NULL,
 				.uuid = d->has_uuid ? d->uuid : NULL};
 
-	if (m->output)
+	if (m->output && !d->told)
 		tfile_device(m->output, id, &i);
+	d->told = true;
 }
 
 static uint32_t add_device(struct meter *m, const struct device_info *i)
@@ -83,8 +84,22 @@ static uint32_t add_device(struct meter *m, const struct device_info *i)
 	d->has_uuid = i->uuid != NULL;
 	if (i->uuid)
 		memcpy(d->uuid, i->uuid, 16);
-	tell_device(m, ++m->device_count);
+	m->device_count++;
+	if (!m->choice)
+		tell_device(m, m->device_count); /* else with its first metric that is wanted */
 	return m->device_count;
+}
+
+/* Returns the number of a device among those of its source, from 0; it is the next if it is new. */
+static int number_of(struct probe *p, uint32_t device)
+{
+	for (uint32_t i = 0; i < p->device_count; i++)
+		if (p->devices[i] == device)
+			return (int)i;
+	if (!device || p->device_count == METER_DEVICES)
+		return -1;
+	p->devices[p->device_count] = device;
+	return (int)p->device_count++;
 }
 
 uint32_t meter_device(struct probe *p, const struct device_info *d)
@@ -94,6 +109,7 @@ uint32_t meter_device(struct probe *p, const struct device_info *d)
 	pthread_mutex_lock(&p->meter->lock);
 	id = add_device(p->meter, d);
 	pthread_mutex_unlock(&p->meter->lock);
+	number_of(p, id);
 	return id;
 }
 
@@ -114,6 +130,29 @@ static struct metric *new_metric(const struct metric_info *i, const struct sourc
 	return k;
 }
 
+struct choice_value meter_value(const struct meter *m, const struct metric *k)
+{
+	return (struct choice_value){k->source->name, k->info.name,
+				     k->info.device ? m->devices[k->info.device - 1].name : "",
+				     k->number};
+}
+
+/* Under the lock. */
+static void tell_metric(struct probe *p, struct metric *k, uint32_t id)
+{
+	struct meter *m = p->meter;
+	struct choice_value v = meter_value(m, k);
+
+	k->hidden = m->choice && !choice_wants(m->choice, &v);
+	if (k->hidden)
+		return;
+	p->shown++;
+	if (k->info.device)
+		tell_device(m, k->info.device);
+	if (m->output)
+		tfile_metric(m->output, id, &k->info, p->source->name);
+}
+
 uint32_t meter_metric(struct probe *p, const struct metric_info *i)
 {
 	struct meter *m = p->meter;
@@ -126,8 +165,8 @@ uint32_t meter_metric(struct probe *p, const struct metric_info *i)
 	if (k) {
 		m->metrics[m->metric_count] = k;
 		id = ++m->metric_count;
-		if (m->output)
-			tfile_metric(m->output, id, &k->info, p->source->name);
+		k->number = number_of(p, i->device);
+		tell_metric(p, k, id);
 	} else {
 		m->refused++;
 	}
@@ -215,7 +254,7 @@ static void put_value(struct probe *p, uint32_t id, uint64_t instance, double va
 	k->shown = duration ? value / ((double)duration / 1e9) : value;
 	k->per_second = duration != 0;
 	k->instance = instance;
-	if (m->output)
+	if (m->output && !k->hidden)
 		tfile_value(m->output, &v);
 	pthread_mutex_unlock(&m->lock);
 }
@@ -312,7 +351,7 @@ void meter_note_gaps(struct meter *m)
 		const struct metric *k = m->metrics[i];
 		const struct device *d = k->info.device ? &m->devices[k->info.device - 1] : NULL;
 
-		if (!k->gaps)
+		if (!k->gaps || k->hidden)
 			continue;
 		snprintf(text, sizeof(text), "%s: %.100s%s%.60s could not be read: %s",
 			 k->source->name, d ? d->name : "", d ? ": " : "", k->info.name, k->why);

@@ -41,6 +41,7 @@ struct worker {
 
 struct telemetry {
 	struct telemetry_options options;
+	struct choice choice;
 	struct meter meter;
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* stop, or a worker's end */
@@ -101,7 +102,11 @@ static void add_probe(struct worker *w, const struct source *s)
 {
 	struct probe *p = &w->probes[w->probe_count];
 
-	if (w->probe_count < SOURCES && probe_open(p, &w->t->meter, s)) {
+	if (w->probe_count == SOURCES || !choice_source(&w->t->choice, s->name))
+		return;
+	if (probe_open(p, &w->t->meter, s) && w->t->choice.count && !p->shown) {
+		probe_close(p); /* it has not the value that is wanted */
+	} else if (p->state) {
 		probe_read(p);
 		p->next = clock_ns(CLOCK_MONOTONIC) + interval_of(w->t, p);
 		w->probe_count++;
@@ -265,7 +270,7 @@ static void await_alone(struct telemetry *t)
 		pthread_mutex_unlock(&t->lock);
 		if (ended) {
 			pthread_join(w->thread, NULL);
-			probe_close(&w->probes[0]);
+			probe_close(&w->probes[0]); /* which may never have been opened */
 		} else {
 			pthread_detach(w->thread);
 			pthread_mutex_lock(&t->meter.lock);
@@ -326,6 +331,7 @@ struct telemetry *telemetry_start(const struct telemetry_options *o)
 {
 	struct telemetry *t = calloc(1, sizeof(*t));
 	pthread_condattr_t attributes;
+	char error_text[200];
 	int error;
 
 	if (!t)
@@ -333,7 +339,14 @@ struct telemetry *telemetry_start(const struct telemetry_options *o)
 	t->options = *o;
 	snprintf(t->trace, sizeof(t->trace), "%s", o->trace);
 	snprintf(t->root, sizeof(t->root), "%s", o->root ? o->root : "");
+	if (!choice_parse(&t->choice, o->only, error_text, sizeof(error_text))) {
+		choice_release(&t->choice);
+		free(t);
+		errno = EINVAL;
+		return NULL;
+	}
 	meter_init(&t->meter, t->root);
+	t->meter.choice = t->choice.count ? &t->choice : NULL;
 	t->meter.programs = traced_processes;
 	t->meter.programs_data = t;
 	t->host.t = t;
@@ -347,6 +360,7 @@ struct telemetry *telemetry_start(const struct telemetry_options *o)
 	if (!error)
 		return t;
 	meter_release(&t->meter);
+	choice_release(&t->choice);
 	free(t);
 	errno = error;
 	return NULL;
@@ -385,6 +399,7 @@ int telemetry_stop(struct telemetry *t)
 	if (!free_it)
 		return error; /* a library's thread still refers to it, until the launcher ends */
 	meter_release(&t->meter);
+	choice_release(&t->choice);
 	pthread_cond_destroy(&t->changed);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
@@ -416,6 +431,7 @@ static void tell_values(const struct probe *p, const struct telemetry_visitor *v
 		struct telemetry_value x = {
 			.source = p->source->name,
 			.device = k->info.device ? m->devices[k->info.device - 1].name : "",
+			.number = k->number,
 			.name = k->info.name,
 			.unit = k->info.unit,
 			.description = k->info.description,

@@ -9,6 +9,7 @@
 #define TELEMETRY_TELEMETRY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct telemetry_options {
@@ -17,6 +18,7 @@ struct telemetry_options {
 	uint64_t interval_ns; /* a source may read less often, never more often */
 	int program;          /* pid of the program, whose processes are looked at */
 	bool compress;        /* the file, when it is complete */
+	const char *only; /* what is read, a list that telemetry_check() took; NULL: everything */
 };
 
 struct telemetry;
@@ -30,10 +32,17 @@ struct telemetry *telemetry_start(const struct telemetry_options *o);
  */
 int telemetry_stop(struct telemetry *t);
 
+/*
+ * Whether all that the list names is here; else `error` says what is not, and what is. It opens sources: libraries of
+ * vendors are not to be there in a process that forks afterwards.
+ */
+bool telemetry_check(const char *root, const char *only, char *error, size_t size);
+
 /* ---- what there is, for people ------------------------------------------------------------- */
 
 struct telemetry_value {
 	const char *source, *device, *name, *unit, *description;
+	int number; /* of the device among those of its source; -1: the node's */
 	uint64_t instance;
 	bool has_instance;
 	bool known;      /* it could be read */

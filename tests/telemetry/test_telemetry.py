@@ -428,6 +428,32 @@ t.join()
         run(self.kymo, "run", "--telemetry=3600001", "true", status=2)
         run(self.kymo, "run", "--telemetry=often", "true", status=2)
 
+    def only(self):
+        """Sources, values, devices and interfaces that are chosen, and what is no choice."""
+        root, _ = self.tree()
+        for name in ("eth0", "eth1", "eth10"):
+            put(f"{root}/sys/class/net/{name}/statistics/rx_bytes", "1000\n")
+        env = dict(self.gpus, KYMO_TELEMETRY_ROOT=root)
+
+        def told(only):
+            run(self.kymo, "run", "-f", "--telemetry=10", "--telemetry-only", only, "-o", self.trace, "--", "sleep", "0.5", env=env)
+            rows = self.query("SELECT DISTINCT name, agent_name AS a FROM counters ORDER BY 1, 2")
+            return [(r["name"], r["a"]) for r in rows]
+        assert told("net:interface=eth1,net:interface=eth10") == [("net.received", "eth1"), ("net.received", "eth10")]
+        assert told("net:device=0,2") == [("net.received", "eth0"), ("net.received", "eth10")]
+        both = told("nvml")
+        assert len(self.query("SELECT name FROM agent WHERE name LIKE 'Fake GPU%'")) == 2, both
+        assert told("nvml:device=1") and len(self.query("SELECT name FROM agent WHERE name LIKE 'Fake GPU%'")) == 1
+        assert {name for name, _ in told("power")} == {"power"}
+        for only, words in {"nvml:device=0-2": "nvml has no device 2; it has: 0 (", "nonsense": "no nonsense here",
+                            "net:interface=eth": "no interface eth; it has: 0 (eth0), 1 (eth1), 2 (eth10)",
+                            "net:cpu=1": "takes :device=NUMBERS", "net:device=x": "no list of numbers", "": "a name is missing",
+                            "cpu:device=0": "it has: none"}.items():
+            p = run(self.kymo, "run", "-f", "--telemetry", "--telemetry-only", only, "--", "echo", "ran", env=env, status=2)
+            assert words in p.stderr and "ran" not in p.stdout, (only, p.stderr)
+        p = run(self.kymo, "run", "--telemetry-only", "net", "--", "echo", "ran", status=2)
+        assert "goes with --telemetry" in p.stderr and not p.stdout, p.stderr
+
     def kernels(self):
         """Energy of a CUDA program's kernels: the fakes for CUPTI and NVML tell of one device."""
         cuda = os.path.join(TESTS, "cuda")

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether what is wanted of telemetry is here: opens the sources that can have it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "telemetry/meter.h"
+
+struct found {
+	struct choice choice;
+	bool named[CHOICE_ITEMS], interface[CHOICE_ITEMS];
+	bool device[CHOICE_ITEMS][METER_DEVICES];
+	struct text devices[CHOICE_ITEMS]; /* what there is, for people */
+	struct text missing;
+};
+
+static void note_missing(void *data, const char *source, const char *text, bool denied)
+{
+	struct found *f = data;
+
+	for (unsigned i = 0; i < f->choice.count; i++)
+		if (strcmp(f->choice.items[i].name, source) == 0)
+			text_addf(&f->missing, "; %s: %s", source, text);
+	(void)denied;
+}
+
+static void note_value(struct found *f, unsigned i, const struct choice_value *v)
+{
+	if (!choice_named(&f->choice.items[i], v))
+		return;
+	f->named[i] = true;
+	f->interface[i] |= choice_interface(&f->choice.items[i], v);
+	if (v->number < 0 || f->device[i][v->number])
+		return;
+	f->device[i][v->number] = true;
+	text_addf(&f->devices[i], "%s%d (%s)", f->devices[i].length ? ", " : "", v->number,
+		  v->device);
+}
+
+static void look_at(struct found *f, const struct meter *m)
+{
+	for (uint32_t k = 0; k < m->metric_count; k++) {
+		struct choice_value v = meter_value(m, m->metrics[k]);
+
+		for (unsigned i = 0; i < f->choice.count; i++)
+			note_value(f, i, &v);
+	}
+}
+
+static bool open_sources(struct found *f, const char *root)
+{
+	const struct telemetry_visitor visitor = {.missing = note_missing, .data = f};
+
+	for (unsigned i = 0; telemetry_sources[i]; i++) {
+		struct meter *m;
+		struct probe p;
+
+		if (!choice_source(&f->choice, telemetry_sources[i]->name))
+			continue;
+		m = malloc(sizeof(*m));
+		if (!m)
+			return false;
+		meter_init(m, root);
+		m->visitor = &visitor;
+		if (probe_open(&p, m, telemetry_sources[i]))
+			look_at(f, m);
+		probe_close(&p);
+		meter_release(m);
+		free(m);
+	}
+	return true;
+}
+
+/* The first number that is listed and not there; -1: none. */
+static int64_t missing_device(const struct found *f, unsigned i)
+{
+	const struct number_list *l = &f->choice.items[i].devices;
+
+	for (uint32_t k = 0; k < l->count; k++)
+		for (uint64_t n = l->at[k].first; n <= l->at[k].last; n++)
+			if (n >= METER_DEVICES || !f->device[i][n])
+				return (int64_t)(n & INT64_MAX);
+	return -1;
+}
+
+static bool check_item(const struct found *f, unsigned i, char *error, size_t size)
+{
+	const struct choice_item *c = &f->choice.items[i];
+	const char *devices = f->devices[i].s ? f->devices[i].s : "none";
+	int64_t n = missing_device(f, i);
+
+	if (!f->named[i])
+		snprintf(error, size, "there is no %s here%s; kymo list telemetry shows what is",
+			 c->name, f->missing.s ? f->missing.s : "");
+	else if (n >= 0)
+		snprintf(error, size, "%s has no device %lld; it has: %s", c->name, (long long)n,
+			 devices);
+	else if (!f->interface[i])
+		snprintf(error, size, "%s has no interface %s; it has: %s", c->name, c->interface,
+			 devices);
+	else
+		return true;
+	return false;
+}
+
+bool telemetry_check(const char *root, const char *only, char *error, size_t size)
+{
+	struct found *f = calloc(1, sizeof(*f));
+	bool good = f && choice_parse(&f->choice, only, error, size);
+
+	if (!f)
+		snprintf(error, size, "there is no memory");
+	if (good && !open_sources(f, root)) {
+		snprintf(error, size, "there is no memory");
+		good = false;
+	}
+	for (unsigned i = 0; good && i < f->choice.count; i++)
+		good = check_item(f, i, error, size);
+	for (unsigned i = 0; f && i < CHOICE_ITEMS; i++)
+		text_release(&f->devices[i]);
+	if (f) {
+		text_release(&f->missing);
+		choice_release(&f->choice);
+	}
+	free(f);
+	return good;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What of telemetry is wanted; see choice.h. */
+#include "telemetry/choice.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "telemetry/source.h"
+
+/* Length of the item that `text` begins with: "a:device=0,2-3" goes on behind commas with numbers. */
+static size_t item_length(const char *text)
+{
+	size_t n = strcspn(text, ",");
+
+	while (text[n] && text[n + 1] >= '0' && text[n + 1] <= '9')
+		n += 1 + strcspn(text + n + 1, ",");
+	return n;
+}
+
+static bool parse_part(struct choice_item *i, char *part, char *error, size_t size)
+{
+	if (strncmp(part, "device=", 7) == 0) {
+		if (!i->devices.count && numbers_parse(&i->devices, part + 7))
+			return true;
+		snprintf(error, size, "\"%s\" of %s is no list of numbers such as 0,2-3", part + 7,
+			 i->name);
+	} else if (strncmp(part, "interface=", 10) == 0 && part[10] && !i->interface) {
+		i->interface = part + 10;
+		return true;
+	} else {
+		snprintf(error, size, "%s takes :device=NUMBERS or :interface=NAME, not \":%s\"",
+			 i->name, part);
+	}
+	return false;
+}
+
+static bool parse_item(struct choice_item *i, char *error, size_t size)
+{
+	char *part = strchr(i->name, ':');
+
+	while (part) {
+		char *next = strchr(part + 1, ':');
+
+		*part++ = '\0';
+		if (next)
+			*next = '\0';
+		if (!parse_part(i, part, error, size))
+			return false;
+		part = next;
+	}
+	if (*i->name)
+		return true;
+	snprintf(error, size, "a name is missing");
+	return false;
+}
+
+bool choice_parse(struct choice *c, const char *text, char *error, size_t size)
+{
+	*c = (struct choice){.count = 0};
+	while (text) {
+		size_t n = item_length(text);
+		struct choice_item *i = &c->items[c->count];
+
+		if (c->count == CHOICE_ITEMS) {
+			snprintf(error, size, "more than %d names", CHOICE_ITEMS);
+			return false;
+		}
+		i->name = strndup(text, n);
+		if (!i->name) {
+			snprintf(error, size, "there is no memory");
+			return false;
+		}
+		c->count++;
+		if (!parse_item(i, error, size))
+			return false;
+		text = text[n] ? text + n + 1 : NULL;
+	}
+	return true;
+}
+
+void choice_release(struct choice *c)
+{
+	for (unsigned i = 0; i < c->count; i++) {
+		free(c->items[i].name); /* the interface is in it */
+		free(c->items[i].devices.at);
+	}
+	c->count = 0;
+}
+
+static bool is_source(const char *name)
+{
+	for (unsigned i = 0; telemetry_sources[i]; i++)
+		if (strcmp(telemetry_sources[i]->name, name) == 0)
+			return true;
+	return false;
+}
+
+bool choice_source(const struct choice *c, const char *source)
+{
+	for (unsigned i = 0; i < c->count; i++)
+		if (strcmp(c->items[i].name, source) == 0 || !is_source(c->items[i].name))
+			return true;
+	return !c->count;
+}
+
+bool choice_named(const struct choice_item *i, const struct choice_value *v)
+{
+	return strcmp(i->name, v->source) == 0 || strcmp(i->name, v->name) == 0;
+}
+
+/* "mlx5_0" stands for all ports of the adapter. */
+bool choice_interface(const struct choice_item *i, const struct choice_value *v)
+{
+	size_t n = i->interface ? strlen(i->interface) : 0;
+
+	return !i->interface ||
+	       (strcmp(v->source, "net") == 0 && strncmp(v->device, i->interface, n) == 0 &&
+		(!v->device[n] || strncmp(v->device + n, " port ", 6) == 0));
+}
+
+static bool has_device(const struct choice_item *i, const struct choice_value *v)
+{
+	return !i->devices.count ||
+	       (v->number >= 0 && numbers_have(&i->devices, (uint64_t)v->number));
+}
+
+bool choice_wants(const struct choice *c, const struct choice_value *v)
+{
+	for (unsigned i = 0; i < c->count; i++)
+		if (choice_named(&c->items[i], v) && has_device(&c->items[i], v) &&
+		    choice_interface(&c->items[i], v))
+			return true;
+	return !c->count;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What of telemetry is wanted: a list of NAME[:device=NUMBERS][:interface=NAME], where the first name is of a source
+ * or of a value.
+ */
+#ifndef TELEMETRY_CHOICE_H
+#define TELEMETRY_CHOICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/numbers.h"
+
+enum { CHOICE_ITEMS = 32 };
+
+struct choice_item {
+	char *name, *interface;     /* interface: NULL: any */
+	struct number_list devices; /* none: any */
+};
+
+struct choice {
+	struct choice_item items[CHOICE_ITEMS];
+	unsigned count; /* 0: everything is wanted */
+};
+
+/* False: `error` says why it is no such list. Release it in any case. NULL: everything. */
+bool choice_parse(struct choice *c, const char *text, char *error, size_t size);
+void choice_release(struct choice *c);
+
+/* False: nothing of this source can be wanted. */
+bool choice_source(const struct choice *c, const char *source);
+
+struct choice_value {
+	const char *source, *name;
+	const char *device; /* its name, or "" */
+	int number;         /* of the device among those of its source; -1: the node's */
+};
+
+bool choice_named(const struct choice_item *i, const struct choice_value *v);
+bool choice_interface(const struct choice_item *i, const struct choice_value *v);
+bool choice_wants(const struct choice *c, const struct choice_value *v);
+
+#endif

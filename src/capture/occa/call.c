@@ -39,28 +39,18 @@ static int look(struct dl_phdr_info *i, size_t size, void *data)
 	return 1;
 }
 
-void occa_library(const void *function)
+void occa_library(const void *function, uintptr_t *begin, uintptr_t *bytes)
 {
 	struct looked_for l = {(uintptr_t)function};
 
 	dl_iterate_phdr(look, &l);
+	*begin = code_begin;
+	*bytes = code_end - code_begin;
 }
 
 static bool of_library(const void *caller)
 {
 	return (uintptr_t)caller - code_begin < code_end - code_begin;
-}
-
-__attribute__((visibility("default"))) void kymo_occa_noted(uint32_t function, const void *caller,
-							    const void *const *place)
-{
-	struct occa_thread *t = occa_thread();
-
-	if (of_library(caller))
-		return;
-	t->noted.place = place;
-	t->noted.caller = caller;
-	t->noted.function = function;
 }
 
 /* ---- which call is the program's ---- */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +21,17 @@
 
 void *_Atomic occa_entries[OCCA_THUNKS] HIDDEN;
 static void *real[OCCA_FUNCTIONS];
-static _Atomic bool opened, traced;
+static _Atomic bool opened;
+
+/* Of the thunks that note: libocca's code, begin and bytes (0: not known yet), and where the note is written. */
+uintptr_t occa_code[2] HIDDEN;
+_Thread_local struct {
+	struct occa_note note;
+	_Alignas(16) char rest[OCCA_THREAD_BYTES - sizeof(struct occa_note)];
+} occa_room HIDDEN __attribute__((tls_model("initial-exec")));
+_Static_assert(offsetof(struct occa_note, place) == 0 && offsetof(struct occa_note, caller) == 8 &&
+		       offsetof(struct occa_note, function) == 16,
+	       "as the thunks write it");
 
 /* ---- thunks ---- */
 
@@ -32,7 +43,7 @@ static _Atomic bool opened, traced;
 #define MORE_16         MORE_8 MORE_8
 #define MORE_32         MORE_16 MORE_16
 #define MORE_64         MORE_32 MORE_32
-#define CALLS_1(more)   "\tocca_thunk " OCCA_CALL_1 more "\n"
+#define CALLS_1(more)   "\tocca_note " OCCA_CALL_1 more "\n"
 #define CALLS_2(more)   CALLS_1(more) CALLS_1(more MORE_1)
 #define CALLS_4(more)   CALLS_2(more) CALLS_2(more MORE_2)
 #define CALLS_8(more)   CALLS_4(more) CALLS_4(more MORE_4)
@@ -49,10 +60,23 @@ __asm__(".pushsection .text,\"ax\",%progbits\n"
 	"\tendbr64\n\tmov (occa_entries + 8 * occa_number)(%rip), %r11\n\ttest %r11, %r11\n"
 	"\tjz 1f\n\tjmp *%r11\n1:\tmov $occa_number, %r11d\n\tjmp occa_unbound\n"
 	"\t.cfi_endproc\n\t.size \\name, . - \\name\n\t.set occa_number, occa_number + 1\n\t.endm\n"
+	/* Likewise, but who calls is noted, unless it is libocca. No argument is in r10 or r11. */
+	"\t.macro occa_note name\n"
+	"\t.balign 32\n\t.globl \\name\n\t.type \\name, %function\n\\name:\n\t.cfi_startproc\n"
+	"\tendbr64\n\tmov (%rsp), %r11\n\tsub occa_code(%rip), %r11\n"
+	"\tcmp occa_code + 8(%rip), %r11\n\tjb 1f\n"
+	"\tmov occa_room@gottpoff(%rip), %r10\n\tmov (%rsp), %r11\n"
+	"\tmov %rsp, %fs:(%r10)\n\tmov %r11, %fs:8(%r10)\n\tmovl $occa_number, %fs:16(%r10)\n"
+	"1:\tmov (occa_entries + 8 * occa_number)(%rip), %r11\n\ttest %r11, %r11\n"
+	"\tjz 1f\n\tjmp *%r11\n1:\tmov $occa_number, %r11d\n\tjmp occa_unbound\n"
+	"\t.cfi_endproc\n\t.size \\name, . - \\name\n\t.set occa_number, occa_number + 1\n\t.endm\n"
 #define THUNK(id, symbol) "\tocca_thunk " symbol "\n"
-	OCCA_WRAPPED(THUNK) OCCA_NOTED(THUNK)
+	OCCA_WRAPPED(THUNK)
 #undef THUNK
-		CALLS_128("") "\t.popsection\n");
+#define THUNK(id, symbol) "\tocca_note " symbol "\n"
+		OCCA_NOTED(THUNK)
+#undef THUNK
+			CALLS_128("") "\t.popsection\n");
 
 /* ---- libocca's functions ---- */
 
@@ -122,22 +146,20 @@ static void find_calls(void)
 
 static void *thread_room(void)
 {
-	static _Thread_local struct {
-		_Alignas(16) char bytes[OCCA_THREAD_BYTES];
-	} room __attribute__((tls_model("initial-exec")));
-
-	return &room;
+	return &occa_room;
 }
 
 static void open_occa(void)
 {
+	const struct occa_door door = {real, occa_entries, thread_room, &occa_code[0],
+				       &occa_code[1]};
+
 	find_list(names, sizeof(names), 0);
 	find_calls();
 	find_list(asked, sizeof(asked), OCCA_THUNKS);
-	atomic_store(&traced, kymo_occa_open(real, occa_entries, thread_room));
+	kymo_occa_open(&door);
 	for (unsigned i = 0; i < OCCA_THUNKS; i++)
-		if (!atomic_load(&occa_entries[i]) &&
-		    (i < OCCA_FIRST_NOTED || !atomic_load(&traced)))
+		if (!atomic_load(&occa_entries[i]))
 			atomic_store(&occa_entries[i], real[i]);
 	atomic_store(&opened, true);
 }
@@ -150,23 +172,17 @@ static void *absent(void)
 
 void *occa_resolve(uint32_t number) HIDDEN __attribute__((used));
 
-/* Called by the code below with the frame of that on the stack: what it has kept, and the return address. */
+/* A thunk without an entry: the first call of all, or of what libocca lacks. */
 void *occa_resolve(uint32_t number)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	void *const *const *frame = __builtin_frame_address(0);
-	const void *const *place = (const void *const *)(*frame + 1);
 	int saved = errno;
 	void *to;
 
 	if (!atomic_load_explicit(&opened, memory_order_acquire))
 		pthread_once(&once, open_occa);
-	if (number >= OCCA_FIRST_NOTED && atomic_load_explicit(&traced, memory_order_relaxed))
-		kymo_occa_noted(number, *place, place);
 	to = atomic_load_explicit(&occa_entries[number], memory_order_relaxed);
 	errno = saved;
-	if (!to)
-		to = real[number];
 	return to ? to : (void *)(uintptr_t)absent;
 }
 

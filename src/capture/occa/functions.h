@@ -222,12 +222,27 @@ enum occa_function {
 
 /*
  * libkymo's side (wrap.c). `real`: OCCA_FUNCTIONS functions, NULL: missing. Fills the entries of the functions that
- * are replaced. `thread` gives memory of the calling thread, zero at first: the door has it, for libkymo may be loaded
- * late, when there is hardly room for any. False: nothing is recorded, and the door stands open.
+ * are replaced. False: nothing is recorded, and the door stands open.
  */
 #define OCCA_THREAD_BYTES 512
-bool kymo_occa_open(void *const *real, void *_Atomic *entries, void *(*thread)(void));
-/* A noted function is called: the return address, and where on the stack it is. */
-void kymo_occa_noted(uint32_t function, const void *caller, const void *const *place);
+struct occa_door {
+	void *const *real;
+	void *_Atomic *entries;
+	/*
+	 * Memory of the calling thread, zero at first, which begins with a struct occa_note: the door has it, for
+	 * libkymo may be loaded late, when there is hardly room for any.
+	 */
+	void *(*thread)(void);
+	/* libocca's code; functions called from there are not noted. Written before true is returned. */
+	uintptr_t *code_begin, *code_bytes;
+};
+bool kymo_occa_open(const struct occa_door *door);
+
+/* The noted function that was called last. Its return address, and where on the stack that is: */
+struct occa_note {
+	const void *const *place;
+	const void *caller;
+	uint32_t function;
+};
 
 #endif

@@ -151,13 +151,8 @@ struct occa_inside {
 enum { OCCA_LATELY = 16 };
 
 struct occa_thread {
+	struct occa_note noted; /* first; until a call of the program's has taken it */
 	struct occa_inside in;
-	/* The noted function that was called last, until a call of the program's has taken it. */
-	struct {
-		const void *const *place;
-		const void *caller;
-		uint32_t function;
-	} noted;
 	/* Kernels that it has looked up last, as long as none came or went since. */
 	struct {
 		uint32_t as_of;
@@ -181,7 +176,7 @@ void occa_end(struct occa_call *c);
 /* Something inside of a call (or of none, then by `caller`) that is recorded as well, and takes no time. */
 void occa_point(struct occa_call *c, const void *caller, const void *sp);
 /* The code of libocca, whose calls are not the program's. */
-void occa_library(const void *function);
+void occa_library(const void *function, uintptr_t *begin, uintptr_t *bytes);
 
 /* ---- what the host does as a device (work.c) ---- */
 

@@ -7,6 +7,7 @@
 
 #include "capture/occa/occa.h"
 #include "core/activity/activity.h"
+#include "core/activity/ordinary.h"
 #include "core/tally/count.h"
 
 /* ---- devices ---- */
@@ -61,6 +62,19 @@ struct occa_span occa_span_begin(void)
 
 /* ---- kernels ---- */
 
+static inline void put_dispatch(struct wire_enc *e, const struct cap_submission *o,
+				const struct cap_subject *at, const struct occa_span *s,
+				uint64_t duration)
+{
+	wire_unsigned(e, DISPATCH_CORRELATION, o->call);
+	wire_unsigned(e, DISPATCH_AGENT, at->agent);
+	wire_unsigned(e, DISPATCH_QUEUE, at->queue);
+	wire_unsigned(e, DISPATCH_KERNEL, at->kernel);
+	wire_unsigned(e, DISPATCH_START, s->ns);
+	wire_unsigned(e, DISPATCH_DURATION, duration);
+	wire_unsigned(e, DISPATCH_SUBMIT_TICK, s->tick);
+}
+
 static void dispatch(struct cap_submission *o, const struct cap_subject *at,
 		     const struct occa_span *s, uint64_t duration)
 {
@@ -69,22 +83,20 @@ static void dispatch(struct cap_submission *o, const struct cap_subject *at,
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!cap_activity_begin(&f, &e, op, o, end, end, DISPATCH_FIELDS))
-		return;
-	wire_unsigned(&e, DISPATCH_CORRELATION, o->call);
-	wire_unsigned(&e, DISPATCH_AGENT, at->agent);
-	wire_unsigned(&e, DISPATCH_QUEUE, at->queue);
-	wire_unsigned(&e, DISPATCH_KERNEL, at->kernel);
-	wire_unsigned(&e, DISPATCH_START, s->ns);
-	wire_unsigned(&e, DISPATCH_DURATION, duration);
-	wire_unsigned(&e, DISPATCH_SUBMIT_TICK, s->tick);
-	cap_activity_commit(&f, &e);
+	if (cap_likely(cap_activity_ordinary(&e, op, o, end, end, DISPATCH_FIELDS))) {
+		put_dispatch(&e, o, at, s, duration);
+		cap_activity_end(&e);
+	} else if (cap_activity_begin(&f, &e, op, o, end, end, DISPATCH_FIELDS)) {
+		put_dispatch(&e, o, at, s, duration);
+		cap_activity_commit(&f, &e);
+	}
 }
 
 void occa_host_ran(const struct occa_kernel *k, const struct occa_span *s)
 {
 	const struct cap_op *op = &core_dispatch_ops[DISPATCH_OP_KERNEL];
 	uint64_t duration = clock_ns(CLOCK_MONOTONIC_RAW) - s->ns;
+	const struct cap_frame *f = occa_thread()->in.frame;
 	const struct cap_subject at = {.agent = k->device->agent,
 				       .queue = atomic_load(&k->device->current)->queue,
 				       .kernel = k->id};
@@ -92,7 +104,7 @@ void occa_host_ran(const struct occa_kernel *k, const struct occa_span *s)
 		cap_counted_kernel(at.agent, at.queue, at.kernel, duration, 0, false);
 	struct cap_submission o;
 
-	if (!cap_submission_take(&o, occa_thread()->in.frame, op, &at))
+	if (!(f && cap_submission_ordinary(&o, f, op)) && !cap_submission_take(&o, f, op, &at))
 		return;
 	if (!cap_counts(&o) || !cap_count(&o, op, &c))
 		dispatch(&o, &at, s, duration);

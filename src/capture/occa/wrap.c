@@ -648,11 +648,11 @@ static void fill(void *_Atomic *entries)
 	put(entries, OCCA_TIME_BETWEEN, (void *)(uintptr_t)time_between);
 }
 
-static bool prepare(void)
+static bool prepare(const struct occa_door *door)
 {
 	for (unsigned i = 0; i < OCCA_FIRST_NOTED; i++)
 		if (real[i]) {
-			occa_library(real[i]);
+			occa_library(real[i], door->code_begin, door->code_bytes);
 			break;
 		}
 	occa_ask_prepare(real);
@@ -663,8 +663,7 @@ static bool prepare(void)
 	return true;
 }
 
-__attribute__((visibility("default"))) bool
-kymo_occa_open(void *const *functions, void *_Atomic *entries, void *(*thread)(void))
+__attribute__((visibility("default"))) bool kymo_occa_open(const struct occa_door *door)
 {
 	int saved = errno;
 	bool ok;
@@ -673,13 +672,13 @@ kymo_occa_open(void *const *functions, void *_Atomic *entries, void *(*thread)(v
 	if (!knob_list_has(getenv("KYMO_BACKENDS"), "occa"))
 		return false;
 	cap_load();
-	real = functions;
-	occa_thread_room = thread;
+	real = door->real;
+	occa_thread_room = door->thread;
 	cap_guard_enter();
-	ok = prepare();
+	ok = prepare(door);
 	cap_guard_leave();
 	if (ok)
-		fill(entries);
+		fill(door->entries);
 	errno = saved;
 	return ok;
 }

@@ -141,6 +141,21 @@ class Occa(unittest.TestCase):
         self.assertEqual(self.query("select kymo_arg(id, 'stream'), count(*) from regions where name = 'kernel::run' group by 1"),
                          [("stream 1", "30"), ("stream 2", "2")])
 
+    @only("counted")
+    def test_timeline(self):
+        """As CSV."""
+        self.record(PROGRAM, self.source, "Serial", "OpenCL")
+        out = os.path.join(self.folder, "csv")
+        p = run(KYMO, "export", "--to", "csv", "-o", out, self.trace)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        with open(os.path.join(out, "dispatches.csv"), encoding="utf-8") as f:
+            rows = list(csv.DictReader(f))
+        found = {}
+        for r in rows:
+            found[r["kernel"]] = found.get(r["kernel"], 0) + 1
+            self.assertEqual(int(r["end"]) - int(r["start"]), int(r["duration"]))
+        self.assertEqual(found, {"fill": 30, "add": 2})
+
     @only("inlined")
     def test_inlined(self):
         for modes in (("Serial",), ("OpenMP", "OpenCL")):

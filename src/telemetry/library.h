@@ -24,7 +24,13 @@ struct library_function {
 		symbol, offsetof(structure, member), true                                          \
 	}
 
-/* Loads the first of `names` (NULL terminated) and finds the functions. False: the probe was told. */
+enum { LIBRARY_WHY = 160 };
+
+/* Loads the first of `names` (NULL terminated) and finds the functions. False: `why` says why not. */
+bool library_find(const char *const *names, const struct library_function *functions, size_t count,
+		  void *out, char why[LIBRARY_WHY]);
+
+/* The same for a source; false: the probe was told. */
 bool library_load(struct probe *p, const char *const *names,
 		  const struct library_function *functions, size_t count, void *out);
 

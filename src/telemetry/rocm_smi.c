@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AMD devices, by ROCm-SMI: power, energy, temperatures, load, memory. Clocks are left to the
+ * AMD devices, by ROCm-SMI where AMD-SMI, which follows it, is not there or has no device: power, energy, temperatures, load, memory. Clocks are left to the
  * kernel's sensors (source hwmon): the layout of the library's own differs between its versions.
  * There is no header of it here: what is used is declared below, from AMD's reference.
  */
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "telemetry/amd_smi.h"
 #include "telemetry/library.h"
 
 enum { DEVICES = 64, NOT_SUPPORTED = 2, PERMISSION = 4, ALL_ONES = 0xffff };
@@ -232,10 +233,15 @@ static void *rsmi_open(struct probe *p)
 					    "librocm_smi64.so.1",
 					    "/opt/rocm/lib/librocm_smi64.so",
 					    NULL};
-	struct rsmi_state *s = calloc(1, sizeof(*s));
+	struct rsmi_state *s;
 	uint32_t count = 0;
 	int status;
 
+	if (amd_smi_works()) {
+		meter_missing(p, "AMD-SMI is there, and is asked instead");
+		return NULL;
+	}
+	s = calloc(1, sizeof(*s));
 	if (!s ||
 	    !library_load(p, names, functions, sizeof(functions) / sizeof(functions[0]), &s->r)) {
 		free(s);

@@ -417,6 +417,44 @@ t.join()
         amd = {r["counter"]: r for r in self.rows("telemetry") if r["source"] == "rocm_smi"}
         assert amd["power"]["average"] == 200 and 40 <= amd["energy"]["total"] <= 120, amd
 
+    def amd(self):
+        """AMD-SMI before ROCm-SMI; two devices of one name; versions whose layouts differ; what fails."""
+        both = dict(self.gpus, LD_LIBRARY_PATH=os.path.join(self.gpus["LD_LIBRARY_PATH"], "amd") + ":" +
+                    self.gpus["LD_LIBRARY_PATH"])
+
+        def rows(source, **more):
+            self.record("sleep", "0.4", env=dict(both, **more), ms=20)
+            return {(r["counter"], r["device"]): r for r in self.rows("telemetry") if r["source"] == source}
+        for version in ({}, {"FAKE_AMDSMI": "old"}):
+            amd = rows("amd_smi", **version)
+            one, two = (d for d in sorted({d for _, d in amd}))
+            assert amd["power", one]["average"] == 600 and amd["power", two]["average"] == 400, (version, amd)
+            assert amd["temperature.edge", one]["last"] == 50 and amd["temperature.junction", two]["last"] == 61, amd
+            assert amd["temperature.memory", one]["last"] == 70, amd
+            assert amd["utilisation", one]["average"] == 60 and ("utilisation", two) not in amd, amd
+            assert amd["utilisation.memory", two]["max"] == 30 and ("utilisation.media", one) not in amd, amd
+            assert amd["memory.used", one]["max"] == 5 * 1024 and amd["memory.used", two]["max"] == 6 * 1024, amd
+            assert amd["memory.host.used", two]["max"] == 1, amd
+            total = amd["energy", one]["total"]  # a joule each time
+            assert total >= 1 and abs(total - round(total)) < 0.01, amd
+            assert 0 < amd["energy", two]["total"] <= 400 * 10, amd  # power over time
+            assert not [r for r in self.rows("telemetry") if r["source"] == "rocm_smi"], "asked twice"
+        pci = self.query("SELECT properties AS p FROM agent WHERE name = 'Fake MI' ORDER BY 1")
+        assert pci == [{"p": '{"pci":"0001:c3:02.1"}'}, {"p": '{"pci":"0001:c4:02.1"}'}], pci
+        for why, told in (("denied", "permission denied (status 10)"), ("ancient", "AMD-SMI 23.1 is of a version"),
+                          ("none", "AMD-SMI has no device")):
+            amd = rows("rocm_smi", FAKE_AMDSMI=why)
+            assert amd and {d for _, d in amd} == {"Fake Instinct"}, (why, amd)
+            p = run(self.kymo, "doctor", env=dict(both, FAKE_AMDSMI=why))
+            assert told in p.stdout, (why, p.stdout)
+        p = run(self.kymo, "doctor", env=both)
+        assert re.search(r"telemetry .*amd_smi \(", p.stdout) and "rocm_smi (" not in p.stdout, p.stdout
+        amd = rows("amd_smi", FAKE_AMDSMI="dies")
+        one, two = (d for d in sorted({d for _, d in amd}))
+        assert amd["power", one]["samples"] < amd["power", two]["samples"], amd
+        notes = self.query("SELECT text FROM note WHERE text LIKE '%the device was not found%'")
+        assert notes and "power" in notes[0]["text"], notes
+
     def listing(self):
         p = run(self.kymo, "list", "telemetry", "--format", "json", env=self.gpus)
         told = json.loads(p.stdout)

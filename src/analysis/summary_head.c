@@ -259,7 +259,8 @@ static bool head_window(struct report *r, const char *trace)
 	snprintf(path, sizeof(path), "%.*s/manifest.json", PATH_MAX - 32, trace);
 	manifest = file_read_regular(path, NULL);
 	window = is_set(manifest, "\"KYMO_DELAY=") || is_set(manifest, "\"KYMO_DURATION=") ||
-		 is_set(manifest, "\"KYMO_AFTER=") || is_set(manifest, "\"KYMO_BEFORE=");
+		 is_set(manifest, "\"KYMO_AFTER=") || is_set(manifest, "\"KYMO_BEFORE=") ||
+		 is_set(manifest, "\"KYMO_PERIOD=");
 	paused = is_set(manifest, "\"KYMO_START_PAUSED=");
 	free(manifest);
 	if (paused)
@@ -268,7 +269,7 @@ static bool head_window(struct report *r, const char *trace)
 			       "was resumed, if it was.");
 	if (window)
 		report_head(r, "  Nothing that is recorded began in the time that --delay, "
-			       "--duration, --after and --before left.");
+			       "--duration, --after, --before and --period left.");
 	return window || paused;
 }
 

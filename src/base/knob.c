@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/period.h"
 #include "base/text.h"
 
 extern char **environ;
@@ -202,6 +203,7 @@ static bool set_value(struct knob_table *t, unsigned row, const char *s, char wh
 {
 	const struct knob *k = &t->rows[row];
 	void *m = member(t, row);
+	struct period period;
 
 	switch (k->type) {
 	case KNOB_FLAG:
@@ -219,6 +221,10 @@ static bool set_value(struct knob_table *t, unsigned row, const char *s, char wh
 		break;
 	case KNOB_LIST:
 		if (!check_list(k, s, why))
+			return false;
+		break;
+	case KNOB_PERIOD:
+		if (!period_parse(&period, s, why, KNOB_ERROR_MAX))
 			return false;
 		break;
 	default:

@@ -23,7 +23,8 @@ enum knob_type {
 	KNOB_DURATION, /* uint64_t ns; "1.5", "10ms", "2s", "3m" */
 	KNOB_ENUM,     /* int, index into `values` */
 	KNOB_REGEX,    /* const char *, a valid POSIX extended regular expression */
-	KNOB_LIST      /* const char *, comma separated; each word one of `values` if that is set */
+	KNOB_LIST,     /* const char *, comma separated; each word one of `values` if that is set */
+	KNOB_PERIOD    /* const char *, a valid period (period.h) */
 };
 
 /* Where a value came from; a lower one never replaces a higher one. */

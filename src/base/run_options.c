@@ -95,6 +95,11 @@ static const struct knob rows[] = {
 	 "Record nothing before this long after the run began, whenever a process started"},
 	{"before", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(before_ns), "TIME", "0", NULL, NULL, "When",
 	 "Record nothing from this long after the run began; 0: no limit"},
+	{"period", 0, KNOB_PERIOD, KNOB_HANDED_ON, AT(period), "DELAY:DURATION[:REPEAT]", NULL,
+	 NULL, NULL, "When",
+	 "Record nothing for DELAY, then for DURATION, and again, REPEAT times in all; without "
+	 "REPEAT, or with 0, until the end. Counts from when the run began, in all processes and "
+	 "ranks alike"},
 
 	{"range", 0, KNOB_STRING, KNOB_HANDED_ON, AT(range), "RANGE", NULL, NULL, NULL, "When",
 	 "Record only what a thread does in this range of the program's annotations, or in these "
@@ -162,9 +167,9 @@ const struct knob_variable run_other_variables[] = {
 	{"KYMO_DRAIN", "set by kymo run: the socket of the process that writes the trace"},
 	{"KYMO_BIN",
 	 "set by kymo run: the program kymo, which processes start where nothing writes the trace"},
-	{"KYMO_BEGAN",
-	 "set by kymo run for --after and --before: when it began, nanoseconds of the system's "
-	 "clock"},
+	{"KYMO_BEGAN", "set by kymo run for --after, --before and --period: when it began, "
+		       "nanoseconds of the system's "
+		       "clock"},
 	{"KYMO_JOB", "id of a parallel job, where its launcher sets none: ranks share a trace"},
 	{"KYMO_CLOCK",
 	 "clock of the records: tsc or monotonic; default: the one that can be trusted"},

@@ -342,7 +342,23 @@ static bool say_unreached(const struct outcome *out)
 
 static bool has_window(const struct run_options *o)
 {
-	return o->delay_ns || o->duration_ns || o->after_ns || o->before_ns;
+	return o->delay_ns || o->duration_ns || o->after_ns || o->before_ns || o->period;
+}
+
+/* What says when to record, and cannot be said together. 0 or the exit status. */
+static int check_times(const struct run_options *o)
+{
+	if (o->start_paused && has_window(o))
+		return cli_usage("run",
+				 "--start-paused leaves the time to the program: it goes with "
+				 "none of --delay, --duration, --after, --before and --period");
+	if (o->period && (o->delay_ns || o->duration_ns || o->after_ns || o->before_ns))
+		return cli_usage("run",
+				 "--period has a delay and a duration of its own: it goes with "
+				 "none of --delay, --duration, --after and --before");
+	if (o->before_ns && o->before_ns <= o->after_ns)
+		return cli_usage("run", "--before is not later than --after");
+	return 0;
 }
 
 static void say_nothing_recorded(const struct run *r, const struct outcome *out)
@@ -361,7 +377,7 @@ static void say_nothing_recorded(const struct run *r, const struct outcome *out)
 	}
 	if (has_window(o)) {
 		cli_note("nothing was recorded: nothing that is recorded began in the time that "
-			 "--delay, --duration, --after and --before leave");
+			 "--delay, --duration, --after, --before and --period leave");
 		return;
 	}
 	if (o->start_paused) {
@@ -818,12 +834,9 @@ static int run_run(int argc, char **argv)
 		return cli_usage("run", "--telemetry takes milliseconds, 3600000 at most");
 	if (!telemetry_valid(r.options))
 		return CLI_USAGE;
-	if (r.options->start_paused && has_window(r.options))
-		return cli_usage("run",
-				 "--start-paused leaves the time to the program: it goes with "
-				 "neither --delay, --duration, --after nor --before");
-	if (r.options->before_ns && r.options->before_ns <= r.options->after_ns)
-		return cli_usage("run", "--before is not later than --after");
+	status = check_times(r.options);
+	if (status)
+		return status;
 	if (!range_valid("range", r.options->range) || !range_valid("during", r.options->during) ||
 	    !devices_valid(r.options->device))
 		return CLI_USAGE;

@@ -53,6 +53,9 @@ unsigned trace_await_ranks(const char *path, unsigned ranks, int ms);
 /* Processes that reached no drain and said so themselves; *error: errno of the first. */
 unsigned trace_unrecorded(const char *path, int *error);
 
+/* When the launcher that made the trace began, in ns of CLOCK_REALTIME; 0: its manifest does not tell. */
+uint64_t trace_began(const char *path);
+
 /* ---- run_node.c ---- */
 
 /* The launchers of a job on one node have one drain. */

@@ -70,14 +70,18 @@ static bool set_job(struct launch_environment *e)
 	return !job.id[0] || job.rank == JOB_UNKNOWN || launch_set(e, "KYMO_JOB", job.id);
 }
 
-/* From when --after and --before count, for processes that start later. */
-static bool set_began(struct launch_environment *e)
+/*
+ * From when --after, --before and --period count, for processes that start later. Ranks with launchers of their own
+ * count from when the first one of them began, which made the trace.
+ */
+static bool set_began(struct launch_environment *e, const char *trace)
 {
-	char now[24];
+	uint64_t first = e->options->dry_run ? 0 : trace_began(trace);
+	char began[24];
 
-	snprintf(now, sizeof(now), "%" PRIu64, clock_ns(CLOCK_REALTIME));
-	return (!e->options->after_ns && !e->options->before_ns) ||
-	       launch_set(e, "KYMO_BEGAN", now);
+	snprintf(began, sizeof(began), "%" PRIu64, first ? first : clock_ns(CLOCK_REALTIME));
+	return (!e->options->after_ns && !e->options->before_ns && !e->options->period) ||
+	       launch_set(e, "KYMO_BEGAN", began);
 }
 
 bool environment_make(struct launch_environment *e, const struct knob_table *options,
@@ -104,7 +108,7 @@ bool environment_make(struct launch_environment *e, const struct knob_table *opt
 		return true;
 	return set_libraries(e, error) && set_sanitizer(e) && launch_set(e, "KYMO_TRACE", trace) &&
 	       launch_set(e, "KYMO_DRAIN", socket) && launch_set(e, "KYMO_BIN", cli_self()) &&
-	       set_job(e) && set_began(e) && set_options(e, options);
+	       set_job(e) && set_began(e, trace) && set_options(e, options);
 }
 
 void environment_release(struct launch_environment *e)

@@ -278,6 +278,28 @@ unsigned trace_await_ranks(const char *path, unsigned ranks, int ms)
 	return missing;
 }
 
+uint64_t trace_began(const char *path)
+{
+	char file[PATH_MAX], *text;
+	const char *started;
+	struct tm tm = {0};
+	unsigned us;
+	uint64_t ns = 0;
+
+	snprintf(file, sizeof(file), "%.*s/manifest.json", PATH_MAX - 16, path);
+	text = file_read_limited(file, MANIFEST_MOST);
+	started = text ? strstr(text, "\n  \"started\": \"") : NULL;
+	if (started &&
+	    sscanf(started, "\n  \"started\": \"%d-%d-%dT%d:%d:%d.%uZ", &tm.tm_year, &tm.tm_mon,
+		   &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &us) == 7) {
+		tm.tm_year -= 1900;
+		tm.tm_mon--;
+		ns = (uint64_t)timegm(&tm) * 1000000000u + us * 1000u;
+	}
+	free(text);
+	return ns;
+}
+
 static int error_in(int folder, const char *name)
 {
 	struct raw_header h = {0};

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/job.h"
 #include "base/numbers.h"
+#include "base/period.h"
 #include "base/ranks.h"
 #include "base/run_options.h"
 #include "inject/connect.h"
@@ -56,15 +57,35 @@ static void set_device(struct recorder_options *r, const char *text)
 	r->device_numbers_count = numbers.count;
 }
 
-/* A moment of CLOCK_MONOTONIC that is `ns` after the run began; by hand, after this process did. */
-static uint64_t moment(uint64_t ns)
+/* How long ago the run began; by hand, this process. */
+static uint64_t since_began(void)
 {
 	const char *text = getenv("KYMO_BEGAN");
 	uint64_t began = text ? strtoull(text, NULL, 10) : 0, now = clock_ns(CLOCK_REALTIME);
-	uint64_t since = began && began < now ? now - began : 0, at = clock_ns(CLOCK_MONOTONIC);
+
+	return began && began < now ? now - began : 0;
+}
+
+/* A moment of CLOCK_MONOTONIC that is `ns` after the run began. */
+static uint64_t moment(uint64_t ns)
+{
+	uint64_t since = since_began(), at = clock_ns(CLOCK_MONOTONIC);
 
 	at = ns + at > since ? ns + at - since : 1;
 	return ns ? at : 0;
+}
+
+static void set_period(struct recorder_options *r, const char *text)
+{
+	char why[KNOB_ERROR_MAX];
+	struct period p;
+
+	if (!text || !period_parse(&p, text, why, sizeof(why)))
+		return;
+	r->period = (struct recorder_period){.delay_ns = p.delay_ns,
+					     .duration_ns = p.duration_ns,
+					     .repeat = p.repeat,
+					     .began = clock_ns(CLOCK_MONOTONIC) - since_began()};
 }
 
 /* Of a job that is recorded in part. */
@@ -117,6 +138,7 @@ static void start_recording(void)
 		.unshared = connect_unshared,
 	};
 	set_device(&r, o->device);
+	set_period(&r, o->period);
 	recorder_start(&r);
 }
 

@@ -144,7 +144,8 @@ static bool window_open, stopped;
 
 static bool has_window(void)
 {
-	return options.delay_ns || options.duration_ns || options.after_ns || options.before_ns;
+	return options.delay_ns || options.duration_ns || options.after_ns || options.before_ns ||
+	       options.period.duration_ns;
 }
 
 static uint64_t now_ns(void)
@@ -178,10 +179,62 @@ static void window_set(bool open)
 	pthread_mutex_unlock(&window_lock);
 }
 
+/* Whether `now` lies in a window. *left: how long that holds; UINT64_MAX: until the end. */
+static bool period_at(uint64_t now, uint64_t *left)
+{
+	const struct recorder_period *p = &options.period;
+	uint64_t since = now - p->began;
+	uint64_t cycle = p->delay_ns + p->duration_ns, in = since % cycle;
+	bool last = p->repeat && since / cycle + 1 >= p->repeat;
+
+	*left = UINT64_MAX;
+	if (p->repeat && since / cycle >= p->repeat)
+		return false;
+	if (in < p->delay_ns) {
+		*left = p->delay_ns - in;
+		return false;
+	}
+	if (p->delay_ns || last)
+		*left = cycle - in;
+	else if (p->repeat &&
+		 p->repeat < INT64_MAX / cycle) /* without a pause they are one window */
+		*left = p->repeat * cycle - since;
+	return true;
+}
+
+/* Who wakes late goes on with what is due then: windows of all processes stay in step. */
+static void apply_period(void)
+{
+	uint64_t left = 0, now = now_ns();
+	bool open;
+
+	while (left != UINT64_MAX && !atomic_load(&steered)) {
+		open = period_at(now, &left);
+		window_set(open);
+		if (left != UINT64_MAX)
+			wait_until(now + left);
+		now = now_ns();
+	}
+}
+
+static bool is_open(void)
+{
+	uint64_t now = now_ns(), left;
+
+	if (options.period.duration_ns)
+		return period_at(now, &left);
+	return !options.delay_ns && options.after_ns <= now &&
+	       (!options.before_ns || now < options.before_ns);
+}
+
 static void apply_window(void *data)
 {
 	uint64_t end = options.before_ns ? options.before_ns : UINT64_MAX, begun;
 
+	if (options.period.duration_ns) {
+		apply_period();
+		return;
+	}
 	wait_ns(options.delay_ns);
 	wait_until(options.after_ns);
 	begun = now_ns();
@@ -199,10 +252,7 @@ static void apply_window(void *data)
 /* A thread of its own only when the user asked for a window. What is open at once waits for no thread. */
 static kymo_status_t start_window(void)
 {
-	uint64_t now = now_ns();
-
-	if (!options.delay_ns && options.after_ns <= now &&
-	    (!options.before_ns || now < options.before_ns))
+	if (is_open())
 		window_set(true);
 	return kymo_thread_start("window", apply_window, NULL);
 }

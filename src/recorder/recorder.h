@@ -23,6 +23,13 @@ struct recorder_range {
 	uint32_t numbers_count;  /* pairs; 0: all */
 };
 
+/* Windows that repeat: nothing for `delay_ns`, then recording for `duration_ns`, `repeat` times. */
+struct recorder_period {
+	uint64_t delay_ns, duration_ns; /* 0 and 0: no such windows */
+	uint64_t repeat;                /* 0: until the end */
+	uint64_t began; /* when they begin, CLOCK_MONOTONIC modulo 2^64: the run may be older */
+};
+
 /* Strings are borrowed for ever. */
 struct recorder_options {
 	enum recorder_mode mode;
@@ -38,9 +45,10 @@ struct recorder_options {
 	kymo_steer_t
 		stands;    /* others have been asked for before: holds from the start; 0: nothing */
 	uint64_t delay_ns; /* start recording so long after the beginning of the process */
-	uint64_t duration_ns;         /* stop after so long; 0: never */
-	uint64_t after_ns;            /* not before this moment of CLOCK_MONOTONIC; 0: at once */
-	uint64_t before_ns;           /* nor from this one on; 0: no limit */
+	uint64_t duration_ns; /* stop after so long; 0: never */
+	uint64_t after_ns;    /* not before this moment of CLOCK_MONOTONIC; 0: at once */
+	uint64_t before_ns;   /* nor from this one on; 0: no limit */
+	struct recorder_period period;
 	struct recorder_range range;  /* threads record in these alone */
 	struct recorder_range during; /* the process records while one of these is open */
 	const char *

@@ -133,11 +133,11 @@ def times(folder):
     record(part)
     everything = rows(part, MARKS)
     said = record(part, "--after", "1h")
-    check("never comes", "--after and --before l" in said, True)
+    check("never comes", "--before and --period l" in said, True)
     record(part, "--before", "1h")
     check("all of it", rows(part, MARKS), everything)
     said = record(part, "--before", "1ns")
-    check("over before it began", "--after and --before l" in said, True)
+    check("over before it began", "--before and --period l" in said, True)
 
 
 def main():

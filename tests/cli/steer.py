@@ -244,6 +244,29 @@ def child_has_a_delay(folder):
     p.end()
 
 
+def period(folder):
+    """The user counts more than a --period, in who is forked meanwhile, too; and so do the program's own pauses."""
+    p = Program(folder, "resume_in_period", "--period", "1h:1h")
+    p("mark lost")
+    p("resume")  # the program cannot open a window
+    p("mark lost")
+    p("fork")
+    p.ctl("resume", 0, [note(2, "recorded again")])
+    p("mark on")
+    p("0 mark zero")
+    p.end().marks("on", "zero")
+    p = Program(folder, "pause_in_period", "--period", "0:1h")
+    p("mark on")
+    p("pause")
+    p("mark lost")
+    p("resume")
+    p("mark again")
+    p.ctl("pause", 0, [note(1, "paused")])
+    p("fork")
+    p("0 mark lost")
+    p.end().marks("again", "on")
+
+
 def own_pause_counts(folder):
     """What the program did of itself after a resume is what its children inherit."""
     p = Program(folder, "own_pause_counts")
@@ -421,7 +444,7 @@ def main():
     with kymotest.Folder() as folder:
         tests = [before_any_call, paused_and_used, children, pause_then_fork,
                  start_paused_then_exec, first_use_in_children,
-                 fork_in_delay, child_has_a_delay, pause_in_delay, range_in_child, own_pause_counts, two_launchers, nobody, two_pauses,
+                 fork_in_delay, child_has_a_delay, pause_in_delay, period, range_in_child, own_pause_counts, two_launchers, nobody, two_pauses,
                  never_paused, asked_meanwhile, queue_of_before]
         for test in tests:
             test(folder)

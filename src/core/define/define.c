@@ -475,6 +475,7 @@ static size_t environment(char *out, size_t size)
 		"KYMO_DEVICE",
 		"KYMO_RANGE",
 		"KYMO_DURING",
+		"KYMO_PERIOD",
 	};
 	size_t used = 0;
 

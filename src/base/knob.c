@@ -480,7 +480,8 @@ static const char *keep_text(const char *s)
 }
 
 /* Takes one line of a file. */
-static bool take_line(struct knob_table *t, char *line, char error[KNOB_ERROR_MAX])
+static bool take_line(struct knob_table *t, char *line, enum knob_source source,
+		      char error[KNOB_ERROR_MAX])
 {
 	size_t prefix = strlen(t->command);
 	const char *guess, *value;
@@ -512,10 +513,11 @@ static bool take_line(struct knob_table *t, char *line, char error[KNOB_ERROR_MA
 	value = keep_text(trim(equals + 1));
 	if (!value)
 		return fail(error, "out of memory");
-	return knob_set(t, (unsigned)row, value, KNOB_CONFIG, error);
+	return knob_set(t, (unsigned)row, value, source, error);
 }
 
-bool knob_parse_config(struct knob_table *t, const char *path, char error[KNOB_ERROR_MAX])
+static bool parse_file(struct knob_table *t, const char *path, enum knob_source source,
+		       char error[KNOB_ERROR_MAX])
 {
 	char *line = NULL, why[KNOB_ERROR_MAX];
 	size_t room = 0;
@@ -527,7 +529,7 @@ bool knob_parse_config(struct knob_table *t, const char *path, char error[KNOB_E
 		return fail(error, "configuration file \"%.200s\": %s", path, strerror(errno));
 	while (ok && getline(&line, &room, f) >= 0) {
 		number++;
-		ok = take_line(t, line, why);
+		ok = take_line(t, line, source, why);
 	}
 	if (!ok)
 		fail(error, "%.100s:%u: %.250s", path, number, why);
@@ -536,4 +538,14 @@ bool knob_parse_config(struct knob_table *t, const char *path, char error[KNOB_E
 	free(line);
 	fclose(f);
 	return ok;
+}
+
+bool knob_parse_config(struct knob_table *t, const char *path, char error[KNOB_ERROR_MAX])
+{
+	return parse_file(t, path, KNOB_CONFIG, error);
+}
+
+bool knob_parse_preset(struct knob_table *t, const char *path, char error[KNOB_ERROR_MAX])
+{
+	return parse_file(t, path, KNOB_PRESET, error);
 }

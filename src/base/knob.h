@@ -2,7 +2,8 @@
 /*
  * Knobs: every option of every command is one row of a table. From the row come the command-line
  * option, the environment variable, the line of the configuration file, the help text and whatever
- * else lists options. Precedence: command line, environment, configuration file, default.
+ * else lists options. Precedence: command line, environment, configuration file,
+ * preset (a configuration file that comes along), default.
  *
  * A table describes the members of one options structure; knob_defaults() fills it first.
  */
@@ -28,7 +29,13 @@ enum knob_type {
 };
 
 /* Where a value came from; a lower one never replaces a higher one. */
-enum knob_source { KNOB_DEFAULT = 0, KNOB_CONFIG = 1, KNOB_ENVIRONMENT = 2, KNOB_ARGUMENT = 3 };
+enum knob_source {
+	KNOB_DEFAULT = 0,
+	KNOB_PRESET = 1,
+	KNOB_CONFIG = 2,
+	KNOB_ENVIRONMENT = 3,
+	KNOB_ARGUMENT = 4
+};
 
 enum knob_flags {
 	KNOB_OPTIONAL = 1,  /* the value may be left out: --stacks or --stacks=REGEX; `implied` */
@@ -98,6 +105,7 @@ bool knob_parse_environment(struct knob_table *t, char error[KNOB_ERROR_MAX]);
  * unknown names of this command are errors.
  */
 bool knob_parse_config(struct knob_table *t, const char *path, char error[KNOB_ERROR_MAX]);
+bool knob_parse_preset(struct knob_table *t, const char *path, char error[KNOB_ERROR_MAX]);
 
 /* Name of the environment variable of a row, "KYMO_BUFFER_SIZE". */
 void knob_environment_name(const struct knob_table *t, unsigned row, char *out, size_t size);

@@ -125,6 +125,9 @@ static const struct knob rows[] = {
 	 "Load this tool into the program, beside the recorder; may be given several times"},
 	{"config", 'c', KNOB_STRING, 0, AT(config), "FILE", NULL, NULL, NULL, "Running",
 	 "Read options from a file; kymo list options --config writes one"},
+	{"preset", 0, KNOB_STRING, 0, AT(preset), "NAME|FILE", NULL, NULL, NULL, "Running",
+	 "Begin with the options of a preset; kymo list presets explains them. What the command "
+	 "line, the environment and --config say counts more, in this order"},
 	{"dry-run", 'n', KNOB_FLAG, 0, AT(dry_run), NULL, NULL, NULL, NULL, "Running",
 	 "Print the environment and the command, run nothing"},
 	{"untraced", 0, KNOB_FLAG, 0, AT(untraced), NULL, NULL, NULL, NULL, "Running",

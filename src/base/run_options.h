@@ -47,6 +47,7 @@ struct run_options {
 	const char *telemetry_only; /* list of its sources and values, or NULL: all */
 	const char *tools;          /* libraries, colons between them, or NULL */
 	const char *config;
+	const char *preset; /* name or file, or NULL */
 	bool dry_run;
 	bool no_summary;
 	bool strict;

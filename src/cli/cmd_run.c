@@ -840,7 +840,7 @@ static int run_run(int argc, char **argv)
 	if (!range_valid("range", r.options->range) || !range_valid("during", r.options->during) ||
 	    !devices_valid(r.options->device))
 		return CLI_USAGE;
-	if (!measures_check(r.options) || !tools_check(&run_options_values))
+	if (!measures_check(&run_options_values) || !tools_check(&run_options_values))
 		return CLI_USAGE;
 	if (r.options->dry_run)
 		return dry_run(&r);

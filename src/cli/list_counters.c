@@ -13,6 +13,7 @@
 #include <kymo/sample.h>
 
 #include "base/plain.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/run.h"
 #include "launch/launch.h"
@@ -58,6 +59,29 @@ static bool is_later(const struct library *l, const char *word)
 	return l->find(word, 0, &counter) == KYMO_ERROR_STATE;
 }
 
+static bool of_preset(const char *option)
+{
+	return run_options_table.source[knob_find(&run_options_table, option)] == KNOB_PRESET;
+}
+
+/* Of a preset's counters those that are here; what is not is said. */
+static const char *counters_here(struct library *l, const char *list)
+{
+	char *words = strdup(list), *save = NULL;
+	kymo_counter_set_t set;
+	struct text here = {0};
+
+	for (char *w = words ? strtok_r(words, ",", &save) : NULL; w;
+	     w = strtok_r(NULL, ",", &save)) {
+		if (is_later(l, w) || l->parse("recorder", w, &set) == KYMO_OK)
+			text_addf(&here, "%s%s", here.length ? "," : "", w);
+		else
+			cli_note("--preset: not counted: %s", l->counter_error());
+	}
+	free(words);
+	return here.s; /* kept */
+}
+
 static bool counters_check(struct library *l, const char *list)
 {
 	char *words = strdup(list), *save = NULL;
@@ -76,7 +100,7 @@ static bool counters_check(struct library *l, const char *list)
 	return ok;
 }
 
-bool measures_check(const struct run_options *o)
+bool measures_check(struct run_options *o)
 {
 	struct library l;
 
@@ -92,8 +116,14 @@ bool measures_check(const struct run_options *o)
 	}
 	if (!library_open(&l))
 		return false;
+	if (o->counters && of_preset("counters"))
+		o->counters = counters_here(&l, o->counters);
 	if (o->counters && !counters_check(&l, o->counters))
 		return false;
+	if (o->sample_hz && of_preset("sample") && l.sample_check(KYMO_SAMPLE_QUIET) != KYMO_OK) {
+		cli_note("--preset: not sampled: %s", l.sample_error());
+		o->sample_hz = 0;
+	}
 	if (o->sample_hz && l.sample_check(KYMO_SAMPLE_QUIET) != KYMO_OK) {
 		cli_error("--sample: %s", l.sample_error());
 		return false;

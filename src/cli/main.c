@@ -11,6 +11,7 @@
 #include "base/run_options.h"
 #include "base/text.h"
 #include "cli/pager.h"
+#include "cli/presets.h"
 #include "cli/run.h"
 
 #define COMMAND(name) extern const struct command cmd_##name;
@@ -148,6 +149,16 @@ static bool parse_config(struct knob_table *t, char error[KNOB_ERROR_MAX])
 	return !path || !*path || knob_parse_config(t, path, error);
 }
 
+static bool parse_preset(struct knob_table *t, char error[KNOB_ERROR_MAX])
+{
+	const char *preset = run_options_values.preset;
+	char path[PATH_MAX];
+
+	if (t != &run_options_table || !preset)
+		return true;
+	return preset_find(preset, path, error) && knob_parse_preset(t, path, error);
+}
+
 static bool is_version(const char *word)
 {
 	return strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0;
@@ -179,7 +190,8 @@ static int run_command(const struct command *c, int argc, char **argv)
 		print_command(c, stdout);
 		return CLI_OK;
 	}
-	if (!knob_parse_environment(t, error) || !parse_config(t, error)) {
+	if (!knob_parse_environment(t, error) || !parse_config(t, error) ||
+	    !parse_preset(t, error)) {
 		cli_error("%s", error);
 		return CLI_USAGE;
 	}

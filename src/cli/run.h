@@ -148,7 +148,7 @@ int launch_in_place(const struct launch *l, int output, void (*tell)(void *, str
 
 /* ---- list_counters.c ---- */
 
-/* What is to be counted and sampled can be, here. Else says why not. */
-bool measures_check(const struct run_options *o);
+/* What is to be counted and sampled can be, here. Else says why not; what only a preset wants is dropped. */
+bool measures_check(struct run_options *o);
 
 #endif

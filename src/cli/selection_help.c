@@ -29,4 +29,4 @@ const char cli_selection_help[] =
 	"What is under way at a limit of time is counted whole. What matches nothing is an error\n"
 	"(status 2) that says what there is.\n"
 	"At the source: kymo run has --range, --during, -k, --device, --rank, --after, --before,\n"
-	"-i, -x. Ranges by whole names or paths there, times since the run began.\n";
+	"--period, -i, -x. Ranges by whole names or paths there, times since the run began.\n";

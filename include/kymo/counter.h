@@ -82,7 +82,8 @@ typedef kymo_status_t (*kymo_counter_fn)(kymo_counter_t counter, const char *pro
 KYMO_EXPORT kymo_status_t kymo_counters(uint32_t agent, kymo_counter_fn callback, void *data);
 
 /*
- * "page-faults", or "perf:page-faults" of that provider alone. ERROR_NOT_FOUND; ERROR_STATE: it is named
+ * "page-faults", or "perf:page-faults" of that provider alone; ":device=..." behind it (kymo_counter_set_parse)
+ * means nothing here. ERROR_NOT_FOUND; ERROR_STATE: it is named
  * as counters of a runtime's devices are, whose provider comes when the runtime starts.
  */
 KYMO_EXPORT kymo_status_t kymo_counter_find(const char *name, uint32_t agent, kymo_counter_t *out);
@@ -147,10 +148,14 @@ KYMO_EXPORT kymo_status_t kymo_counter_set_create(const char *name,
 /*
  * The same from text, separated by commas: NAME, PROVIDER:NAME, NAME[DIM=2] selects a position, and
  * sum(...), avg(...), min(...), max(...) reduce all dimensions that are left. What is no counter of
- * the host is counted on every agent that has it.
+ * the host is counted on every agent that has it, or, with ":device=0,2-3" at its end, on those with
+ * these numbers among them.
  */
 KYMO_EXPORT kymo_status_t kymo_counter_set_parse(const char *name, const char *list,
 						 kymo_counter_set_t *out);
+
+/* Bytes of the first item of such a list: "a:device=0,2" of "a:device=0,2,b". Any thread. Since 0.1. */
+KYMO_EXPORT size_t kymo_counter_item(const char *list);
 
 /* Services that use it go on. */
 KYMO_EXPORT kymo_status_t kymo_counter_set_destroy(kymo_counter_set_t set);

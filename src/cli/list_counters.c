@@ -9,11 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kymo/agent.h>
 #include <kymo/counter.h>
 #include <kymo/sample.h>
 
+#include "base/numbers.h"
 #include "base/plain.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/cli.h"
 #include "cli/run.h"
 #include "launch/launch.h"
@@ -23,6 +26,7 @@ struct library {
 	__typeof__(kymo_counters) *counters;
 	__typeof__(kymo_counter_find) *find;
 	__typeof__(kymo_counter_set_parse) *parse;
+	__typeof__(kymo_counter_item) *item;
 	__typeof__(kymo_counter_error) *counter_error;
 	__typeof__(kymo_sample_check) *sample_check;
 	__typeof__(kymo_sample_error) *sample_error;
@@ -41,10 +45,11 @@ static bool library_open(struct library *l)
 	l->counters = (__typeof__(l->counters))dlsym(l->handle, "kymo_counters");
 	l->find = (__typeof__(l->find))dlsym(l->handle, "kymo_counter_find");
 	l->parse = (__typeof__(l->parse))dlsym(l->handle, "kymo_counter_set_parse");
+	l->item = (__typeof__(l->item))dlsym(l->handle, "kymo_counter_item");
 	l->counter_error = (__typeof__(l->counter_error))dlsym(l->handle, "kymo_counter_error");
 	l->sample_check = (__typeof__(l->sample_check))dlsym(l->handle, "kymo_sample_check");
 	l->sample_error = (__typeof__(l->sample_error))dlsym(l->handle, "kymo_sample_error");
-	if (l->counters && l->find && l->parse && l->counter_error && l->sample_check &&
+	if (l->counters && l->find && l->parse && l->item && l->counter_error && l->sample_check &&
 	    l->sample_error)
 		return true;
 	cli_error("%s is of another version", path);
@@ -64,15 +69,61 @@ static bool of_preset(const char *option)
 	return run_options_table.source[knob_find(&run_options_table, option)] == KNOB_PRESET;
 }
 
+/* Takes the first item off the list, which it changes; NULL: there is none. */
+static char *next_item(const struct library *l, char **list)
+{
+	char *item = *list + strspn(*list, ",");
+	size_t length = l->item(item);
+
+	*list = item[length] ? item + length + 1 : item + length;
+	item[length] = '\0';
+	return length ? item : NULL;
+}
+
+static kymo_status_t count_device(const kymo_agent_t *a, void *data)
+{
+	*(uint32_t *)data += a->type == KYMO_AGENT_GPU || a->type == KYMO_AGENT_NPU;
+	return KYMO_OK;
+}
+
+/*
+ * Numbers of devices can be judged once a runtime has told of them: what is no number, or greater than those
+ * that this machine has, is a mistake already.
+ */
+static bool devices_can_be(const char *word)
+{
+	const char *list = strstr(word, ":device=");
+	struct number_list numbers = {0};
+	uint32_t count = 0;
+	bool ok = true;
+
+	if (!list)
+		return true;
+	kymo_agents(count_device, &count);
+	if (!numbers_parse(&numbers, list + strlen(":device="))) {
+		cli_error("--counters: \"%s\": devices are numbers and ranges, as in :device=0,2-3",
+			  word);
+		ok = false;
+	}
+	for (uint32_t i = 0; ok && count && i < numbers.count; i++) {
+		ok = numbers.at[i].last < count;
+		if (!ok)
+			cli_error("--counters: \"%s\": this machine has %u device%s: numbers are 0 "
+				  "to %u (kymo list devices)",
+				  word, count, plural(count), count - 1);
+	}
+	free(numbers.at);
+	return ok;
+}
+
 /* Of a preset's counters those that are here; what is not is said. */
 static const char *counters_here(struct library *l, const char *list)
 {
-	char *words = strdup(list), *save = NULL;
+	char *words = strdup(list), *rest = words;
 	kymo_counter_set_t set;
 	struct text here = {0};
 
-	for (char *w = words ? strtok_r(words, ",", &save) : NULL; w;
-	     w = strtok_r(NULL, ",", &save)) {
+	for (char *w = words ? next_item(l, &rest) : NULL; w; w = next_item(l, &rest)) {
 		if (is_later(l, w) || l->parse("recorder", w, &set) == KYMO_OK)
 			text_addf(&here, "%s%s", here.length ? "," : "", w);
 		else
@@ -84,20 +135,24 @@ static const char *counters_here(struct library *l, const char *list)
 
 static bool counters_check(struct library *l, const char *list)
 {
-	char *words = strdup(list), *save = NULL;
+	char *words = strdup(list), *rest = words;
 	kymo_counter_set_t set;
-	bool ok = words != NULL;
+	bool ok = words != NULL, can_be = true;
 
 	if (ok && !list[strspn(list, ",")])
 		ok = l->parse("recorder", list, &set) == KYMO_OK;
-	for (char *w = ok ? strtok_r(words, ",", &save) : NULL; w && ok;
-	     w = strtok_r(NULL, ",", &save))
-		ok = is_later(l, w) || l->parse("recorder", w, &set) == KYMO_OK;
+	for (char *w = ok ? next_item(l, &rest) : NULL; w && ok && can_be;
+	     w = next_item(l, &rest)) {
+		if (is_later(l, w))
+			can_be = devices_can_be(w);
+		else
+			ok = l->parse("recorder", w, &set) == KYMO_OK;
+	}
 	if (!ok)
 		cli_error("--counters: %s; kymo list counters shows what there is",
 			  l->counter_error());
 	free(words);
-	return ok;
+	return ok && can_be;
 }
 
 bool measures_check(struct run_options *o)

@@ -64,12 +64,19 @@ static void count_all(kymo_context_t context, const char *list,
 		      bool (*counted)(const kymo_domain_desc_t *domain, uint32_t op, void *data))
 {
 	static kymo_context_t whose;
-	char *words = strdup(list), *now = calloc(1, strlen(list) + 1), *save = NULL;
+	char *words = strdup(list), *now = calloc(1, strlen(list) + 1);
 
 	later = calloc(1, strlen(list) + 1);
 	if (words && now && later) {
-		for (char *w = strtok_r(words, ",", &save); w; w = strtok_r(NULL, ",", &save))
-			append_word(is_later(w) ? later : now, w);
+		for (char *w = words; *w;) {
+			size_t length = kymo_counter_item(w);
+			char *next = w[length] ? w + length + 1 : w + length;
+
+			w[length] = '\0';
+			if (length)
+				append_word(is_later(w) ? later : now, w);
+			w = next;
+		}
 		if (*now)
 			request_counters(context, now, counted);
 		whose = context;

@@ -125,6 +125,11 @@ class Test(base.Test):
     def test_refused(self):
         """Why not is said; everything else is recorded."""
         self.build()
+        self.scene("count", options=("--counters", "smsp__warps_launched.sum:device=0,page-faults"))
+        check("of device 0", [r[2] for r in self.rows(self.COUNTED)], [4, 8, 16, 32, 64])
+        self.scene("count", options=("--counters", "smsp__warps_launched.sum:device=0-1"))
+        check("of no device", [n[0] for n in self.rows("SELECT text FROM note WHERE part = 'counter'")],
+              ["not counted: smsp__warps_launched.sum is of no device 1: devices that have it are numbered 0 to 0"])
         for result, words in (("35", "administrator"), ("26", "another profiler"),
                               ("27", "does not support"), ("43", "MIG"), ("41", "confidential"),
                               ("999", "999")):

@@ -20,6 +20,7 @@
 #include <kymo/counter.h>
 
 #include "core/capture.h"
+#include "core/counter/counter.h"
 
 /* ---- a runtime with two functions ---- */
 
@@ -64,7 +65,7 @@ static const kymo_counter_request_t *fake_last;
 static void (*fake_deliver)(void *to, const kymo_counter_dispatch_t *d);
 static void *fake_to;
 
-enum { FAKE_BEATS, FAKE_GRID, FAKE_WIDE, FAKE_BROKEN, FAKE_LEVEL, FAKE_FOREIGN };
+enum { FAKE_BEATS, FAKE_GRID, FAKE_WIDE, FAKE_BROKEN, FAKE_LEVEL, FAKE_FOREIGN, FAKE_FAR };
 
 static const kymo_dimension_t grid[] = {{"SE", 2}, {"CU", 3}};
 
@@ -84,6 +85,12 @@ static kymo_status_t fake_list(kymo_counter_list_fn add, void *to, void *data)
 		 KYMO_COUNTER_GAUGE, 0, NULL, NULL, 10, FAKE_LEVEL},
 		{sizeof(infos[0]), "wide", "The same of another agent", "", 7, KYMO_COUNTER_THREAD,
 		 0, 0, NULL, NULL, 10, FAKE_FOREIGN},
+		{sizeof(infos[0]), "far", "Of three devices", "", 21, KYMO_COUNTER_AGENT, 0, 0,
+		 NULL, NULL, 10, FAKE_FAR},
+		{sizeof(infos[0]), "far", "Of three devices", "", 22, KYMO_COUNTER_AGENT, 0, 0,
+		 NULL, NULL, 10, FAKE_FAR + 1},
+		{sizeof(infos[0]), "far", "Of three devices", "", 23, KYMO_COUNTER_AGENT, 0, 0,
+		 NULL, NULL, 10, FAKE_FAR + 2},
 	};
 
 	for (size_t i = 0; i < sizeof(infos) / sizeof(infos[0]); i++)
@@ -250,7 +257,7 @@ static kymo_status_t look(kymo_counter_t counter, const char *provider,
 
 	assert_true(counter.handle != 0);
 	if (strcmp(provider, "fake") == 0)
-		n[i->agent == 7]++;
+		n[i->agent == 0 ? 0 : i->agent == 7 ? 1 : 2]++;
 	if (strcmp(i->name, "broken") == 0) {
 		assert_string_equal(i->unavailable, "the fuse has blown");
 		assert_int_equal(i->modes, 0);
@@ -260,12 +267,13 @@ static kymo_status_t look(kymo_counter_t counter, const char *provider,
 
 static void counters_are_listed(void **state)
 {
-	unsigned n[2] = {0, 0};
+	unsigned n[3] = {0, 0, 0};
 	int opened = fake_opened;
 
 	assert_int_equal(kymo_counters(KYMO_COUNTER_ALL, look, n), KYMO_OK);
 	assert_int_equal(n[0], 5);
 	assert_int_equal(n[1], 1);
+	assert_int_equal(n[2], 3);
 	n[0] = n[1] = 0;
 	assert_int_equal(kymo_counters(7, look, n), KYMO_OK);
 	assert_int_equal(n[0], 0);
@@ -310,6 +318,50 @@ static void sets_say_what_is_wrong(void **state)
 	assert_int_equal(kymo_counter_set_parse("t", "grid[SE", &set), KYMO_ERROR_INVALID_ARGUMENT);
 	assert_int_equal(kymo_counter_set_parse("t", "", &set), KYMO_ERROR_INVALID_ARGUMENT);
 	assert_int_equal(kymo_counter_set_destroy((kymo_counter_set_t){99}), KYMO_ERROR_NOT_FOUND);
+}
+
+/* The agents that a list chooses, in the order of the set's parts. */
+static unsigned agents_of(const char *list, uint32_t agents[8])
+{
+	kymo_counter_set_t set = set_of(list);
+	struct counter_set *s = counter_set_get(set);
+	unsigned n = 0;
+
+	for (; n < 8 && s->parts[n].agent; n++)
+		agents[n] = s->parts[n].agent;
+	counter_set_put(s);
+	kymo_counter_set_destroy(set);
+	return n;
+}
+
+static void devices_are_chosen(void **state)
+{
+	uint32_t a[8];
+	kymo_counter_set_t set;
+
+	assert_int_equal(agents_of("far", a), 3);
+	assert_int_equal(agents_of("far:device=0,2", a), 2);
+	assert_int_equal(a[0], 21);
+	assert_int_equal(a[1], 23);
+	assert_int_equal(agents_of("far:device=1", a), 1);
+	assert_int_equal(a[0], 22);
+	assert_int_equal(agents_of("far:device=1-2,far:device=0", a), 3);
+	assert_int_equal(kymo_counter_set_parse("t", "far:device=3", &set), KYMO_ERROR_NOT_FOUND);
+	assert_non_null(strstr(kymo_counter_error(), "far is of no device 3: devices that have it "
+						     "are numbered 0 to 2"));
+	assert_int_equal(kymo_counter_set_parse("t", "far:device=0-18446744073709551615", &set),
+			 KYMO_ERROR_NOT_FOUND);
+	assert_int_equal(kymo_counter_set_parse("t", "far:device=", &set),
+			 KYMO_ERROR_INVALID_ARGUMENT);
+	assert_int_equal(kymo_counter_set_parse("t", "far:device=2-1", &set),
+			 KYMO_ERROR_INVALID_ARGUMENT);
+	assert_int_equal(kymo_counter_set_parse("t", "beats:device=0", &set),
+			 KYMO_ERROR_INVALID_ARGUMENT);
+	assert_non_null(strstr(kymo_counter_error(), "has no numbers of devices"));
+	assert_int_equal(kymo_counter_item("far:device=0,2-3,beats,1"), 16);
+	assert_int_equal(kymo_counter_item("beats,far:device=0,2"), 5);
+	assert_int_equal(kymo_counter_item(""), 0);
+	assert_int_equal(kymo_counter_item(NULL), 0);
 }
 
 static void dimensions_are_reduced(void **state)
@@ -910,27 +962,17 @@ static void descriptors_taken_away_end_counting(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(counters_are_listed),
-		TEST(instances_are_numbered_row_by_row),
-		TEST(sets_say_what_is_wrong),
-		TEST(dimensions_are_reduced),
-		TEST(dimensions_are_kept),
-		TEST(calls_are_counted),
-		TEST(calls_nest),
-		TEST(threads_are_counted),
-		TEST(agents_are_exclusive),
-		TEST(failing_reads_end_counting),
-		TEST(windows_end_on_request),
-		TEST(windows_end_by_themselves),
-		TEST(values_become_records),
-		TEST(a_child_counts_for_itself),
-		TEST(page_faults_by_perf),
-		TEST(page_faults_by_rusage),
-		TEST(context_switches_by_perf),
-		TEST(context_switches_by_rusage),
-		TEST(task_clock_is_time),
-		TEST(the_process_is_counted),
-		TEST(descriptors_taken_away_end_counting),
+		TEST(counters_are_listed),        TEST(instances_are_numbered_row_by_row),
+		TEST(sets_say_what_is_wrong),     TEST(devices_are_chosen),
+		TEST(dimensions_are_reduced),     TEST(dimensions_are_kept),
+		TEST(calls_are_counted),          TEST(calls_nest),
+		TEST(threads_are_counted),        TEST(agents_are_exclusive),
+		TEST(failing_reads_end_counting), TEST(windows_end_on_request),
+		TEST(windows_end_by_themselves),  TEST(values_become_records),
+		TEST(a_child_counts_for_itself),  TEST(page_faults_by_perf),
+		TEST(page_faults_by_rusage),      TEST(context_switches_by_perf),
+		TEST(context_switches_by_rusage), TEST(task_clock_is_time),
+		TEST(the_process_is_counted),     TEST(descriptors_taken_away_end_counting),
 	};
 
 	if (cap_domain_register(&info, &domain) != KYMO_OK ||

@@ -266,12 +266,18 @@ static bool is_later(const char *name)
 
 kymo_status_t kymo_counter_find(const char *name, uint32_t agent, kymo_counter_t *out)
 {
+	const char *devices = name ? strstr(name, COUNTER_DEVICES) : NULL;
+	char alone[256];
 	uint32_t found;
 
 	if (!name || !out)
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	if (!core_init())
 		return KYMO_ERROR_UNSUPPORTED;
+	if (devices && (size_t)(devices - name) < sizeof(alone)) {
+		snprintf(alone, sizeof(alone), "%.*s", (int)(devices - name), name);
+		name = alone;
+	}
 	found = find_known(name, agent);
 	if (!found)
 		found = find_unlisted(name, agent);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sets of counters: what is counted together, and how instances become the values wanted. */
 #include "base/assert.h"
+#include "base/numbers.h"
 #include "core/counter/counter.h"
 #include "core/process/process.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -299,40 +301,121 @@ static kymo_status_t take_choice(struct reading *r, kymo_counter_t counter, kymo
 	return parse_selection(copy, &info, select);
 }
 
-/* A counter of the host, else one of each agent that has it. */
-static kymo_status_t parse_choice(struct reading *r, char *word)
+/* Cuts ":device=0,2-3" off. False: they are no numbers. */
+static bool parse_devices(char *word, struct number_list *devices)
 {
-	kymo_reduce_t reduce = parse_reduction(&word);
-	uint32_t agents[COUNTER_PARTS * 8], before = r->count, n;
-	char *open = strchr(word, '['), brackets[128] = "";
-	kymo_counter_t counter;
-	kymo_status_t status;
+	char *list = strstr(word, COUNTER_DEVICES);
 
-	if (open) {
-		snprintf(brackets, sizeof(brackets), "%s", open);
-		*open = '\0';
+	if (!list)
+		return true;
+	if (!numbers_parse(devices, list + strlen(COUNTER_DEVICES))) {
+		counter_refuse("\"%s\": devices are numbers and ranges, as in " COUNTER_DEVICES
+			       "0,2-3",
+			       word);
+		return false;
 	}
-	if (kymo_counter_find(word, 0, &counter) == KYMO_OK)
-		return take_choice(r, counter, reduce, brackets);
-	n = counter_agents(agents, sizeof(agents) / sizeof(agents[0]));
+	*list = '\0';
+	return true;
+}
+
+/* The first number that is listed and is none of `count` devices. */
+static bool missing_device(const struct number_list *l, uint32_t count, uint64_t *number)
+{
+	for (uint32_t i = 0; i < l->count; i++) {
+		*number = l->at[i].first > count ? l->at[i].first : count;
+		if (l->at[i].last >= count)
+			return true;
+	}
+	return false;
+}
+
+/* One of each agent that has it, or of those whose numbers among these are listed. */
+static kymo_status_t choose_agents(struct reading *r, const char *word, kymo_reduce_t reduce,
+				   const char *brackets, const struct number_list *devices)
+{
+	uint32_t agents[COUNTER_PARTS * 8], have = 0;
+	uint32_t n = counter_agents(agents, sizeof(agents) / sizeof(agents[0]));
+	kymo_counter_t counter;
+	uint64_t missing;
+
 	for (uint32_t i = 0; i < n; i++) {
+		kymo_status_t status = KYMO_OK;
+
 		if (kymo_counter_find(word, agents[i], &counter) != KYMO_OK)
 			continue;
-		status = take_choice(r, counter, reduce, brackets);
+		if (!devices->count || numbers_have(devices, have))
+			status = take_choice(r, counter, reduce, brackets);
 		if (status != KYMO_OK)
 			return status;
+		have++;
 	}
-	if (r->count > before)
-		return KYMO_OK;
-	counter_refuse("no provider has a counter \"%s\"", word);
-	return KYMO_ERROR_NOT_FOUND;
+	if (!have) {
+		counter_refuse("no provider has a counter \"%s\"", word);
+		return KYMO_ERROR_NOT_FOUND;
+	}
+	if (missing_device(devices, have, &missing)) {
+		counter_refuse("%s is of no device %llu: devices that have it are numbered 0 to %u",
+			       word, (unsigned long long)missing, have - 1);
+		return KYMO_ERROR_NOT_FOUND;
+	}
+	return KYMO_OK;
+}
+
+static kymo_status_t choose(struct reading *r, const char *word, kymo_reduce_t reduce,
+			    const char *brackets, const struct number_list *devices)
+{
+	kymo_counter_t counter;
+
+	if (kymo_counter_find(word, 0, &counter) != KYMO_OK)
+		return choose_agents(r, word, reduce, brackets, devices);
+	if (!devices->count)
+		return take_choice(r, counter, reduce, brackets);
+	counter_refuse("%s is counted on the host, which has no numbers of devices", word);
+	return KYMO_ERROR_INVALID_ARGUMENT;
+}
+
+/* A counter of the host, else one of devices. */
+static kymo_status_t parse_choice(struct reading *r, char *word)
+{
+	struct number_list devices = {0};
+	kymo_status_t status = KYMO_ERROR_INVALID_ARGUMENT;
+	char *open, brackets[128] = "";
+	kymo_reduce_t reduce;
+
+	if (parse_devices(word, &devices)) {
+		reduce = parse_reduction(&word);
+		open = strchr(word, '[');
+		if (open) {
+			snprintf(brackets, sizeof(brackets), "%s", open);
+			*open = '\0';
+		}
+		status = choose(r, word, reduce, brackets, &devices);
+	}
+	free(devices.at);
+	return status;
+}
+
+/* Numbers after a comma are of the devices before it. */
+size_t kymo_counter_item(const char *list)
+{
+	const char *devices;
+	size_t n;
+
+	if (!list)
+		return 0;
+	devices = strstr(list, COUNTER_DEVICES);
+	n = strcspn(list, ",");
+	while (devices && devices < list + n && list[n] == ',' &&
+	       isdigit((unsigned char)list[n + 1]))
+		n += 1 + strcspn(list + n + 1, ",");
+	return n;
 }
 
 kymo_status_t kymo_counter_set_parse(const char *name, const char *list, kymo_counter_set_t *out)
 {
 	kymo_status_t status = KYMO_OK;
 	struct reading *r;
-	char *copy, *save = NULL;
+	char *copy;
 
 	if (!name || !list || !out)
 		return KYMO_ERROR_INVALID_ARGUMENT;
@@ -340,9 +423,15 @@ kymo_status_t kymo_counter_set_parse(const char *name, const char *list, kymo_co
 	r = calloc(1, sizeof(*r));
 	if (!copy || !r)
 		status = KYMO_ERROR_NO_MEMORY;
-	for (char *w = r ? strtok_r(copy, ",", &save) : NULL; w && status == KYMO_OK;
-	     w = strtok_r(NULL, ",", &save))
-		status = parse_choice(r, w);
+	for (char *w = copy; r && w && *w && status == KYMO_OK;) {
+		size_t length = kymo_counter_item(w);
+		char *next = w[length] ? w + length + 1 : w + length;
+
+		w[length] = '\0';
+		if (length)
+			status = parse_choice(r, w);
+		w = next;
+	}
 	if (status == KYMO_OK && !r->count)
 		counter_refuse("the list of counters is empty");
 	if (status == KYMO_OK)

@@ -2,8 +2,16 @@
 /* Numbers with their units; see units.h. */
 #include "base/units.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+
+static enum units_time_unit time_unit;
+
+void units_time_in(enum units_time_unit unit)
+{
+	time_unit = unit;
+}
 
 /* "1.234 ms": the largest unit that leaves a number of at least 1. */
 static const char *print_scaled(double v, double step, const char *const *units, unsigned count,
@@ -23,6 +31,23 @@ static const char *print_scaled(double v, double step, const char *const *units,
 	return buffer;
 }
 
+static const char *print_fixed(uint64_t ns, char buffer[UNITS_TEXT])
+{
+	static const struct {
+		uint64_t ns;
+		int decimals;
+		const char *name;
+	} units[] = {{0}, {1, 0, "ns"}, {1000, 3, "us"}, {1000000, 6, "ms"}, {1000000000, 9, "s"}};
+	uint64_t one = units[time_unit].ns;
+
+	if (one == 1)
+		snprintf(buffer, UNITS_TEXT, "%" PRIu64 " ns", ns);
+	else
+		snprintf(buffer, UNITS_TEXT, "%" PRIu64 ".%0*" PRIu64 " %s", ns / one,
+			 units[time_unit].decimals, ns % one, units[time_unit].name);
+	return buffer;
+}
+
 const char *units_time(uint64_t ns, char buffer[UNITS_TEXT])
 {
 	static const char *const units[] = {"ns", "us", "ms", "s"};
@@ -32,6 +57,8 @@ const char *units_time(uint64_t ns, char buffer[UNITS_TEXT])
 	} long_ones[] = {{6000, 60, "min"}, {48 * 3600, 3600, "h"}, {UINT64_MAX, 86400, "d"}};
 	unsigned i = 0;
 
+	if (time_unit != UNITS_TIME_FITTING)
+		return print_fixed(ns, buffer);
 	if (ns < 1000000000000u)
 		return print_scaled((double)ns, 1000, units, 4, buffer);
 	while (ns / 1000000000u >= long_ones[i].below_s)

@@ -10,6 +10,16 @@
 /* "1.234 ms"; seconds up to 1000, then what people count in: "16.67 min", "2.500 h", "190.4 d". */
 const char *units_time(uint64_t ns, char buffer[UNITS_TEXT]);
 
+/* From now on all times are in this unit, to the nanosecond, so that columns can be compared and added up: "1234.567 us". */
+enum units_time_unit {
+	UNITS_TIME_FITTING,
+	UNITS_TIME_NS,
+	UNITS_TIME_US,
+	UNITS_TIME_MS,
+	UNITS_TIME_S
+};
+void units_time_in(enum units_time_unit unit);
+
 /* "1.500 MiB", and by powers of 1000 a second: "12.30 GB/s" */
 const char *units_bytes(double bytes, char buffer[UNITS_TEXT]);
 const char *units_rate(double bytes, char buffer[UNITS_TEXT]);

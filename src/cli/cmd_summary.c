@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kymo summary`: where the time of one or several traces went. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/device_legend.h"
 #include "analysis/summary.h"
 #include "analysis/table_names.h"
+#include "base/units.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/pager.h"
+#include "cli/staging.h"
 #include "report/report.h"
 
 enum { NAMES_FOLDED, NAMES_FULL };
@@ -17,11 +20,14 @@ struct summary_options {
 	struct cli_filter filter;
 	const char *by;
 	const char *tables;
+	const char *output;
 	int format;
+	int unit; /* enum units_time_unit */
 	int64_t top;
 	int names;
 	bool all;
 	bool strict;
+	bool force;
 };
 
 static struct summary_options options;
@@ -40,6 +46,13 @@ static const struct knob rows[] = {
 	 "is what the plain command begins with"},
 	{"format", 'f', KNOB_ENUM, 0, AT(format), "FORMAT", "text", REPORT_FORMATS, NULL, "Summary",
 	 "How it is printed; times in csv and json are nanoseconds"},
+	{"output", 'o', KNOB_STRING, 0, AT(output), "FILE", NULL, NULL, NULL, "Summary",
+	 "Write it to a file; - is standard output"},
+	{"force", 0, KNOB_FLAG, 0, AT(force), NULL, NULL, NULL, NULL, "Summary",
+	 "With --output: replace what is there"},
+	{"unit", 0, KNOB_ENUM, 0, AT(unit), "UNIT", "fitting", "fitting|ns|us|ms|s", NULL,
+	 "Summary",
+	 "Of times in text and md: the one that fits each, or one for all, to the nanosecond"},
 	{"top", 0, KNOB_INTEGER, 0, AT(top), "N", "10", NULL, NULL, "Summary",
 	 "Show so many rows of each table; 0: all. In csv and json all rows are there"},
 	{"all", 0, KNOB_FLAG, 0, AT(all), NULL, NULL, NULL, NULL, "Summary",
@@ -107,7 +120,66 @@ static int check_tables(const struct summary *s, unsigned count)
 			 (int)length, bad);
 }
 
-static int print_traces(struct summary *s, unsigned count, unsigned by)
+/* Standard output, or a file that takes its place when all of it is written. */
+struct destination {
+	struct staging staging;
+	FILE *out;
+	bool file;
+};
+
+/* True: it is open; else said why not. */
+static bool destination_open(struct destination *d, char *const *traces)
+{
+	d->out = stdout;
+	d->file = options.output && strcmp(options.output, "-") != 0;
+	if (!d->file)
+		return true;
+	if (staging_begin(&d->staging, options.output, false, options.force, traces) != KYMO_OK)
+		return false;
+	d->out = fopen(d->staging.path, "w");
+	if (!d->out) {
+		cli_error("%s: %s", options.output, strerror(errno));
+		staging_end(&d->staging, false);
+		return false;
+	}
+	staging_opened(&d->staging);
+	return true;
+}
+
+/* Returns the command's result. */
+static int destination_close(struct destination *d, int result)
+{
+	bool whole = result != CLI_FAILURE;
+
+	if (!d->file)
+		return result;
+	if (fclose(d->out) != 0 && whole) {
+		cli_error("%s: %s", options.output, strerror(errno));
+		whole = false;
+	}
+	if (staging_end(&d->staging, whole) != KYMO_OK)
+		whole = false;
+	return whole ? result : CLI_FAILURE;
+}
+
+static int print_report(struct report *r, struct summary *s, unsigned count, unsigned by, FILE *out)
+{
+	bool ok = summary_report(r, s, count, by) == KYMO_OK;
+
+	if (ok && options.tables)
+		report_choose(r);
+	if (!ok || (r->fold && !device_legend(r, s, count))) {
+		cli_error("not enough memory for the summary");
+		return CLI_FAILURE;
+	}
+	if (!report_print(r, (enum report_format)options.format, out)) {
+		cli_error("the summary could not be written");
+		return CLI_FAILURE;
+	}
+	return CLI_OK;
+}
+
+static int print_traces(struct summary *s, unsigned count, unsigned by, char *const *traces)
 {
 	bool people = options.format == REPORT_TEXT || options.format == REPORT_MARKDOWN;
 	struct report r = {.top = options.all || options.top > UINT32_MAX ? 0
@@ -119,22 +191,16 @@ static int print_traces(struct summary *s, unsigned count, unsigned by)
 			   .people = people,
 			   .fold = people && options.names == NAMES_FOLDED};
 	int result = options.strict && summary_lossy(s, count) ? CLI_NO : CLI_OK;
-	bool ok;
+	struct destination d = {0};
+	int printed;
 
-	if (options.format == REPORT_TEXT)
+	if (!destination_open(&d, traces))
+		return CLI_FAILURE;
+	if (options.format == REPORT_TEXT && !d.file)
 		pager_start(result);
-	ok = summary_report(&r, s, count, by) == KYMO_OK;
-	if (ok && options.tables)
-		report_choose(&r);
-	if (!ok || (r.fold && !device_legend(&r, s, count))) {
-		cli_error("not enough memory for the summary");
-		result = CLI_FAILURE;
-	} else if (!report_print(&r, (enum report_format)options.format, stdout)) {
-		cli_error("the summary could not be written");
-		result = CLI_FAILURE;
-	}
+	printed = print_report(&r, s, count, by, d.out);
 	report_release(&r);
-	return result;
+	return destination_close(&d, printed == CLI_OK ? result : printed);
 }
 
 static int run_summary(int argc, char **argv)
@@ -153,6 +219,8 @@ static int run_summary(int argc, char **argv)
 
 	if (options.tables && strcmp(options.tables, "help") == 0)
 		return list_tables();
+	if (options.format == REPORT_TEXT || options.format == REPORT_MARKDOWN)
+		units_time_in((enum units_time_unit)options.unit);
 	if (argc == 0)
 		return cli_usage("summary", "which trace? (the directory that `kymo run` left)");
 	by = summary_by_parse(options.by, &bad, &bad_length);
@@ -187,7 +255,7 @@ static int run_summary(int argc, char **argv)
 	if (result == CLI_OK && options.tables)
 		result = check_tables(s, count);
 	if (result == CLI_OK)
-		result = print_traces(s, count, by);
+		result = print_traces(s, count, by, argv);
 	for (unsigned i = 0; i < count; i++)
 		summary_release(&s[i]);
 	free(s);

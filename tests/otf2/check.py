@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reads an OTF2 archive with the library's own Python binding, checks what must hold of it, and prints
+what is in it as JSON: counts, bytes and times that a test compares with what Kymo says.
+
+    check.py ARCHIVE.otf2
+"""
+import collections
+import json
+import sys
+
+import otf2
+from otf2.enums import LocationType
+
+P = "OTF2::KYMO::OFFLOAD::"
+UNTIMED, UNFINISHED = 4, 8
+
+
+def name_of(value):
+    """Of an enumeration's value: the binding has no more than its text."""
+    return str(value).rsplit(".", 1)[-1]
+
+
+class Location:
+    def __init__(self, location):
+        self.location = location
+        self.open = []         # region, time, attributes
+        self.transfers = {}    # window and id: bytes
+        self.last = 0
+        self.measuring = True
+
+
+class Check:
+    def __init__(self):
+        self.locations = {}
+        self.problems = []
+        self.submitted = collections.defaultdict(set)   # by process group: ids
+        self.executed = collections.defaultdict(set)
+        self.calls = collections.Counter()
+        self.device = collections.Counter()             # region name: executions
+        self.busy = collections.Counter()
+        self.bytes = collections.Counter()
+        self.events = collections.Counter()
+        self.sent = collections.Counter()
+        self.barriers = []
+        self.requests = {}
+        self.teams = collections.Counter()
+        self.locks = {}
+        self.metric_last = {}
+        self.untimed = self.unfinished = 0
+
+    def problem(self, where, text):
+        if len(self.problems) < 20:
+            self.problems.append(f"{where.location.name}: {text}")
+
+    # ---- intervals
+
+    def enter(self, l, e, attributes):
+        l.open.append((e.region, e.time, attributes))
+
+    def leave(self, l, e, attributes):
+        if not l.open:
+            return self.problem(l, f"leaves {e.region.name} that it is not in")
+        region, start, entered = l.open.pop()
+        if region != e.region:
+            return self.problem(l, f"leaves {e.region.name} while in {region.name}")
+        if l.location.type == LocationType.ACCELERATOR_STREAM:
+            self.work(l, region, start, e.time, entered)
+        else:
+            self.calls[region.name] += 1
+            if P + "SUBMISSION_MODE" in entered:
+                self.submitted[l.location.group].add(entered[P + "CORRELATION_ID"])
+
+    def work(self, l, region, start, end, attributes):
+        if l.open:
+            self.problem(l, f"{region.name} lies within {l.open[-1][0].name}")
+        flags = attributes.get(P + "FLAGS", 0)
+        if region.name == "STREAM SYNC":
+            self.barriers.append((l.location, start, end, attributes[P + "SYNC_COUNT"]))
+            if end <= start or name_of(region.region_role) != "BARRIER":
+                self.problem(l, "a barrier without time, or of another role")
+            return
+        if flags & UNFINISHED:
+            self.unfinished += 1
+            return
+        kind = "copy" if name_of(region.region_role) == "DATA_TRANSFER" else "kernel"
+        self.device[f"{kind} {region.name}"] += 1
+        if flags & UNTIMED:
+            self.untimed += 1
+        self.busy[kind] += end - start
+        self.bytes["device"] += attributes.get(P + "BYTES", 0)
+        if P + "CORRELATION_ID" in attributes:
+            owner = l.location.group.creating_location_group
+            if owner is None:
+                self.problem(l, "a device group without its process")
+            self.executed[owner].add(attributes[P + "CORRELATION_ID"])
+
+    # ---- transfers and messages
+
+    def rma(self, l, e, got):
+        key = (e.win, e.matching_id)
+        if key in l.transfers:
+            self.problem(l, f"transfer {e.matching_id} begins twice")
+        l.transfers[key] = e.bytes
+        if l.location.type == LocationType.ACCELERATOR_STREAM:
+            self.bytes["device"] += e.bytes
+            self.bytes["to device" if got else "from device"] += e.bytes
+            for end in ("SOURCE", "DESTINATION"):
+                if f"OTF2::MEMORY_SPACE_{end}" not in self.attributes:
+                    self.problem(l, "a transfer without its memories")
+        else:
+            self.bytes["got" if got else "put"] += e.bytes
+
+    def complete(self, l, e):
+        if l.transfers.pop((e.win, e.matching_id), None) is None:
+            self.problem(l, f"transfer {e.matching_id} ends without having begun")
+
+    def request(self, l, number, begins):
+        key = (l.location.group, number)
+        if begins:
+            self.requests[key] = self.requests.get(key, 0) + 1
+        elif self.requests.get(key, 0) <= 0:
+            self.problem(l, f"request {number} ends without having begun")
+        else:
+            self.requests[key] -= 1
+
+    # ---- events
+
+    def event(self, location, e):
+        l = self.locations.setdefault(location, None) or Location(location)
+        self.locations[location] = l
+        kind = type(e).__name__
+        attributes = {a.name: v for a, v in (e.attributes or {}).items()}
+        self.attributes = attributes
+        self.events[kind] += 1
+        if e.time < l.last:
+            self.problem(l, f"time goes back by {l.last - e.time}")
+        l.last = e.time
+        if kind == "Enter":
+            self.enter(l, e, attributes)
+        elif kind == "Leave":
+            self.leave(l, e, attributes)
+        elif kind in ("RmaGet", "RmaPut"):
+            self.rma(l, e, kind == "RmaGet")
+        elif kind == "RmaAtomic":
+            l.transfers[(e.win, e.matching_id)] = e.bytes_sent
+        elif kind == "RmaOpCompleteBlocking":
+            self.complete(l, e)
+        elif kind in ("MpiSend", "MpiIsend"):
+            self.sent[(e.communicator.name, "sent")] += e.msg_length
+            self.message(l, e, e.receiver)
+            if kind == "MpiIsend":
+                self.request(l, e.request_id, True)
+        elif kind in ("MpiRecv", "MpiIrecv"):
+            self.sent[(e.communicator.name, "received")] += e.msg_length
+            self.message(l, e, e.sender)
+            if kind == "MpiIrecv":
+                self.request(l, e.request_id, False)
+        elif kind in ("MpiIrecvRequest", "NonBlockingCollectiveRequest"):
+            self.request(l, e.request_id, True)
+        elif kind in ("MpiIsendComplete", "NonBlockingCollectiveComplete", "MpiRequestCancelled"):
+            self.request(l, e.request_id, False)
+        elif kind == "MpiCollectiveBegin":
+            self.teams[(location, "collective")] += 1
+        elif kind == "MpiCollectiveEnd":
+            self.bytes["collective"] += e.size_sent + e.size_received
+            self.pair(l, "collective")
+        elif kind in ("ThreadFork", "ThreadTeamBegin"):
+            self.teams[(location, kind.replace("Fork", "").replace("Begin", ""))] += 1
+        elif kind in ("ThreadJoin", "ThreadTeamEnd"):
+            self.pair(l, kind.replace("Join", "").replace("End", ""))
+        elif kind == "Metric":
+            for member, value in zip(e.metric.metric_class.members
+                                     if hasattr(e.metric, "metric_class") else e.metric.members,
+                                     e.values if hasattr(e, "values") else [e.value]):
+                self.metric_last[member.name] = value
+
+    def message(self, l, e, rank):
+        if rank >= len(e.communicator.group.members):
+            self.problem(l, f"rank {rank} is not in {e.communicator.name}")
+
+    def pair(self, l, what):
+        self.teams[(l.location, what)] -= 1
+        if self.teams[(l.location, what)] < 0:
+            self.problem(l, f"{what} ends without having begun")
+
+    def end(self):
+        for l in self.locations.values():
+            for region, _, _ in l.open:
+                self.problem(l, f"{region.name} is never left")
+            for _, number in l.transfers:
+                self.problem(l, f"transfer {number} never ends")
+        for (location, what), n in self.teams.items():
+            if n:
+                self.problems.append(f"{location.name}: {n} times {what} begins without an end")
+        self.orphans = sum(len(ids - self.submitted[group])
+                           for group, ids in self.executed.items())
+
+
+def main():
+    check = Check()
+    with otf2.reader.open(sys.argv[1]) as trace:
+        for location, event in trace.events:
+            check.event(location, event)
+        check.end()
+        groups = [g for g in trace.definitions.location_groups]
+        for g in groups:
+            if name_of(g.location_group_type) == "ACCELERATOR" and g.creating_location_group is None:
+                check.problems.append(f"{g.name}: no process has made it")
+        result = {
+            "locations": len(trace.definitions.locations),
+            "accelerators": sum(name_of(g.location_group_type) == "ACCELERATOR" for g in groups),
+            "processes": sum(name_of(g.location_group_type) == "PROCESS" for g in groups),
+            "roles": {r.name: name_of(r.region_role) for r in trace.definitions.regions},
+            "calls": check.calls, "device": check.device, "busy": check.busy,
+            "bytes": check.bytes, "events": check.events, "orphans": check.orphans,
+            "messages": {f"{c} {w}": n for (c, w), n in check.sent.items()},
+            "barriers": len(check.barriers), "waits": sum(b[3] for b in check.barriers),
+            "submitted": sum(map(len, check.submitted.values())),
+            "open requests": sum(check.requests.values()),
+            "untimed": check.untimed, "unfinished": check.unfinished,
+            "metrics": check.metric_last, "problems": check.problems}
+    json.dump(result, sys.stdout, indent=1)
+    print()
+    return 1 if check.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -463,6 +463,14 @@ def ingest(b):
     return []
 
 
+def otf2(b):
+    if not b.has("bench_otf2"):
+        return [Row("kernel to OTF2", None, "", note="left out: bench_otf2 was not built")]
+    out = b.values([b.program("bench_otf2"), b.scratch])
+    return [Row("kernel to OTF2 (submission and execution)", out["kernel"], "ns", out["alone"],
+                "ns libotf2 alone, the same events", "<= 150 ns")]
+
+
 def ranks(b):
     if not b.has("bench_ranks"):
         return [Row("ranks", None, "", note="left out: bench_ranks was not built")]
@@ -616,4 +624,4 @@ def mpi(b):
     return [row for n in names for row in mpi_of(b, n)]
 
 
-ALL = [annotations, openmp, call, tools, buffer, lttng, busy, kernels, arguments, fixed, reading, ingest, ranks, mpi]
+ALL = [annotations, openmp, call, tools, buffer, lttng, busy, kernels, arguments, fixed, reading, ingest, otf2, ranks, mpi]

@@ -56,7 +56,7 @@ static bool add_slab(struct chunks *c)
 	c->error = posix_fallocate(c->fd, at, (off_t)SLAB_BYTES);
 	if (c->error)
 		return false;
-	slab = mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, at);
+	slab = mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, c->fd, at);
 	if (slab == MAP_FAILED) {
 		c->error = errno;
 		return false;

@@ -329,12 +329,13 @@ uint32_t define_op_region(struct otf2 *w, uint32_t op)
 	const struct t_op *o = &w->t->ops[op];
 	const char *domain = w->t->domains[o->domain].name;
 	bool own = o->flags & KYMO_OP_ACTIVITY && !(o->flags & KYMO_OP_TIMED);
-	OTF2_Paradigm paradigm = define_paradigm(domain);
+	OTF2_Paradigm paradigm;
 	const struct role *r;
 	char name[200];
 
 	if (w->op_regions[op])
 		return w->op_regions[op] - 1;
+	paradigm = define_paradigm(domain);
 	r = define_role(w, op);
 	if (own && paradigm == OTF2_PARADIGM_UNKNOWN)
 		paradigm = OTF2_PARADIGM_MEASUREMENT_SYSTEM;

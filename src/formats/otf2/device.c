@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/vec.h"
 #include "formats/otf2/otf2.h"
 #include "record/fields.h"
@@ -241,22 +242,13 @@ static size_t put_size(char *out, size_t room, const char *name, const uint64_t 
 	return (size_t)n;
 }
 
-/* One string for each different way of launching: events refer to it. */
-static void add_configuration(struct otf2 *w, const struct rec_dispatch *r)
+static uint32_t configuration_text(struct otf2 *w, const struct rec_dispatch *r)
 {
 	const struct rec_launch *l = &r->launch;
 	unsigned dims = r->dims > 3 ? 3 : r->dims ? r->dims : 1;
-	uint32_t before = w->archive.text_count, string;
 	char text[400];
-	size_t n;
+	size_t n = put_size(text, sizeof(text), "global", r->global, dims);
 
-	if (!r->global[0])
-		return;
-	if (w->configurations >= CONFIGURATIONS_MAX) {
-		unexpressed_add(&w->unexpressed, configurations, 1);
-		return;
-	}
-	n = put_size(text, sizeof(text), "global", r->global, dims);
 	if (r->local[0])
 		n += put_size(text + n, sizeof(text) - n, ", local", r->local, dims);
 	if (r->offset[0] | r->offset[1] | r->offset[2])
@@ -267,10 +259,60 @@ static void add_configuration(struct otf2 *w, const struct rec_dispatch *r)
 			 (unsigned long long)l->registers, (unsigned long long)l->static_shared,
 			 (unsigned long long)l->dynamic_shared,
 			 (unsigned long long)l->local_memory);
-	string = archive_string(&w->archive, text);
-	w->configurations += w->archive.text_count - before;
-	archive_check(&w->archive, OTF2_AttributeList_AddStringRef(
-					   w->attributes, ATTRIBUTE_CONFIGURATION, string));
+	return archive_string(&w->archive, text);
+}
+
+static void take_configuration(const struct rec_dispatch *r, struct configuration *c)
+{
+	const struct rec_launch *l = &r->launch;
+	const uint64_t own[] = {r->dims, l->registers, l->static_shared, l->dynamic_shared,
+				l->local_memory};
+
+	memcpy(c->words, r->global, sizeof(r->global));
+	memcpy(c->words + 3, r->local, sizeof(r->local));
+	memcpy(c->words + 6, r->offset, sizeof(r->offset));
+	memcpy(c->words + 9, own, sizeof(own));
+}
+
+/* Its place + 1; 0: there are too many. */
+static uint64_t find_configuration(struct otf2 *w, const struct rec_dispatch *r)
+{
+	struct configuration c;
+	uint64_t hash, i;
+
+	take_configuration(r, &c);
+	if (w->last_configuration && memcmp(w->configurations[w->last_configuration - 1].words,
+					    c.words, sizeof(c.words)) == 0)
+		return w->last_configuration;
+	hash = hash_add(HASH_START, c.words, sizeof(c.words));
+	map_each(&w->configuration_places, hash, i) {
+		if (memcmp(w->configurations[i - 1].words, c.words, sizeof(c.words)) == 0)
+			return i;
+	}
+	if (w->configuration_count >= CONFIGURATIONS_MAX ||
+	    !vec_reserve(&w->configurations, &w->configuration_room, w->configuration_count, 1) ||
+	    !map_add(&w->configuration_places, hash, w->configuration_count + 1u))
+		return 0;
+	c.string = configuration_text(w, r);
+	w->configurations[w->configuration_count++] = c;
+	return w->configuration_count;
+}
+
+/* One string for each different way of launching: events refer to it. */
+static void add_configuration(struct otf2 *w, const struct rec_dispatch *r)
+{
+	uint64_t place = r->global[0] ? find_configuration(w, r) : 0;
+
+	if (!r->global[0])
+		return;
+	if (!place) {
+		unexpressed_add(&w->unexpressed, configurations, 1);
+		return;
+	}
+	w->last_configuration = (uint32_t)place;
+	archive_check(&w->archive,
+		      OTF2_AttributeList_AddStringRef(w->attributes, ATTRIBUTE_CONFIGURATION,
+						      w->configurations[place - 1].string));
 }
 
 kymo_status_t queue_dispatch(struct stream_sink *s, const struct rec_dispatch *r)

@@ -150,6 +150,11 @@ struct series { /* a metric instance */
 	uint64_t scope;
 };
 
+struct configuration { /* how a kernel was launched */
+	uint64_t words[14];
+	uint32_t string;
+};
+
 struct otf2 {
 	struct stream_sink sink; /* first: callbacks cast it back */
 	struct stream_log *log;
@@ -186,7 +191,10 @@ struct otf2 {
 	struct openmp *openmp;
 	struct metrics *metrics;
 	struct samples *samples;
-	uint32_t configurations;
+	struct configuration *configurations;
+	uint32_t configuration_count, configuration_room;
+	uint32_t last_configuration;     /* place + 1 of the one met last */
+	struct map configuration_places; /* by hash: place + 1 */
 };
 
 static inline struct otf2 *otf2_of(struct stream_sink *s)

@@ -150,6 +150,8 @@ static void otf2_free(struct stream_sink *s)
 	free(w->nodes);
 	free(w->queue_fields);
 	free(w->accelerators);
+	free(w->configurations);
+	map_release(&w->configuration_places);
 	map_release(&w->queue_handles);
 	map_release(&w->accelerator_places);
 	map_release(&w->node_places);

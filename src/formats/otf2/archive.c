@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 
+#define STREAMS    8u
 #define DEFS_CHUNK (4u << 20)
 
 /* ---- callbacks of the library -------------------------------------------------------------- */
@@ -20,10 +21,19 @@ static OTF2_FlushType pre_flush(void *data, OTF2_FileType type, OTF2_LocationRef
 	return OTF2_FLUSH;
 }
 
-static OTF2_TimeStamp post_flush(void *data, OTF2_FileType type, OTF2_LocationRef location)
+/* No more memory: the library then writes what it has. Few locations may, because that leaves each file
+ * open. */
+static bool streams(struct archive *a, OTF2_LocationRef location, const struct chunk *list)
 {
-	(void)data, (void)type, (void)location;
-	return 0;
+	struct archive_location *l = location < a->location_count ? &a->locations[location] : NULL;
+
+	if (!l || !list || !list->next)
+		return false;
+	if (!l->streams && a->streams < STREAMS) {
+		l->streams = true;
+		a->streams++;
+	}
+	return l->streams;
 }
 
 /* Definitions are flushed as they fill their one chunk, which is larger: they take plain memory. */
@@ -32,9 +42,11 @@ static void *get_memory(void *data, OTF2_FileType type, OTF2_LocationRef locatio
 {
 	struct archive *a = data;
 
-	(void)location;
-	if (type == OTF2_FILETYPE_EVENTS && bytes == CHUNK_BYTES)
+	if (type == OTF2_FILETYPE_EVENTS && bytes == CHUNK_BYTES) {
+		if (streams(a, location, *buffer))
+			return NULL;
 		return chunks_get(&a->chunks, (struct chunk **)buffer);
+	}
 	if (*buffer)
 		return NULL;
 	*buffer = malloc(bytes);
@@ -67,7 +79,7 @@ static OTF2_ErrorCode be_quiet(void *data, const char *file, uint64_t line, cons
 
 kymo_status_t archive_open(struct archive *a, const char *directory, const char *name)
 {
-	static const OTF2_FlushCallbacks flush = {pre_flush, post_flush};
+	static const OTF2_FlushCallbacks flush = {pre_flush, NULL};
 	static const OTF2_MemoryCallbacks memory = {get_memory, free_memory};
 
 	memset(a, 0, sizeof(*a));
@@ -205,8 +217,8 @@ uint32_t archive_location(struct archive *a, const char *name, OTF2_LocationType
 		archive_check(a, OTF2_ERROR_MEM_ALLOC_FAILED);
 		return 0;
 	}
-	a->locations[a->location_count] =
-		(struct archive_location){NULL, archive_string(a, name), group, type};
+	a->locations[a->location_count] = (struct archive_location){
+		.name = archive_string(a, name), .group = group, .type = type};
 	return a->location_count++;
 }
 

@@ -3,9 +3,10 @@
  * One OTF2 archive being written through libotf2: its files and memory, its strings, regions and
  * locations. What fails stays failed (archive_failed) and is told once.
  *
- * libotf2 never gets to hold more than one event file open: the events of a location wait in chunks
- * of one temporary file that is mapped (chunks.h), and go to the location's own file when the
- * archive is closed, one location after another.
+ * libotf2 holds at most STREAMS event files open, each with a buffer of 4 MiB: those of the locations
+ * that were the first to have many events. The events of others wait in chunks of one temporary file
+ * that is mapped (chunks.h), and go to the location's own file when the archive is closed, one
+ * location after another.
  */
 #ifndef FORMATS_OTF2_ARCHIVE_H
 #define FORMATS_OTF2_ARCHIVE_H
@@ -22,6 +23,7 @@ struct archive_location {
 	OTF2_EvtWriter *writer; /* NULL: it has no events so far */
 	uint32_t name, group;
 	uint8_t type; /* OTF2_LocationType */
+	bool streams; /* its file is open: chunks go there when there are two */
 };
 
 struct archive_region {
@@ -42,6 +44,7 @@ struct archive {
 	uint32_t region_count, region_room;
 	struct archive_location *locations;
 	uint32_t location_count, location_room;
+	uint32_t streams; /* locations whose files are open */
 };
 
 /* Makes archive `name` in `directory`, which may be there. */

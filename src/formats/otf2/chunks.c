@@ -14,6 +14,7 @@
 
 #define SLAB_CHUNKS 32u
 #define SLAB_BYTES  (SLAB_CHUNKS * (size_t)CHUNK_BYTES)
+#define IDLE_MAX    32u
 #define FRESH_MAX   192u /* chunks: 48 MiB */
 
 bool chunks_init(struct chunks *c, const char *directory)
@@ -35,6 +36,12 @@ bool chunks_init(struct chunks *c, const char *directory)
 
 void chunks_release(struct chunks *c)
 {
+	while (c->idle) {
+		struct chunk *chunk = c->idle;
+
+		c->idle = chunk->next;
+		free(chunk);
+	}
 	for (uint32_t i = 0; i < c->slab_count; i++)
 		munmap(c->slabs[i], SLAB_BYTES);
 	free(c->slabs);
@@ -56,7 +63,7 @@ static bool add_slab(struct chunks *c)
 	c->error = posix_fallocate(c->fd, at, (off_t)SLAB_BYTES);
 	if (c->error)
 		return false;
-	slab = mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, c->fd, at);
+	slab = mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, at);
 	if (slab == MAP_FAILED) {
 		c->error = errno;
 		return false;
@@ -76,8 +83,16 @@ static void give_memory_back(struct chunks *c)
 
 void *chunks_get(struct chunks *c, struct chunk **list)
 {
-	struct chunk *chunk = malloc(sizeof(*chunk));
+	struct chunk *chunk = c->idle;
 
+	if (chunk) {
+		c->idle = chunk->next;
+		c->idle_count--;
+		chunk->next = *list;
+		*list = chunk;
+		return chunk->data;
+	}
+	chunk = malloc(sizeof(*chunk));
 	if (!chunk || (c->used == SLAB_CHUNKS && !add_slab(c))) {
 		free(chunk);
 		return NULL;
@@ -99,6 +114,12 @@ void chunks_put(struct chunks *c, struct chunk **list)
 		struct chunk *chunk = *list;
 
 		*list = chunk->next;
+		if (c->idle_count < IDLE_MAX) {
+			chunk->next = c->idle;
+			c->idle = chunk;
+			c->idle_count++;
+			continue;
+		}
 		madvise(chunk->data, CHUNK_BYTES, MADV_DONTNEED);
 		fallocate(c->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)chunk->offset,
 			  CHUNK_BYTES);

@@ -24,7 +24,9 @@ struct chunks {
 	int fd;
 	uint8_t **slabs;
 	uint32_t slab_count, slab_room;
-	uint32_t used;  /* chunks of the last slab */
+	uint32_t used;      /* chunks of the last slab */
+	struct chunk *idle; /* to be handed out again */
+	uint32_t idle_count;
 	uint32_t fresh; /* chunks handed out since memory was last given back */
 	int error;      /* errno of the first failure */
 };

@@ -125,6 +125,24 @@ def opencl(test, programs):
     test.same(test.record("nothing", "true"))
 
 
+def samples(test, programs):
+    trace = os.path.join(test.work, "samples.kymo")
+    subprocess.run([test.kymo, "run", "--no-summary", "--sample=200", "-o", trace,
+                    os.path.join(programs, "heat")], capture_output=True, check=True)
+    count = kymotest.query(test.kymo, trace, "SELECT count(*) n FROM sample")[0]["n"]
+    if not count:
+        return  # where the system lets nobody sample
+    test.same(trace)
+    archive = os.path.join(trace[:-5] + ".otf2", "samples.otf2")
+    if shutil.which("otf2-print"):
+        subprocess.run(["otf2-print", "--silent", "-Werror", archive], capture_output=True,
+                       check=True)
+    got = subprocess.run([test.python, os.path.join(HERE, "check.py"), archive],
+                         capture_output=True, text=True, check=True)
+    events = json.loads(got.stdout)["events"]
+    expect(events == {"CallingContextSample": count}, events, count)
+
+
 def mpi(test, programs):
     for n in (2, 4):
         for name in ("openmpi", "mpich"):
@@ -164,6 +182,7 @@ def main():
         test = Test(kymo, synth, work)
         demo(test, programs)
         opencl(test, programs)
+        samples(test, programs)
         if len(sys.argv) > 4:
             mpi(test, sys.argv[4])
         if len(sys.argv) > 5:

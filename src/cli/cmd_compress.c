@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/plain.h"
+#include "cli/compress.h"
 #include "cli/input.h"
 #include "drain/compress.h"
 #ifdef KYMO_HAVE_SQLITE
@@ -34,6 +35,7 @@ struct job {
 	uint64_t before, after; /* bytes of all files */
 	uint64_t done;          /* of those before */
 	bool failed, impossible;
+	bool quiet; /* what became smaller is not told */
 };
 
 static uint64_t size_at(int folder, const char *name)
@@ -140,7 +142,7 @@ static void compress_files(struct job *j, const char *trace, char *const *names,
 		j->after += size_at(j->folder, names[i]);
 	}
 	cli_progress((void *)(uintptr_t) "Compressing", 1);
-	if (asked_to_end || j->impossible)
+	if (asked_to_end || j->impossible || j->quiet)
 		return;
 	if (!j->failed || j->after < j->before)
 		tell(j, trace);
@@ -182,6 +184,21 @@ static bool compress_in(const char *folder, const char *trace, char *name)
 	ok = name ? !j.failed : compress_folder(&j, trace);
 	close(j.folder);
 	return ok;
+}
+
+bool cli_compress_folder(const char *raw)
+{
+	struct job j = {.folder = file_open_own(AT_FDCWD, raw), .folder_path = raw, .quiet = true};
+	bool ok;
+
+	if (j.folder < 0) {
+		cli_error("%s: %s", raw, strerror(errno));
+		return false;
+	}
+	ok = compress_folder(&j, raw);
+	close(j.folder);
+	cli_progress_clear();
+	return ok || j.impossible;
 }
 
 static bool is_recorded(const char *trace)

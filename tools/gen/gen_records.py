@@ -6,6 +6,7 @@ fields.h   numbers of fields, ops and values; the domains' descriptions
 schema.c   those descriptions
 types.h    typed records of readers, and the list of their kinds
 decode.c   typed records from what lies on the wire (formats/raw)
+encode.c   the way back (formats/raw)
 store_*    tables of the store, and the functions that fill their rows (formats/store)
 
 With --docs it writes the page of all records instead, which is kept in the repository.
@@ -340,6 +341,60 @@ def decode_c(model):
     return out + ["\tdefault:", "\t\tbreak;", "\t}", "}"]
 
 
+# ---- encode.c ----------------------------------------------------------------------------------
+
+def put_field(f, i):
+    """One field of a typed record onto the wire."""
+    if not f.target:
+        return []
+    value = f"x->{f.target[5:]}" if f.target.startswith("rest.") else f"r->{f.target}"
+    if f.base == "text":
+        return [f"wire_array(e, {i}, {value}, {value}_length, 1, SIZE_MAX);"]
+    if f.base == "blob":
+        return [f"wire_array(e, {i}, {value}, {value}_bytes, 1, SIZE_MAX);"]
+    if f.base == "u32[3]":
+        any_of = " || ".join(f"{value}[{k}]" for k in range(3))
+        return [f"wire_array(e, {i}, {any_of} ? {value} : NULL, 3, {f.size}, 3);"]
+    if f.conversion == "op":
+        value = f"wire_ops[{value}]"
+    if f.kind == "FLOAT":
+        return [f"wire_double(e, {i}, {value});"]
+    if f.kind in ("POINTER", "HANDLE"):
+        return [f"wire_pointer(e, {i}, (const void *)(uintptr_t){value});"]
+    if f.kind == "SIGNED":
+        return [f"wire_signed(e, {i}, (int64_t){value}, {f.size});"]
+    return [f"wire_unsigned(e, {i}, (uint64_t){value});"]
+
+
+def putter(d, layout):
+    lines = [f"static void put_{layout.prefix.lower()}(struct wire_enc *e, const struct {d.record} *r,",
+             "\tconst struct record_rest *x, const uint16_t *wire_ops)", "{", "\t(void)x;", "\t(void)wire_ops;"]
+    for i, f in enumerate(layout.fields):
+        lines += ["\t" + line for line in put_field(f, i)]
+    return lines + ["}", ""]
+
+
+def encode_c(model):
+    out = head("Typed records onto the wire.", includes=['"formats/raw/encode.h"'])
+    kinds = model.records()
+    for d in kinds:
+        for layout in {o[2]: model.layouts[o[2]] for o in d.ops}.values():
+            if layout.prefix in d.layouts and any(f.target for f in layout.fields):
+                out += putter(d, layout)
+    out += ["void raw_encode(struct wire_enc *e, enum raw_kind kind, uint32_t op, const void *r,",
+            "\tconst struct record_rest *x, const uint16_t *wire_ops)", "{", "\tswitch (kind) {"]
+    for d in kinds:
+        out += [f"\tcase RAW_KIND_{d.name.upper()}:", "\t\tswitch (op) {"]
+        for o in d.ops:
+            layout = model.layouts[o[2]]
+            if not any(f.target for f in layout.fields):
+                continue
+            out += [f"\t\tcase {d.op_prefix}_{o[1]}:",
+                    f"\t\t\tput_{layout.prefix.lower()}(e, r, x, wire_ops);", "\t\t\tbreak;"]
+        out += ["\t\tdefault:", "\t\t\tbreak;", "\t\t}", "\t\tbreak;"]
+    return out + ["\tdefault:", "\t\tbreak;", "\t}", "}"]
+
+
 # ---- the store ---------------------------------------------------------------------------------
 
 # Cell of a column by its rule; {m}: the member, {d}: the part with device times.
@@ -652,7 +707,8 @@ def sql(model):
 
 
 WRITERS = {**{f"show_{form}.inc": show_default(form) for form in SHOW}, "csv_headers.h": csv_headers, "store_tables.sql": sql, "tallies.h": tally_keys_h, "tally_columns.inc": tally_columns, "store_rows.inc": store_rows,
-           "store_functions.inc": store_functions, "fields.h": fields_h, "schema.c": schema_c, "types.h": types_h, "decode.c": decode_c}
+           "store_functions.inc": store_functions, "fields.h": fields_h, "schema.c": schema_c, "types.h": types_h, "decode.c": decode_c,
+           "encode.c": encode_c}
 
 
 def main():

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See make.h. */
+#include "stream/make.h"
+
+#include <string.h>
+
+#include "record/fields.h"
+#include "stream/reference.h"
+
+_Static_assert((int)RECORD_DOMAIN_device_sample < MAKE_DOMAINS, "domains of the record model");
+
+void make_activities(struct trace *t, struct make_activities *a)
+{
+	*a = (struct make_activities){.t = t};
+}
+
+uint32_t make_domain(struct trace *t, const char *name, const char *title)
+{
+	for (uint32_t i = 1; i < t->domains_count; i++)
+		if (strcmp(t->domains[i].name, name) == 0)
+			return i;
+	*trace_add(t, domains) = (struct t_domain){trace_string(t, name, strlen(name)),
+						   trace_string(t, title, strlen(title))};
+	return t->domains_count - 1;
+}
+
+static const struct t_enum_set *copy_set(struct trace *t, const kymo_enum_set_t *from)
+{
+	struct t_enum_set *set = from ? trace_alloc(t, sizeof(*set)) : NULL;
+
+	if (!set)
+		return NULL;
+	set->name = from->name;
+	set->values = trace_alloc(t, (from->count + 1) * sizeof(*set->values));
+	if (!set->values)
+		return NULL;
+	memcpy(set->values, from->values, from->count * sizeof(*set->values));
+	set->count = from->count;
+	trace_sort_enum_set(set);
+	return set;
+}
+
+/* Descriptions of the model stay for ever: their texts need no copy. */
+static void add_model_op(struct trace *t, uint32_t domain, uint32_t number,
+			 const kymo_op_desc_t *desc)
+{
+	struct t_op op = {.name = desc->name,
+			  .domain = domain,
+			  .number = number,
+			  .flags = desc->flags,
+			  .status_ok = desc->status_ok,
+			  .field_count = desc->field_count};
+
+	op.fields = trace_alloc(t, (op.field_count + 1) * sizeof(*op.fields));
+	for (uint32_t i = 0; op.fields && i < op.field_count; i++) {
+		const kymo_field_t *f = &desc->fields[i];
+
+		op.fields[i] = (struct t_field){.name = f->name,
+						.type = f->type,
+						.set = copy_set(t, f->set),
+						.kind = f->kind,
+						.element = f->element,
+						.size = f->size,
+						.flags = f->flags};
+		op.fields[i].reference = (uint8_t)reference_of(&op.fields[i], true);
+	}
+	if (!op.fields)
+		op.field_count = 0;
+	*trace_add(t, ops) = op;
+}
+
+uint32_t make_activity(struct make_activities *a, enum record_domain domain, uint32_t op)
+{
+	const kymo_domain_desc_t *d;
+
+	if (!a->first[domain]) {
+		d = packed_describe(RECORD_PACKED, domain);
+		a->first[domain] = a->t->ops_count;
+		for (uint32_t i = 0; d && i < d->op_count; i++)
+			add_model_op(a->t, make_domain(a->t, d->name, d->title), i, &d->ops[i]);
+	}
+	return a->first[domain] + op;
+}
+
+static uint32_t next_number(const struct trace *t, uint32_t domain)
+{
+	uint32_t next = 0;
+
+	for (uint32_t i = 1; i < t->ops_count; i++)
+		if (t->ops[i].domain == domain && t->ops[i].number >= next)
+			next = t->ops[i].number + 1;
+	return next;
+}
+
+uint32_t make_op(struct trace *t, uint32_t domain, const char *name,
+		 const struct make_field *fields, uint32_t count)
+{
+	struct t_op op = {.name = trace_string(t, name, strlen(name)),
+			  .domain = domain,
+			  .number = next_number(t, domain),
+			  .flags = KYMO_OP_MINIMAL};
+
+	count = count < KYMO_FIELDS_MAX ? count : KYMO_FIELDS_MAX;
+	op.fields = trace_alloc(t, (count + 1) * sizeof(*op.fields));
+	for (uint32_t i = 0; op.fields && i < count; i++) {
+		op.fields[i] = (struct t_field){
+			.name = trace_string(t, fields[i].name, strlen(fields[i].name)),
+			.type = fields[i].kind == KYMO_KIND_STRING ? "char *" : "",
+			.kind = fields[i].kind,
+			.size = fields[i].kind == KYMO_KIND_STRING ? 1 : 8};
+		op.field_count++;
+	}
+	*trace_add(t, ops) = op;
+	return t->ops_count - 1;
+}
+
+uint32_t make_string(struct trace *t, const char *s, size_t length)
+{
+	*trace_add(t, strings) =
+		(struct t_string){trace_string(t, s, length), (uint32_t)length, length};
+	return trace_failed(t) ? 0 : t->strings_count - 1;
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+void make_fields_begin(struct make_fields *m, const struct t_op *op)
+{
+	m->op = op;
+	m->index = 0;
+	m->enc = (struct wire_enc){.p = m->memory, .start = m->memory, .ext = m->memory};
+	/* Every field still to come may need 8 bytes, and the head and its optional parts some. */
+	m->enc.limit = m->memory + WIRE_RECORD_MAX - 96 - 8 * (size_t)op->field_count;
+}
+
+void make_number(struct make_fields *m, uint64_t value)
+{
+	unsigned i = m->index++;
+
+	switch (m->op->fields[i].kind) {
+	case KYMO_KIND_SIGNED:
+		wire_signed(&m->enc, i, (int64_t)value, m->op->fields[i].size);
+		break;
+	case KYMO_KIND_POINTER:
+	case KYMO_KIND_HANDLE:
+		wire_pointer(&m->enc, i, (const void *)(uintptr_t)value);
+		break;
+	default:
+		wire_unsigned(&m->enc, i, value);
+	}
+}
+
+void make_text(struct make_fields *m, const char *s, size_t length)
+{
+	wire_array(&m->enc, m->index++, s, length, 1, SIZE_MAX);
+}
+
+void make_absent(struct make_fields *m)
+{
+	m->index++;
+}
+
+const struct wire_record *make_fields_end(struct make_fields *m)
+{
+	m->record = (struct wire_record){0};
+	wire_peek(&m->enc, &m->record);
+	return &m->record;
+}
+
+bool make_complete(struct trace *t)
+{
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		if (t->processes[i].start && (!t->origin || t->processes[i].start < t->origin))
+			t->origin = t->processes[i].start;
+	trace_number_worlds(t);
+	trace_number_queues(t);
+	trace_number_agents(t);
+	return !trace_failed(t);
+}

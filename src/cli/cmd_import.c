@@ -144,8 +144,9 @@ static int run(int argc, char **argv)
 	kymo_status_t worst = KYMO_OK;
 
 	if (options.from && !(f && f->read))
-		return cli_usage("import", "there is no format \"%s\" that can be read; \"kymo list "
-					   "formats\" lists them",
+		return cli_usage("import",
+				 "there is no format \"%s\" that can be read; \"kymo list "
+				 "formats\" lists them",
 				 options.from);
 	if (argc == 0)
 		return cli_usage("import", "which file?");

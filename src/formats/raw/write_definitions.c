@@ -98,7 +98,8 @@ bool raw_out_number_ops(struct raw_writer *w)
 	}
 	if (!count_numbers(t, bases)) {
 		free(bases);
-		stream_error(w->log, "%s: more than 65,535 operations: a trace has no numbers for so many",
+		stream_error(w->log,
+			     "%s: more than 65,535 operations: a trace has no numbers for so many",
 			     t->path);
 		w->failed = true;
 		return false;
@@ -702,11 +703,10 @@ static bool add_tick_point(struct raw_writer *w, uint32_t process, int64_t at)
 	const struct t_process *x = &w->t->processes[process];
 	const int64_t error = x->clock_error_ns > 0 ? (int64_t)x->clock_error_ns : 0;
 	struct raw_block b = {.type = RAW_TICK_SYNC};
-	const struct raw_tick_sync sync = {
-		.before = (uint64_t)(at - error),
-		.after = (uint64_t)(at + error),
-		.monotonic_raw = (uint64_t)at,
-		.realtime = (uint64_t)at + (uint64_t)x->realtime_offset};
+	const struct raw_tick_sync sync = {.before = (uint64_t)(at - error),
+					   .after = (uint64_t)(at + error),
+					   .monotonic_raw = (uint64_t)at,
+					   .realtime = (uint64_t)at + (uint64_t)x->realtime_offset};
 
 	return raw_out_block(w, &w->processes[process], &b, &sync, sizeof(sync));
 }
@@ -731,7 +731,8 @@ static bool begin_process(struct raw_writer *w, uint32_t process)
 			       .header_size = sizeof(h),
 			       .pid = x->pid,
 			       .wire_version = WIRE_VERSION,
-			       .created_realtime = (uint64_t)x->start + (uint64_t)x->realtime_offset,
+			       .created_realtime =
+				       (uint64_t)x->start + (uint64_t)x->realtime_offset,
 			       .rank = x->rank};
 
 	snprintf((char *)h.hostname, sizeof(h.hostname), "%s", x->hostname);

@@ -22,8 +22,8 @@ bool raw_out_failed(struct raw_writer *w, const char *what, int error)
 }
 
 /* A file is opened for each block: there may be more processes than a process may have files open. */
-bool raw_out_block(struct raw_writer *w, struct raw_out *p, struct raw_block *b, const void *payload,
-		   uint32_t bytes)
+bool raw_out_block(struct raw_writer *w, struct raw_out *p, struct raw_block *b,
+		   const void *payload, uint32_t bytes)
 {
 	int fd = open(p->path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
 	bool whole;

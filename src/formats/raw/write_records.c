@@ -90,8 +90,8 @@ static void put_widened(struct wire_enc *e, unsigned i, const struct t_field *f,
 			const struct wire_value *v)
 {
 	uint64_t wide[WIRE_RECORD_MAX / sizeof(uint64_t)];
-	uint32_t n = v->count < sizeof(wide) / sizeof(*wide) ? v->count
-							     : sizeof(wide) / sizeof(*wide);
+	uint32_t n =
+		v->count < sizeof(wide) / sizeof(*wide) ? v->count : sizeof(wide) / sizeof(*wide);
 
 	for (uint32_t k = 0; k < n; k++)
 		wide[k] = wire_element(v, f->element, f->size, k);
@@ -300,18 +300,17 @@ static kymo_status_t on_dispatch(struct stream_sink *s, const struct rec_dispatc
 {
 	const struct record_rest x = rest_of(&r->device);
 
-	writer(s)->last_end = r->device.end > writer(s)->last_end ? r->device.end
-								  : writer(s)->last_end;
-	return put_typed(writer(s), RAW_KIND_DISPATCH, &r->base, &x,
-			 true);
+	writer(s)->last_end =
+		r->device.end > writer(s)->last_end ? r->device.end : writer(s)->last_end;
+	return put_typed(writer(s), RAW_KIND_DISPATCH, &r->base, &x, true);
 }
 
 static kymo_status_t on_copy(struct stream_sink *s, const struct rec_copy *r)
 {
 	const struct record_rest x = rest_of(&r->device);
 
-	writer(s)->last_end = r->device.end > writer(s)->last_end ? r->device.end
-								  : writer(s)->last_end;
+	writer(s)->last_end =
+		r->device.end > writer(s)->last_end ? r->device.end : writer(s)->last_end;
 	return put_typed(writer(s), RAW_KIND_COPY, &r->base, &x, true);
 }
 
@@ -349,16 +348,14 @@ static kymo_status_t on_counter(struct stream_sink *s, const struct rec_counter 
 
 	if (r->call_op && !raw_out_op(writer(s), r->base.process, r->call_op))
 		return KYMO_ERROR_SYSTEM;
-	return put_typed(writer(s), RAW_KIND_COUNTER, &r->base, &x,
-			 false);
+	return put_typed(writer(s), RAW_KIND_COUNTER, &r->base, &x, false);
 }
 
 static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r)
 {
 	const struct record_rest x = {.time = (uint64_t)r->base.start};
 
-	return put_typed(writer(s), RAW_KIND_SAMPLE, &r->base, &x,
-			 true);
+	return put_typed(writer(s), RAW_KIND_SAMPLE, &r->base, &x, true);
 }
 
 static kymo_status_t on_device_sample(struct stream_sink *s, const struct rec_device_sample *r)
@@ -367,24 +364,21 @@ static kymo_status_t on_device_sample(struct stream_sink *s, const struct rec_de
 
 	if (!raw_out_string(writer(s), r->base.process, r->reason))
 		return KYMO_ERROR_SYSTEM;
-	return put_typed(writer(s), RAW_KIND_DEVICE_SAMPLE, &r->base,
-			 &x, false);
+	return put_typed(writer(s), RAW_KIND_DEVICE_SAMPLE, &r->base, &x, false);
 }
 
 static kymo_status_t on_allocation(struct stream_sink *s, const struct rec_allocation *r)
 {
 	const struct record_rest x = {0};
 
-	return put_typed(writer(s), RAW_KIND_ALLOCATION, &r->base, &x,
-			 false);
+	return put_typed(writer(s), RAW_KIND_ALLOCATION, &r->base, &x, false);
 }
 
 static kymo_status_t on_sync(struct stream_sink *s, const struct rec_sync *r)
 {
 	const struct record_rest x = {0};
 
-	return put_typed(writer(s), RAW_KIND_SYNC, &r->base, &x,
-			 false);
+	return put_typed(writer(s), RAW_KIND_SYNC, &r->base, &x, false);
 }
 
 /* What a thread lost is told in front of what it recorded next. */

@@ -41,9 +41,10 @@ struct raw_writer {
 	const struct raw_origin *origin;
 	struct stream_log *log;
 	char directory[PATH_MAX];
-	struct raw_out *processes;      /* by index */
+	struct raw_out *processes; /* by index */
 	uint32_t process_count;
-	struct raw_out_thread *threads; /* by index; those behind are of processes' records of no thread */
+	struct raw_out_thread
+		*threads; /* by index; those behind are of processes' records of no thread */
 	uint32_t thread_count;
 	struct raw_out_op *ops; /* by index */
 	uint16_t *wire_ops;
@@ -54,8 +55,8 @@ struct raw_writer {
 /* Each tells the log what failed, once, and returns false from then on. */
 
 /* A block at the end of the process's file. */
-bool raw_out_block(struct raw_writer *w, struct raw_out *p, struct raw_block *b, const void *payload,
-		   uint32_t bytes);
+bool raw_out_block(struct raw_writer *w, struct raw_out *p, struct raw_block *b,
+		   const void *payload, uint32_t bytes);
 bool raw_out_define(struct raw_writer *w, struct raw_out *p, const struct wire_def *d);
 bool raw_out_flush(struct raw_writer *w, struct raw_out *p);
 bool raw_out_failed(struct raw_writer *w, const char *what, int error);

@@ -314,7 +314,7 @@ static void tell_endless(struct diagnosis *d)
 bool diagnose(struct diagnosis *d, const char *path, const struct timeline *tl,
 	      struct tallies *tallies, struct symbols *symbols)
 {
-	*d = (struct diagnosis){.path = path,
+	*d = (struct diagnosis){.path = tl->trace->imported ? tl->trace->path : path,
 				.tl = tl,
 				.trace = tl->trace,
 				.tallies = tallies,

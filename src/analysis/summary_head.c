@@ -204,7 +204,7 @@ static void head_ends(struct report *r, const struct trace *t)
 	for (uint32_t i = 1; i < t->processes_count; i++) {
 		const struct t_process *p = &t->processes[i];
 
-		if (p->how_ended == 4)
+		if (p->how_ended == 4 && !t->imported)
 			report_head(r, "Process %u was still running when the recording ended.",
 				    p->pid);
 		else if (p->how_ended == UINT32_MAX && !p->file_state)
@@ -473,7 +473,8 @@ void summary_head(struct report *r, const struct summary *s, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		const struct trace *t = s[i].trace;
 
-		report_head(r, "%s: %.*s%s", s[i].path, COMMAND_MAX, summary_command(t),
+		report_head(r, "%s: %.*s%s", t->imported ? t->path : s[i].path, COMMAND_MAX,
+			    summary_command(t),
 			    strlen(summary_command(t)) > COMMAND_MAX ? "..." : "");
 		head_numbers(r, &s[i]);
 		head_ranks(r, t);

@@ -70,6 +70,9 @@ bool summary_open_calls(struct report *r, const struct summary *s, unsigned coun
 
 /* ---- quality ----------------------------------------------------------------------------------- */
 
+/* Of records that another tool took. */
+#define NOT_TOLD "what was lost, how exact times are and what recording cost is not told"
+
 struct quality {
 	uint64_t lost, samples, gaps, definitions, overwritten, untraced, untimed, damaged, late;
 	double host_error, device_error;
@@ -98,6 +101,7 @@ struct quality {
 	unsigned refused;       /* processes that could not be recorded */
 	unsigned unaligned;     /* clocks */
 	uint32_t nodes;         /* whose clocks were not compared */
+	const char *imported;   /* format of another tool that the records came in */
 	bool coarse;            /* histograms kept in the program have wider buckets */
 };
 
@@ -247,6 +251,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 	quality_samples(q, s);
 	q->ranks += summary_without_file(t);
 	q->coarse |= s->tallies->coarse;
+	q->imported = t->imported ? t->imported_format : q->imported;
 	q->nodes = trace_clocks(t) > q->nodes ? trace_clocks(t) : q->nodes;
 	for (uint32_t i = 0; i < loss->count; i++) {
 		const struct t_process *p = &t->processes[loss->rows[i]->key[KEY_PROCESS]];
@@ -774,6 +779,10 @@ void summary_quality_line(struct text *out, const struct summary *s)
 	char number[32];
 
 	quality_add(&q, s);
+	if (q.imported && !lossy(&q)) {
+		text_addf(out, "Imported (%s): " NOT_TOLD ".", q.imported);
+		return;
+	}
 	if (lossy(&q) || q.endless)
 		text_add(out, "Lost: see below");
 	else
@@ -820,7 +829,14 @@ static void tell_quality(struct report *r, const struct quality *q, const struct
 			 unsigned count)
 {
 	struct text line = {0};
+	bool recorded = false; /* one of them was */
 
+	for (unsigned i = 0; i < count; i++)
+		recorded |= !s[i].trace->imported;
+	if (q->imported)
+		report_foot(r, "Records came from another tool (%s): " NOT_TOLD ".", q->imported);
+	if (!recorded && !lossy(q))
+		return;
 	add_loss(&line, q);
 	report_foot(r, "%s", line.s ? line.s : "");
 	line.length = 0;

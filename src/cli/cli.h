@@ -32,6 +32,7 @@ struct command {
 	int (*run)(int argc, char **argv);
 	bool hidden;        /* not shown in the list of commands */
 	bool raw_arguments; /* `run` gets all words unparsed */
+	bool traces;        /* operands are traces: files of other tools are made such */
 };
 
 /* What `kymo help selection` prints. */

@@ -200,5 +200,6 @@ const struct command cmd_compare = {
 		"  kymo compare before-*.kymo -- after-*.kymo\n"
 		"Work that only one side has, and amounts of bytes and calls, are listed apart.",
 	.knobs = &table,
+	.traces = true,
 	.run = run_compare,
 };

@@ -82,7 +82,7 @@ bool cli_site_rules(const char *named, struct site_rules *out, char error[KNOB_E
 }
 
 #ifdef KYMO_HAVE_SQLITE
-static bool ask_site_rules(struct diagnosis *d)
+static bool ask_site_rules(struct diagnosis *d, const char *trace)
 {
 	struct format_options o = {.log = &cli_log,
 				   .progress = cli_progress,
@@ -94,7 +94,7 @@ static bool ask_site_rules(struct diagnosis *d)
 		text_add(&d->abstained, "rules of the site are asked of whole runs\n");
 		return true;
 	}
-	if (trace_store_open(d->path, false, &o, &store) != KYMO_OK)
+	if (trace_store_open(trace, false, &o, &store) != KYMO_OK)
 		return true; /* said why */
 	ok = site_rules_ask(&site, d, store, &cli_log);
 	store_close(store);
@@ -103,7 +103,7 @@ static bool ask_site_rules(struct diagnosis *d)
 	return ok;
 }
 #else
-static bool ask_site_rules(struct diagnosis *d)
+static bool ask_site_rules(struct diagnosis *d, const char *trace)
 {
 	cli_error("this kymo was built without SQLite, which rules of the site need");
 	return true;
@@ -243,7 +243,7 @@ static int tell(struct summary *s)
 			text_add(&d.abstained,
 				 "some ranks or processes alone were chosen: how long they "
 				 "wait for the others is not told\n");
-		if (!site.count || ask_site_rules(&d))
+		if (!site.count || ask_site_rules(&d, s->path))
 			result = print(&d);
 		diagnosis_release(&d);
 	} else {
@@ -312,5 +312,6 @@ const struct command cmd_diagnose = {
 		 "where, what\n"
 		 "shows it, what to try. `kymo list rules` explains the rules.",
 	.knobs = &table,
+	.traces = true,
 	.run = run_diagnose,
 };

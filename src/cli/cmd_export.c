@@ -248,5 +248,6 @@ const struct command cmd_export = {
 	.summary = "Write a trace in another format",
 	.about = "The default is a file for the Perfetto viewer (https://ui.perfetto.dev).",
 	.knobs = &knobs,
+	.traces = true,
 	.run = run,
 };

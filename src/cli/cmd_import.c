@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/compress.h"
+#include "cli/foreign.h"
 #include "cli/input.h"
-#include "formats/raw/write.h"
 
 static struct import_options {
 	const char *from, *output;
@@ -46,22 +46,6 @@ static const struct format *find_reader(const char *path)
 	return f;
 }
 
-/* RESULTS.rpd becomes ./RESULTS.kymo; of a file .json.gz both suffixes go. */
-static void default_output(const char *path, struct text *out)
-{
-	const char *slash = strrchr(path, '/'), *name = slash && slash[1] ? slash + 1 : path;
-	size_t n = strlen(name);
-	const char *dot;
-
-	if (n > 3 && strcmp(name + n - 3, ".gz") == 0)
-		n -= 3;
-	dot = memrchr(name, '.', n);
-	if (dot && dot > name)
-		n = (size_t)(dot - name);
-	text_add_bytes(out, name, n);
-	text_add(out, ".kymo");
-}
-
 static bool compress(const char *directory)
 {
 	char raw[PATH_MAX + 8];
@@ -71,29 +55,6 @@ static bool compress(const char *directory)
 }
 
 /* Into a folder that takes its place when it is whole. */
-static kymo_status_t import_into(const struct format *reader, const char *path,
-				 const char *directory, uint64_t *records)
-{
-	const struct raw_origin origin = {path, reader->name};
-	const struct format_options o = {.log = &cli_log,
-					 .progress = cli_progress,
-					 .progress_data = (void *)(uintptr_t) "Importing"};
-	struct stream_sink *sink;
-	struct cli_counter c;
-	kymo_status_t status = raw_writer_new(directory, &origin, &cli_log, &sink);
-
-	if (status != KYMO_OK)
-		return status;
-	cli_counter_init(&c, sink, 0);
-	status = reader->read(path, NULL, false, &c.sink, &o);
-	raw_writer_free(sink);
-	cli_progress_clear();
-	*records = c.count;
-	if (status == KYMO_OK && !compress(directory))
-		status = KYMO_ERROR_SYSTEM;
-	return status;
-}
-
 static kymo_status_t import_as(const struct format *reader, const char *path, const char *output)
 {
 	char temporary[PATH_MAX], token[FILE_TOKEN];
@@ -109,7 +70,9 @@ static kymo_status_t import_as(const struct format *reader, const char *path, co
 	if (snprintf(temporary, sizeof(temporary), "%s.%s", output, token) >=
 	    (int)sizeof(temporary))
 		return KYMO_ERROR_LIMIT;
-	status = import_into(reader, path, temporary, &records);
+	status = cli_foreign_import(reader, path, temporary, false, &records);
+	if (status == KYMO_OK && !compress(temporary))
+		status = KYMO_ERROR_SYSTEM;
 	if (status == KYMO_OK && rename(temporary, output) != 0) {
 		cli_error("%s: %s", output, strerror(errno));
 		status = KYMO_ERROR_SYSTEM;
@@ -130,7 +93,7 @@ static kymo_status_t import_one(const char *path)
 
 	if (!reader)
 		return KYMO_ERROR_NOT_FOUND;
-	default_output(path, &name);
+	cli_foreign_name(path, &name);
 	status = name.failed ? KYMO_ERROR_NO_MEMORY
 			     : import_as(reader, path, options.output ? options.output : name.s);
 	text_release(&name);

@@ -138,6 +138,9 @@ static void print_head(const struct info *c, const struct trace *t)
 	if (when > 0 && localtime_r(&when, &tm))
 		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S %z", &tm);
 	plain_printf(stdout, "%-12s %s\n", "Trace", t->path);
+	if (t->imported)
+		plain_printf(stdout, "%-12s %s (%s)\n", "Imported of", t->imported,
+			     t->imported_format);
 	plain_printf(stdout, "%-12s %s\n", "Command", t->command[0] ? t->command : "unknown");
 	plain_printf(stdout, "%-12s %s\n", "Recorded", date);
 	plain_printf(stdout, "%-12s %s\n", "Host", host[0] ? host : "unknown");
@@ -209,9 +212,12 @@ static void print_process(const struct info *c, const struct trace *t, uint32_t 
 		snprintf(rank, sizeof(rank), " rank %u", p->rank);
 	plain_printf(stdout, "  %u%s  %s%s%s%s\n", p->pid, rank, p->name ? p->name : "",
 		     p->name ? " (" : "", p->argv[0] ? p->argv : p->exe, p->name ? ")" : "");
-	plain_printf(stdout, "      %" PRIu64 " record%s, %s, clock within %.0f ns\n",
-		     c->by_process[i], plural(c->by_process[i]),
-		     name_process_end(p, how, sizeof(how)), round(p->clock_error_ns));
+	plain_printf(stdout, "      %" PRIu64 " record%s, %s", c->by_process[i],
+		     plural(c->by_process[i]), name_process_end(p, how, sizeof(how)));
+	if (t->imported) /* nobody says how exact its times are */
+		plain_printf(stdout, "\n");
+	else
+		plain_printf(stdout, ", clock within %.0f ns\n", round(p->clock_error_ns));
 	print_recorded(t, i);
 	print_rank(p);
 	if (p->aligned)
@@ -491,5 +497,6 @@ const struct command cmd_info = {
 	.name = "info",
 	.operands = "TRACE...",
 	.summary = "Show what is in a trace and how far it can be trusted",
+	.traces = true,
 	.run = run,
 };

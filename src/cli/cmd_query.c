@@ -180,5 +180,6 @@ const struct command cmd_query = {
 		"Of a selection a store is built for the one query, which costs what is selected.\n"
 		"Example: kymo query T.kymo \"SELECT * FROM top_kernels LIMIT 10\"",
 	.knobs = &table,
+	.traces = true,
 	.run = run_query,
 };

@@ -109,5 +109,6 @@ const struct command cmd_show = {
 		 "site,\n"
 		 "kernels and copies at the times of their device, allocations, waits, losses.",
 	.knobs = &knobs,
+	.traces = true,
 	.run = run,
 };

@@ -275,5 +275,6 @@ const struct command cmd_summary = {
 		"trace,op\n"
 		"keeps them apart.",
 	.knobs = &table,
+	.traces = true,
 	.run = run_summary,
 };

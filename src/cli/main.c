@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kymo program: finds the command, parses its options from its knob table, runs it. */
 #include "cli/cli.h"
+#include "cli/foreign.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -196,6 +197,8 @@ static int run_command(const struct command *c, int argc, char **argv)
 		return CLI_USAGE;
 	}
 	check_environment();
+	if (c->traces && !cli_foreign_operands(operands, argv))
+		return CLI_FAILURE;
 	return c->run(operands, argv);
 }
 

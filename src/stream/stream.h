@@ -361,9 +361,11 @@ struct trace {
 	const char *path;               /* of the trace directory or file */
 	const char *command;            /* what was run, from the manifest, or "" */
 	const char *hostname, *version; /* of its launcher, from the manifest, or "" */
-	int64_t started;                /* likewise: seconds since the epoch; 0: not known */
-	uint32_t worlds;     /* jobs of the ranks; more than one where ranks spawn others */
-	int64_t origin, end; /* earliest and latest time, node ns */
+	const char *imported; /* file of another tool that it was made of; NULL: it was recorded */
+	const char *imported_format; /* the name of its format */
+	int64_t started;             /* likewise: seconds since the epoch; 0: not known */
+	uint32_t worlds;             /* jobs of the ranks; more than one where ranks spawn others */
+	int64_t origin, end;         /* earliest and latest time, node ns */
 	T_ARRAY(struct t_domain, domains);
 	T_ARRAY(struct t_op, ops);
 	T_ARRAY(struct t_process, processes);

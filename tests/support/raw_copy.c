@@ -18,7 +18,7 @@ int main(int argc, char **argv)
 {
 	struct stream_log log = {on_message};
 	const struct format_options o = {.log = &log};
-	const struct raw_origin origin = {argc > 1 ? argv[1] : "", "raw"};
+	const struct raw_origin origin = {.file = argc > 1 ? argv[1] : "", .format = "raw"};
 	struct stream_sink *sink;
 	kymo_status_t status;
 

@@ -258,10 +258,17 @@ static void read_restarts(struct raw_trace *rt, const json_t *root)
 static void read_launcher(struct trace *t, const json_t *root)
 {
 	const char *started = json_string_value(json_object_get(root, "started"));
+	const json_t *imported = json_object_get(root, "imported");
 	struct tm tm = {0};
 
 	t->hostname = text_of(t, root, "hostname");
 	t->version = text_of(t, root, "kymo");
+	if (json_is_object(imported)) {
+		t->imported = text_of(t, imported, "file");
+		t->imported_format = text_of(t, imported, "format");
+		if (json_is_true(json_object_get(imported, "passing")))
+			t->path = t->imported;
+	}
 	if (started && strptime(started, "%Y-%m-%dT%H:%M:%S", &tm))
 		t->started = (int64_t)timegm(&tm);
 }

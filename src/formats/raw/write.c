@@ -69,7 +69,7 @@ static kymo_status_t write_manifest(struct raw_writer *w)
 		text_add_json(&out, w->origin->file);
 		text_add(&out, ", \"format\": ");
 		text_add_json(&out, w->origin->format);
-		text_add(&out, "},\n");
+		text_add(&out, w->origin->passing ? ", \"passing\": true},\n" : "},\n");
 	}
 	add_string(&out, "hostname", t->hostname);
 	add_time(&out, "started", t->started);

@@ -15,6 +15,7 @@ enum { RAW_WRITE_CHUNK = 64 << 10 };
 struct raw_origin {
 	const char *file;   /* what was read */
 	const char *format; /* name of its format */
+	bool passing;       /* the trace lasts as long as a command: it is shown as the file */
 };
 
 /*

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of other tools as traces; see foreign.h. */
+#include "cli/foreign.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/temporary.h"
+#include "cli/input.h"
+#include "formats/raw/write.h"
+
+#define FOLDER "kymo-import-"
+
+void cli_foreign_name(const char *path, struct text *out)
+{
+	const char *slash = strrchr(path, '/'), *name = slash && slash[1] ? slash + 1 : path;
+	size_t n = strlen(name);
+	const char *dot;
+
+	if (n > 3 && strcmp(name + n - 3, ".gz") == 0)
+		n -= 3;
+	dot = memrchr(name, '.', n);
+	if (dot && dot > name)
+		n = (size_t)(dot - name);
+	text_add_bytes(out, name, n);
+	text_add(out, ".kymo");
+}
+
+kymo_status_t cli_foreign_import(const struct format *reader, const char *path,
+				 const char *directory, bool passing, uint64_t *records)
+{
+	const struct raw_origin origin = {path, reader->name, passing};
+	const struct format_options o = {.log = &cli_log,
+					 .progress = cli_progress,
+					 .progress_data = (void *)(uintptr_t) "Importing"};
+	struct stream_sink *sink;
+	struct cli_counter c;
+	kymo_status_t status = raw_writer_new(directory, &origin, &cli_log, &sink);
+
+	if (status != KYMO_OK)
+		return status;
+	cli_counter_init(&c, sink, 0);
+	status = reader->read(path, NULL, false, &c.sink, &o);
+	raw_writer_free(sink);
+	cli_progress_clear();
+	*records = c.count;
+	return status;
+}
+
+/* ---- for a while ----------------------------------------------------------------------------- */
+
+static struct {
+	char path[PATH_MAX]; /* "" until there is one */
+	int hold;
+	unsigned traces;
+} place;
+
+static void remove_place(void)
+{
+	file_remove_tree(place.path);
+	temporary_done(place.path);
+}
+
+static bool make_place(void)
+{
+	const char *folder = getenv("TMPDIR");
+
+	if (*place.path)
+		return true;
+	folder = folder && *folder ? folder : "/tmp";
+	temporary_sweep(folder, FOLDER);
+	if (snprintf(place.path, sizeof(place.path), "%s/" FOLDER, folder) <
+		    (int)sizeof(place.path) &&
+	    temporary_folder(place.path, sizeof(place.path), &place.hold))
+		return atexit(remove_place) == 0;
+	cli_error("%s: %s; set TMPDIR to a folder that can be written to", place.path,
+		  strerror(errno));
+	*place.path = 0;
+	return false;
+}
+
+/* Of several files of one name each has a folder of its own. */
+static char *place_of(const char *path)
+{
+	struct text out = {0};
+
+	text_addf(&out, "%s/%u", place.path, place.traces++);
+	if (!out.failed && mkdir(out.s, 0700) != 0)
+		out.failed = true;
+	text_add(&out, "/");
+	cli_foreign_name(path, &out);
+	if (!out.failed)
+		return out.s;
+	cli_error("%s: %s", place.path, strerror(errno));
+	text_release(&out);
+	return NULL;
+}
+
+/* The format of another tool's file; NULL: it is none. */
+static const struct format *foreign_reader(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+		return NULL;
+	for (const struct format *const *f = format_table; *f; f++) {
+		if (!(*f)->read || !(*f)->probe || !(*f)->probe(path))
+			continue;
+		return strcmp((*f)->name, "raw") == 0 || strcmp((*f)->name, "store") == 0 ? NULL
+											  : *f;
+	}
+	return NULL;
+}
+
+bool cli_foreign_operands(int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++) {
+		const struct format *reader = foreign_reader(argv[i]);
+		uint64_t records;
+		char *trace;
+
+		if (!reader)
+			continue;
+		trace = make_place() ? place_of(argv[i]) : NULL;
+		if (!trace || cli_foreign_import(reader, argv[i], trace, true, &records) != KYMO_OK)
+			return false;
+		argv[i] = trace; /* until the command ends */
+	}
+	return true;
+}

@@ -110,6 +110,7 @@ static kymo_status_t convert_beside(const struct format *reader, const char *pat
 
 	if (status != KYMO_OK)
 		return status;
+	o->named = output;
 	o->output = place->staging.path;
 	o->force = place->staging.as_it_is;
 	status = convert_trace(reader, path, writer, filter, o, output, &place->staging);

@@ -13,6 +13,7 @@ struct stream_filter;
 
 struct format_options {
 	const char *output;  /* file or directory; NULL: standard output where it makes sense */
+	const char *named;   /* what that will be called where it is written beside its place, or NULL */
 	const char *variant; /* what follows ':' behind the format's name, or NULL */
 	bool force;          /* overwrite */
 	bool entry_exit;     /* text: calls as entry and exit lines instead of intervals */

@@ -43,6 +43,11 @@ static void flush(struct output *o)
 {
 	size_t done = 0;
 
+	if (o->pack) {
+		if (!o->error && !o->pack(o->packer, o->data, o->used))
+			o->error = errno;
+		done = o->used;
+	}
 	while (!o->error && done < o->used) {
 		ssize_t n = write(o->fd, o->data + done, o->used - done);
 

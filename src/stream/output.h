@@ -15,6 +15,9 @@ struct output {
 	char *data;
 	size_t used, size;
 	char *path; /* NULL: standard output */
+	/* Instead of write(), where what comes is to be packed; false: errno says why not. */
+	bool (*pack)(void *packer, const char *data, size_t n);
+	void *packer;
 };
 
 /*

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What only the whole says: which begins and ends are pairs, what lies in what, which call submitted what,
+ * which allocation a free is of; then the order in which records are handed on.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/hash.h"
+#include "base/vec.h"
+#include "formats/chrome/values.h"
+#include "record/fields.h"
+
+/* Of intervals that cross each other so many are looked at for one that a further one lies in. */
+#define CROSSING_MAX 256
+
+/* ---- orders ---------------------------------------------------------------------------------- */
+
+static int compare(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static const struct entry *entry_of(const void *index, const void *reader)
+{
+	return &((const struct reader *)reader)->entries[*(const uint32_t *)index];
+}
+
+static int in_file(const void *a, const void *b)
+{
+	return compare(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+/* Pairs: what belongs together, by time. */
+static int by_pair(const void *a, const void *b, void *r)
+{
+	const struct entry *x = entry_of(a, r), *y = entry_of(b, r);
+	int order = compare(x->thread, y->thread);
+
+	if (x->kind == ENTRY_ASYNC_BEGIN || x->kind == ENTRY_ASYNC_END)
+		order = (x->key > y->key) - (x->key < y->key);
+	order = order ? order : compare(x->start, y->start);
+	return order ? order : in_file(a, b);
+}
+
+/* What others lie in comes before them. */
+static int by_nesting(const void *a, const void *b, void *r)
+{
+	const struct entry *x = entry_of(a, r), *y = entry_of(b, r);
+	int order = compare(x->thread, y->thread);
+
+	order = order ? order : compare(x->start, y->start);
+	order = order ? order : compare(y->end, x->end);
+	return order ? order : in_file(a, b);
+}
+
+static int by_start(const void *a, const void *b, void *r)
+{
+	int order = compare(entry_of(a, r)->start, entry_of(b, r)->start);
+
+	return order ? order : in_file(a, b);
+}
+
+/* What lies in others comes before them. */
+static int by_end(const void *a, const void *b, void *r)
+{
+	const struct entry *x = entry_of(a, r), *y = entry_of(b, r);
+	int order = compare(x->end, y->end);
+
+	order = order ? order : compare(y->start, x->start);
+	return order ? order : in_file(b, a);
+}
+
+static bool has_kind(const struct entry *e, uint32_t kinds)
+{
+	return kinds >> e->kind & 1;
+}
+
+#define KIND(name) (1u << ENTRY_##name)
+
+/* The entries of these kinds, sorted; returns how many. */
+static uint32_t pick(struct reader *r, uint32_t kinds,
+		     int (*order)(const void *, const void *, void *))
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < r->count; i++)
+		if (has_kind(&r->entries[i], kinds))
+			r->order[n++] = i;
+	qsort_r(r->order, n, sizeof(*r->order), order, r);
+	return n;
+}
+
+/* ---- pairs ----------------------------------------------------------------------------------- */
+
+struct pairing {
+	enum entry_kind begin, range;
+	const char *what;
+	bool keyed;
+};
+
+static void pair_end(struct reader *r, const struct pairing *p, struct entry *e, uint32_t *open)
+{
+	struct entry *b = *open ? &r->entries[*open - 1] : NULL;
+
+	if (!b) {
+		reader_leave_out(r, "%s without a begin", p->what, strlen(p->what));
+	} else {
+		b->end = e->start;
+		*open = b->up;
+		b->up = 0;
+	}
+	e->kind = ENTRY_NONE;
+}
+
+static enum entry_kind kind_of_begin(const struct reader *r, const struct entry *e,
+				     const struct pairing *p)
+{
+	return p->range == ENTRY_RANGE && details_of(r, e)->op ? ENTRY_CALL : p->range;
+}
+
+/* What is still open ends with the file. */
+static void leave_open(struct reader *r, uint32_t open)
+{
+	while (open) {
+		struct entry *b = &r->entries[open - 1];
+
+		b->end = r->window[1] > b->start ? r->window[1] : b->start;
+		b->left_open = true;
+		open = b->up;
+		b->up = 0;
+	}
+}
+
+static void find_pairs(struct reader *r, uint32_t kinds, const struct pairing *p)
+{
+	uint32_t n = pick(r, kinds, by_pair), open = 0;
+	const struct entry *last = NULL;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct entry *e = &r->entries[r->order[i]];
+
+		if (last && (p->keyed ? e->key != last->key : e->thread != last->thread)) {
+			leave_open(r, open);
+			open = 0;
+		}
+		last = e;
+		if (e->kind == p->begin) {
+			e->kind = kind_of_begin(r, e, p);
+			e->up = open;
+			open = r->order[i] + 1;
+		} else {
+			pair_end(r, p, e, &open);
+		}
+	}
+	leave_open(r, open);
+}
+
+/* ---- nesting --------------------------------------------------------------------------------- */
+
+struct nest {
+	uint32_t *open;
+	uint32_t depth, room;
+};
+
+static void close_until(const struct reader *r, struct nest *s, const struct entry *e)
+{
+	while (s->depth) {
+		const struct entry *top = &r->entries[s->open[s->depth - 1]];
+
+		if (top->thread == e->thread && top->end > e->start)
+			break;
+		s->depth--;
+	}
+}
+
+/* What it lies in, + 1: of those still open the innermost that ends no earlier. */
+static uint32_t surrounding(const struct reader *r, const struct nest *s, const struct entry *e)
+{
+	uint32_t looked = 0;
+
+	for (uint32_t i = s->depth; i-- > 0 && looked++ < CROSSING_MAX;)
+		if (r->entries[s->open[i]].end >= e->end)
+			return s->open[i] + 1;
+	return 0;
+}
+
+static bool nest(struct reader *r)
+{
+	uint32_t n = pick(r, KIND(CALL) | KIND(RANGE) | KIND(MARK) | KIND(MEMORY), by_nesting);
+	struct nest s = {0};
+
+	for (uint32_t i = 0; i < n && !r->failed; i++) {
+		struct entry *e = &r->entries[r->order[i]];
+
+		close_until(r, &s, e);
+		e->up = surrounding(r, &s, e);
+		if (e->kind == ENTRY_RANGE)
+			e->number = ++r->scopes[r->t->threads[e->thread].process];
+		if (e->kind != ENTRY_CALL && e->kind != ENTRY_RANGE)
+			continue;
+		if (!vec_reserve(&s.open, &s.room, s.depth, 1))
+			r->failed = true;
+		else
+			s.open[s.depth++] = r->order[i];
+	}
+	free(s.open);
+	return !r->failed;
+}
+
+static void number_process_ranges(struct reader *r)
+{
+	uint32_t n = pick(r, KIND(PROCESS_RANGE), by_start);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct entry *e = &r->entries[r->order[i]];
+		uint32_t process = e->thread ? r->t->threads[e->thread].process : 0;
+
+		process = process ? process : device_of(r, e)->process;
+		e->number = ++r->scopes[process];
+	}
+}
+
+/* ---- device work ----------------------------------------------------------------------------- */
+
+static uint32_t process_of(const struct reader *r, uint32_t entry)
+{
+	return r->t->threads[r->entries[entry].thread].process;
+}
+
+/* The call with that correlation in that process, + 1. */
+static uint32_t call_in(const struct reader *r, uint64_t key, uint32_t process)
+{
+	uint64_t i;
+
+	map_each(&r->calls, key, i)
+		if (process_of(r, (uint32_t)i - 1) == process)
+			return (uint32_t)i;
+	return 0;
+}
+
+/* Calls by their correlations; of two in a process that have the same the second gets a number of its own. */
+static bool find_calls(struct reader *r)
+{
+	for (uint32_t i = 0; i < r->count; i++) {
+		struct entry *e = &r->entries[i];
+
+		if (e->kind != ENTRY_CALL || !e->correlated)
+			continue;
+		if (call_in(r, e->key, process_of(r, i))) {
+			reader_leave_out(r, "correlations of %s that another call has", "calls", 5);
+			e->correlated = false;
+		} else if (!map_add(&r->calls, e->key, (uint64_t)i + 1)) {
+			return false;
+		}
+	}
+	for (uint32_t i = 0; i < r->count; i++) {
+		struct entry *e = &r->entries[i];
+
+		if (e->kind == ENTRY_CALL && !e->correlated)
+			e->key = ++r->largest_call;
+	}
+	return true;
+}
+
+/*
+ * The call that submitted it, + 1: of several processes' the last one that began before it. In a device
+ * range there is none.
+ */
+static uint32_t submitter(const struct reader *r, const struct entry *e)
+{
+	uint32_t best = 0;
+	uint64_t i;
+
+	if (!e->correlated)
+		return 0;
+	map_each(&r->calls, e->key, i) {
+		int64_t start = r->entries[i - 1].start;
+
+		if (!best || (start <= e->start && (r->entries[best - 1].start > e->start ||
+						    r->entries[best - 1].start < start)))
+			best = (uint32_t)i;
+	}
+	return best;
+}
+
+/* Bytes of copies that their call knows alone. */
+static void take_bytes_of_call(const struct reader *r, const struct entry *e,
+			       struct device_details *d)
+{
+	const struct entry *call = &r->entries[e->up - 1];
+
+	if (!d->bytes)
+		d->bytes = values_unsigned(details_bytes(r, call), details_of(r, call)->values,
+					   "size");
+}
+
+static void place_device(struct reader *r, struct entry *e, uint32_t fallback)
+{
+	struct device_details *d = device_of(r, e);
+
+	e->up = submitter(r, e);
+	if (e->up) {
+		const struct entry *call = &r->entries[e->up - 1];
+
+		e->thread = call->thread;
+		if (e->kind != ENTRY_SYNC)
+			r->t->ops[details_of(r, call)->op].flags |= KYMO_OP_SUBMITS;
+	}
+	d->process = e->up ? r->t->threads[e->thread].process : fallback;
+	d->agent = reader_agent(r, d->process, &d->place);
+	d->queue = reader_queue(r, d->process, &d->place);
+	if (e->kind == ENTRY_DISPATCH)
+		d->kernel = reader_kernel(r, d->process, d->base.name);
+	if (e->kind != ENTRY_COPY)
+		return;
+	d->source_agent = reader_agent(r, d->process, &d->from);
+	d->destination_agent = reader_agent(r, d->process, &d->to);
+	if (e->up && d->op != COPY_OP_FILL)
+		take_bytes_of_call(r, e, d);
+}
+
+/* Work whose call is not there is the only process's, or the first's: others have nothing to say of it. */
+static void place_devices(struct reader *r)
+{
+	const uint32_t kinds = KIND(DISPATCH) | KIND(COPY) | KIND(SYNC) | KIND(PROCESS_RANGE);
+	uint32_t fallback = 0;
+
+	for (uint32_t i = 0; i < r->count && !r->failed; i++) {
+		struct entry *e = &r->entries[i];
+
+		if (!has_kind(e, kinds) || (e->kind == ENTRY_PROCESS_RANGE && e->thread))
+			continue;
+		if (!fallback)
+			fallback = r->t->processes_count > 1
+					   ? 1
+					   : reader_process(r, (struct span){"0", 1});
+		place_device(r, e, fallback);
+	}
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* An address is an allocation's until it is freed. */
+static bool find_lifetimes(struct reader *r)
+{
+	uint32_t n = pick(r, KIND(MEMORY), by_start);
+	uint64_t allocations = 0;
+	struct map live = {0};
+	bool ok = true;
+
+	for (uint32_t i = 0; i < n && ok; i++) {
+		const struct entry *e = &r->entries[r->order[i]];
+		struct device_details *d = device_of(r, e);
+		uint64_t key, known;
+
+		d->process = r->t->threads[e->thread].process;
+		d->agent = reader_agent(r, d->process, &d->place);
+		key = hash_mix(hash_mix(hash_u64(d->process), d->agent), d->address);
+		known = d->op == ALLOCATION_OP_FREE ? map_remove(&live, key) : 0;
+		d->allocation = known ? known : ++allocations;
+		if (d->op == ALLOCATION_OP_ALLOCATE)
+			ok = map_set(&live, key, d->allocation);
+	}
+	map_release(&live);
+	return ok;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static bool map_details(struct reader *r)
+{
+	if (!reader_flush(r))
+		return false;
+	if (!r->details_size)
+		return true;
+	r->mapped = mmap(NULL, r->details_size, PROT_READ | PROT_WRITE, MAP_PRIVATE,
+			 r->details_file, 0);
+	if (r->mapped == MAP_FAILED)
+		r->mapped = NULL;
+	return r->mapped != NULL;
+}
+
+/* Times of the trace begin with the first second: before 0 there is no time. */
+static void find_window(struct reader *r)
+{
+	if (r->window[0] > r->window[1])
+		r->window[0] = r->window[1] = 0;
+	for (uint32_t i = 0; i < r->count; i++)
+		if (r->entries[i].end > r->window[1])
+			r->window[1] = r->entries[i].end;
+	r->shift = 1000000000 - r->window[0];
+}
+
+bool reader_order(struct reader *r)
+{
+	static const struct pairing plain = {ENTRY_BEGIN, ENTRY_RANGE, "ends (phase E)", false},
+				    async = {ENTRY_ASYNC_BEGIN, ENTRY_PROCESS_RANGE,
+					     "ends (phases e, F)", true};
+
+	r->order = calloc((size_t)r->count + 1, sizeof(*r->order));
+	if (!r->order || !map_details(r))
+		return false;
+	find_window(r);
+	find_pairs(r, KIND(BEGIN) | KIND(END), &plain);
+	find_pairs(r, KIND(ASYNC_BEGIN) | KIND(ASYNC_END), &async);
+	if (!find_calls(r))
+		return false;
+	place_devices(r);
+	r->scopes = calloc((size_t)r->t->processes_count + 1, sizeof(*r->scopes));
+	r->threads_of = calloc((size_t)r->t->processes_count + 1, sizeof(*r->threads_of));
+	if (!r->scopes || !r->threads_of || r->failed || !nest(r) || !find_lifetimes(r))
+		return false;
+	number_process_ranges(r);
+	r->picked = pick(r, ~KIND(NONE), by_end);
+	return !r->failed;
+}

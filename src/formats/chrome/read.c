@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file as a whole: an object with a list of events among its members, or that list alone. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "formats/chrome/chrome.h"
+#include "formats/chrome/reader.h"
+
+#define PROBED (1u << 20) /* bytes in which a file must show what it is */
+
+/* ---- what it is ------------------------------------------------------------------------------ */
+
+/* The file begins with an object that has a list of events, or with a list of objects that have phases. */
+bool chrome_probe(const char *path)
+{
+	struct source s;
+	struct span value, phase;
+	char *text;
+	int first, n = 0;
+
+	if (!source_open(&s, path)) {
+		source_close(&s);
+		return false;
+	}
+	first = source_peek(&s);
+	if (first == '[') {
+		source_take(&s);
+		n = source_peek(&s) == '{' && source_value(&s, &value) &&
+		    span_find(value, "ph", &phase);
+	} else if (first == '{') {
+		text = malloc(PROBED);
+		gzrewind(s.file);
+		n = text ? gzread(s.file, text, PROBED) : 0;
+		n = n > 0 && memmem(text, (size_t)n, "\"traceEvents\"", 13) != NULL;
+		free(text);
+	}
+	source_close(&s);
+	return n != 0;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static void take_event(struct reader *r, struct span value)
+{
+	struct event e;
+
+	if (event_parse(value, &e))
+		reader_event(r, &e);
+	else if (value.n) /* empty: it was too large, and is counted as that */
+		r->malformed++;
+}
+
+static bool stray(int c)
+{
+	return c == ',' || c == ':' || c == '}' || c == ']';
+}
+
+/* Up to the end of the list, or of the file: writers that were killed leave it open. */
+static void take_events(struct reader *r)
+{
+	uint64_t n = 0;
+	struct span value;
+	int c;
+
+	for (; (c = source_peek(&r->source)) >= 0 && c != ']' && !r->failed; n++) {
+		if (stray(c)) {
+			source_take(&r->source);
+			continue;
+		}
+		if (!source_value(&r->source, &value)) {
+			r->malformed++;
+			break;
+		}
+		take_event(r, value);
+		if (r->o->progress && n % 16384 == 0)
+			r->o->progress(r->o->progress_data, 0.5 * source_done(&r->source));
+	}
+	r->open_end = c < 0;
+	if (c == ']')
+		source_take(&r->source);
+}
+
+static void take_member(struct reader *r)
+{
+	struct span key, value;
+	char name[64];
+	size_t n;
+
+	if (!source_value(&r->source, &key) || !span_is_string(key)) {
+		r->malformed++;
+		return;
+	}
+	n = key.n - 2 < sizeof(name) ? key.n - 2 : sizeof(name) - 1;
+	memcpy(name, key.s + 1, n); /* the next value lies where it lay */
+	if (source_peek(&r->source) != ':')
+		return;
+	source_take(&r->source);
+	if (n == 11 && memcmp(name, "traceEvents", n) == 0 && source_peek(&r->source) == '[') {
+		source_take(&r->source);
+		take_events(r);
+	} else if (source_value(&r->source, &value)) {
+		reader_top_member(r, (struct span){name, n}, value);
+	}
+}
+
+static void take_file(struct reader *r)
+{
+	int c = source_peek(&r->source);
+
+	if (c < 0)
+		return;
+	source_take(&r->source);
+	if (c == '[') {
+		take_events(r);
+		return;
+	}
+	while ((c = source_peek(&r->source)) >= 0 && c != '}' && !r->failed) {
+		if (c == ',' || stray(c))
+			source_take(&r->source);
+		else
+			take_member(r);
+	}
+	r->open_end |= c < 0;
+}
+
+/* ---- what is said ---------------------------------------------------------------------------- */
+
+static const char *times(uint64_t n)
+{
+	return n == 1 ? "is" : "are";
+}
+
+static void say_loss(const struct reader *r)
+{
+	const char *path = r->source.path;
+	struct stream_log *log = r->o->log;
+
+	for (uint32_t i = 0; i < r->left_out_count; i++)
+		stream_warn(log, "%s: %" PRIu64 " %s %s not taken", path, r->left_out[i].count,
+			    r->left_out[i].text, times(r->left_out[i].count));
+	if (r->malformed)
+		stream_warn(log, "%s: %" PRIu64 " events that are no event %s passed over", path,
+			    r->malformed, times(r->malformed));
+	if (r->source.too_large)
+		stream_warn(log, "%s: %" PRIu64 " values larger than %u MB %s passed over", path,
+			    r->source.too_large, (unsigned)(SOURCE_VALUE_MAX >> 20),
+			    times(r->source.too_large));
+	if (r->source.broken)
+		stream_error(log, "%s: %s: what comes after is lost", path, r->source.broken);
+	else if (r->open_end)
+		stream_warn(log,
+			    "%s: the list of events has no end: its writer may have been stopped",
+			    path);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static int temporary(const struct format_options *o)
+{
+	const char *directory = getenv("TMPDIR");
+	int fd;
+
+	directory = directory && *directory ? directory : "/tmp";
+	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0)
+		stream_error(o->log, "%s: no temporary file can be made: %s; set TMPDIR", directory,
+			     strerror(errno));
+	return fd;
+}
+
+static void release(struct reader *r)
+{
+	struct map *const maps[] = {&r->strings, &r->processes, &r->threads,  &r->ops,   &r->agents,
+				    &r->queues,  &r->kernels,   &r->counters, &r->calls, &r->rows};
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
+		map_release(maps[i]);
+	if (r->mapped)
+		munmap(r->mapped, r->details_size);
+	if (r->details_file >= 0)
+		close(r->details_file);
+	text_release(&r->scratch);
+	text_release(&r->other);
+	text_release(&r->packed);
+	text_release(&r->details_buffer);
+	free(r->entries);
+	free(r->order);
+	free(r->devices);
+	free(r->left_out);
+	free(r->scopes);
+	free(r->threads_of);
+	source_close(&r->source);
+	trace_free(r->t);
+}
+
+/* All that the model has may come: its operations must be there before the first record. */
+static void define_model(struct reader *r)
+{
+	static const enum record_domain domains[] = {
+		RECORD_DOMAIN_dispatch, RECORD_DOMAIN_copy,   RECORD_DOMAIN_allocation,
+		RECORD_DOMAIN_sync,     RECORD_DOMAIN_marker, RECORD_DOMAIN_counter};
+
+	make_activities(r->t, &r->model);
+	for (size_t i = 0; i < sizeof(domains) / sizeof(*domains); i++)
+		make_activity(&r->model, domains[i], 0);
+}
+
+static kymo_status_t read_all(struct reader *r, struct stream_sink *sink)
+{
+	take_file(r);
+	if (!r->failed && !reader_order(r))
+		r->failed = true;
+	say_loss(r);
+	if (r->failed)
+		return KYMO_ERROR_NO_MEMORY;
+	if (!r->picked) {
+		stream_error(r->o->log, "%s: there is no event in it that can be taken",
+			     r->source.path);
+		return KYMO_ERROR_NOT_FOUND;
+	}
+	reader_complete(r);
+	if (!make_complete(r->t))
+		return KYMO_ERROR_NO_MEMORY;
+	stream_sink_complete(sink);
+	return reader_emit(r, sink);
+}
+
+kymo_status_t chrome_read(const char *path, const struct stream_filter *filter, bool ordered,
+			  struct stream_sink *sink, const struct format_options *o)
+{
+	struct reader r = {.o = o,
+			   .details_file = temporary(o),
+			   .window = {INT64_MAX, INT64_MIN},
+			   .rank = UINT32_MAX};
+	kymo_status_t status = KYMO_ERROR_SYSTEM;
+
+	(void)filter;
+	(void)ordered;
+	if (r.details_file < 0)
+		return status;
+	r.t = trace_new();
+	if (!r.t) {
+		close(r.details_file);
+		return KYMO_ERROR_NO_MEMORY;
+	}
+	if (source_open(&r.source, path)) {
+		define_model(&r);
+		status = read_all(&r, sink);
+	} else {
+		stream_error(o->log, "%s: %s", path, strerror(errno));
+	}
+	if (status == KYMO_ERROR_NO_MEMORY)
+		stream_error(o->log, "%s: there is not enough memory to read it", path);
+	release(&r);
+	return status;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reader's state. The format has no order and may name things after they are used, so the file is
+ * read once: what records need of each event goes to a temporary file (details), and to an entry of
+ * sizeof(struct entry) bytes in memory. Then entries are sorted, pairs are found, calls and ranges nested,
+ * device work given to its process, and records handed on in the order of their ends.
+ *
+ *   parse.c     an event's members
+ *   events.c    what kind it is, by phase and category (docs/chrome.md has the table)
+ *   define.c    processes, threads, devices, ...: what records refer to
+ *   order.c     pairs, nesting, the submitting calls
+ *   emit.c      records
+ *   read.c      the file as a whole
+ */
+#ifndef FORMATS_CHROME_READER_H
+#define FORMATS_CHROME_READER_H
+
+#include "base/map.h"
+#include "formats/chrome/source.h"
+#include "formats/format.h"
+#include "stream/make.h"
+
+/* An event as it stands in the file. */
+struct event {
+	char phase; /* 0: none */
+	struct span name, category, pid, tid, id, scope, args;
+	int64_t time, duration;
+	bool has_time, has_duration;
+};
+
+enum entry_kind {
+	ENTRY_NONE, /* paired off, or of no use */
+	ENTRY_CALL,
+	ENTRY_RANGE,
+	ENTRY_BEGIN, /* until pairs are found: becomes a range, or a call */
+	ENTRY_END,
+	ENTRY_ASYNC_BEGIN, /* likewise: becomes a range of its process */
+	ENTRY_ASYNC_END,
+	ENTRY_PROCESS_RANGE,
+	ENTRY_MARK,
+	ENTRY_DISPATCH,
+	ENTRY_COPY,
+	ENTRY_SYNC,
+	ENTRY_MEMORY,
+	ENTRY_COUNTER,
+};
+
+struct entry {
+	int64_t start, end; /* ns, of the file */
+	uint64_t key; /* of calls, device work: correlation; of pairs: what is the same for both */
+	uint64_t details : 56, kind : 8; /* details: where they lie */
+	uint32_t thread; /* of the trace; of device work: of its call, 0: not known */
+	uint32_t up;     /* entry that it lies in, + 1; of device work: its call, + 1 */
+	uint32_t number; /* of ranges: the scope, in its process */
+	bool correlated : 1, left_open : 1;
+};
+
+/* What emit.c needs besides. Of calls and ranges `values` bytes follow: see values_pack(). */
+struct details {
+	uint64_t external;
+	uint32_t name, domain, category; /* strings */
+	uint32_t op;                     /* of calls */
+	uint32_t counter;
+	uint32_t values;
+	double value;
+};
+
+/* Where device work was done, as the file says it, until its process is known. */
+struct place {
+	int64_t device, stream;
+	bool has_device, has_stream;
+	uint64_t row; /* key of the row's name, see reader_row_key() */
+};
+
+struct device_details {
+	struct details base;
+	struct place place, from, to;          /* from, to: of copies between devices */
+	uint64_t grid[3], block[3], global[3]; /* global: 0 where it is their product */
+	uint64_t registers, shared, static_shared, local, graph, graph_node, bytes, count;
+	uint64_t address;
+	uint32_t op; /* of its domain: COPY_OP_READ ... */
+	uint8_t source_kind, destination_kind;
+	bool launch; /* registers and what follows are known */
+	/* Found by order.c. */
+	uint32_t process, agent, queue, kernel, source_agent, destination_agent;
+	uint64_t allocation;
+};
+
+/* A device as "deviceProperties" has it. */
+struct device {
+	int64_t id;
+	uint32_t name, runtime; /* strings */
+	const char *properties;
+};
+
+/* What was not taken, by what and why. */
+struct left_out {
+	char text[96];
+	uint64_t count;
+};
+
+struct reader {
+	const struct format_options *o;
+	struct source source;
+	struct trace *t;
+	struct make_activities model;
+	struct text scratch, other;
+	struct text packed; /* values of the event that is being read */
+
+	struct entry *entries;
+	uint32_t count, room;
+	uint32_t *order, picked;
+	int details_file;
+	uint8_t *mapped; /* details */
+	uint64_t details_size;
+	struct text details_buffer; /* what is still to be written */
+
+	struct map strings, processes, threads, ops, agents, queues, kernels, counters, calls, rows;
+	struct device *devices;
+	uint32_t device_count, device_room;
+	struct left_out *left_out;
+	uint32_t left_out_count, left_out_room;
+	uint64_t malformed; /* events that could not be read */
+
+	uint64_t largest_call;         /* of the correlations that are taken */
+	uint32_t *scopes, *threads_of; /* by process: ranges, threads so far */
+	int64_t window[2];             /* when the other tool recorded, where it says */
+	int64_t base;                  /* ns since the epoch of the file's zero; 0: not known */
+	int64_t shift;                 /* added to the file's times */
+	uint32_t rank, ranks, hostname, program; /* the last two strings */
+	uint64_t hip, cuda, other_runtimes;      /* calls */
+	bool array, open_end;
+	bool failed; /* no memory, or no room for the details */
+};
+
+/* ---- parse.c --------------------------------------------------------------------------------- */
+
+/* False: it is no event. */
+bool event_parse(struct span value, struct event *e);
+/* A member of its args. */
+bool event_arg(const struct event *e, const char *name, struct span *value);
+uint64_t event_unsigned(const struct event *e, const char *name);
+
+/* ---- events.c -------------------------------------------------------------------------------- */
+
+void reader_event(struct reader *r, const struct event *e);
+/* Writes the rest of the details. */
+bool reader_flush(struct reader *r);
+/* Counts what is not taken. */
+void reader_leave_out(struct reader *r, const char *format, const char *what, size_t n);
+
+/* ---- define.c -------------------------------------------------------------------------------- */
+
+/* The string of a JSON string, of other values as they stand; 0 of "". */
+uint32_t reader_string(struct reader *r, struct span value);
+uint32_t reader_text(struct reader *r, const char *s, size_t n);
+uint32_t reader_process(struct reader *r, struct span pid);
+uint32_t reader_thread(struct reader *r, struct span pid, struct span tid);
+uint32_t reader_op(struct reader *r, const char *domain, const struct event *e);
+uint32_t reader_counter(struct reader *r, uint32_t process, uint32_t name);
+uint32_t reader_agent(struct reader *r, uint32_t process, const struct place *p);
+uint32_t reader_queue(struct reader *r, uint32_t process, const struct place *p);
+uint32_t reader_kernel(struct reader *r, uint32_t process, uint32_t name);
+/* Under which names of rows are known, which may come later. */
+uint64_t reader_row_key(struct span pid, struct span tid);
+void reader_name_row(struct reader *r, const struct event *e);
+void reader_top_member(struct reader *r, struct span key, struct span value);
+/* Times, names and ranks of processes and threads, once all events are known. */
+void reader_complete(struct reader *r);
+
+/* Arguments that are no values of the program's, or said elsewhere. */
+bool reader_is_own_arg(struct span key);
+
+/* ---- order.c --------------------------------------------------------------------------------- */
+
+bool reader_order(struct reader *r);
+static inline struct details *details_of(const struct reader *r, const struct entry *e)
+{
+	return (struct details *)(void *)(r->mapped + e->details);
+}
+/* The values behind them. */
+static inline const uint8_t *details_bytes(const struct reader *r, const struct entry *e)
+{
+	return r->mapped + e->details + sizeof(struct details);
+}
+static inline struct device_details *device_of(const struct reader *r, const struct entry *e)
+{
+	return (struct device_details *)(void *)(r->mapped + e->details);
+}
+
+/* ---- emit.c ---------------------------------------------------------------------------------- */
+
+kymo_status_t reader_emit(struct reader *r, struct stream_sink *sink);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The writer's state. Events go out as records come: readers of the format sort. Processes are rows by their
+ * ids, devices by numbers of their own, with a row for each queue; what submits and what was submitted are tied
+ * by flows and by `correlation`, as Kineto does it. docs/chrome.md has the table.
+ */
+#ifndef FORMATS_CHROME_WRITE_H
+#define FORMATS_CHROME_WRITE_H
+
+#include <zlib.h>
+
+#include "formats/format.h"
+#include "stream/output.h"
+
+struct chrome_writer {
+	struct stream_sink sink; /* first */
+	struct format_options o;
+	struct output out;
+	gzFile packer; /* NULL: not compressed */
+	const struct trace *t;
+	uint32_t *pids;    /* by process: as the file has them */
+	uint32_t *devices; /* by agent: number of its device in the file, + 1; 0: none */
+	uint32_t device_count;
+	bool later;           /* a comma is due before the next event */
+	bool later_arg;       /* likewise in args */
+	uint64_t messages;    /* so far */
+	uint64_t not_written; /* samples and the like */
+};
+
+static inline struct chrome_writer *chrome_writer_of(struct stream_sink *s)
+{
+	return (struct chrome_writer *)(void *)s;
+}
+
+/* ---- write_names.c: what stands in front of the events ---------------------------------------- */
+
+kymo_status_t chrome_names(struct chrome_writer *w);
+/* Row of a device's work. */
+uint32_t chrome_device_pid(const struct chrome_writer *w, uint32_t agent);
+
+/* ---- write_event.c ---------------------------------------------------------------------------- */
+
+/* {"ph":"X","cat":..,"name":..,"pid":..,"tid":..,"ts":..; `category` may be NULL. */
+void out_begin(struct chrome_writer *w, char phase, const char *category, const char *name,
+	       size_t name_length, uint32_t pid, uint32_t tid, int64_t time);
+/* ns as microseconds. */
+void out_time(struct chrome_writer *w, int64_t ns);
+void out_duration(struct chrome_writer *w, int64_t ns);
+/* Opens args, then each adds a member; out_end() closes both. */
+void out_args(struct chrome_writer *w);
+void out_key(struct chrome_writer *w, const char *name);
+void out_unsigned(struct chrome_writer *w, const char *name, uint64_t v);
+void out_text(struct chrome_writer *w, const char *name, const char *v);
+/* The arguments of the record, by name. */
+void out_fields(struct chrome_writer *w, const struct rec *r);
+void out_end(struct chrome_writer *w, bool args);
+
+/* ---- write_records.c -------------------------------------------------------------------------- */
+
+void chrome_set_records(struct stream_sink *s);
+
+#endif

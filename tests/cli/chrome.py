@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Chrome traces read: what kymo makes of files of Kineto's shape and of others, against what the files say.
+
+    chrome.py KYMO"""
+import gzip
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import expect  # noqa: E402
+
+KYMO = os.path.abspath(sys.argv[1])
+BASE = 1700000000123456789
+
+
+def run(*words, status=0):
+    p = subprocess.run([KYMO, *words], capture_output=True, text=True, check=False)
+    expect(status is None or p.returncode == status, words, "gave", p.returncode, p.stdout, p.stderr)
+    return p
+
+
+def write(name, text):
+    with (gzip.open(name, "wt") if name.endswith(".gz") else open(name, "w", encoding="utf-8")) as f:
+        f.write(text if isinstance(text, str) else json.dumps(text))
+    return name
+
+
+def imported(name, text, status=0):
+    """The trace, and what was said on the way."""
+    trace = name.split(".")[0] + ".kymo"
+    said = run("import", write(name, text), "-o", trace, status=status).stderr
+    return trace, said
+
+
+def query(trace, sql):
+    return [tuple(row.values()) for row in json.loads(run("query", "--format", "json", trace, sql).stdout)]
+
+
+def complete(category, name, pid, tid, ts, dur, **args):
+    return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": args}
+
+
+def kernel(name, device, stream, ts, dur, correlation, **more):
+    return complete("kernel", name, device, stream, ts, dur, device=device, stream=stream, correlation=correlation,
+                    **{"External id": correlation, "grid": [4, 2, 1], "block": [32, 1, 1], "registers per thread": 40,
+                       "shared memory": 512, **more})
+
+
+def kineto():
+    """Two devices of one name, two threads, not sorted: children stand in front of their parents."""
+    return {
+        "deviceProperties": [{"id": i, "name": "Made-up GPU", "numSms": 10 + i, "totalGlobalMem": 1 << 34} for i in range(2)],
+        "traceEvents": [
+            complete("cuda_runtime", "cudaLaunchKernel", 500, 500, 1012.5, 4, correlation=7, cbid=211, **{"External id": 3}),
+            kernel("void gemm<float>(int)", 0, 7, 1030.001, 20.002, 7),
+            complete("cpu_op", "aten::mm", 500, 500, 1010, 10, **{"External id": 3, "Input Dims": [[2, 3]]}),
+            complete("user_annotation", "step", 500, 500, 1000, 100),
+            complete("python_function", "train.py(3): main", 500, 500, 990, 200, **{"Python id": 1}),
+            complete("cuda_runtime", "cudaMemcpyAsync", 500, 501, 1100, 5, correlation=8, **{"External id": 4}),
+            complete("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 1, 20, 1108, 3, device=1, stream=20, correlation=8, bytes=4096),
+            complete("gpu_memset", "Memset (Device)", 1, 20, 1112, 1, device=1, stream=20, correlation=9, bytes=64),
+            complete("cuda_runtime", "cudaMemsetAsync", 500, 501, 1106, 1, correlation=9),
+            complete("cuda_sync", "Stream Sync", 0, 7, 1120, 6, device=0, stream=7, correlation=10),
+            complete("cuda_runtime", "cudaStreamSynchronize", 500, 500, 1119, 8, correlation=10),
+            complete("gpu_user_annotation", "step", 0, 7, 1030, 21),
+            {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 500, "tid": 500, "ts": 1015,
+             "args": {"Addr": 4096, "Bytes": 1024, "Device Type": 1, "Device Id": 0}},
+            {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 500, "tid": 500, "ts": 1016,
+             "args": {"Addr": 4096, "Bytes": -1024, "Device Type": 1, "Device Id": 0}},
+            {"ph": "s", "id": 7, "cat": "ac2g", "name": "ac2g", "pid": 500, "tid": 500, "ts": 1012.5},
+            {"ph": "f", "id": 7, "cat": "ac2g", "name": "ac2g", "pid": 0, "tid": 7, "ts": 1030.001, "bp": "e"},
+            {"ph": "s", "id": 1, "cat": "fwdbwd", "name": "fwdbwd", "pid": 500, "tid": 500, "ts": 1010},
+            {"ph": "O", "cat": "x", "name": "y", "pid": 500, "tid": 500, "ts": 1010},
+            {"ph": "M", "name": "process_name", "pid": 500, "args": {"name": "python3"}},
+            {"ph": "M", "name": "process_labels", "pid": 0, "args": {"labels": "GPU 0"}},
+            {"ph": "M", "name": "thread_name", "pid": 500, "tid": 501, "args": {"name": "thread 501 (worker)"}},
+            {"ph": "M", "name": "thread_name", "pid": 1, "tid": 20, "args": {"name": "stream 20 "}},
+            complete("Trace", "PyTorch Profiler (0)", "Spans", "PyTorch Profiler", 900, 400),
+        ],
+        "distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8},
+        "baseTimeNanoseconds": BASE,
+    }
+
+
+def test_kineto():
+    trace, said = imported("kineto.json.gz", kineto())
+    expect('1 events of phase "O" is not taken' in said, said)
+    expect('1 flow events of category "fwdbwd" is not taken' in said, said)
+    expect(said.count("not taken") == 2, said)
+    rows = query(trace, """SELECT s.text, d.start, d.duration, d.global_x, d.global_y, d.local_x, l.registers, l.dynamic_shared, a.handle,
+        q.handle AS stream, o.name, t.tid FROM dispatch d JOIN launch l ON l.id = d.id JOIN kernel k ON k.id = d.kernel JOIN string s ON s.id = k.name
+        JOIN agent a ON a.id = d.agent JOIN queue q ON q.id = d.queue JOIN call c ON c.id = d.call JOIN op o ON o.id = c.op
+        JOIN thread t ON t.id = c.thread""")
+    expect(rows == [("void gemm<float>(int)", 130001, 20002, 128, 2, 32, 40, 512, 0, 7, "cudaLaunchKernel", 500)], rows)
+    rows = query(trace, """SELECT o.name, x.bytes, x.start, x.duration, a.handle, c.start AS called FROM copy x JOIN op o ON o.id = x.op
+        LEFT JOIN agent a ON a.id = x.destination_agent JOIN call c ON c.id = x.call ORDER BY x.start""")
+    expect(rows == [("write", 4096, 208000, 3000, 1, 200000), ("fill", 64, 212000, 1000, 1, 206000)], rows)
+    rows = query(trace, "SELECT o.name, s.duration, s.queue IS NOT NULL FROM sync s JOIN op o ON o.id = s.op")
+    expect(rows == [("queue", 6000, 1)], rows)
+    rows = query(trace, """SELECT n.text, d.text AS domain, m.duration, p.text AS outer FROM marker m JOIN marker_name n ON n.id = m.name
+        JOIN marker_name d ON d.id = m.domain LEFT JOIN marker up ON up.scope = m.parent
+        LEFT JOIN marker_name p ON p.id = up.name ORDER BY m.start, m.duration DESC""")
+    expect(rows == [("train.py(3): main", "python", 200000, None), ("step", "torch", 100000, "train.py(3): main"),
+                    ("aten::mm", "torch", 10000, "step"), ("step", "torch on device", 21000, None)], rows)
+    rows = query(trace, """SELECT n.text FROM call c JOIN op o ON o.id = c.op JOIN call_extra x ON x.id = c.id JOIN marker m ON m.scope = x.scope
+        JOIN marker_name n ON n.id = m.name WHERE o.name = 'cudaLaunchKernel'""")
+    expect(rows == [("aten::mm",)], "the launch lies in", rows)
+    rows = query(trace, "SELECT o.name, x.bytes, x.allocation, x.agent FROM allocation x JOIN op o ON o.id = x.op ORDER BY x.time")
+    expect(rows == [("allocate", 1024, 1, 1), ("free", 1024, 1, 1)], rows)
+    rows = query(trace, "SELECT pid, rank, start, start_realtime FROM process")
+    expect(rows == [(500, 3, 0, BASE + 900000)], rows)
+    rows = query(trace, "SELECT t.tid, t.main, s.text FROM thread t LEFT JOIN string s ON s.id = t.name ORDER BY t.tid")
+    expect((501, 0, "worker") in rows and any(r[:2] == (500, 1) for r in rows), rows)
+
+
+def test_what_users_see():
+    trace, _ = imported("seen.json", kineto())
+    info = run("info", trace).stdout
+    expect("Imported of  seen.json (chrome)" in info, info)
+    expect("Made-up GPU #0" in info and "Made-up GPU #1" in info and "stream 20" in info, info)
+    expect("clock within" not in info, info)
+    for path in (trace, "seen.json"):  # of the file itself there is a trace for as long as the command
+        told = run("summary", path).stdout
+        expect(f"{path}: python3\n" in told and "1 kernel, 1 copy" in told, told)
+        expect("Imported (chrome): what was lost" in told and "Lost nothing" not in told, told)
+        expect("clocks within" not in told and "was still running" not in told, told)
+        expect("kymo-import" not in told + run("diagnose", path).stdout, told)
+    expect(run("show", "seen.json").stdout == run("show", trace).stdout, "the file shows other records than its trace")
+    expect(query("seen.json", "SELECT count(*) FROM dispatch") == [(1,)], "a question to the file")
+    shown = run("show", "--device", "1", "seen.json").stdout
+    expect("gemm" not in shown and "4096" in shown, shown)
+    run("compare", "seen.json", trace, status=None)
+
+
+def test_phases():
+    """Begins and ends, asynchronous pairs, marks, counters: in a list without an object, and without its end."""
+    events = [
+        {"ph": "B", "name": "outer", "cat": "app", "pid": 1, "tid": 1, "ts": 0},
+        {"ph": "B", "name": "inner", "cat": "app", "pid": 1, "tid": 1, "ts": 2},
+        {"ph": "B", "name": "elsewhere", "cat": "app", "pid": 2, "tid": 1, "ts": 1},
+        {"ph": "E", "pid": 1, "tid": 1, "ts": 5},
+        {"ph": "E", "pid": 1, "tid": 1, "ts": 9},
+        {"ph": "E", "pid": 1, "tid": 1, "ts": 10},
+        {"ph": "b", "name": "load", "cat": "net", "id": "0x1", "pid": 1, "tid": 1, "ts": 3},
+        {"ph": "b", "name": "load", "cat": "net", "id": "0x2", "pid": 1, "tid": 1, "ts": 4},
+        {"ph": "e", "name": "load", "cat": "net", "id": "0x1", "pid": 1, "tid": 1, "ts": 13},
+        {"ph": "e", "name": "load", "cat": "net", "id": "0x2", "pid": 1, "tid": 1, "ts": 6},
+        {"ph": "i", "name": "tick", "cat": "app", "pid": 2, "tid": 1, "ts": 7},
+        {"ph": "C", "name": "heap", "pid": 1, "tid": 1, "ts": 8, "args": {"used": 12.5, "free": 3}},
+        {"ph": "C", "name": "heap", "pid": 2, "tid": 1, "ts": 8, "args": {"used": 7}},
+    ]
+    text = json.dumps(events)
+    trace, said = imported("phases.json", text[:-1] + ",")  # its writer was stopped
+    expect("the list of events has no end" in said and "1 ends (phase E) without a begin" in said, said)
+    rows = query(trace, """SELECT p.pid, o.name, n.text, m.start, m.duration, m.left_open FROM marker m JOIN op o ON o.id = m.op
+        JOIN process p ON p.id = m.process JOIN marker_name n ON n.id = m.name ORDER BY m.start""")
+    expect(rows == [(1, "range", "outer", 0, 9000, 0), (2, "range", "elsewhere", 1000, 12000, 1), (1, "range", "inner", 2000, 3000, 0),
+                    (1, "process_range", "load", 3000, 10000, 0), (1, "process_range", "load", 4000, 2000, 0),
+                    (2, "mark", "tick", 7000, 0, 0)], rows)
+    rows = query(trace, """SELECT p.pid, k.name, v.value FROM counter_value v JOIN counter k ON k.id = v.counter
+        JOIN process p ON p.id = v.process ORDER BY 1, 2""")
+    expect(sorted(rows) == [(1, "heap free", 3), (1, "heap used", 12.5), (2, "heap used", 7)], rows)
+
+
+def test_times_are_exact():
+    """Microseconds of today with three places are more than a double holds."""
+    events = [f'{{"ph":"X","cat":"c","name":"n{i}","pid":1,"tid":1,"ts":{1712195495505543 + i}.{i:03d},"dur":0.{i:03d}}}' for i in range(200)]
+    trace, _ = imported("exact.json", '{"traceEvents":[' + ",".join(events) + "]}")
+    rows = query(trace, "SELECT start, duration FROM marker ORDER BY start")
+    expect(rows == [(1001 * i, i) for i in range(200)], "times are not exact")
+
+
+def test_two_processes_of_one_correlation():
+    """Traces of two ranks in one file: their correlations, threads, devices and streams have the same numbers."""
+    events = []
+    for pid, at in ((100, 0), (200, 1000)):
+        events += [complete("cuda_runtime", "cudaLaunchKernel", pid, 9, at + 1, 1, correlation=5), kernel(f"k{pid}", 0, 7, at + 5, 2, 5)]
+    trace, _ = imported("two.json", {"traceEvents": events})
+    rows = query(trace, """SELECT p.pid, s.text FROM dispatch d JOIN process p ON p.id = d.process JOIN kernel k ON k.id = d.kernel
+        JOIN string s ON s.id = k.name JOIN call c ON c.id = d.call JOIN thread t ON t.id = c.thread AND t.process = p.id ORDER BY 1""")
+    expect(rows == [(100, "k100"), (200, "k200")], rows)
+    # Two calls that claim one correlation in one process: both stay.
+    trace, said = imported("again.json", {"traceEvents": events[:1] + events[:1]})
+    expect(query(trace, "SELECT count(*), count(DISTINCT id) FROM call") == [(2, 2)] and "another call has" in said, said)
+
+
+def test_bad_input():
+    good = json.dumps(kineto())
+    for name, text, said in (("empty.json", '{"traceEvents": []}', "no event in it"),
+                             ("other.json", '{"a": 1}', "not a trace"),
+                             ("depth.json", '{"traceEvents": [' + "[" * 100000, "no event in it"),
+                             ("types.json", '{"traceEvents": [1, "x", {"ph": 3}, {"ph": "X", "ts": "a"}, {"ph": "X", "ts": 1e300, "dur": 1}]}',
+                              "no event in it")):
+        _, told = imported(name, text, status=None)
+        expect(said in told, name, told)
+        expect(not os.path.exists(name.split(".")[0] + ".kymo"), name, "left a trace")
+    _, told = imported("cut.json", good[:len(good) // 2])
+    expect("the list of events has no end" in told, told)
+    with open("whole.json.gz", "wb") as f:
+        f.write(gzip.compress(good.encode()))
+    whole = os.path.getsize("whole.json.gz")
+    with open("whole.json.gz", "rb") as f, open("half.json.gz", "wb") as out:
+        out.write(f.read()[:whole - 200])
+    told = run("import", "half.json.gz", status=None).stderr
+    expect("compressed data ends too early" in told, told)
+    hostile = "\x1b[31m\u202e\0" + "n" * 5000
+    trace, _ = imported("hostile.json", {"traceEvents": [complete("\x1b[0m", hostile, 1, 1, 1, 1, **{"\x1b": hostile})]})
+    expect("\x1b" not in run("summary", trace).stdout + run("show", trace).stdout, "an escape came through")
+
+
+def test_memory_of_large_values():
+    """A value of a hundred megabytes is passed over in the memory that others take."""
+    with gzip.open("bomb.json.gz", "wt", compresslevel=1) as f:
+        f.write('{"traceEvents": [' + json.dumps(complete("a", "b", 1, 1, 1, 1)) + ', {"ph": "X", "name": "')
+        for _ in range(100):
+            f.write("n" * 1000000)
+        f.write('"}]}')
+    code = "import resource, subprocess, sys; p = subprocess.run(sys.argv[1:], capture_output=True, text=True); " \
+           "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, p.returncode, p.stderr)"
+    p = subprocess.run([sys.executable, "-c", code, KYMO, "import", "bomb.json.gz"], capture_output=True, text=True, check=True)
+    expect(int(p.stdout.split()[0]) < 150000 and "larger than 32 MB" in p.stdout and p.stdout.split()[1] == "0", p.stdout)
+
+
+SUMS = """SELECT (SELECT count(*) FROM call), (SELECT sum(duration) FROM call), (SELECT sum(start) FROM call), (SELECT sum(id) FROM call) AS ids,
+    (SELECT count(*) FROM dispatch) AS n, (SELECT sum(start) FROM dispatch) AS s, (SELECT sum(duration) FROM dispatch) AS d,
+    (SELECT sum(global_x * 7 + global_y * 5 + local_x) FROM dispatch) AS g, (SELECT sum(call) FROM dispatch) AS c,
+    (SELECT sum(bytes * (1 + op)) FROM copy) AS b, (SELECT sum(start) FROM copy) AS cs, (SELECT count(*) FROM marker) AS m,
+    (SELECT sum(duration) FROM marker) AS md, (SELECT sum(bytes + address) FROM allocation) AS a, (SELECT count(*) FROM sync) AS y,
+    (SELECT sum(duration) FROM sync) AS yd, (SELECT sum(value) FROM counter_value) AS v, (SELECT count(*) FROM queue) AS q,
+    (SELECT sum(registers + 3 * dynamic_shared) FROM launch) AS l"""
+
+
+def exported(trace, name):
+    run("export", "--to", "chrome", "-f", "-o", name, trace)
+    with (gzip.open(name, "rt") if name.endswith(".gz") else open(name, encoding="utf-8")) as f:
+        return json.load(f)
+
+
+def test_written_and_read_again():
+    """What goes out as Chrome's JSON comes back as it was, compressed or not."""
+    mixed = kineto()
+    mixed["traceEvents"] += [
+        {"ph": "C", "name": "heap", "pid": 500, "tid": 500, "ts": 1001, "args": {"value": 12.1}},
+        {"ph": "b", "name": "load \" \u2028", "cat": "net", "id": "0x1", "pid": 500, "tid": 500, "ts": 1003},
+        {"ph": "e", "name": "load", "cat": "net", "id": "0x1", "pid": 500, "tid": 500, "ts": 1013},
+    ]
+    trace, _ = imported("once.json", mixed)
+    doc = exported(trace, "twice.json.gz")
+    with open("twice.json.gz", "rb") as f:
+        expect(f.read(2) == b"\x1f\x8b", "the file is not compressed")
+    again, said = "twice.kymo", run("import", "twice.json.gz", "-o", "twice.kymo").stderr
+    expect("not taken" not in said, said)
+    expect(query(trace, SUMS) == query(again, SUMS), query(trace, SUMS), "became", query(again, SUMS))
+    events = [sorted(json.dumps(e) for e in d["traceEvents"]) for d in (doc, exported(again, "thrice.json"))]
+    expect(events[0] == events[1], "the second time another file is written:", set(events[0]) ^ set(events[1]))
+    by = {(e["ph"], e.get("cat")): e for e in doc["traceEvents"]}
+    k = by["X", "kernel"]
+    expect((k["pid"], k["ts"], k["dur"]) == (0, 130.001, 20.002), k)
+    expect(k["args"]["grid"] == [4, 2, 1] and k["args"]["block"] == [32, 1, 1] and k["args"]["correlation"] == 7, k)
+    flows = [(e["ph"], e["id"], e["pid"]) for e in doc["traceEvents"] if e["ph"] in "sf"]
+    expect(sorted(flows) == [("f", 7, 0), ("f", 8, 1), ("f", 9, 1), ("s", 7, 500), ("s", 8, 500), ("s", 9, 500)], flows)
+    expect(doc["distributedInfo"] == {"rank": 3, "world_size": 8} and doc["baseTimeNanoseconds"] == BASE + 900000, "head")
+    expect([d["numSms"] for d in doc["deviceProperties"]] == [10, 11], doc["deviceProperties"])
+    names = {(e["pid"], e["args"]["name"]) for e in doc["traceEvents"] if e["name"] == "thread_name"}
+    expect((1, "stream 20") in names and (500, "worker") in names, names)
+
+
+def test_written_of_two_processes():
+    """Numbers of calls that two processes have are tied to the work of each."""
+    events = []
+    for pid, at in ((100, 0), (200, 1000)):
+        events += [complete("cuda_runtime", "cudaLaunchKernel", pid, 9, at + 1, 1, correlation=5), kernel(f"k{pid}", 0, 7, at + 5, 2, 5)]
+    trace, _ = imported("ranks.json", {"traceEvents": events})
+    flows = [(e["ph"], e["id"]) for e in exported(trace, "out.json")["traceEvents"] if e["ph"] in "sf"]
+    expect(sorted(flows) == [("f", "100.5"), ("f", "200.5"), ("s", "100.5"), ("s", "200.5")], flows)
+    again, _ = imported("outagain.json", exported(trace, "out.json"))
+    expect(query(again, SUMS)[0][4:9] == query(trace, SUMS)[0][4:9], "other kernels")
+    run("export", "--to", "chrome", "-o", "out.json", trace, status=3)
+
+
+def main():
+    bad = 0
+    for name, fn in list(globals().items()):
+        if not name.startswith("test_"):
+            continue
+        with kymotest.Folder() as folder:
+            os.chdir(folder)
+            try:
+                fn()
+                print("ok  ", name, flush=True)
+            except kymotest.Failure as e:
+                bad += 1
+                print("FAIL", name + ":", str(e)[:1500], flush=True)
+            os.chdir("/")
+    return 1 if bad else 0
+
+
+sys.exit(main())

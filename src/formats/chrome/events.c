@@ -522,12 +522,12 @@ static void async_event(struct reader *r, const struct event *e)
 	enum entry_kind kind = strchr("bS", e->phase)   ? ENTRY_ASYNC_BEGIN
 			       : strchr("eF", e->phase) ? ENTRY_ASYNC_END
 							: ENTRY_MARK;
-	uint64_t key = hash_bytes(e->id.s ? e->id.s : "", e->id.n);
+	uint64_t key = hash_bytes(e->id.s, e->id.n);
 
-	key = hash_add(key, e->category.s ? e->category.s : "", e->category.n);
-	key = hash_add(key, e->scope.s ? e->scope.s : "", e->scope.n);
+	key = hash_add(key, e->category.s, e->category.n);
+	key = hash_add(key, e->scope.s, e->scope.n);
 	if (strchr("SF", e->phase)) /* the older ones do not nest: names pair them */
-		key = hash_add(key, e->name.s ? e->name.s : "", e->name.n);
+		key = hash_add(key, e->name.s, e->name.n);
 	marker_entry(r, e, kind, reader_string(r, e->category), 0);
 	if (r->count)
 		r->entries[r->count - 1].key = hash_mix(key, reader_process(r, e->pid));
@@ -577,7 +577,7 @@ static void metadata_event(struct reader *r, const struct event *e)
 	for (size_t i = 0; i < sizeof(silent) / sizeof(*silent); i++)
 		if (span_is(e->name, silent[i]))
 			return;
-	reader_leave_out(r, "metadata events %s", e->name.s ? e->name.s : "", e->name.n);
+	reader_leave_out(r, "metadata events %s", e->name.s, e->name.n);
 }
 
 /* What ties calls to device work says the correlation already. */

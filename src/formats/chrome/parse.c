@@ -38,10 +38,17 @@ static void take_member(struct event *e, struct span key, struct span value)
 
 bool event_parse(struct span value, struct event *e)
 {
+	const struct span none = {"", 0};
 	struct span_walk w;
 	struct span key, member;
 
-	*e = (struct event){0};
+	*e = (struct event){.name = none,
+			    .category = none,
+			    .pid = none,
+			    .tid = none,
+			    .id = none,
+			    .scope = none,
+			    .args = none};
 	if (!span_object(value, &w))
 		return false;
 	while (span_member(&w, &key, &member))

@@ -99,6 +99,10 @@ def test_kineto():
     rows = query(trace, """SELECT o.name, x.bytes, x.start, x.duration, a.handle, c.start AS called FROM copy x JOIN op o ON o.id = x.op
         LEFT JOIN agent a ON a.id = x.destination_agent JOIN call c ON c.id = x.call ORDER BY x.start""")
     expect(rows == [("write", 4096, 208000, 3000, 1, 200000), ("fill", 64, 212000, 1000, 1, 206000)], rows)
+    rows = query(trace, "SELECT d.queued, d.submitted, c.start FROM dispatch d JOIN call c ON c.id = d.call")
+    expect(rows == [(112500, 112500, 112500)], "queued when its call began", rows)
+    rows = query(trace, """SELECT x.source_agent = x.destination_agent FROM copy x JOIN op o ON o.id = x.op WHERE o.name = 'fill'""")
+    expect(rows == [(1,)], "a fill is within its device", rows)
     rows = query(trace, "SELECT o.name, s.duration, s.queue IS NOT NULL FROM sync s JOIN op o ON o.id = s.op")
     expect(rows == [("queue", 6000, 1)], rows)
     rows = query(trace, """SELECT n.text, d.text AS domain, m.duration, p.text AS outer FROM marker m JOIN marker_name n ON n.id = m.name

@@ -89,12 +89,16 @@ static kymo_status_t emit_marker(struct emitter *m, const struct entry *e)
 
 /* ---- device work ----------------------------------------------------------------------------- */
 
+/* Queued when its call began, as Kymo takes it of CUDA. */
 static struct rec_device times_of(const struct emitter *m, const struct entry *e)
 {
 	const struct entry *call = e->up ? &m->r->entries[e->up - 1] : NULL;
+	int64_t queued = call && call->start < e->start ? call->start + m->r->shift : 0;
 
 	return (struct rec_device){.start = e->start + m->r->shift,
 				   .end = e->end + m->r->shift,
+				   .queued = queued,
+				   .submitted = queued,
 				   .correlation = call ? call->key : 0,
 				   .submit = call ? call->start + m->r->shift : 0,
 				   .causal_violation = call && e->start < call->start};

@@ -368,7 +368,7 @@ static void fill_entry(struct reader *r, const struct event *e)
 	struct device_details d = {.place = place_of(e), .op = COPY_OP_FILL};
 
 	d.bytes = event_unsigned(e, "bytes");
-	d.to = d.place;
+	d.from = d.to = d.place;
 	d.destination_kind = memory_kind(e->name);
 	device_entry(r, e, ENTRY_COPY, &d);
 }

@@ -4,6 +4,7 @@
  * database for each and a list of them, index.yaml. See writer.h.
  */
 #include "formats/rocpd/writer.h"
+#include "formats/rocpd/read.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -298,6 +299,8 @@ const struct format format_rocpd = {
 	.suffix = ".db",
 	.variants = "3 (default), 3.0.1, 3.0.2, 3.0.3; folder (a file a process)",
 	.variant = rocpd_variant,
+	.probe = rocpd_probe,
+	.read = rocpd_read,
 	.write = rocpd_write,
 	.sink_free = rocpd_free,
 };

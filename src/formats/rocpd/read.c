@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads ROCpd: a first pass finds what only records tell (operations, queues, the earliest and latest time),
+ * the next hands records on. In order of their starts they are sorted by keys of 40 bytes each; else memory
+ * does not depend on how many there are. See reader.h.
+ */
+#include "formats/rocpd/reader.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "base/vec.h"
+#include "formats/rocpd/columns.h"
+#include "formats/rocpd/read.h"
+
+/* Tables with records, and their columns of times and events. */
+static const struct {
+	uint8_t table, start, end, event;
+} sources[] = {
+	{T_REGION, C_REGION_START, C_REGION_END, C_REGION_EVENT},
+	{T_SAMPLE, C_SAMPLE_TIME, C_SAMPLE_TIME, C_SAMPLE_EVENT},
+	{T_DISPATCH, C_DISPATCH_START, C_DISPATCH_END, C_DISPATCH_EVENT},
+	{T_COPY, C_COPY_START, C_COPY_END, C_COPY_EVENT},
+	{T_ALLOCATION, C_ALLOCATION_START, C_ALLOCATION_END, C_ALLOCATION_EVENT},
+};
+enum { SOURCES = sizeof(sources) / sizeof(*sources) };
+
+static void places_begin(struct places *p, struct set *s)
+{
+	for (unsigned i = 0; i < TABLES; i++)
+		dbwalk_init(&p->rows[i], s->file, s->tables[i].root);
+}
+
+static void places_end(struct places *p)
+{
+	for (unsigned i = 0; i < TABLES; i++)
+		dbwalk_release(&p->rows[i]);
+}
+
+/* ---- values of counters ------------------------------------------------------------------------ */
+
+/* Values of events, which lie in the order of these as all writers put them. */
+struct values {
+	struct set *s;
+	struct dbwalk w;
+	bool there;
+	int64_t event, id; /* of the one it stands on */
+};
+
+static void values_next(struct reader *r, struct values *v)
+{
+	struct dbvalue all[DBFILE_COLUMNS];
+	struct dbrow row;
+
+	v->there = false;
+	while (!v->there && dbwalk_next(&v->w)) {
+		if (!row_read(&v->s->tables[T_VALUE], &v->w, all, &row))
+			continue;
+		v->event = row_number(NULL, &row, C_VALUE_EVENT);
+		v->id = row.id;
+		v->there = true;
+	}
+}
+
+static void values_begin(struct reader *r, struct values *v, struct set *s)
+{
+	*v = (struct values){.s = s};
+	dbwalk_init(&v->w, s->file, s->tables[T_VALUE].root);
+	if (!s->tables[T_VALUE].root)
+		v->w.depth = -1;
+	values_next(r, v);
+}
+
+/* The next value of an event; events come in ascending order. */
+static bool values_of(struct reader *r, struct values *v, int64_t event, int64_t *id)
+{
+	while (v->there && v->event < event)
+		values_next(r, v);
+	if (!v->there || v->event != event)
+		return false;
+	*id = v->id;
+	values_next(r, v);
+	return true;
+}
+
+/* ---- passes ------------------------------------------------------------------------------------ */
+
+typedef kymo_status_t (*take_item)(struct reader *r, void *data, struct places *p,
+				   const struct item *item, const struct dbrow *row);
+
+static bool has_values(unsigned table)
+{
+	return table == T_SAMPLE || table == T_DISPATCH;
+}
+
+/* A sample with values is these; a kernel is one, too. */
+static kymo_status_t take_row(struct reader *r, take_item take, void *data, struct places *p,
+			      struct values *v, struct item *item, unsigned source,
+			      const struct dbrow *row)
+{
+	kymo_status_t status = KYMO_OK;
+	int64_t event = row_number(NULL, row, sources[source].event), value;
+	bool any = false;
+
+	if (item->table == T_DISPATCH)
+		status = take(r, data, p, item, row);
+	while (status == KYMO_OK && has_values(item->table) && values_of(r, v, event, &value)) {
+		item->value = value;
+		any = true;
+		status = take(r, data, p, item, row);
+	}
+	item->value = 0;
+	if (!any && item->table != T_DISPATCH && status == KYMO_OK)
+		status = take(r, data, p, item, row);
+	return status;
+}
+
+static kymo_status_t walk_table(struct reader *r, uint32_t set, unsigned source, take_item take,
+				void *data)
+{
+	struct set *s = &r->sets[set];
+	const struct dbtable *t = &s->tables[sources[source].table];
+	struct dbvalue all[DBFILE_COLUMNS];
+	struct item item = {.set = set, .table = sources[source].table};
+	kymo_status_t status = KYMO_OK;
+	struct values values;
+	struct places p;
+	struct dbrow row;
+	struct dbwalk w;
+
+	places_begin(&p, s);
+	values_begin(r, &values, s);
+	dbwalk_init(&w, s->file, t->root);
+	while (status == KYMO_OK && dbwalk_next(&w)) {
+		if (!row_read(t, &w, all, &row))
+			continue;
+		item.id = row.id;
+		item.start = row_number(NULL, &row, sources[source].start);
+		status = take_row(r, take, data, &p, &values, &item, source, &row);
+	}
+	dbwalk_release(&w);
+	dbwalk_release(&values.w);
+	places_end(&p);
+	return status;
+}
+
+static kymo_status_t walk(struct reader *r, take_item take, void *data)
+{
+	kymo_status_t status = KYMO_OK;
+
+	for (uint32_t i = 0; i < r->sets_count; i++)
+		for (unsigned k = 0; k < SOURCES && status == KYMO_OK; k++)
+			if (r->sets[i].tables[sources[k].table].root)
+				status = walk_table(r, i, k, take, data);
+	return status;
+}
+
+/* ---- the first pass ---------------------------------------------------------------------------- */
+
+static void take_times(struct reader *r, int64_t start, int64_t end)
+{
+	if (start > 0 && (!r->t->origin || start < r->t->origin))
+		r->t->origin = start;
+	if (end > r->t->end)
+		r->t->end = end;
+}
+
+static uint64_t category_of(struct reader *r, struct set *s, struct places *p, int64_t event)
+{
+	struct dbvalue all[DBFILE_COLUMNS];
+	struct dbrow row;
+
+	if (!dbwalk_seek(&p->rows[T_EVENT], event) ||
+	    !row_read(&s->tables[T_EVENT], &p->rows[T_EVENT], all, &row))
+		return 0;
+	return (uint64_t)row_number(NULL, &row, C_EVENT_CATEGORY);
+}
+
+static uint32_t agent_of(const struct set *s, int64_t row)
+{
+	uint64_t i = map_get(&s->agents, (uint64_t)row);
+
+	return i ? (uint32_t)i - 1 : 0;
+}
+
+static kymo_status_t learn(struct reader *r, void *data, struct places *p, const struct item *item,
+			   const struct dbrow *row)
+{
+	struct set *s = &r->sets[item->set];
+	uint32_t to;
+
+	switch (item->table) {
+	case T_REGION:
+		take_times(r, item->start, row_number(NULL, row, C_REGION_END));
+		model_op(r, s, category_of(r, s, p, row_number(NULL, row, C_REGION_EVENT)),
+			 (uint64_t)row_number(NULL, row, C_REGION_NAME));
+		break;
+	case T_SAMPLE:
+		take_times(r, item->start, item->start);
+		if (!item->value) {
+			uint64_t track = map_get(&s->tracks,
+						 (uint64_t)row_number(NULL, row, C_SAMPLE_TRACK));
+
+			model_op(r, s, category_of(r, s, p, row_number(NULL, row, C_SAMPLE_EVENT)),
+				 track ? (track - 1) & UINT32_MAX : 0);
+		}
+		break;
+	case T_DISPATCH:
+		take_times(r, item->start, row_number(NULL, row, C_DISPATCH_END));
+		model_queue(r, s, agent_of(s, row_number(NULL, row, C_DISPATCH_AGENT)),
+			    row_number(NULL, row, C_DISPATCH_STREAM),
+			    row_number(NULL, row, C_DISPATCH_QUEUE));
+		break;
+	case T_COPY:
+		take_times(r, item->start, row_number(NULL, row, C_COPY_END));
+		to = agent_of(s, row_number(NULL, row, C_COPY_TO));
+		model_queue(r, s, to ? to : agent_of(s, row_number(NULL, row, C_COPY_FROM)),
+			    row_number(NULL, row, C_COPY_STREAM),
+			    row_number(NULL, row, C_COPY_QUEUE));
+		break;
+	default:
+		take_times(r, item->start, row_number(NULL, row, C_ALLOCATION_END));
+	}
+	return KYMO_OK;
+}
+
+/* Processes that say no times lasted as long as the trace. */
+static void finish_model(struct reader *r)
+{
+	struct trace *t = r->t;
+
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		struct t_process *p = &t->processes[i];
+
+		take_times(r, p->start, p->end);
+	}
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		struct t_process *p = &t->processes[i];
+
+		p->start = p->start ? p->start : t->origin;
+		p->end = p->end >= p->start ? p->end : t->end;
+	}
+	trace_number_worlds(t);
+	trace_number_queues(t);
+	trace_number_agents(t);
+}
+
+/* ---- records ----------------------------------------------------------------------------------- */
+
+static kymo_status_t hand_on(struct reader *r, void *data, struct places *p,
+			     const struct item *item, const struct dbrow *row)
+{
+	return deliver(r, p, item, false);
+}
+
+struct sorted {
+	struct item *items;
+	size_t count, room;
+};
+
+static kymo_status_t collect(struct reader *r, void *data, struct places *p,
+			     const struct item *item, const struct dbrow *row)
+{
+	struct sorted *s = data;
+
+	if (!vec_reserve(&s->items, &s->room, s->count, 1))
+		return KYMO_ERROR_NO_MEMORY;
+	s->items[s->count++] = *item;
+	return KYMO_OK;
+}
+
+static int compare_items(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->set != y->set)
+		return x->set < y->set ? -1 : 1;
+	if (x->table != y->table)
+		return x->table < y->table ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static kymo_status_t deliver_sorted(struct reader *r, struct sorted *s)
+{
+	struct places *p = calloc(r->sets_count, sizeof(*p));
+	kymo_status_t status = p ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+
+	for (uint32_t i = 0; p && i < r->sets_count; i++)
+		places_begin(&p[i], &r->sets[i]);
+	for (size_t i = 0; status == KYMO_OK && i < s->count; i++)
+		status = deliver(r, &p[s->items[i].set], &s->items[i], false);
+	for (uint32_t i = 0; p && i < r->sets_count; i++)
+		places_end(&p[i]);
+	free(p);
+	return status;
+}
+
+static kymo_status_t hand_on_sorted(struct reader *r)
+{
+	struct sorted s = {0};
+	kymo_status_t status = walk(r, collect, &s);
+
+	if (status == KYMO_OK && s.count)
+		qsort(s.items, s.count, sizeof(*s.items), compare_items);
+	if (status == KYMO_OK)
+		status = deliver_sorted(r, &s);
+	free(s.items);
+	return status;
+}
+
+/* Passes that a selection needs before that which counts. */
+static kymo_status_t look_ahead(struct reader *r, struct filter_binding *b)
+{
+	bool (*wants)(const struct trace *t, const struct t_op *op);
+	kymo_status_t status = KYMO_OK;
+	struct stream_sink *sink;
+
+	while (status == KYMO_OK && (sink = filter_look(b, &wants))) {
+		struct filter_binding all;
+
+		stream_sink_complete(sink);
+		status = filter_bind(NULL, r->t, &all);
+		all.ops = calloc(r->t->ops_count, sizeof(*all.ops));
+		if (!all.ops)
+			return KYMO_ERROR_NO_MEMORY;
+		for (uint32_t i = 0; i < r->t->ops_count; i++)
+			all.ops[i] = wants(r->t, &r->t->ops[i]);
+		r->filter = &all;
+		r->sink = sink;
+		if (status == KYMO_OK)
+			status = walk(r, hand_on, NULL);
+		filter_unbind(&all);
+		status = status == KYMO_OK ? filter_looked(b) : status;
+	}
+	return status;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------- */
+
+/* Rows that a table has, as far as its last one says. */
+static uint64_t last_row(struct set *s, enum rocpd_table table)
+{
+	uint64_t rows = 0;
+	struct dbwalk w;
+
+	if (!s->tables[table].root)
+		return 0;
+	dbwalk_init(&w, s->file, s->tables[table].root);
+	while (dbwalk_next(&w))
+		rows++;
+	dbwalk_release(&w);
+	return rows;
+}
+
+static void tell(struct reader *r)
+{
+	uint64_t damaged = 0, arguments = 0;
+
+	for (uint32_t i = 0; i < r->files_count; i++) {
+		damaged += r->files[i].damaged;
+		if (r->files[i].missing)
+			stream_warn(r->o->log, "%s: damaged: cut, %" PRIu64 " page%s missing",
+				    r->paths[i], r->files[i].missing,
+				    r->files[i].missing == 1 ? " is" : "s are");
+	}
+	for (uint32_t i = 0; i < r->sets_count; i++)
+		arguments += last_row(&r->sets[i], T_ARG);
+	if (damaged)
+		stream_warn(r->o->log, "%s: damaged: %" PRIu64 " page%s or row%s could not be read",
+			    r->paths[0], damaged, plural(damaged), plural(damaged));
+	if (r->wrong)
+		stream_warn(r->o->log,
+			    "%s: %" PRIu64 " value%s of another type than the column's: read as 0",
+			    r->paths[0], r->wrong, plural(r->wrong));
+	if (arguments)
+		stream_warn(r->o->log, "%s: %" PRIu64 " argument%s of calls: not read", r->paths[0],
+			    arguments, plural(arguments));
+	unplaced_tell(&r->skipped, r->o->log, "rocpd, read:");
+}
+
+static kymo_status_t read_records(struct reader *r, struct filter_binding *b, bool ordered,
+				  struct stream_sink *sink)
+{
+	kymo_status_t status;
+
+	r->filter = b;
+	r->sink = sink;
+	r->skipped = (struct unplaced){0};
+	r->wrong = 0;
+	for (uint32_t i = 0; i < r->files_count; i++)
+		r->files[i].damaged = 0;
+	for (uint32_t i = 0; i < r->sets_count; i++) {
+		map_clear(&r->sets[i].live);
+		map_clear(&r->sets[i].live_ids);
+		r->sets[i].allocations = 0;
+	}
+	status = sink->begin(sink, r->t);
+	if (status == KYMO_OK)
+		status = ordered ? hand_on_sorted(r) : walk(r, hand_on, NULL);
+	if (status == KYMO_OK || status == KYMO_ERROR_LIMIT) {
+		kymo_status_t end = sink->end(sink, r->t);
+
+		status = end == KYMO_OK ? status : end;
+	}
+	return status;
+}
+
+static kymo_status_t read_selected(struct reader *r, const struct stream_filter *filter,
+				   bool ordered, struct stream_sink *sink)
+{
+	struct filter_binding b;
+	kymo_status_t status = filter_bind(filter, r->t, &b);
+
+	if (status != KYMO_OK)
+		return status;
+	stream_sink_complete(sink);
+	sink->part = filter && stream_filter_in_part(filter);
+	sink->whole = !filter || stream_filter_only_when(filter);
+	status = look_ahead(r, &b);
+	sink->from = b.from;
+	sink->to = b.to;
+	if (status == KYMO_OK)
+		status = read_records(r, &b, ordered, sink);
+	filter_unbind(&b);
+	return status;
+}
+
+kymo_status_t rocpd_read(const char *path, const struct stream_filter *filter, bool ordered,
+			 struct stream_sink *sink, const struct format_options *o)
+{
+	struct reader r = {.o = o};
+	kymo_status_t status = reader_open(&r, path);
+
+	if (status == KYMO_OK)
+		status = model_read(&r);
+	if (status == KYMO_OK)
+		status = walk(&r, learn, NULL);
+	if (status == KYMO_OK) {
+		finish_model(&r);
+		status = trace_failed(r.t) ? KYMO_ERROR_NO_MEMORY
+					   : read_selected(&r, filter, ordered, sink);
+	}
+	if (status == KYMO_OK)
+		tell(&r);
+	reader_close(&r);
+	return status;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reader of ROCpd. Files are read as data (sql/dbfile.h): nothing in them is executed.
+ *
+ *   read.c      the format: which files, the passes over their records, filter and order
+ *   open.c      files and their sets of tables, versions, columns by name
+ *   model.c     definitions into the trace, and what only records tell: ops, queues, times
+ *   deliver.c   one row as a record
+ */
+#ifndef FORMATS_ROCPD_READER_H
+#define FORMATS_ROCPD_READER_H
+
+#include "base/map.h"
+#include "formats/format.h"
+#include "sql/dbfile.h"
+#include "stream/filter.h"
+#include "stream/trace.h"
+#include "stream/unplaced.h"
+
+enum rocpd_table {
+	T_METADATA,
+	T_STRING,
+	T_NODE,
+	T_PROCESS,
+	T_THREAD,
+	T_AGENT,
+	T_QUEUE,
+	T_STREAM,
+	T_PMC,
+	T_CODE,
+	T_SYMBOL,
+	T_TRACK,
+	T_EVENT,
+	T_ARG,
+	T_VALUE,
+	T_REGION,
+	T_SAMPLE,
+	T_DISPATCH,
+	T_COPY,
+	T_ALLOCATION,
+	TABLES
+};
+
+enum { WANTED_MAX = 22 };
+
+struct dbtable {
+	uint32_t root;         /* 0: the set has none */
+	int8_t at[WANTED_MAX]; /* column of each that is wanted, -1: not there */
+	uint8_t columns;       /* that must be read for these */
+};
+
+/* Values of the columns that open.c lists for the table, in that order. */
+struct dbrow {
+	int64_t id;
+	const struct dbvalue *all;
+	const struct dbtable *table;
+};
+
+struct reader_track {
+	uint32_t thread, name; /* index of the thread; of the text in `texts` */
+};
+
+/* The tables of one process (or several, of other writers). */
+struct set {
+	struct dbfile *file;
+	const char *path;
+	char suffix[64];
+	struct dbtable tables[TABLES];
+	uint32_t process;                                                 /* the first */
+	struct map strings;                                               /* row -> text + 1 */
+	struct map processes, threads, agents, kernels, counters, tracks; /* row -> index + 1 */
+	struct map queues;                    /* agent << 32 | row -> index */
+	struct map queue_names, stream_names; /* row -> text + 1 */
+	struct map ops;                       /* category << 32 | name -> op + 1 */
+	struct map live;                      /* address -> bytes + 1, of what is allocated */
+	struct map live_ids;                  /* address -> id */
+	uint64_t allocations;
+};
+
+struct reader {
+	const struct format_options *o;
+	struct trace *t;
+	struct dbfile *files;
+	char **paths;
+	uint32_t files_count;
+	struct set *sets;
+	uint32_t sets_count, sets_room;
+	struct map by_name; /* of ops */
+	const char **texts; /* all strings that were kept */
+	uint32_t texts_count, texts_room;
+	uint32_t activity[16]; /* first op of each domain of activities */
+	uint64_t wrong;        /* values of another type than their column's */
+	struct unplaced skipped;
+	struct filter_binding *filter;
+	struct stream_sink *sink;
+};
+
+/* One record: a row of a table. */
+struct item {
+	int64_t start;
+	int64_t id;
+	uint32_t set;
+	uint8_t table;
+	int64_t value; /* of counters: row in pmc_event */
+};
+
+/* Where the passes stand in the tables of one set. */
+struct places {
+	struct dbwalk rows[TABLES];
+};
+
+/* ---- open.c -------------------------------------------------------------------------------- */
+
+kymo_status_t reader_open(struct reader *r, const char *path);
+void reader_close(struct reader *r);
+
+/* Fills the values of the row that the walk stands on. False: damaged. */
+bool row_read(const struct dbtable *t, struct dbwalk *w, struct dbvalue all[DBFILE_COLUMNS],
+	      struct dbrow *out);
+const struct dbvalue *row_value(const struct dbrow *row, unsigned wanted);
+/* 0 of what is no number, which is counted in `r` (may be NULL). */
+int64_t row_number(struct reader *r, const struct dbrow *row, unsigned wanted);
+
+/* ---- model.c ------------------------------------------------------------------------------- */
+
+kymo_status_t model_read(struct reader *r);
+
+enum { /* order of reader.activity */
+       ACTIVITY_DISPATCH,
+       ACTIVITY_COPY,
+       ACTIVITY_ALLOCATION,
+       ACTIVITY_MARKER,
+       ACTIVITY_COUNTER,
+       ACTIVITY_SYNC
+};
+
+/* Op of a region; 0: the row cannot be read. */
+uint32_t model_op(struct reader *r, struct set *s, uint64_t category, uint64_t name);
+/* Queue of work, made when it is not there yet. */
+uint32_t model_queue(struct reader *r, struct set *s, uint32_t agent, int64_t stream,
+		     int64_t queue);
+const char *model_text(const struct reader *r, const struct set *s, int64_t row);
+
+/* ---- deliver.c ----------------------------------------------------------------------------- */
+
+/* The record of an item; the walk of its table stands on its row where `there` is set. */
+kymo_status_t deliver(struct reader *r, struct places *p, const struct item *item, bool there);
+
+/* "key":value of a JSON object, as far as simple ones go. False: it is not there. */
+bool json_find_number(const struct dbvalue *json, const char *key, int64_t *out);
+bool json_find_text(const struct dbvalue *json, const char *key, const char **text,
+		    uint32_t *length);
+
+#endif

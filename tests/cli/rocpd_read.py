@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reading ROCpd: what was written comes back, of every version and shape; databases that are damaged, hostile, of other
+versions or wrong are refused with the reason, or what is lost is told.
+
+    rocpd_read.py KYMO SYNTH"""
+import glob
+import os
+import re
+import shutil
+import sqlite3
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import Run, check, must  # noqa: E402
+
+KYMO, SYNTH = map(os.path.abspath, sys.argv[1:3])
+
+ROWS = {
+    "regions": "category, name, pid, tid, start, end, stack_id, parent_stack_id, corr_id",
+    "samples": "category, name, pid, tid, timestamp, extdata",
+    "kernels": "name, pid, tid, agent_type, start, end, grid_x, grid_y, grid_z, workgroup_x, lds_size, scratch_size, "
+               "stack_id, corr_id",
+    "memory_copies": "name, pid, tid, start, end, size, src_agent_type, dst_agent_type, stack_id",
+    "memory_allocations": "type, level, pid, tid, start, end, address, size, agent_type, stack_id",
+    "processes": "hostname, ppid, pid, start, end, command",
+    "threads": "pid, tid, start, name",
+}
+
+
+def rows(path, view, columns):
+    db = sqlite3.connect(path)
+    try:
+        return sorted(db.execute(f"SELECT {columns} FROM {view}"), key=repr)
+    finally:
+        db.close()
+
+
+def export(source, out, to="rocpd"):
+    return Run([KYMO, "export", "--to", to, "-f", "-o", out, source])
+
+
+class Place:
+    def __init__(self, folder):
+        self.folder = folder
+        self.trace = self("demo.kymo")
+        self.db = self("demo.db")
+        must(SYNTH, "demo", self.trace)
+        check("export", export(self.trace, self.db).status, 0)
+
+    def __call__(self, name):
+        return os.path.join(self.folder, name)
+
+    def changed(self, name, *statements):
+        """A copy of the database in which something is done."""
+        path = self(name)
+        shutil.copy(self.db, path)
+        db = sqlite3.connect(path)
+        for s in statements:
+            db.executescript(s.format(s=self.suffix))
+        db.commit()
+        db.close()
+        return path
+
+    @property
+    def suffix(self):
+        db = sqlite3.connect(self.db)
+        s = db.execute("SELECT value FROM rocpd_metadata WHERE tag = 'uuid' ORDER BY id").fetchall()[0][0]
+        db.close()
+        return s
+
+
+def same_rows(what, a, b, views=ROWS):
+    for view in views:
+        check(f"{view}: {what}", rows(b, view, ROWS[view]), rows(a, view, ROWS[view]))
+
+
+def shown(path, *words):
+    run = Run([KYMO, "show", *words, path])
+    return run.status, sorted(run.out.splitlines()), run.err
+
+
+def test_round_trip(at):
+    again = at("again.db")
+    check("export of what was read", export(at.db, again).status, 0)
+    same_rows("read and written", at.db, again)
+    check("there are rows of each", [bool(rows(at.db, v, "1")) for v in ("regions", "kernels", "memory_copies",
+                                                                        "memory_allocations")], [True] * 4)
+    run = export(at.db, at("x.json"), "json")
+    check("arguments are told", "69 arguments of calls: not read" in run.err, True)
+
+
+def test_order(at):
+    run = Run([KYMO, "show", at.db])
+    starts = [float(line.split()[0]) for line in run.out.splitlines()]
+    check("in order", starts, sorted(starts))
+    check("either order", shown(at.db, "--order", "recorded")[1], shown(at.db)[1])
+
+
+def test_selection(at):
+    check("kernels of a name", len(shown(at.db, "--kernel", "^step")[1]), len(rows(at.db, "kernels WHERE name = 'step'", "1")))
+    check("a process", len(shown(at.db, "--process", "5151", "--domain", "test")[1]),
+          len(rows(at.db, "regions WHERE pid = 5151 AND category = 'TEST_API'", "1")))
+
+
+def test_shapes(at):
+    wanted = shown(at.db)[1]
+    for to in ("rocpd:3.0.1", "rocpd:3.0.2", "rocpd:3.0.3"):
+        export(at.trace, at("v.db"), to)
+        check(to, shown(at("v.db"))[1], wanted)
+    export(at.trace, at("f.rpdb"), "rocpd:folder")
+    check("a folder", shown(at("f.rpdb"))[1], wanted)
+    shutil.copy(glob.glob(at("f.rpdb/*.db"))[0], at("f.rpdb/copy.db"))
+    status, lines, err = shown(at("f.rpdb"))
+    check("a process twice", (status, lines), (0, wanted))
+    check("that is told", len(re.findall("again, which is read once", err)), 1)
+    # Tables without a suffix, as older tools left them.
+    one = glob.glob(at("f.rpdb/node1*.db"))[0]
+    shutil.copy(one, at("old.db"))
+    db = sqlite3.connect(at("old.db"))
+    db.execute("PRAGMA legacy_alter_table = ON")
+    for name, in db.execute("SELECT name FROM sqlite_master WHERE type = 'view'").fetchall():
+        db.execute(f'DROP VIEW "{name}"')
+    for name, in db.execute("SELECT name FROM sqlite_master WHERE name GLOB 'rocpd_*'").fetchall():
+        db.execute(f'ALTER TABLE "{name}" RENAME TO "{re.sub("_[0-9a-f]{8}_.*", "", name)}"')
+    db.commit()
+    db.close()
+    check("tables without suffix", shown(at("old.db"))[1], shown(one)[1])
+
+
+def test_many_files(at):
+    """More than SQLite joins: 30 processes in as many files."""
+    os.mkdir(at("many.rpdb"))
+    export(at.trace, at("f.rpdb"), "rocpd:folder")
+    source = glob.glob(at("f.rpdb/*4242*.db"))[0]
+    lines = shown(source)[1]
+    old = os.path.basename(source).split("_")[-1][:-3].replace("-", "_")
+    with open(source, "rb") as f:
+        data = f.read()
+    for i in range(30):
+        new = old[:-4] + f"{i:04x}"
+        with open(at(f"many.rpdb/{i}.db"), "wb") as f:
+            f.write(data.replace(old.encode(), new.encode()).replace(old.replace("_", "-").encode(),
+                                                                     new.replace("_", "-").encode()))
+    status, many, _ = shown(at("many.rpdb"))
+    check("30 files", (status, len(many)), (0, 30 * len(lines)))
+
+
+def refused(what, path, why):
+    status, lines, err = shown(path)
+    check(f"{what}: status", status != 0, True)
+    check(f"{what}: nothing is shown", lines, [])
+    check(f"{what}: {err.strip()}", why in err, True)
+
+
+def test_refused(at):
+    refused("version 4", at.changed("4.db", "UPDATE [rocpd_metadata{s}] SET value = '4.0.0' WHERE tag = 'schema_version'"),
+            'schema version "4.0.0"')
+    refused("tables of version 4", at.changed("4b.db", "CREATE TABLE [rocpd_info_category{s}](id INTEGER PRIMARY KEY)"),
+            "schema version 4")
+    refused("a missing table", at.changed("m.db", "PRAGMA foreign_keys = OFF", "DROP TABLE [rocpd_event{s}]"),
+            "without its table rocpd_event")
+    with open(at("empty.db"), "wb"):
+        pass
+    refused("an empty file", at("empty.db"), "not a trace")
+    db = sqlite3.connect(at("other.db"))
+    db.execute("CREATE TABLE rocpd_unknown(x)")
+    db.commit()
+    db.close()
+    refused("another database", at("other.db"), "not of ROCpd")
+    shutil.copy(at.db, at("w.db"))
+    with open(at("w.db-wal"), "wb") as f:
+        f.write(b"x")
+    refused("a log beside it", at("w.db"), "-wal")
+    os.mkdir(at("none.rpdb"))
+    refused("an empty folder", at("none.rpdb"), "without a database")
+    export(at.trace, at("16.db"))
+    with open(at("16.db"), "r+b") as f:
+        f.seek(56)
+        f.write((2).to_bytes(4, "big"))
+    refused("UTF-16", at("16.db"), "UTF-8")
+
+
+def test_hostile(at):
+    wanted = shown(at.db)[1]
+    path = at.changed(
+        "h.db", "CREATE TRIGGER t BEFORE INSERT ON [rocpd_region{s}] BEGIN DELETE FROM [rocpd_event{s}]; END",
+        "CREATE VIEW rocpd_region_evil AS SELECT load_extension('x') AS id, 1 AS start",
+        "DROP VIEW regions", "CREATE VIEW regions AS WITH RECURSIVE x(i) AS (SELECT 1 UNION ALL SELECT i FROM x) SELECT * FROM x",
+        "CREATE TABLE rocpdish(x DEFAULT (randomblob(1000000000)))",
+        "CREATE INDEX i ON [rocpd_region{s}](start)")
+    before = os.stat(path)
+    check("objects", shown(path)[:2], (0, wanted))
+    after = os.stat(path)
+    check("it is left as it was", (before.st_mtime_ns, before.st_size), (after.st_mtime_ns, after.st_size))
+    db = sqlite3.connect(path)
+    try:
+        db.execute("CREATE VIRTUAL TABLE rocpd_region_v USING fts5(a)")
+    except sqlite3.OperationalError:
+        pass # this SQLite has none
+    db.commit()
+    db.close()
+    check("virtual tables", shown(path)[:2], (0, wanted))
+
+
+def test_wrong_values(at):
+    lines = len(shown(at.db)[1])
+    status, got, err = shown(at.changed("t.db", "UPDATE [rocpd_region{s}] SET start = 'soon' WHERE id = 1"))
+    check("a text as time", (status, len(got)), (0, lines))
+    check("is told", "1 value of another type" in err, True)
+    status, got, err = shown(at.changed("e.db", "PRAGMA foreign_keys = OFF; DELETE FROM [rocpd_event{s}] WHERE id = 2"))
+    check("a row without event", (status, len(got)), (0, lines - 1))
+    check("is told", "1 row without its event" in err, True)
+    status, got, err = shown(at.changed("b.db", "UPDATE [rocpd_region{s}] SET [end] = start - 5 WHERE id = 2"))
+    check("an end before its start", (status, len(got)), (0, lines))
+    check("is told", "1 end before its start" in err, True)
+    status, got, _ = shown(at.changed("c.db", "UPDATE [rocpd_event{s}] SET parent_stack_id = (SELECT max(stack_id) FROM "
+                                      "[rocpd_event{s}]) + 1 - stack_id", "UPDATE [rocpd_event{s}] SET stack_id = 7 WHERE id < 6"))
+    check("parents in a circle, ids twice", (status, len(got)), (0, lines))
+    huge = at.changed("n.db", "UPDATE [rocpd_region{s}] SET start = -9223372036854775808, [end] = 9223372036854775807 WHERE id = 1",
+                      "UPDATE [rocpd_region{s}] SET tid = 9223372036854775807, name_id = -1 WHERE id = 2",
+                      "UPDATE [rocpd_info_process{s}] SET pid = -1", "UPDATE [rocpd_kernel_dispatch{s}] SET kernel_id = 99, agent_id = 1e300")
+    for command in ("show", "info"):
+        run = Run([KYMO, command, huge])
+        check(f"numbers out of range: {command}", run.status in (0, 2, 3, 4), True)
+    check("and written", export(huge, at("n2.db")).status in (0, 3, 4), True)
+
+
+def test_cut(at):
+    with open(at.db, "rb") as f:
+        data = f.read()
+    told = 0
+    for n in list(range(0, len(data), len(data) // 40)) + [15, 16, 99, 100, 101, len(data) - 1]:
+        with open(at("cut.db"), "wb") as f:
+            f.write(data[:n])
+        status, _, err = shown(at("cut.db"))
+        check(f"cut to {n}", status in (0, 3, 4) or "kymo: error" in err, True)
+        check(f"cut to {n}: something is said", "error" in err or "damaged" in err, True)
+        told += "damaged" in err
+    check("parts are read", told > 5, True)
+
+
+def main():
+    for name, test in sorted(globals().items()):
+        if name.startswith("test_") and name[5:] in (sys.argv[3:] or [name[5:]]):
+            with tempfile.TemporaryDirectory() as folder:
+                test(Place(folder))
+
+
+main()
+sys.exit(bool(kymotest.wrong))

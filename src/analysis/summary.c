@@ -11,6 +11,7 @@
 #include "analysis/occa_use.h"
 #include "formats/raw/read.h"
 #include "stream/filter.h"
+#include "stream/trace.h"
 #ifdef KYMO_HAVE_SQLITE
 #include "analysis/trace_store.h"
 #endif
@@ -50,6 +51,50 @@ static kymo_status_t read_raw(struct summary *s, const char *path, unsigned deta
 	s->tallies = sink.tallies;
 	if (status == KYMO_OK && !s->in_part && !leaks_find(s->tallies, rt))
 		status = KYMO_ERROR_NO_MEMORY;
+	return status;
+}
+
+/* ---- from another format ----------------------------------------------------------------------- */
+
+static void foreign_free(void *source)
+{
+	trace_free(source);
+}
+
+/* The format that reads a path which is no trace of Kymo's; NULL: none does. */
+static const struct format *foreign_reader(const char *path)
+{
+	if (raw_trace_probe(path))
+		return NULL;
+	for (const struct format *const *f = format_table; *f; f++)
+		if ((*f)->read && (*f)->probe && (*f)->probe(path))
+			return *f;
+	return NULL;
+}
+
+static kymo_status_t read_foreign(struct summary *s, const struct format *f, const char *path,
+				  unsigned details, const struct format_options *o)
+{
+	struct format_options options = *o;
+	struct tallies_sink sink;
+	struct timeline_sink ahead;
+	struct trace *t = NULL;
+	kymo_status_t status;
+
+	if (details) {
+		stream_error(o->log, "%s: tables by this are made from traces of Kymo, not from %s",
+			     path, f->name);
+		return KYMO_ERROR_UNSUPPORTED;
+	}
+	tallies_sink_init(&sink);
+	timeline_sink_init(&ahead, &sink.sink);
+	ahead.sink.brief = sink.sink.brief;
+	options.keep = &t;
+	status = f->read(path, o->filter, false, &ahead.sink, &options);
+	s->timeline = ahead.timeline;
+	s->tallies = sink.tallies;
+	s->trace = s->source = t;
+	s->source_free = foreign_free;
 	return status;
 }
 
@@ -125,6 +170,7 @@ static bool has_buffers(const struct summary *s)
 static kymo_status_t read_from(struct summary *s, const char *path, enum summary_source from,
 			       unsigned by, const struct format_options *o)
 {
+	const struct format *foreign;
 	kymo_status_t status;
 
 	memset(s, 0, sizeof(*s));
@@ -137,6 +183,8 @@ static kymo_status_t read_from(struct summary *s, const char *path, enum summary
 		status = refuse_store(path, o);
 	else if (from == SUMMARY_STORE || (from == SUMMARY_ANY && is_store(path)))
 		status = read_store(s, path, o);
+	else if ((foreign = foreign_reader(path)))
+		status = read_foreign(s, foreign, path, by & DETAILS_BY, o);
 	else
 		status = read_raw(s, path, by & DETAILS_BY, o);
 	if (status == KYMO_OK &&

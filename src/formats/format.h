@@ -21,6 +21,8 @@ struct format_options {
 	/* What an analysis is of; NULL: everything. Writers and read() below do not look at it. */
 	const struct stream_filter *filter;
 	struct stream_log *log;
+	/* Of readers that free their trace: it is left here instead, for trace_free(); NULL: it is not. */
+	struct trace **keep;
 	/* Progress in [0,1]; may be NULL. */
 	void (*progress)(void *data, double done);
 	void *progress_data;

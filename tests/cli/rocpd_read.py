@@ -5,6 +5,7 @@ versions or wrong are refused with the reason, or what is lost is told.
 
     rocpd_read.py KYMO SYNTH"""
 import glob
+import json
 import os
 import re
 import shutil
@@ -103,6 +104,28 @@ def test_selection(at):
     check("kernels of a name", len(shown(at.db, "--kernel", "^step")[1]), len(rows(at.db, "kernels WHERE name = 'step'", "1")))
     check("a process", len(shown(at.db, "--process", "5151", "--domain", "test")[1]),
           len(rows(at.db, "regions WHERE pid = 5151 AND category = 'TEST_API'", "1")))
+
+
+def tables(*paths, words=()):
+    got = json.loads(must(KYMO, "summary", "-f", "json", *words, *paths))["tables"]
+    return {t["name"]: t["rows"] for t in got}
+
+
+def test_summary(at):
+    """The summary is that of the trace, and of two databases that of both."""
+    of_trace, of_db = tables(at.trace), tables(at.db)
+    keys = ("op", "time_ns", "self_ns", "calls", "bytes", "min_ns", "max_ns", "untimed", "errors")
+    for name in ("test", "code_object", "kernels", "copies"):
+        got, wanted = ([{k: r[k] for k in keys if k in r} for r in t[name]] for t in (of_db, of_trace))
+        check(f"table {name}", got, wanted)
+        check(f"there is something in {name}", bool(got), True)
+    shutil.copy(at.db, at("second.db"))
+    both = tables(at.db, at("second.db"))
+    for name in ("test", "kernels"):
+        check(f"two: {name}", sorted(r["time_ns"] for r in both[name]), sorted(2 * r["time_ns"] for r in of_db[name]))
+    run = Run([KYMO, "summary", "--by", "site", at.db])
+    check("what needs a trace of Kymo's", run.status != 0 and "rocpd" in run.err, True)
+    check("what was lost", "17 records" in must(KYMO, "summary", at.db), True)
 
 
 def test_shapes(at):

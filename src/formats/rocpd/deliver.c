@@ -311,6 +311,23 @@ static kymo_status_t deliver_dispatch(struct row_of *x, struct places *p, const 
 	return filter_dispatch(x->r->filter, &d) ? x->r->sink->dispatch(x->r->sink, &d) : KYMO_OK;
 }
 
+/* As Kymo writes it; of others it is not known. */
+static uint8_t memory_kind(struct row_of *x, const char *key)
+{
+	const char *text;
+	uint32_t length;
+
+	if (!json_find_text(row_value(&x->row, C_COPY_EXTDATA), key, &text, &length))
+		return MEMORY_UNKNOWN;
+	for (uint8_t i = MEMORY_HOST_PAGEABLE; i <= MEMORY_SHARED; i++) {
+		const char *name = name_memory_kind(i);
+
+		if (strlen(name) == length && memcmp(name, text, length) == 0)
+			return i;
+	}
+	return MEMORY_UNKNOWN;
+}
+
 static uint32_t copy_op(const char *name)
 {
 	static const struct {
@@ -347,6 +364,8 @@ static kymo_status_t deliver_copy(struct row_of *x, struct places *p, const stru
 	c.source_agent = index_in(&x->s->agents, number(x, C_COPY_FROM));
 	c.destination_agent = index_in(&x->s->agents, number(x, C_COPY_TO));
 	c.bytes = number(x, C_COPY_SIZE);
+	c.source_kind = memory_kind(x, "source_kind");
+	c.destination_kind = memory_kind(x, "destination_kind");
 	c.queue =
 		model_queue(x->r, x->s, c.destination_agent ? c.destination_agent : c.source_agent,
 			    (int64_t)number(x, C_COPY_STREAM), (int64_t)number(x, C_COPY_QUEUE));

@@ -127,6 +127,9 @@ static bool take_process(struct reader *r, struct set *s, const struct dbrow *ro
 	p->start = start ? start : row_number(r, row, C_PROCESS_INIT);
 	p->end = row_number(r, row, C_PROCESS_END);
 	p->end = p->end ? p->end : row_number(r, row, C_PROCESS_FINI);
+	if (json_find_number(row_value(row, C_PROCESS_EXTDATA), "lost_records", &offset) &&
+	    offset > 0)
+		p->lost_records = (uint64_t)offset;
 	if (json_find_number(row_value(row, C_PROCESS_EXTDATA), "realtime_offset_ns", &offset) &&
 	    offset) {
 		p->realtime_offset = offset;

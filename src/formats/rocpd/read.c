@@ -367,7 +367,7 @@ static void tell(struct reader *r)
 				    r->paths[i], r->files[i].missing,
 				    r->files[i].missing == 1 ? " is" : "s are");
 	}
-	for (uint32_t i = 0; i < r->sets_count; i++)
+	for (uint32_t i = 0; i < r->sets_count && !r->sink->brief; i++)
 		arguments += last_row(&r->sets[i], T_ARG);
 	if (damaged)
 		stream_warn(r->o->log, "%s: damaged: %" PRIu64 " page%s or row%s could not be read",
@@ -446,6 +446,10 @@ kymo_status_t rocpd_read(const char *path, const struct stream_filter *filter, b
 	}
 	if (status == KYMO_OK)
 		tell(&r);
+	if (status == KYMO_OK && o->keep) {
+		*o->keep = r.t;
+		r.t = NULL;
+	}
 	reader_close(&r);
 	return status;
 }

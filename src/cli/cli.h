@@ -32,7 +32,8 @@ struct command {
 	int (*run)(int argc, char **argv);
 	bool hidden;        /* not shown in the list of commands */
 	bool raw_arguments; /* `run` gets all words unparsed */
-	bool traces;        /* operands are traces: files of other tools are made such */
+	bool traces;        /* operands are traces: files of other tools are made such, ... */
+	bool passes_on;     /* ... but of formats whose records it passes on itself */
 };
 
 /* What `kymo help selection` prints. */

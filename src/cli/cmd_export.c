@@ -250,5 +250,6 @@ const struct command cmd_export = {
 	.about = "The default is a file for the Perfetto viewer (https://ui.perfetto.dev).",
 	.knobs = &knobs,
 	.traces = true,
+	.passes_on = true,
 	.run = run,
 };

@@ -498,5 +498,6 @@ const struct command cmd_info = {
 	.operands = "TRACE...",
 	.summary = "Show what is in a trace and how far it can be trusted",
 	.traces = true,
+	.passes_on = true,
 	.run = run,
 };

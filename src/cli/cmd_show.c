@@ -110,5 +110,6 @@ const struct command cmd_show = {
 		 "kernels and copies at the times of their device, allocations, waits, losses.",
 	.knobs = &knobs,
 	.traces = true,
+	.passes_on = true,
 	.run = run,
 };

@@ -276,5 +276,6 @@ const struct command cmd_summary = {
 		"keeps them apart.",
 	.knobs = &table,
 	.traces = true,
+	.passes_on = true,
 	.run = run_summary,
 };

@@ -102,12 +102,12 @@ static char *place_of(const char *path)
 	return NULL;
 }
 
-/* The format of another tool's file; NULL: it is none. */
+/* The format of another tool's file or folder; NULL: it is none. */
 static const struct format *foreign_reader(const char *path)
 {
 	struct stat st;
 
-	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+	if (stat(path, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
 		return NULL;
 	for (const struct format *const *f = format_table; *f; f++) {
 		if (!(*f)->read || !(*f)->probe || !(*f)->probe(path))
@@ -118,14 +118,14 @@ static const struct format *foreign_reader(const char *path)
 	return NULL;
 }
 
-bool cli_foreign_operands(int argc, char **argv)
+bool cli_foreign_operands(int argc, char **argv, bool passes_on)
 {
 	for (int i = 0; i < argc; i++) {
 		const struct format *reader = foreign_reader(argv[i]);
 		uint64_t records;
 		char *trace;
 
-		if (!reader)
+		if (!reader || (passes_on && reader->reads_ordered))
 			continue;
 		trace = make_place() ? place_of(argv[i]) : NULL;
 		if (!trace || cli_foreign_import(reader, argv[i], trace, true, &records) != KYMO_OK)

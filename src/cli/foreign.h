@@ -18,8 +18,9 @@ kymo_status_t cli_foreign_import(const struct format *reader, const char *path,
 
 /*
  * Puts traces, which last as long as the command, in the place of operands that are files of another tool.
- * False: one could not be read, and was said why.
+ * `passes_on`: not of those whose format the command reads itself. False: one could not be read, and was said
+ * why.
  */
-bool cli_foreign_operands(int argc, char **argv);
+bool cli_foreign_operands(int argc, char **argv, bool passes_on);
 
 #endif

@@ -197,7 +197,7 @@ static int run_command(const struct command *c, int argc, char **argv)
 		return CLI_USAGE;
 	}
 	check_environment();
-	if (c->traces && !cli_foreign_operands(operands, argv))
+	if (c->traces && !cli_foreign_operands(operands, argv, c->passes_on))
 		return CLI_FAILURE;
 	return c->run(operands, argv);
 }

@@ -12,8 +12,9 @@
 struct stream_filter;
 
 struct format_options {
-	const char *output;  /* file or directory; NULL: standard output where it makes sense */
-	const char *named;   /* what that will be called where it is written beside its place, or NULL */
+	const char *output; /* file or directory; NULL: standard output where it makes sense */
+	const char
+		*named; /* what that will be called where it is written beside its place, or NULL */
 	const char *variant; /* what follows ':' behind the format's name, or NULL */
 	bool force;          /* overwrite */
 	bool entry_exit;     /* text: calls as entry and exit lines instead of intervals */
@@ -41,6 +42,7 @@ struct format {
 	/* Reads `path` into `sink`. NULL: cannot be read. */
 	kymo_status_t (*read)(const char *path, const struct stream_filter *filter, bool ordered,
 			      struct stream_sink *sink, const struct format_options *o);
+	bool reads_ordered; /* read() heeds `filter` and `ordered`: commands that pass records on need no trace */
 	/* Makes a writer; *sink is freed by sink_free(). NULL: cannot be written. */
 	kymo_status_t (*write)(const struct format_options *o, struct stream_sink **sink);
 	void (*sink_free)(struct stream_sink *sink);

@@ -19,7 +19,7 @@
 #define COUNTER_PROVIDERS 16u
 #define COUNTER_SERVICES  32u
 #define COUNTER_DEVICES   ":device=" /* and numbers, in lists of counters */
-#define COUNTER_PARTS     8u /* of a set: groups of one provider and agent */
+#define COUNTER_PARTS     8u         /* of a set: groups of one provider and agent */
 #define COUNTER_REASON    256u
 
 struct counter {

@@ -340,4 +340,5 @@ const struct format format_raw = {
 	.suffix = "",
 	.probe = raw_trace_probe,
 	.read = read_path,
+	.reads_ordered = true,
 };

@@ -332,7 +332,7 @@ static void define_rank(struct raw_writer *w, uint32_t process)
 	wire_def_u64(&d, x->ranks);
 	wire_def_string(&d, x->mpi);
 	wire_def_string(&d, "");
-	wire_def_u64(&d, (uint64_t)(x->thread_level + 1));
+	wire_def_u64(&d, (uint64_t)x->thread_level + 1);
 	wire_def_u64(&d, (uint64_t)x->start);
 	wire_def_string(&d, x->job);
 	wire_def_u64(&d, x->rank_stage);
@@ -850,7 +850,8 @@ static void define_end(struct raw_writer *w, uint32_t process, uint64_t tick)
 static struct raw_end end_of(const struct raw_writer *w, const struct t_process *x)
 {
 	return (struct raw_end){
-		.how = x->how_ended,
+		/* Of another tool nobody waits for more. */
+		.how = x->how_ended == UINT32_MAX && w->origin ? RAW_END_STOPPED : x->how_ended,
 		.status = x->exit_status,
 		.tick = (uint64_t)(x->end ? x->end : w->last_end),
 		.lost_records = x->lost_records,
@@ -889,9 +890,9 @@ bool raw_out_end(struct raw_writer *w, uint32_t process)
 	define_nobody(w, process);
 	raw_out_flush_thread(w, process, w->t->threads_count + process);
 	define_overhead(w, process);
-	if (x->how_ended != UINT32_MAX)
+	if (end.how != UINT32_MAX)
 		define_end(w, process, end.tick);
 	return raw_out_flush(w, p) && add_open_calls(w, process) &&
 	       add_tick_point(w, process, (int64_t)end.tick) &&
-	       (x->how_ended == UINT32_MAX || raw_out_block(w, p, &b, &end, sizeof(end)));
+	       (end.how == UINT32_MAX || raw_out_block(w, p, &b, &end, sizeof(end)));
 }

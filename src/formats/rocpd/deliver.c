@@ -307,6 +307,8 @@ static kymo_status_t deliver_dispatch(struct row_of *x, struct places *p, const 
 	d.launch.static_shared = number(x, C_DISPATCH_GROUP);
 	d.launch.graph = number(x, C_DISPATCH_GRAPH);
 	d.launch.graph_node = number(x, C_DISPATCH_NODE);
+	if (rec_launch_is_set(&d.launch))
+		d.base.op += DISPATCH_OP_LAUNCH;
 	device_details(x, C_DISPATCH_EXTDATA, &d.device);
 	return filter_dispatch(x->r->filter, &d) ? x->r->sink->dispatch(x->r->sink, &d) : KYMO_OK;
 }

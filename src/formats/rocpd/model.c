@@ -270,7 +270,7 @@ static uint32_t add_op(struct reader *r, uint32_t domain, const char *name, uint
 static const struct {
 	const char *domain, *ops[13];
 } activities[] = {
-	[ACTIVITY_DISPATCH] = {"dispatch", {"kernel"}},
+	[ACTIVITY_DISPATCH] = {"dispatch", {"kernel", "launch"}},
 	[ACTIVITY_COPY] = {"copy",
 			   {"read", "write", "copy", "fill", "map", "unmap", "migrate", "fault"}},
 	[ACTIVITY_ALLOCATION] = {"allocation", {"allocate", "free"}},

@@ -301,6 +301,7 @@ const struct format format_rocpd = {
 	.variant = rocpd_variant,
 	.probe = rocpd_probe,
 	.read = rocpd_read,
+	.reads_ordered = true,
 	.write = rocpd_write,
 	.sink_free = rocpd_free,
 };

@@ -412,7 +412,7 @@ bool dbwalk_seek(struct dbwalk *w, int64_t id)
 
 static int64_t signed_of(const uint8_t *p, unsigned bytes)
 {
-	int64_t v = (int8_t)p[0];
+	int64_t v = p[0] < 0x80 ? p[0] : (int64_t)p[0] - 0x100;
 
 	for (unsigned i = 1; i < bytes; i++)
 		v = (int64_t)((uint64_t)v << 8 | p[i]);

@@ -321,11 +321,11 @@ static uint8_t memory_kind(struct row_of *x, const char *key)
 
 	if (!json_find_text(row_value(&x->row, C_COPY_EXTDATA), key, &text, &length))
 		return MEMORY_UNKNOWN;
-	for (uint8_t i = MEMORY_HOST_PAGEABLE; i <= MEMORY_SHARED; i++) {
+	for (uint32_t i = MEMORY_HOST_PAGEABLE; i <= MEMORY_SHARED; i++) {
 		const char *name = name_memory_kind(i);
 
 		if (strlen(name) == length && memcmp(name, text, length) == 0)
-			return i;
+			return (uint8_t)i;
 	}
 	return MEMORY_UNKNOWN;
 }

@@ -334,6 +334,7 @@ static kymo_status_t look_ahead(struct reader *r, struct filter_binding *b)
 		if (status == KYMO_OK)
 			status = walk(r, hand_on, NULL);
 		filter_unbind(&all);
+		r->filter = NULL;
 		status = status == KYMO_OK ? filter_looked(b) : status;
 	}
 	return status;

@@ -790,9 +790,15 @@ static kymo_status_t put_unfinished(struct stream_sink *s, const struct t_unfini
 
 void rocpd_set_records(struct stream_sink *s)
 {
-#define SET(K, name, type) s->name = put_##name;
-	RECORD_KINDS(SET)
-#undef SET
+	s->dispatch = put_dispatch;
+	s->copy = put_copy;
+	s->allocation = put_allocation;
+	s->sync = put_sync;
+	s->marker = put_marker;
+	s->comm = put_comm;
+	s->counter = put_counter;
+	s->sample = put_sample;
+	s->device_sample = put_device_sample;
 	s->call = put_call;
 	s->other = put_other;
 	s->loss = put_loss;

@@ -2,7 +2,6 @@
 /* See profile.h. */
 #include "stream/profile.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -19,7 +18,7 @@ static bool same_row(const struct profile_row *a, const struct profile_row *b)
 	       a->kernel == b->kernel;
 }
 
-static struct profile_row *find_row(struct profile *p, const struct profile_row *like)
+static struct profile_row *find_row(struct profile_writer *p, const struct profile_row *like)
 {
 	uint64_t hash = row_hash(like), i;
 
@@ -33,31 +32,47 @@ static struct profile_row *find_row(struct profile *p, const struct profile_row 
 	return &p->rows[p->count++];
 }
 
-bool profile_add(struct profile *p, const struct rec_sample *r)
+static struct profile_writer *writer(struct stream_sink *s)
 {
+	return (struct profile_writer *)(void *)s;
+}
+
+static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
+{
+	writer(s)->t = t;
+	return KYMO_OK;
+}
+
+static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r)
+{
+	struct profile_writer *p = writer(s);
 	const struct profile_row like = {.thread = r->base.thread,
 					 .stack = r->base.stack,
 					 .pc = r->base.stack ? 0 : r->pc,
 					 .kernel = r->kernel};
 	struct profile_row *row;
 
-	if (r->lost) {
-		p->elsewhere++;
-		return true;
-	}
+	unplaced_add(&p->unplaced, "samples that were lost", r->lost);
+	if (r->lost)
+		return KYMO_OK;
 	row = find_row(p, &like);
 	if (!row)
-		return false;
+		return KYMO_ERROR_NO_MEMORY;
 	row->samples++;
 	row->weight += r->weight;
-	return true;
+	return KYMO_OK;
 }
 
-void profile_release(struct profile *p)
+static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 {
-	free(p->rows);
-	map_release(&p->found);
-	*p = (struct profile){0};
+	unplaced_add(&writer(s)->unplaced, "calls", 1);
+	return KYMO_OK;
+}
+
+static kymo_status_t on_other(struct stream_sink *s, const struct rec *r)
+{
+	unplaced_record(&writer(s)->unplaced, writer(s)->t, r);
+	return KYMO_OK;
 }
 
 static int by_thread(const void *x, const void *y)
@@ -69,29 +84,55 @@ static int by_thread(const void *x, const void *y)
 	return (a->weight < b->weight) - (a->weight > b->weight);
 }
 
-void profile_sort(struct profile *p)
+static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 {
-	if (p->count)
-		qsort(p->rows, p->count, sizeof(*p->rows), by_thread);
-	map_clear(&p->found);
-}
+	struct profile_writer *p = writer(s);
+	kymo_status_t status;
 
-kymo_status_t profile_check(const struct profile *p, const struct trace *t, const char *format,
-			    struct stream_log *log)
-{
-	if (p->count == 0) {
-		stream_error(log,
+	if (!p->count) {
+		stream_error(p->log,
 			     "%s: it has no samples of call stacks, of which %s is made: record it "
 			     "with --sample",
-			     t->path, format);
+			     t->path, p->format);
 		return KYMO_ERROR_NOT_FOUND;
 	}
-	if (p->elsewhere)
-		stream_warn(log,
-			    "%s: %" PRIu64 " records other than samples are not in it: %s has no "
-			    "place for them",
-			    t->path, p->elsewhere, format);
+	qsort(p->rows, p->count, sizeof(*p->rows), by_thread);
+	map_clear(&p->found);
+	p->names = symbols_new(t, p->log);
+	status = p->names ? p->put(p) : KYMO_ERROR_NO_MEMORY;
+	if (status != KYMO_OK)
+		return status;
+	unplaced_tell(&p->unplaced, p->log, "profiles have no place for");
+	p->open = false;
+	return output_close(&p->out, p->log);
+}
+
+kymo_status_t profile_begin(struct profile_writer *w, const char *format, const char *path,
+			    bool force, struct stream_log *log)
+{
+	kymo_status_t status = output_open(&w->out, path, force, log);
+
+	if (status != KYMO_OK)
+		return status;
+	w->open = true;
+	w->format = format;
+	w->log = log;
+	w->sink = (struct stream_sink){.begin = on_begin,
+				       .call = on_call,
+				       .other = on_other,
+				       .sample = on_sample,
+				       .end = on_end};
+	stream_sink_complete(&w->sink);
 	return KYMO_OK;
+}
+
+void profile_release(struct profile_writer *w)
+{
+	if (w->open)
+		output_close(&w->out, w->log);
+	symbols_free(w->names);
+	free(w->rows);
+	map_release(&w->found);
 }
 
 const uint32_t *profile_frames(const struct trace *t, const struct profile_row *r, uint32_t *count)
@@ -100,4 +141,9 @@ const uint32_t *profile_frames(const struct trace *t, const struct profile_row *
 
 	*count = s->count;
 	return s->sites;
+}
+
+uint64_t profile_weight(const struct profile_row *r)
+{
+	return r->weight > 0 ? (uint64_t)r->weight : r->samples;
 }

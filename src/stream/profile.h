@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples of call stacks, added up: what writers of profiles (folded stacks, speedscope, pprof) write. A row
- * for each stack of each thread, in the order in which they were first seen.
+ * Samples of call stacks, added up, and what all writers of profiles (folded stacks, speedscope, pprof) have in
+ * common: a row for each stack of each thread, those of a thread one behind the other, the heaviest first.
  */
 #ifndef STREAM_PROFILE_H
 #define STREAM_PROFILE_H
 
 #include "base/map.h"
+#include "stream/output.h"
 #include "stream/stream.h"
+#include "stream/symbol.h"
+#include "stream/unplaced.h"
 
 struct profile_row {
 	uint32_t thread;
@@ -18,28 +21,34 @@ struct profile_row {
 	bool kernel;    /* the kernel was at work for the thread */
 };
 
-struct profile {
+struct profile_writer {
+	struct stream_sink sink; /* first */
+	const struct trace *t;
+	const char *format; /* its name, for messages */
+	struct stream_log *log;
+	struct symbols *names; /* from here: for put() */
 	struct profile_row *rows;
-	uint32_t count, room;
-	struct map found;   /* rows by profile_hash(), plus one */
-	uint64_t elsewhere; /* records that a profile has no place for */
+	uint32_t count;
+	struct output out;
+	kymo_status_t (*put)(struct profile_writer *w); /* writes the rows */
+	uint32_t room;
+	struct map found; /* rows by their hash, plus one */
+	struct unplaced unplaced;
+	bool open;
 };
 
-/* False: no memory. */
-bool profile_add(struct profile *p, const struct rec_sample *r);
-void profile_release(struct profile *p);
-
-/* Rows of a thread follow on one another. */
-void profile_sort(struct profile *p);
-
 /*
- * Says what the profile lacks: an error where the trace has no samples, else a note of what has no place in
- * `format`.
+ * Begins a writer, zeroed before, of a file at `path` (NULL: standard output), which an existing one gives way to
+ * with `force`: put() is called at the end of the stream, if it had samples, which else is an error.
  */
-kymo_status_t profile_check(const struct profile *p, const struct trace *t, const char *format,
-			    struct stream_log *log);
+kymo_status_t profile_begin(struct profile_writer *w, const char *format, const char *path,
+			    bool force, struct stream_log *log);
+void profile_release(struct profile_writer *w);
 
 /* Sites of the row's stack, innermost first; *count 0: only the row's pc is known. */
 const uint32_t *profile_frames(const struct trace *t, const struct profile_row *r, uint32_t *count);
+
+/* What a row stands for, in ns; of samples that have no weight, how many they are. */
+uint64_t profile_weight(const struct profile_row *r);
 
 #endif

@@ -1,30 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a writer's format cannot hold; see unplaced.h. */
+/* What has no place where it should go; see unplaced.h. */
 #include "stream/unplaced.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/units.h"
+#include "base/text.h"
 
-void unplaced_add(struct unplaced *u, const char *one, const char *many, uint64_t count)
+static bool is_kind(const struct unplaced *u, unsigned i, const char *what)
+{
+	return u->kinds[i].what == what || strcmp(u->kinds[i].what, what) == 0;
+}
+
+void unplaced_add(struct unplaced *u, const char *what, uint64_t count)
 {
 	unsigned i = 0;
 
 	if (!count)
 		return;
-	while (i < u->used && strcmp(u->kinds[i].one, one) != 0)
+	while (i < u->used && !is_kind(u, i, what))
 		i++;
-	if (i == UNPLACED_KINDS) { /* rather told with others than not at all */
-		i--;
-		u->kinds[i].one = "record of another kind";
-		u->kinds[i].many = "records of other kinds";
-	} else if (i == u->used) {
-		u->used++;
-		u->kinds[i].one = one;
-		u->kinds[i].many = many;
-	}
+	if (i == UNPLACED_KINDS) /* rather told with others than not at all */
+		u->kinds[--i].what = "other things";
+	else if (i == u->used)
+		u->kinds[u->used++].what = what;
 	u->kinds[i].count += count;
+}
+
+void unplaced_record(struct unplaced *u, const struct trace *t, const struct rec *r)
+{
+	unplaced_add(u, t->domains[t->ops[r->op].domain].name, 1);
 }
 
 uint64_t unplaced_total(const struct unplaced *u)
@@ -36,12 +41,15 @@ uint64_t unplaced_total(const struct unplaced *u)
 	return total;
 }
 
-void unplaced_tell(const struct unplaced *u, struct stream_log *log, const char *format)
+void unplaced_tell(const struct unplaced *u, struct stream_log *log, const char *what_is_wrong)
 {
-	for (unsigned i = 0; i < u->used; i++) {
-		bool one = u->kinds[i].count == 1;
+	struct text list = {0};
 
-		stream_warn(log, "%s: %" PRIu64 " %s no place in this format", format,
-			    u->kinds[i].count, one ? u->kinds[i].one : u->kinds[i].many);
-	}
+	for (unsigned i = 0; i < u->used; i++)
+		text_addf(&list, "%s%s (%" PRIu64 ")", i ? ", " : "", u->kinds[i].what,
+			  u->kinds[i].count);
+	if (u->used)
+		stream_warn(log, "%s: %s", what_is_wrong,
+			    list.s ? list.s : "there is no memory to say what");
+	text_release(&list);
 }

@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a writer's format cannot hold: counted while it writes, told once at its end.
- *	unplaced_add(&w->unplaced, "call that never returned has",
- *		     "calls that never returned have", 1);
+ * What has no place where it should go: in the format that is written, or in a trace that is made of a
+ * foreign file. Counted on the way, told once at the end, so that nothing is left out silently.
+ *	unplaced_add(&w->unplaced, "calls that never returned", 1);
  *	...
- *	unplaced_tell(&w->unplaced, log, "rocpd"); // "rocpd: 3 calls that never returned have no place ..."
+ *	unplaced_tell(&w->unplaced, log, "rocpd has no place for"); // "...: calls that never returned (3), ..."
  */
 #ifndef STREAM_UNPLACED_H
 #define STREAM_UNPLACED_H
 
 #include "stream/stream.h"
 
-enum { UNPLACED_KINDS = 24 };
+enum { UNPLACED_KINDS = 32 };
 
 struct unplaced {
 	struct {
-		const char *one, *many; /* constants */
+		const char *what; /* a constant, in the plural */
 		uint64_t count;
 	} kinds[UNPLACED_KINDS];
 	unsigned used;
 };
 
-/* `one` and `many` say what it is, as constants: a kind is found by the text of `one`, which ends with "has", `many` with "have". */
-void unplaced_add(struct unplaced *u, const char *one, const char *many, uint64_t count);
+/* Counts `count` more of `what`, found by its text. The last kind takes those for which there is no room. */
+void unplaced_add(struct unplaced *u, const char *what, uint64_t count);
+
+/* One record more of the kind that `r`, an activity, is of. */
+void unplaced_record(struct unplaced *u, const struct trace *t, const struct rec *r);
 
 uint64_t unplaced_total(const struct unplaced *u);
 
-/* A warning for each kind. */
-void unplaced_tell(const struct unplaced *u, struct stream_log *log, const char *format);
+/* A warning that begins with `what_is_wrong`; none where everything had its place. */
+void unplaced_tell(const struct unplaced *u, struct stream_log *log, const char *what_is_wrong);
 
 #endif

@@ -39,7 +39,9 @@ def by_thread():
 
 
 def check_folded(wanted):
-    export("folded", "a.folded")
+    told = export("folded", "a.folded")
+    calls = json.loads(run(KYMO, "query", "-f", "json", "two.kymo", "SELECT count(*) AS n FROM call").stdout)[0]["n"]
+    expect(f"profiles have no place for: calls ({calls})" in told and calls > 0, told, calls)
     got, inside = collections.Counter(), collections.Counter()
     with open("a.folded", encoding="utf-8") as f:
         for line in f:
@@ -118,7 +120,7 @@ def check_pprof(wanted):
 
 def test_profiles():
     for name in ("a.kymo", "b.kymo"):
-        run(KYMO, "run", "--no-summary", "--sample=997", "-o", name, PROGRAM)
+        run(KYMO, "run", "--no-summary", "--sample=997", "--threads", "-o", name, PROGRAM)
     run(KYMO, "merge", "-o", "two.kymo", "a.kymo", "b.kymo")
     wanted = by_thread()
     expect(len(wanted) == 4, "samples", wanted)

@@ -235,10 +235,10 @@ def test_wrong_values(at):
     check("is told", "1 value of another type" in err, True)
     status, got, err = shown(at.changed("e.db", "PRAGMA foreign_keys = OFF; DELETE FROM [rocpd_event{s}] WHERE id = 2"))
     check("a row without event", (status, len(got)), (0, lines - 1))
-    check("is told", "1 row without its event" in err, True)
+    check("is told", "rows without their event (1)" in err, True)
     status, got, err = shown(at.changed("b.db", "UPDATE [rocpd_region{s}] SET [end] = start - 5 WHERE id = 2"))
     check("an end before its start", (status, len(got)), (0, lines))
-    check("is told", "1 end before its start" in err, True)
+    check("is told", "ends before their starts (1)" in err, True)
     status, got, _ = shown(at.changed("c.db", "UPDATE [rocpd_event{s}] SET parent_stack_id = (SELECT max(stack_id) FROM "
                                       "[rocpd_event{s}]) + 1 - stack_id", "UPDATE [rocpd_event{s}] SET stack_id = 7 WHERE id < 6"))
     check("parents in a circle, ids twice", (status, len(got)), (0, lines))

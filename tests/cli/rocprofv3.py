@@ -9,6 +9,7 @@ import csv
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -110,7 +111,12 @@ def test_totals():
     check_work()
     check_calls()
     expect(len(rows("out", "agent_info")) == 2, "agents")
-    expect("are not in it: rocprofv3 has no CSV file for them" in told, told)
+    expect("rocprofv3 has no CSV file for: " in told, told)
+    left = dict(re.findall(r"(\w+) \((\d+)\)", told))
+    for kind in ("sync", "sample"):
+        wanted = query(f"SELECT count(*) AS n FROM {kind}")[0]["n"]
+        expect(int(left.get(kind, 0)) == wanted, kind, told, wanted)
+    expect(int(left["sync"]) > 0, told)
     p = run(KYMO, "export", "--to", "rocprofv3", "-o", "out", "all.kymo", status=3)
     expect("File exists" in p.stderr, p.stderr)
 

@@ -53,7 +53,7 @@ static void device_wait(struct otf2 *w, const struct rec_sync *r)
 		if (t->queues[i].process != r->base.process || !w->queue_states[i].used)
 			continue;
 		if (agent && t->queues[i].agent != agent) {
-			unexpressed_add(&w->unexpressed, devices_unknown, 1);
+			unplaced_add(&w->unplaced, devices_unknown, 1);
 			return;
 		}
 		agent = t->queues[i].agent;
@@ -87,7 +87,7 @@ static void write_barrier(struct otf2 *w, uint32_t queue, const struct pending *
 	uint32_t region, location;
 
 	if (end <= begin) {
-		unexpressed_add(&w->unexpressed, empty_barriers, 1);
+		unplaced_add(&w->unplaced, empty_barriers, 1);
 		return;
 	}
 	region = archive_region(&w->archive, "STREAM SYNC", NULL, OTF2_REGION_ROLE_BARRIER,
@@ -191,7 +191,7 @@ static bool begin_work(struct otf2 *w, struct work *k, uint32_t agent)
 	if (d->status)
 		add_status(w, d->status);
 	if (d->queued)
-		unexpressed_add(&w->unexpressed, host_part, 1);
+		unplaced_add(&w->unplaced, host_part, 1);
 	return true;
 }
 
@@ -306,7 +306,7 @@ static void add_configuration(struct otf2 *w, const struct rec_dispatch *r)
 	if (!r->global[0])
 		return;
 	if (!place) {
-		unexpressed_add(&w->unexpressed, configurations, 1);
+		unplaced_add(&w->unplaced, configurations, 1);
 		return;
 	}
 	w->last_configuration = (uint32_t)place;
@@ -426,9 +426,9 @@ kymo_status_t queue_unfinished(struct stream_sink *s, const struct t_unfinished 
 	struct lane *l;
 
 	if (u->unlisted) {
-		unexpressed_add(&w->unexpressed,
-				"commands never seen to finish, of which nothing is known",
-				u->unlisted);
+		unplaced_add(&w->unplaced,
+			     "commands never seen to finish, of which nothing is known",
+			     u->unlisted);
 		return KYMO_OK;
 	}
 	l = row_open(w, row, u->submit, u->submit, false);

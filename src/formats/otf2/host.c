@@ -112,7 +112,7 @@ static struct lane *begin(struct otf2 *w, struct row *row, const struct rec *r, 
 	struct open o = {.end = r->end, .id = r->id, .region = region, .op = r->op};
 
 	if (!l) {
-		unexpressed_add(&w->unexpressed, crossing, 1);
+		unplaced_add(&w->unplaced, crossing, 1);
 		return NULL;
 	}
 	write_enter(w, l->location, r->start, region);
@@ -123,9 +123,9 @@ static struct lane *begin(struct otf2 *w, struct row *row, const struct rec *r, 
 static void count_untold(struct otf2 *w, const struct rec *r)
 {
 	if (r->site || r->stack)
-		unexpressed_add(&w->unexpressed, sites, 1);
+		unplaced_add(&w->unplaced, sites, 1);
 	if (r->wire && w->t->ops[r->op].field_count)
-		unexpressed_add(&w->unexpressed, arguments, 1);
+		unplaced_add(&w->unplaced, arguments, 1);
 }
 
 kymo_status_t host_call(struct stream_sink *s, const struct rec *r)
@@ -236,7 +236,7 @@ kymo_status_t host_marker(struct stream_sink *s, const struct rec_marker *r)
 		archive_check(&w->archive, OTF2_AttributeList_AddInt64(w->attributes,
 								       ATTRIBUTE_SCOPE, r->scope));
 	if (r->payload_bytes)
-		unexpressed_add(&w->unexpressed, payloads, 1);
+		unplaced_add(&w->unplaced, payloads, 1);
 	begin(w, row, &r->base, region);
 	return otf2_status(w);
 }

@@ -141,8 +141,7 @@ static void tell_call(struct otf2 *w, const struct rec_allocation *r, bool gone)
 	struct open *o = row_find(row, r->correlation);
 
 	if (!o) {
-		unexpressed_add(&w->unexpressed, "addresses of memory outside of recorded calls",
-				1);
+		unplaced_add(&w->unplaced, "addresses of memory outside of recorded calls", 1);
 		return;
 	}
 	o->memory = gone ? 2 : 1;
@@ -220,14 +219,14 @@ kymo_status_t metrics_counter(struct stream_sink *s, const struct rec_counter *r
 	uint32_t group;
 
 	if (!r->counter || r->counter >= w->t->counters_count) {
-		unexpressed_add(&w->unexpressed, no_counter, 1);
+		unplaced_add(&w->unplaced, no_counter, 1);
 		return KYMO_OK;
 	}
 	find_scope(w, r, &instance.series, &group);
 	row = row_of(w, group);
 	instance.series.klass = counter_class(w, r);
 	if (!row || instance.series.klass == UINT32_MAX) {
-		unexpressed_add(&w->unexpressed, too_many, 1);
+		unplaced_add(&w->unplaced, too_many, 1);
 		return otf2_status(w);
 	}
 	instance.series.recorder = row->lanes[0].location;
@@ -237,7 +236,7 @@ kymo_status_t metrics_counter(struct stream_sink *s, const struct rec_counter *r
 	if (p.a != UINT32_MAX)
 		row_point(w, row, &p);
 	else
-		unexpressed_add(&w->unexpressed, too_many, 1);
+		unplaced_add(&w->unplaced, too_many, 1);
 	return otf2_status(w);
 }
 

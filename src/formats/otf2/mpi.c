@@ -366,9 +366,9 @@ static void write_message(struct otf2 *w, struct message *m, const struct open *
 			m->rank = OTF2_UNDEFINED_UINT32;
 		collective(w, m, call);
 	} else if (op == COMM_OP_READ || op == COMM_OP_WRITE) {
-		unexpressed_add(&w->unexpressed, files, 1);
+		unplaced_add(&w->unplaced, files, 1);
 	} else if (!known) {
-		unexpressed_add(&w->unexpressed, no_peer, 1);
+		unplaced_add(&w->unplaced, no_peer, 1);
 	} else if (op == COMM_OP_SEND) {
 		send_message(w, m);
 	} else if (op == COMM_OP_RECEIVE) {
@@ -376,7 +376,7 @@ static void write_message(struct otf2 *w, struct message *m, const struct open *
 	} else if (known_window(w, m)) {
 		one_sided(w, m, op);
 	} else {
-		unexpressed_add(&w->unexpressed, no_peer, 1);
+		unplaced_add(&w->unplaced, no_peer, 1);
 	}
 }
 
@@ -402,14 +402,14 @@ kymo_status_t mpi_comm(struct stream_sink *s, const struct rec_comm *r)
 	row_advance(w, m.row, r->base.start);
 	call = row_find(m.row, r->correlation);
 	if (!is_mpi(w, r, call)) {
-		unexpressed_add(&w->unexpressed, foreign, 1);
+		unplaced_add(&w->unplaced, foreign, 1);
 		return KYMO_OK;
 	}
 	if (r->partitions)
-		unexpressed_add(&w->unexpressed, partitioned, 1);
+		unplaced_add(&w->unplaced, partitioned, 1);
 	m.e = archive_events(&w->archive, row_location(w, m.row));
 	if (m.row->lanes[0].last > r->base.start) {
-		unexpressed_add(&w->unexpressed, "messages that begin before what was written", 1);
+		unplaced_add(&w->unplaced, "messages that begin before what was written", 1);
 		return KYMO_OK;
 	}
 	m.row->lanes[0].last = r->base.start;

@@ -24,7 +24,7 @@
 #include "formats/format.h"
 #include "formats/otf2/archive.h"
 #include "formats/otf2/roles.h"
-#include "stream/unexpressed.h"
+#include "stream/unplaced.h"
 
 /* X(enumerator, name, OTF2 type, description): docs/otf2.md explains them */
 #define OFFLOAD "OTF2::KYMO::OFFLOAD::"
@@ -164,7 +164,7 @@ struct otf2 {
 	struct archive archive;
 	OTF2_AttributeList *attributes; /* of the Enter to come */
 	OTF2_AttributeList *late;       /* of what is written before it: ends, points */
-	struct unexpressed unexpressed;
+	struct unplaced unplaced;
 
 	/* by index of the trace's lists */
 	struct row *threads, *processes, *queues, *agents;

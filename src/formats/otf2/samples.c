@@ -75,7 +75,7 @@ static uint32_t context_of(struct otf2 *w, const struct rec_sample *r)
 		context = context_of_site(w->samples, context, s->sites[i]);
 	if (context != OTF2_UNDEFINED_CALLING_CONTEXT)
 		return context;
-	unexpressed_add(&w->unexpressed, no_stack, 1);
+	unplaced_add(&w->unplaced, no_stack, 1);
 	return context_of_site(w->samples, context, 0);
 }
 
@@ -101,7 +101,7 @@ kymo_status_t samples_sample(struct stream_sink *s, const struct rec_sample *r)
 	struct archive *a;
 
 	if (r->lost) {
-		unexpressed_add(&w->unexpressed, lost, r->lost);
+		unplaced_add(&w->unplaced, lost, r->lost);
 		return KYMO_OK;
 	}
 	if (!w->samples)

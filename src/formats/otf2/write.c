@@ -79,7 +79,7 @@ static void write_clock(struct otf2 *w)
 static kymo_status_t on_device_sample(struct stream_sink *s, const struct rec_device_sample *r)
 {
 	(void)r;
-	unexpressed_add(&otf2_of(s)->unexpressed, "samples of kernels", 1);
+	unplaced_add(&otf2_of(s)->unplaced, "samples of kernels", 1);
 	return KYMO_OK;
 }
 
@@ -89,11 +89,11 @@ static void count_rest(struct otf2 *w)
 	const struct trace *t = w->t;
 
 	if (t->tallies_count > 1)
-		unexpressed_add(&w->unexpressed, "rows of tallies", t->tallies_count - 1u);
+		unplaced_add(&w->unplaced, "rows of tallies", t->tallies_count - 1u);
 	if (t->notes_count > 1)
-		unexpressed_add(&w->unexpressed, "notes", t->notes_count - 1u);
+		unplaced_add(&w->unplaced, "notes", t->notes_count - 1u);
 	if (t->programs_count > 1)
-		unexpressed_add(&w->unexpressed, "programs", t->programs_count - 1u);
+		unplaced_add(&w->unplaced, "programs", t->programs_count - 1u);
 }
 
 static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
@@ -116,7 +116,7 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 	samples_end(w);
 	archive_close(&w->archive);
 	count_rest(w);
-	unexpressed_tell(&w->unexpressed, "OTF2", w->log);
+	unplaced_tell(&w->unplaced, w->log, "OTF2 has no place for");
 	w->finished = !archive_failed(&w->archive);
 	return otf2_status(w);
 }

@@ -14,48 +14,19 @@
 #include "formats/format.h"
 #include "formats/pprof/profile.pb-c.h"
 #include "stream/names.h"
-#include "stream/output.h"
 #include "stream/profile.h"
-#include "stream/symbol.h"
 
 struct pprof {
-	struct stream_sink sink; /* first */
-	const struct format_options *o;
-	const struct trace *t;
-	struct profile profile;
-	struct symbols *names;
-	struct map strings; /* number of a text by its hash, plus one */
+	struct profile_writer w; /* first */
+	struct map strings;      /* number of a text by its hash, plus one */
 	char **texts;
 	uint32_t text_count, text_room;
 	uint8_t *located; /* by site: its location is written */
 	struct map functions;
 	uint64_t function_count, location_count;
 	struct text packed;
-	struct output out;
-	bool open, failed;
+	bool failed;
 };
-
-static struct pprof *pprof(struct stream_sink *s)
-{
-	return (struct pprof *)(void *)s;
-}
-
-static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
-{
-	pprof(s)->t = t;
-	return KYMO_OK;
-}
-
-static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r)
-{
-	return profile_add(&pprof(s)->profile, r) ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
-}
-
-static kymo_status_t on_other(struct stream_sink *s, const struct rec *r)
-{
-	pprof(s)->profile.elsewhere++;
-	return KYMO_OK;
-}
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
@@ -141,8 +112,8 @@ static void put_location(struct pprof *w, uint64_t id, uint64_t module, uint64_t
 /* Locations are numbered as sites are; addresses alone come behind them. */
 static uint64_t site_location(struct pprof *w, uint32_t site)
 {
-	const struct symbol *y = symbols_site(w->names, site);
-	const struct t_site *x = &w->t->sites[site];
+	const struct symbol *y = symbols_site(w->w.names, site);
+	const struct t_site *x = &w->w.t->sites[site];
 
 	if (!w->located[site])
 		put_location(w, site, x->module, x->address, y->function, y->file, y->line);
@@ -154,7 +125,7 @@ static void put_mapping(struct pprof *w, uint32_t module)
 {
 	KymoPprof__Mapping m = KYMO_PPROF__MAPPING__INIT, *one = &m;
 	KymoPprof__Profile p = KYMO_PPROF__PROFILE__INIT;
-	const struct t_module *x = &w->t->modules[module];
+	const struct t_module *x = &w->w.t->modules[module];
 	struct text id = {0};
 
 	for (uint32_t i = 0; i < x->build_id_length; i++)
@@ -176,20 +147,20 @@ static void put_mapping(struct pprof *w, uint32_t module)
 static uint32_t locations_of(struct pprof *w, const struct profile_row *r, uint64_t *out)
 {
 	uint32_t count;
-	const uint32_t *sites = profile_frames(w->t, r, &count);
+	const uint32_t *sites = profile_frames(w->w.t, r, &count);
 
 	for (uint32_t i = 0; i < count; i++)
 		out[i] = site_location(w, sites[i]);
 	if (count)
 		return count;
-	out[0] = w->t->sites_count + ++w->location_count;
+	out[0] = w->w.t->sites_count + ++w->location_count;
 	put_location(w, out[0], 0, r->pc, NULL, NULL, 0);
 	return 1;
 }
 
 static void put_sample(struct pprof *w, const struct profile_row *r)
 {
-	const struct t_thread *th = &w->t->threads[r->thread];
+	const struct t_thread *th = &w->w.t->threads[r->thread];
 	KymoPprof__Label labels[3] = {KYMO_PPROF__LABEL__INIT, KYMO_PPROF__LABEL__INIT,
 				      KYMO_PPROF__LABEL__INIT};
 	KymoPprof__Label *list[] = {&labels[0], &labels[1], &labels[2]};
@@ -199,7 +170,7 @@ static void put_sample(struct pprof *w, const struct profile_row *r)
 	uint32_t frames;
 	char name[32];
 
-	profile_frames(w->t, r, &frames);
+	profile_frames(w->w.t, r, &frames);
 	x.location_id = calloc(frames + 1u, sizeof(*x.location_id));
 	if (!x.location_id) {
 		w->failed = true;
@@ -209,7 +180,7 @@ static void put_sample(struct pprof *w, const struct profile_row *r)
 	x.n_value = 2;
 	x.value = values;
 	labels[0].key = string(w, "process");
-	labels[0].num = w->t->processes[th->process].pid;
+	labels[0].num = w->w.t->processes[th->process].pid;
 	labels[1].key = string(w, "thread");
 	labels[1].str = string(w, name_thread(th, name, sizeof(name)));
 	labels[2].key = string(w, "tid");
@@ -237,8 +208,8 @@ static void put_head(struct pprof *w)
 	p.n_sample_type = 2;
 	p.sample_type = list;
 	p.default_sample_type = types[1].type;
-	p.time_nanos = w->t->started * 1000000000;
-	p.duration_nanos = w->t->end - w->t->origin;
+	p.time_nanos = w->w.t->started * 1000000000;
+	p.duration_nanos = w->w.t->end - w->w.t->origin;
 	put(w, &p);
 }
 
@@ -259,39 +230,26 @@ static bool deflate_into(struct pprof *w)
 		z.next_out = block;
 		z.avail_out = sizeof(block);
 		got = deflate(&z, Z_FINISH);
-		output_put(&w->out, (const char *)block, sizeof(block) - z.avail_out);
+		output_put(&w->w.out, (const char *)block, sizeof(block) - z.avail_out);
 	}
 	if (ok)
 		deflateEnd(&z);
 	return ok && got == Z_STREAM_END;
 }
 
-static kymo_status_t put_profile(struct pprof *w)
+static kymo_status_t put_profile(struct profile_writer *p)
 {
+	struct pprof *w = (struct pprof *)(void *)p;
+
+	w->located = calloc(p->t->sites_count, 1);
+	if (!w->located)
+		return KYMO_ERROR_NO_MEMORY;
 	put_head(w);
-	for (uint32_t i = 1; i < w->t->modules_count; i++)
+	for (uint32_t i = 1; i < p->t->modules_count; i++)
 		put_mapping(w, i);
-	for (uint32_t i = 0; i < w->profile.count; i++)
-		put_sample(w, &w->profile.rows[i]);
-	if (w->failed || !deflate_into(w))
-		return KYMO_ERROR_NO_MEMORY;
-	w->open = false;
-	return output_close(&w->out, w->o->log);
-}
-
-static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
-{
-	struct pprof *w = pprof(s);
-	kymo_status_t status = profile_check(&w->profile, t, "pprof", w->o->log);
-
-	if (status != KYMO_OK)
-		return status;
-	w->names = symbols_new(t, w->o->log);
-	w->located = calloc(t->sites_count, 1);
-	if (!w->names || !w->located)
-		return KYMO_ERROR_NO_MEMORY;
-	profile_sort(&w->profile);
-	return put_profile(w);
+	for (uint32_t i = 0; i < p->count; i++)
+		put_sample(w, &p->rows[i]);
+	return w->failed || !deflate_into(w) ? KYMO_ERROR_NO_MEMORY : KYMO_OK;
 }
 
 static kymo_status_t pprof_write(const struct format_options *o, struct stream_sink **sink)
@@ -301,38 +259,28 @@ static kymo_status_t pprof_write(const struct format_options *o, struct stream_s
 
 	if (!w)
 		return KYMO_ERROR_NO_MEMORY;
-	w->o = o;
-	status = output_open(&w->out, o->output, o->force, o->log);
+	w->w.put = put_profile;
+	status = profile_begin(&w->w, "pprof", o->output, o->force, o->log);
 	if (status != KYMO_OK) {
 		free(w);
 		return status;
 	}
-	w->open = true;
-	w->sink = (struct stream_sink){.begin = on_begin,
-				       .call = on_other,
-				       .other = on_other,
-				       .sample = on_sample,
-				       .end = on_end};
-	stream_sink_complete(&w->sink);
-	*sink = &w->sink;
+	*sink = &w->w.sink;
 	return KYMO_OK;
 }
 
 static void pprof_free(struct stream_sink *s)
 {
-	struct pprof *w = pprof(s);
+	struct pprof *w = (struct pprof *)(void *)s;
 
-	if (w->open)
-		output_close(&w->out, w->o->log);
 	for (uint32_t i = 0; i < w->text_count; i++)
 		free(w->texts[i]);
 	free(w->texts);
 	free(w->located);
 	map_release(&w->strings);
 	map_release(&w->functions);
-	symbols_free(w->names);
 	text_release(&w->packed);
-	profile_release(&w->profile);
+	profile_release(&w->w);
 	free(w);
 }
 

@@ -105,8 +105,7 @@ static bool read_event(struct row_of *x, struct places *p, unsigned column)
 	if (v->type == DB_INTEGER && dbwalk_seek(w, v->integer) &&
 	    row_read(&x->s->tables[T_EVENT], w, x->event_all, &x->event))
 		return true;
-	unplaced_add(&x->r->skipped, "row without its event has", "rows without their event have",
-		     1);
+	unplaced_add(&x->r->skipped, "rows without their event", 1);
 	return false;
 }
 
@@ -142,8 +141,7 @@ static void times(struct row_of *x, unsigned start, unsigned end, int64_t *from,
 	*from = (int64_t)number(x, start);
 	*to = (int64_t)number(x, end);
 	if (*to < *from) {
-		unplaced_add(&x->r->skipped, "end before its start has",
-			     "ends before their starts have", 1);
+		unplaced_add(&x->r->skipped, "ends before their starts", 1);
 		*to = *from;
 	}
 }

@@ -380,7 +380,7 @@ static void tell(struct reader *r)
 	if (arguments)
 		stream_warn(r->o->log, "%s: %" PRIu64 " argument%s of calls: not read", r->paths[0],
 			    arguments, plural(arguments));
-	unplaced_tell(&r->skipped, r->o->log, "rocpd, read:");
+	unplaced_tell(&r->skipped, r->o->log, "left out of what was read");
 }
 
 static kymo_status_t read_records(struct reader *r, struct filter_binding *b, bool ordered,

@@ -90,8 +90,7 @@ static int64_t json_end(struct part *p, struct bulk_insert *f, struct output *o)
 	if (!o->used && !o->error)
 		return text_cell(none);
 	if (o->error) {
-		unplaced_add(&p->w->unplaced, "description that is too long has",
-			     "descriptions that are too long have", 1);
+		unplaced_add(&p->w->unplaced, "descriptions that are too long", 1);
 		return text_cell(none);
 	}
 	o->data[o->used] = '}';
@@ -205,8 +204,7 @@ static int64_t stack_cell(struct part *p, uint32_t stack)
 		const char *one = site_text(p->w, k->sites[i]);
 
 		if (o.used + strlen(one) + 8 > o.size) {
-			unplaced_add(&p->w->unplaced, "frame of a deep stack has",
-				     "frames of deep stacks have", k->count - i);
+			unplaced_add(&p->w->unplaced, "frames of deep stacks", k->count - i);
 			break;
 		}
 		output_char(&o, i > 1 ? ',' : '[');
@@ -408,8 +406,7 @@ static int64_t message_cell(struct part *p, const struct rec_marker *m)
 		json_key(&o, "payload");
 		payload_json(&o, m);
 		if (o.error) {
-			unplaced_add(&p->w->unplaced, "payload that is too long has",
-				     "payloads that are too long have", 1);
+			unplaced_add(&p->w->unplaced, "payloads that are too long", 1);
 			o.error = 0;
 			o.used = brief;
 		}
@@ -748,8 +745,7 @@ static kymo_status_t put_counter(struct stream_sink *s, const struct rec_counter
 	if (!p)
 		return KYMO_ERROR_SYSTEM;
 	if (r->counter >= p->w->t->counters_count || !r->counter) {
-		unplaced_add(&p->w->unplaced, "value of an unknown counter has",
-			     "values of unknown counters have", 1);
+		unplaced_add(&p->w->unplaced, "values of unknown counters", 1);
 		return KYMO_OK;
 	}
 	if (p->w->t->ops[at.op].number == COUNTER_OP_DISPATCH && r->correlation)
@@ -768,22 +764,19 @@ static kymo_status_t put_loss(struct stream_sink *s, const struct rec_loss *r)
 {
 	struct rocpd *w = self(s);
 
-	unplaced_add(&w->unplaced, "note of where records were lost has",
-		     "notes of where records were lost have", 1);
+	unplaced_add(&w->unplaced, "notes of where records were lost", 1);
 	return part_get(w, r->process) ? KYMO_OK : KYMO_ERROR_SYSTEM;
 }
 
 static kymo_status_t put_open_call(struct stream_sink *s, const struct t_open_call *c)
 {
-	unplaced_add(&self(s)->unplaced, "call that never returned has",
-		     "calls that never returned have", 1);
+	unplaced_add(&self(s)->unplaced, "calls that never returned", 1);
 	return KYMO_OK;
 }
 
 static kymo_status_t put_unfinished(struct stream_sink *s, const struct t_unfinished *u)
 {
-	unplaced_add(&self(s)->unplaced, "piece of device work that never finished has",
-		     "pieces of device work that never finished have",
+	unplaced_add(&self(s)->unplaced, "pieces of device work that never finished",
 		     u->unlisted ? u->unlisted : 1);
 	return KYMO_OK;
 }

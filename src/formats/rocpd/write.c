@@ -169,11 +169,9 @@ static void tell(struct rocpd *w, const struct trace *t)
 
 	for (uint32_t i = 1; i < t->tallies_count; i++)
 		calls += t->tallies[i].count;
-	unplaced_add(&w->unplaced, "call or activity that was counted, not recorded, has",
-		     "calls and activities that were counted, not recorded, have", calls);
-	unplaced_add(&w->unplaced, "note of Kymo's has", "notes of Kymo's have",
-		     t->notes_count ? t->notes_count - 1 : 0);
-	unplaced_tell(&w->unplaced, w->o.log, "rocpd");
+	unplaced_add(&w->unplaced, "calls and activities that were counted, not recorded,", calls);
+	unplaced_add(&w->unplaced, "notes of Kymo's", t->notes_count ? t->notes_count - 1 : 0);
+	unplaced_tell(&w->unplaced, w->o.log, "rocpd has no place for");
 	if (w->untimed)
 		stream_warn(w->o.log,
 			    "rocpd: %" PRIu64 " piece%s of device work without device times: of no "

@@ -16,6 +16,7 @@
 #include "formats/format.h"
 #include "stream/names.h"
 #include "stream/output.h"
+#include "stream/unplaced.h"
 
 #define KERNEL_COLUMNS                                                                             \
 	"\"Kind\",\"Agent_Id\",\"Queue_Id\",\"Stream_Id\",\"Thread_Id\",\"Dispatch_Id\","          \
@@ -61,7 +62,7 @@ struct writer {
 	uint32_t count, room;
 	struct map found;     /* by process and place of the name: number of the file, plus one */
 	uint64_t *dispatches; /* of each process so far */
-	uint64_t unplaced;    /* records that these files have no place for */
+	struct unplaced unplaced;
 };
 
 static struct writer *writer(struct stream_sink *s)
@@ -183,7 +184,7 @@ static kymo_status_t on_dispatch(struct stream_sink *s, const struct rec_dispatc
 	struct output *o;
 
 	if (!device_timed(&r->device)) {
-		w->unplaced++;
+		unplaced_add(&w->unplaced, "kernels without device times", 1);
 		return KYMO_OK;
 	}
 	o = file_of(w, r->base.process, KERNELS, "kernel_trace", KERNEL_COLUMNS);
@@ -226,7 +227,7 @@ static kymo_status_t on_copy(struct stream_sink *s, const struct rec_copy *r)
 	struct output *o;
 
 	if (fills || !device_timed(&r->device)) {
-		w->unplaced++;
+		unplaced_add(&w->unplaced, fills ? "fills" : "copies without device times", 1);
 		return KYMO_OK;
 	}
 	o = file_of(w, r->base.process, COPIES, "memory_copy_trace", COPY_COLUMNS);
@@ -334,7 +335,7 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 
 static kymo_status_t on_other(struct stream_sink *s, const struct rec *r)
 {
-	writer(s)->unplaced++;
+	unplaced_record(&writer(s)->unplaced, writer(s)->t, r);
 	return KYMO_OK;
 }
 
@@ -389,12 +390,7 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 	for (uint32_t i = 1; i < t->agents_count && status == KYMO_OK; i++)
 		if (strcmp(t->agents[i].type, "nic") != 0)
 			status = put_agent(w, i);
-	if (w->unplaced)
-		stream_warn(w->o.log,
-			    "%s: %llu records (fills, waits, samples, messages, counters, work "
-			    "without device times) "
-			    "are not in it: rocprofv3 has no CSV file for them",
-			    t->path, (unsigned long long)w->unplaced);
+	unplaced_tell(&w->unplaced, w->o.log, "rocprofv3 has no CSV file for");
 	return status == KYMO_OK ? close_files(w) : status;
 }
 

@@ -8,138 +8,104 @@
 
 #include "formats/format.h"
 #include "stream/names.h"
-#include "stream/output.h"
 #include "stream/profile.h"
-#include "stream/symbol.h"
 
 struct speedscope {
-	struct stream_sink sink; /* first */
-	const struct format_options *o;
-	const struct trace *t;
-	struct profile profile;
-	uint32_t *frames; /* number of a site's frame, plus one; 0: not used */
+	struct profile_writer w; /* first */
+	uint32_t *frames;        /* number of a site's frame, plus one; 0: not used */
 	uint32_t frame_count;
-	struct output out;
-	bool open;
 };
-
-static struct speedscope *speedscope(struct stream_sink *s)
-{
-	return (struct speedscope *)(void *)s;
-}
-
-static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
-{
-	speedscope(s)->t = t;
-	return KYMO_OK;
-}
-
-static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r)
-{
-	return profile_add(&speedscope(s)->profile, r) ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
-}
-
-static kymo_status_t on_other(struct stream_sink *s, const struct rec *r)
-{
-	speedscope(s)->profile.elsewhere++;
-	return KYMO_OK;
-}
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
 static void begin_frame(struct speedscope *w)
 {
-	output_text(&w->out, w->frame_count ? ",\n{\"name\":" : "\n{\"name\":");
+	output_text(&w->w.out, w->frame_count ? ",\n{\"name\":" : "\n{\"name\":");
 	w->frame_count++;
 }
 
-static void put_site(struct speedscope *w, struct symbols *names, uint32_t site)
+static void put_site(struct speedscope *w, uint32_t site)
 {
-	const struct symbol *y = symbols_site(names, site);
+	const struct symbol *y = symbols_site(w->w.names, site);
 	char place[1024];
 
 	if (w->frames[site])
 		return;
 	begin_frame(w);
 	w->frames[site] = w->frame_count;
-	output_json(&w->out,
-		    y->function ? y->function : symbols_text(names, site, place, sizeof(place)));
+	output_json(&w->w.out, y->function ? y->function
+					   : symbols_text(w->w.names, site, place, sizeof(place)));
 	if (y->file) {
-		output_text(&w->out, ",\"file\":");
-		output_json(&w->out, y->file);
+		output_text(&w->w.out, ",\"file\":");
+		output_json(&w->w.out, y->file);
 	}
 	if (y->file && y->line) {
-		output_text(&w->out, ",\"line\":");
-		output_unsigned(&w->out, y->line);
+		output_text(&w->w.out, ",\"line\":");
+		output_unsigned(&w->w.out, y->line);
 	}
-	output_char(&w->out, '}');
+	output_char(&w->w.out, '}');
 }
 
 /* The frames of a stack, or the address alone: its row then says which frame that is. */
-static void put_frames(struct speedscope *w, struct symbols *names, struct profile_row *r)
+static void put_frames(struct speedscope *w, struct profile_row *r)
 {
 	uint32_t count;
-	const uint32_t *sites = profile_frames(w->t, r, &count);
+	const uint32_t *sites = profile_frames(w->w.t, r, &count);
 
 	for (uint32_t i = 0; i < count; i++)
-		put_site(w, names, sites[i]);
+		put_site(w, sites[i]);
 	if (count)
 		return;
 	begin_frame(w);
-	output_text(&w->out, "\"");
-	output_hex(&w->out, r->pc);
-	output_text(&w->out, "\"}");
+	output_text(&w->w.out, "\"");
+	output_hex(&w->w.out, r->pc);
+	output_text(&w->w.out, "\"}");
 	r->pc = w->frame_count;
 }
 
 /* ---- profiles -------------------------------------------------------------------------------- */
 
-static int64_t weight_of(const struct profile_row *r)
-{
-	return r->weight > 0 ? r->weight : (int64_t)r->samples;
-}
-
 static void put_stack(struct speedscope *w, const struct profile_row *r)
 {
 	uint32_t count;
-	const uint32_t *sites = profile_frames(w->t, r, &count);
+	const uint32_t *sites = profile_frames(w->w.t, r, &count);
 
-	output_char(&w->out, '[');
+	output_char(&w->w.out, '[');
 	for (uint32_t i = count; i-- > 0;) {
-		output_unsigned(&w->out, w->frames[sites[i]] - 1);
+		output_unsigned(&w->w.out, w->frames[sites[i]] - 1);
 		if (i)
-			output_char(&w->out, ',');
+			output_char(&w->w.out, ',');
 	}
 	if (!count)
-		output_unsigned(&w->out, r->pc - 1);
-	output_char(&w->out, ']');
+		output_unsigned(&w->w.out, r->pc - 1);
+	output_char(&w->w.out, ']');
 }
 
 static void put_name(struct speedscope *w, uint32_t thread)
 {
-	const struct t_thread *th = &w->t->threads[thread];
-	const struct t_process *p = &w->t->processes[th->process];
+	const struct t_thread *th = &w->w.t->threads[thread];
+	const struct t_process *p = &w->w.t->processes[th->process];
 	char name[512];
 
 	snprintf(name, sizeof(name), "%s[%u] %s%s%u", name_program(p), p->pid, th->name,
 		 th->name[0] ? " " : "", th->tid);
-	output_json(&w->out, name);
+	output_json(&w->w.out, name);
 }
 
 /* Rows `from` to `to` are of one thread. */
 static void put_profile(struct speedscope *w, uint32_t from, uint32_t to)
 {
-	const struct profile_row *rows = w->profile.rows;
-	struct output *o = &w->out;
-	int64_t all = 0;
+	const struct profile_row *rows = w->w.rows;
+	struct output *o = &w->w.out;
+	uint64_t all = 0;
 
 	for (uint32_t i = from; i < to; i++)
-		all += weight_of(&rows[i]);
+		all += profile_weight(&rows[i]);
 	output_text(o, from ? ",\n{\"type\":\"sampled\",\"name\":"
 			    : "\n{\"type\":\"sampled\",\"name\":");
 	put_name(w, rows[from].thread);
 	output_text(o, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":");
-	output_signed(o, all);
+	output_unsigned(o, all);
 	output_text(o, ",\n\"samples\":[");
 	for (uint32_t i = from; i < to; i++) {
 		if (i > from)
@@ -150,24 +116,24 @@ static void put_profile(struct speedscope *w, uint32_t from, uint32_t to)
 	for (uint32_t i = from; i < to; i++) {
 		if (i > from)
 			output_char(o, ',');
-		output_signed(o, weight_of(&rows[i]));
+		output_unsigned(o, profile_weight(&rows[i]));
 	}
 	output_text(o, "]}");
 }
 
-static void put_document(struct speedscope *w, struct symbols *names)
+static void put_document(struct speedscope *w)
 {
-	struct profile *p = &w->profile;
-	struct output *o = &w->out;
+	const struct profile_writer *p = &w->w;
+	struct output *o = &w->w.out;
 
 	output_text(
 		o,
 		"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n\"name\":");
-	output_json(o, w->t->command);
+	output_json(o, w->w.t->command);
 	output_text(o,
 		    ",\"exporter\":\"kymo\",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[");
 	for (uint32_t i = 0; i < p->count; i++)
-		put_frames(w, names, &p->rows[i]);
+		put_frames(w, &p->rows[i]);
 	output_text(o, "]},\n\"profiles\":[");
 	for (uint32_t from = 0, to; from < p->count; from = to) {
 		for (to = from + 1; to < p->count && p->rows[to].thread == p->rows[from].thread;
@@ -178,25 +144,15 @@ static void put_document(struct speedscope *w, struct symbols *names)
 	output_text(o, "]}\n");
 }
 
-static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
+static kymo_status_t put_file(struct profile_writer *p)
 {
-	struct speedscope *w = speedscope(s);
-	kymo_status_t status = profile_check(&w->profile, t, "speedscope", w->o->log);
-	struct symbols *names;
+	struct speedscope *w = (struct speedscope *)(void *)p;
 
-	if (status != KYMO_OK)
-		return status;
-	names = symbols_new(t, w->o->log);
-	w->frames = calloc(t->sites_count, sizeof(*w->frames));
-	if (!names || !w->frames) {
-		symbols_free(names);
+	w->frames = calloc(p->t->sites_count, sizeof(*w->frames));
+	if (!w->frames)
 		return KYMO_ERROR_NO_MEMORY;
-	}
-	profile_sort(&w->profile);
-	put_document(w, names);
-	symbols_free(names);
-	w->open = false;
-	return output_close(&w->out, w->o->log);
+	put_document(w);
+	return KYMO_OK;
 }
 
 static kymo_status_t speedscope_write(const struct format_options *o, struct stream_sink **sink)
@@ -206,30 +162,21 @@ static kymo_status_t speedscope_write(const struct format_options *o, struct str
 
 	if (!w)
 		return KYMO_ERROR_NO_MEMORY;
-	w->o = o;
-	status = output_open(&w->out, o->output, o->force, o->log);
+	w->w.put = put_file;
+	status = profile_begin(&w->w, "speedscope", o->output, o->force, o->log);
 	if (status != KYMO_OK) {
 		free(w);
 		return status;
 	}
-	w->open = true;
-	w->sink = (struct stream_sink){.begin = on_begin,
-				       .call = on_other,
-				       .other = on_other,
-				       .sample = on_sample,
-				       .end = on_end};
-	stream_sink_complete(&w->sink);
-	*sink = &w->sink;
+	*sink = &w->w.sink;
 	return KYMO_OK;
 }
 
 static void speedscope_free(struct stream_sink *s)
 {
-	struct speedscope *w = speedscope(s);
+	struct speedscope *w = (struct speedscope *)(void *)s;
 
-	if (w->open)
-		output_close(&w->out, w->o->log);
-	profile_release(&w->profile);
+	profile_release(&w->w);
 	free(w->frames);
 	free(w);
 }

@@ -45,13 +45,19 @@ bool chrome_probe(const char *path)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
+/* Writers end their list with one of these, where each event before had a comma behind it. */
+static bool is_filler(struct span value)
+{
+	return value.n == 2 && value.s[0] == '{';
+}
+
 static void take_event(struct reader *r, struct span value)
 {
 	struct event e;
 
 	if (event_parse(value, &e))
 		reader_event(r, &e);
-	else if (value.n) /* empty: it was too large, and is counted as that */
+	else if (value.n && !is_filler(value)) /* empty: it was too large, and is counted as that */
 		r->malformed++;
 }
 
@@ -130,26 +136,20 @@ static void take_file(struct reader *r)
 
 /* ---- what is said ---------------------------------------------------------------------------- */
 
-static const char *times(uint64_t n)
-{
-	return n == 1 ? "is" : "are";
-}
-
 static void say_loss(const struct reader *r)
 {
 	const char *path = r->source.path;
 	struct stream_log *log = r->o->log;
 
 	for (uint32_t i = 0; i < r->left_out_count; i++)
-		stream_warn(log, "%s: %" PRIu64 " %s %s not taken", path, r->left_out[i].count,
-			    r->left_out[i].text, times(r->left_out[i].count));
+		stream_warn(log, "%s: not taken: %s (%" PRIu64 ")", path, r->left_out[i].text,
+			    r->left_out[i].count);
 	if (r->malformed)
-		stream_warn(log, "%s: %" PRIu64 " events that are no event %s passed over", path,
-			    r->malformed, times(r->malformed));
+		stream_warn(log, "%s: passed over: what is no event (%" PRIu64 ")", path,
+			    r->malformed);
 	if (r->source.too_large)
-		stream_warn(log, "%s: %" PRIu64 " values larger than %u MB %s passed over", path,
-			    r->source.too_large, (unsigned)(SOURCE_VALUE_MAX >> 20),
-			    times(r->source.too_large));
+		stream_warn(log, "%s: passed over: values larger than %u MB (%" PRIu64 ")", path,
+			    (unsigned)(SOURCE_VALUE_MAX >> 20), r->source.too_large);
 	if (r->source.broken)
 		stream_error(log, "%s: %s: what comes after is lost", path, r->source.broken);
 	else if (r->open_end)

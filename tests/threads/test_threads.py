@@ -33,6 +33,14 @@ class Test(base.Test):
         check("notes", self.notes("core"), {})
         check("ranks", self.query("SELECT DISTINCT rank FROM processes"), [{"rank": None}])
 
+    def test_sampled(self):
+        """What samples threads makes one of its own in each forked child, while that is brought in order."""
+        self.record(self.program(), options=["--threads", "--sample=100"])
+        two = {"program": 1, "given name": 1, "eleven": 1}
+        forked, one = {"program": 1}, {"true": 1}
+        check("threads of processes", self.threads(), [two, two, {**forked, **one}, forked, one, one])
+        check("lost", self.lost(), 0)
+
     def test_daemon(self):
         self.record(self.program(), "daemon", options=["--threads"])
         names = [n for p in self.threads() for n in p]

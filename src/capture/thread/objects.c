@@ -8,6 +8,7 @@
 
 #include "capture/thread/door.h"
 #include "core/capture.h"
+#include "core/process/life.h"
 
 KYMO_EXPORT const struct thread_door *kymo_thread_door(void);
 
@@ -48,12 +49,12 @@ static void attach(void)
 		cap_thread_attach();
 }
 
-/* Kymo or one of its tools is at work. */
+/* Kymo or one of its tools is at work; in a child just forked, no record of the thread says so yet. */
 static bool own(void)
 {
 	const struct cap_thread *t = cap_thread_current;
 
-	return t && t->magic == CAP_THREAD_MAGIC && t->guard;
+	return core_thread_making() || (t && t->magic == CAP_THREAD_MAGIC && t->guard);
 }
 
 static struct cap_frame *enter(enum thread_op op, const void *caller)

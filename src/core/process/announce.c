@@ -97,6 +97,13 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
+static _Thread_local bool making __attribute__((tls_model("initial-exec")));
+
+bool core_thread_making(void)
+{
+	return making;
+}
+
 static int make_thread(struct birth *birth, pthread_t *out)
 {
 	sigset_t all, old;
@@ -104,7 +111,9 @@ static int make_thread(struct birth *birth, pthread_t *out)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
+	making = true;
 	error = pthread_create(out, NULL, thread_main, birth);
+	making = false;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	while (!error && atomic_load(&birth->tid) == 0)
 		futex_wait(&birth->tid, 0, 1000000000u);

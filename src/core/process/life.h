@@ -54,6 +54,8 @@ bool core_thread_start(const char *name, void (*fn)(void *), void *arg, pthread_
  * order, for which other threads wait.
  */
 bool core_helper_start(const char *name, void (*fn)(void *), void *arg, pthread_t *joinable);
+/* The calling thread is about to make one: who stands before pthread_create() leaves it alone. */
+bool core_thread_making(void);
 /* Tools want to hear of them. */
 bool core_thread_notices(void);
 /* The same for a thread that sleeps until it is needed, mostly never: traces do not know it until

@@ -181,7 +181,7 @@ static int print_report(struct report *r, struct summary *s, unsigned count, uns
 
 static int print_traces(struct summary *s, unsigned count, unsigned by, char *const *traces)
 {
-	bool people = options.format == REPORT_TEXT || options.format == REPORT_MARKDOWN;
+	bool people = report_for_people((enum report_format)options.format);
 	struct report r = {.top = options.all || options.top > UINT32_MAX ? 0
 									  : (uint32_t)options.top,
 			   .chosen = options.tables,
@@ -219,7 +219,7 @@ static int run_summary(int argc, char **argv)
 
 	if (options.tables && strcmp(options.tables, "help") == 0)
 		return list_tables();
-	if (options.format == REPORT_TEXT || options.format == REPORT_MARKDOWN)
+	if (report_for_people((enum report_format)options.format))
 		units_time_in((enum units_time_unit)options.unit);
 	if (argc == 0)
 		return cli_usage("summary", "which trace? (the directory that `kymo run` left)");

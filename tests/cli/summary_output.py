@@ -29,7 +29,7 @@ def read(path):
 
 
 def into_files():
-    for form in ("text", "md", "csv", "json"):
+    for form in ("text", "md", "csv", "json", "html", "tsv"):
         printed = summary("-f", form, "a.kymo", "b.kymo")
         written = summary("-f", form, "-o", f"out.{form}", "a.kymo", "b.kymo")
         check(f"{form}: status, nothing printed, the same said", written, (0, "", printed[2]))
@@ -50,7 +50,7 @@ def places():
     check("no such folder", summary("-o", "nosuch/x", "a.kymo")[0], 3)
     check("a full device", (summary("-o", "/dev/full", "a.kymo")[0], os.path.exists("/dev/full")), (3, True))
     check("nothing is left beside", [n for n in os.listdir() if "old" in n or "out" in n],
-          [n for n in os.listdir() if n in ("old", "out.text", "out.md", "out.csv", "out.json")])
+          [n for n in os.listdir() if n in ("old", "out.text", "out.md", "out.csv", "out.json", "out.html", "out.tsv")])
 
 
 def times(text):

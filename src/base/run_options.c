@@ -15,7 +15,9 @@ static const char backend_names[] =
 
 static const struct knob rows[] = {
 	{"output", 'o', KNOB_STRING, 0, AT(output), "DIR", NULL, NULL, NULL, "Trace",
-	 "Trace directory to make (default ./NAME-TIME.kymo, ./NAME-JOB.kymo in a parallel job)"},
+	 "Trace directory to make (default ./NAME-TIME.kymo, ./NAME-JOB.kymo in a parallel job); "
+	 "keys in it get their values: %host%, %program%, %date%, %env{NAME}% ..., see kymo list "
+	 "keys"},
 	{"force", 'f', KNOB_FLAG, 0, AT(force), NULL, NULL, NULL, NULL, "Trace",
 	 "Replace an existing trace of that name"},
 	{"no-summary", 0, KNOB_FLAG, 0, AT(no_summary), NULL, NULL, NULL, NULL, "Trace",

@@ -20,6 +20,7 @@
 #include "base/unseen.h"
 #include "cli/cli.h"
 #include "cli/run.h"
+#include "cli/trace_keys.h"
 #include "drain/collect.h"
 #include "drain/place.h"
 #include "telemetry/telemetry.h"
@@ -814,6 +815,27 @@ static bool telemetry_valid(const struct run_options *o)
 	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/* Keys in the name of the trace get their values. */
+static bool name_trace(struct run_options *o, char *const *argv)
+{
+	struct text name = {0}, error = {0};
+	struct job job;
+	bool ok = true;
+
+	if (!o->output || !strchr(o->output, '%'))
+		return true;
+	job_of_process(&job, 0);
+	ok = trace_keys_expand(&(struct trace_keys_of){argv, &job}, o->output, &name, &error);
+	if (ok)
+		o->output = name.s; /* kept */
+	else
+		cli_error("-o %s: %s", o->output, error.s ? error.s : strerror(ENOMEM));
+	if (!ok)
+		text_release(&name);
+	text_release(&error);
+	return ok;
+}
+
 static int run_run(int argc, char **argv)
 {
 	static struct run r; /* paths: too large for small stacks (ulimit -s) */
@@ -839,6 +861,8 @@ static int run_run(int argc, char **argv)
 		return status;
 	if (!range_valid("range", r.options->range) || !range_valid("during", r.options->during) ||
 	    !devices_valid(r.options->device))
+		return CLI_USAGE;
+	if (!name_trace(&run_options_values, argv))
 		return CLI_USAGE;
 	if (!measures_check(&run_options_values) || !tools_check(&run_options_values))
 		return CLI_USAGE;

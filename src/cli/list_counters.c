@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/list_output.h"
 #include "cli/run.h"
 #include "launch/launch.h"
 
@@ -188,40 +189,60 @@ bool measures_check(struct run_options *o)
 
 /* ---- listing ---- */
 
-static void print_dimensions(const kymo_counter_info_t *i)
+static void add_dimensions(struct text *out, const kymo_counter_info_t *i)
 {
 	for (uint32_t d = 0; d < i->dimension_count; d++)
-		plain_printf(stdout, "%s%s:%u", d ? "," : " [", i->dimensions[d].name,
-			     i->dimensions[d].size);
-	if (i->dimension_count)
-		putchar(']');
+		text_addf(out, "%s%s:%u", d ? "," : "", i->dimensions[d].name,
+			  i->dimensions[d].size);
 }
 
 struct listing {
 	bool available;
-	uint32_t device; /* the first one that has counters: others have the same */
+	uint32_t device;        /* the first one that has counters: others have the same */
+	struct list_output out; /* for programs */
 };
+
+static void print_lines(const char *name, const kymo_counter_info_t *i, const char *dimensions)
+{
+	plain_printf(stdout, "%-34s %s", name, i->description);
+	if (*dimensions)
+		plain_printf(stdout, " [%s]", dimensions);
+	if (*i->unit)
+		plain_printf(stdout, " (%s)", i->unit);
+	if (!i->unavailable && i->read_ns)
+		plain_printf(stdout, "; a reading costs about %u ns", i->read_ns);
+	if (i->unavailable)
+		plain_printf(stdout, "\n%-34s not here: %s", "", i->unavailable);
+	putchar('\n');
+}
+
+static void add_counter(struct list_output *o, const char *name, const kymo_counter_info_t *i,
+			const char *dimensions)
+{
+	char cost[16] = "";
+
+	if (i->read_ns)
+		snprintf(cost, sizeof(cost), "%u", i->read_ns);
+	LIST_ROW(o, name, i->description, dimensions, i->unit, cost, i->unavailable);
+}
 
 static kymo_status_t print_one(kymo_counter_t counter, const char *provider,
 			       const kymo_counter_info_t *i, void *data)
 {
 	struct listing *l = data;
-	bool available = l->available;
+	struct text dimensions = {0};
 	char name[96];
 
 	l->device = l->device ? l->device : i->agent;
-	if ((i->unavailable == NULL) != available || (i->agent && i->agent != l->device))
+	if ((i->unavailable == NULL) != l->available || (i->agent && i->agent != l->device))
 		return KYMO_OK;
 	snprintf(name, sizeof(name), "%s:%s", provider, i->name);
-	plain_printf(stdout, "%-34s %s", name, i->description);
-	print_dimensions(i);
-	if (*i->unit)
-		plain_printf(stdout, " (%s)", i->unit);
-	if (available && i->read_ns)
-		plain_printf(stdout, "; a reading costs about %u ns", i->read_ns);
-	if (!available)
-		plain_printf(stdout, "\n%-34s not here: %s", "", i->unavailable);
-	putchar('\n');
+	add_dimensions(&dimensions, i);
+	if (list_format() == REPORT_TEXT)
+		print_lines(name, i, dimensions.s ? dimensions.s : "");
+	else
+		add_counter(&l->out, name, i, dimensions.s ? dimensions.s : "");
+	text_release(&dimensions);
 	return KYMO_OK;
 }
 
@@ -245,11 +266,15 @@ static int run(int argc, char **argv)
 		return cli_usage("list", "list counters takes no more words, not \"%s\"", argv[0]);
 	if (!library_open(&l))
 		return CLI_FAILURE;
+	list_begin(&all.out, "counters", "Counters",
+		   (const char *const[]){"name", "description", "dimensions", "unit", "read_ns",
+					 "unavailable", NULL},
+		   (const unsigned[]){0, 0, 0, 0, 0});
 	start_devices();
 	l.counters(KYMO_COUNTER_ALL, print_one, &all);
 	all.available = false;
 	l.counters(KYMO_COUNTER_ALL, print_one, &all);
-	return CLI_OK;
+	return list_end(&all.out);
 }
 
 extern const struct list list_counters;

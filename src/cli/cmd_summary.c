@@ -22,7 +22,8 @@ struct summary_options {
 	const char *tables;
 	const char *output;
 	int format;
-	int unit; /* enum units_time_unit */
+	int unit;      /* enum units_time_unit */
+	int size_unit; /* enum units_size_unit */
 	int64_t top;
 	int names;
 	bool all;
@@ -53,6 +54,9 @@ static const struct knob rows[] = {
 	{"unit", 0, KNOB_ENUM, 0, AT(unit), "UNIT", "fitting", "fitting|ns|us|ms|s", NULL,
 	 "Summary",
 	 "Of times in text and md: the one that fits each, or one for all, to the nanosecond"},
+	{"size-unit", 0, KNOB_ENUM, 0, AT(size_unit), "UNIT", "fitting",
+	 "fitting|B|kB|MB|GB|TB|KiB|MiB|GiB|TiB", NULL, "Summary",
+	 "Of sizes, likewise: powers of 1000 (kB, MB, ...) or of 1024 (KiB, MiB, ...)"},
 	{"top", 0, KNOB_INTEGER, 0, AT(top), "N", "10", NULL, NULL, "Summary",
 	 "Show so many rows of each table; 0: all. In csv and json all rows are there"},
 	{"all", 0, KNOB_FLAG, 0, AT(all), NULL, NULL, NULL, NULL, "Summary",
@@ -219,8 +223,10 @@ static int run_summary(int argc, char **argv)
 
 	if (options.tables && strcmp(options.tables, "help") == 0)
 		return list_tables();
-	if (report_for_people((enum report_format)options.format))
+	if (report_for_people((enum report_format)options.format)) {
 		units_time_in((enum units_time_unit)options.unit);
+		units_size_in((enum units_size_unit)options.size_unit);
+	}
 	if (argc == 0)
 		return cli_usage("summary", "which trace? (the directory that `kymo run` left)");
 	by = summary_by_parse(options.by, &bad, &bad_length);

@@ -86,6 +86,7 @@ struct stream_filter *cli_filter_new(const struct cli_filter *o, unsigned traces
 		.after = o->after,
 		.before = o->before,
 		.min_duration = (int64_t)o->min_duration,
+		.inside = o->inside,
 	};
 	const struct cli_filter nothing = {0};
 	struct stream_filter *filter = NULL;

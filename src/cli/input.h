@@ -25,6 +25,7 @@ struct cli_filter {
 	const char *include, *exclude, *domains, *kernels, *processes, *threads, *ranks, *nodes,
 		*devices, *queues, *ranges, *during, *sites, *memory, *after, *before;
 	uint64_t min_duration;
+	bool inside;
 };
 
 #define CLI_FILTER_AT(type, member) (offsetof(type, filter) + offsetof(struct cli_filter, member))
@@ -69,6 +70,8 @@ struct cli_filter {
 		       "end-2s, 14:03:05, @NAME where a range or mark begins"),                    \
 	CLI_FILTER_ROW(type, "before", 0, KNOB_STRING, before, "TIME",                             \
 		       "Only records that start before this time, likewise"),                      \
+	CLI_FILTER_ROW(type, "inside", 0, KNOB_FLAG, inside, NULL,                                 \
+		       "With --after and --before: only records that lie wholly between them"),    \
 	CLI_FILTER_ROW(type, "min-duration", 0, KNOB_DURATION, min_duration, "TIME",               \
 		       "Only records that take at least this long")
 /* clang-format on */

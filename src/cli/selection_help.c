@@ -23,10 +23,12 @@ const char cli_selection_help[] =
 	"When       --after 1.5s  --before 20%   --after end-2s   --before 14:03:05\n"
 	"           --after @ready --before @done   from where a mark or range begins to another\n"
 	"           --after @step#100 --before @step#110:end\n"
+	"           --inside                  wholly between --after and --before\n"
 	"           --during step#100-110     what any thread or device does meanwhile\n"
 	"\n"
 	"Names of ranges, devices and functions: of that very name, else a regular expression.\n"
-	"What is under way at a limit of time is counted whole. What matches nothing is an error\n"
+	"What is under way at a limit of time is counted whole, without --inside. What matches "
+	"nothing is an error\n"
 	"(status 2) that says what there is.\n"
 	"At the source: kymo run has --range, --during, -k, --device, --rank, --after, --before,\n"
 	"--period, -i, -x. Ranges by whole names or paths there, times since the run began.\n";

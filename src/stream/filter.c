@@ -145,6 +145,10 @@ static kymo_status_t compile_times(struct stream_filter *f)
 			     s->after, s->before);
 		status = KYMO_ERROR_INVALID_ARGUMENT;
 	}
+	if (status == KYMO_OK && s->inside && !s->after && !s->before) {
+		stream_error(f->log, "--inside of which times? It goes with --after and --before");
+		status = KYMO_ERROR_INVALID_ARGUMENT;
+	}
 	return status;
 }
 

@@ -34,6 +34,7 @@ struct stream_filter_spec {
 	bool has_from, has_to;      /* a record is wanted if it overlaps [from, to] */
 	int64_t from, to;
 	int64_t min_duration;
+	bool inside; /* with after, before: what lies wholly between them */
 };
 
 struct stream_filter;
@@ -77,6 +78,7 @@ struct filter_binding {
 	bool *ops, *kernels, *processes, *threads; /* by global index; NULL: all */
 	bool *agents, *queues, *sites, *stacks;    /* likewise */
 	int64_t from, to;                          /* node time */
+	bool inside;
 	int64_t min_duration;
 	bool only_kernels;
 	bool only_devices; /* what has no device is not wanted */
@@ -134,6 +136,7 @@ static inline bool filter_chunk(const struct filter_binding *b, uint32_t process
 static inline bool filter_time(const struct filter_binding *b, int64_t start, int64_t end)
 {
 	return start <= b->to && end >= b->from &&
+	       (!b->inside || (start >= b->from && (b->to == INT64_MAX || end <= b->to + 1))) &&
 	       (int64_t)((uint64_t)end - (uint64_t)start) >= b->min_duration;
 }
 

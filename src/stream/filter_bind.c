@@ -554,6 +554,7 @@ kymo_status_t filter_bind(const struct stream_filter *f, const struct trace *t,
 				       .min_duration = INT64_MIN};
 	if (!f)
 		return KYMO_OK;
+	out->inside = f->spec.inside;
 	if (f->spec.min_duration)
 		out->min_duration = f->spec.min_duration;
 	status = bind_all(out);

@@ -224,6 +224,8 @@ char *stream_filter_text(const struct stream_filter *f)
 		snprintf(least, sizeof(least), "%" PRId64 "ns", s->min_duration);
 		add_option(&out, "--min-duration", least);
 	}
+	if (s->inside)
+		text_add(&out, " --inside");
 	if (!out.failed)
 		return out.s ? out.s : strdup("");
 	text_release(&out);
@@ -236,7 +238,7 @@ bool stream_filter_only_when(const struct stream_filter *f)
 
 	return !s->domains && !s->ops && !s->exclude && !s->kernels && !s->threads && !s->devices &&
 	       !s->queues && !s->ranges && !s->during && !s->sites && !s->memory &&
-	       !s->min_duration;
+	       !s->min_duration && !s->inside;
 }
 
 bool stream_filter_in_part(const struct stream_filter *f)

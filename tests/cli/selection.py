@@ -156,6 +156,14 @@ def opencl_selections(trace):
     yield ["--after", f"{middle}ns"], "", window(after=middle)
     yield ["--after", "@ready", "--before", f"{middle}ns"], "", window(ready, middle)
     yield ["--before", "@step#3:end", "--after", "@step#2"], "", window(begun, ended)
+    # Something crosses each of the two.
+    first, last = (sql(trace, f"SELECT start + duration / 2 FROM kernels WHERE duration > 1 ORDER BY start LIMIT 1 OFFSET {n}")[0][0]
+                   for n in (5, 20))
+    check("a kernel crosses", sql(trace, f"SELECT count(*) FROM kernels WHERE start < {first} AND end > {first}")[0][0] > 0, True)
+    for options, condition in (([f"--after={first}ns", f"--before={last}ns"], f"x.start >= {first} AND x.end <= {last} AND x.start < {last}"),
+                               ([f"--after={first}ns"], f"x.start >= {first}"),
+                               ([f"--before={last}ns"], f"x.end <= {last} AND x.start < {last}")):
+        yield ["--inside", *options], "", everything(condition)
     share = int(duration * 0.8)
     yield ["--after", "80%"], "", window(after=share)
     yield ["--min-duration", "100us"], "", everything("x.duration >= 100000")
@@ -186,6 +194,7 @@ def refusals(trace):
                           (["--after", "soon"], "is no time"), (["--after", "@nowhere"], "ranges and marks are"),
                           (["--after", "5s", "--before", "4s"], "not later"), (["--after", "99%", "--before", "1%"], "not later"),
                           (["--after", "@done", "--before", "@ready"], "not later"), (["--after", "1h"], "nothing is --after"),
+                          (["--inside"], "goes with --after"),
                           (["--before", "2001-01-01T00:00:00"], "nothing is --before"), (["-p", "0"], "its processes are"),
                           (["-t", "0"], "its threads are"), (["--site", "nobody"], "functions that call something"),
                           (["--memory", "buffer"], "expected an address"), (["--memory", "#999999"], "memory_allocations"),

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "stream/demangle.h"
 
 #define WARNINGS_SHOWN 10u
 
@@ -90,9 +91,13 @@ struct stream_filter *cli_filter_new(const struct cli_filter *o, unsigned traces
 	};
 	const struct cli_filter nothing = {0};
 	struct stream_filter *filter = NULL;
+	struct cli_filter chosen = *o;
 
 	*failed = false;
-	if (memcmp(o, &nothing, sizeof(nothing)) == 0)
+	if (o->mangled)
+		demangle_never();
+	chosen.mangled = false;
+	if (memcmp(&chosen, &nothing, sizeof(nothing)) == 0)
 		return NULL;
 	*failed = stream_filter_new(&spec, &cli_log, &filter) != KYMO_OK;
 	stream_filter_traces(filter, traces);

@@ -26,6 +26,7 @@ struct cli_filter {
 		*devices, *queues, *ranges, *during, *sites, *memory, *after, *before;
 	uint64_t min_duration;
 	bool inside;
+	bool mangled; /* no choice, but goes with them */
 };
 
 #define CLI_FILTER_AT(type, member) (offsetof(type, filter) + offsetof(struct cli_filter, member))
@@ -73,7 +74,10 @@ struct cli_filter {
 	CLI_FILTER_ROW(type, "inside", 0, KNOB_FLAG, inside, NULL,                                 \
 		       "With --after and --before: only records that lie wholly between them"),    \
 	CLI_FILTER_ROW(type, "min-duration", 0, KNOB_DURATION, min_duration, "TIME",               \
-		       "Only records that take at least this long")
+		       "Only records that take at least this long"),                                \
+	{"mangled", 0, KNOB_FLAG, 0, CLI_FILTER_AT(type, mangled), NULL, NULL, NULL, NULL,         \
+	 "Names", "Show names of kernels and functions as the linker has them, and look for "      \
+		  "those; names in traces of other tools are as these wrote them"}
 /* clang-format on */
 
 /* Leaves out traces that are named before, with a note. Returns how many are left. */

@@ -392,6 +392,9 @@ static const char *written_name(struct trace *t, const char *symbol)
 
 static void add_kernel(struct reading *r, const struct wire_def *d)
 {
+	const char *name = text(r->t, d, DEF_KERNEL_NAME), *written = written_name(r->t, name),
+		   *symbol = text(r->t, d, DEF_KERNEL_SYMBOL);
+
 	if (!define(&r->p->kernels, wire_def_get(d, DEF_KERNEL_ID), r->t->kernels_count))
 		return;
 	*trace_add(r->t, kernels) =
@@ -399,8 +402,8 @@ static void add_kernel(struct reading *r, const struct wire_def *d)
 				  .program = (uint32_t)wire_def_get(d, DEF_KERNEL_PROGRAM),
 				  .handle = wire_def_get(d, DEF_KERNEL_HANDLE),
 				  .domain = text(r->t, d, DEF_KERNEL_DOMAIN),
-				  .name = written_name(r->t, text(r->t, d, DEF_KERNEL_NAME)),
-				  .symbol = text(r->t, d, DEF_KERNEL_SYMBOL),
+				  .name = written,
+				  .symbol = *symbol || written == name ? symbol : name,
 				  .framework = text(r->t, d, DEF_KERNEL_FRAMEWORK),
 				  .source = text(r->t, d, DEF_KERNEL_SOURCE),
 				  .device = text(r->t, d, DEF_KERNEL_DEVICE)};

@@ -479,30 +479,83 @@ static const char *keep_text(const char *s)
 	return k->s;
 }
 
-/* Takes one line of a file. */
-static bool take_line(struct knob_table *t, char *line, enum knob_source source,
-		      char error[KNOB_ERROR_MAX])
+static const char *chosen_job;
+
+void knob_choose_job(const char *name)
+{
+	chosen_job = name;
+}
+
+/* The name in "[job NAME]", a trimmed line; NULL: it is no such line. */
+static char *job_of_line(char *line)
+{
+	size_t n = strlen(line);
+	char *name;
+
+	if (strncmp(line, "[job ", 5) != 0 || line[n - 1] != ']')
+		return NULL;
+	line[n - 1] = '\0';
+	name = trim(line + 5);
+	for (const char *p = name; *p; p++)
+		if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
+			return NULL;
+	return *name ? name : NULL;
+}
+
+/* Where a file is read. */
+struct place {
+	bool in_job;
+	bool passed_over; /* it is another job */
+};
+
+/* [job NAME] */
+static bool take_section(struct place *at, char *line, char error[KNOB_ERROR_MAX])
+{
+	const char *name = job_of_line(line);
+
+	if (!name)
+		return fail(error,
+			    "\"%.100s\" begins no section: a job has a line [job NAME], with a "
+			    "name of letters, digits and ._-",
+			    line);
+	at->in_job = true;
+	at->passed_over = !chosen_job || strcmp(chosen_job, name) != 0;
+	return true;
+}
+
+/* Names of other commands are left to their tables: *mine is false. */
+static char *name_here(const struct knob_table *t, char *name, bool *mine)
 {
 	size_t prefix = strlen(t->command);
+
+	*mine = prefix ? strncmp(name, t->command, prefix) == 0 && name[prefix] == '.'
+		       : !strchr(name, '.');
+	return *mine && prefix ? name + prefix + 1 : name;
+}
+
+/* Takes one line of a file. */
+static bool take_line(struct knob_table *t, struct place *at, char *line, enum knob_source source,
+		      char error[KNOB_ERROR_MAX])
+{
 	const char *guess, *value;
 	char *equals, *name;
+	bool mine;
 	int row;
 
 	name = trim(line);
 	if (*name == '\0' || *name == '#')
 		return true;
+	if (*name == '[')
+		return take_section(at, name, error);
 	equals = strchr(name, '=');
 	if (!equals)
 		return fail(error, "\"%.100s\" is not \"name = value\"", name);
 	*equals = '\0';
-	name = trim(name);
-	if (prefix) {
-		if (strncmp(name, t->command, prefix) != 0 || name[prefix] != '.')
-			return true;
-		name += prefix + 1;
-	} else if (strchr(name, '.')) {
+	name = name_here(t, trim(name), &mine);
+	if (at->in_job && strchr(name, '.'))
+		return fail(error, "\"%.100s\": a job has options of kymo run alone", name);
+	if (!mine || (at->in_job && (at->passed_over || *t->command)))
 		return true;
-	}
 	row = knob_find(t, name);
 	if (row < 0) {
 		guess = nearest_row(t, name);
@@ -516,8 +569,9 @@ static bool take_line(struct knob_table *t, char *line, enum knob_source source,
 	return knob_set(t, (unsigned)row, value, source, error);
 }
 
-static bool parse_file(struct knob_table *t, const char *path, enum knob_source source,
-		       char error[KNOB_ERROR_MAX])
+/* Each line goes to `take`; false: `error` says where and why. */
+static bool read_lines(const char *path, bool (*take)(void *data, char *line, char *error),
+		       void *data, char error[KNOB_ERROR_MAX])
 {
 	char *line = NULL, why[KNOB_ERROR_MAX];
 	size_t room = 0;
@@ -529,7 +583,7 @@ static bool parse_file(struct knob_table *t, const char *path, enum knob_source 
 		return fail(error, "configuration file \"%.200s\": %s", path, strerror(errno));
 	while (ok && getline(&line, &room, f) >= 0) {
 		number++;
-		ok = take_line(t, line, source, why);
+		ok = take(data, line, why);
 	}
 	if (!ok)
 		fail(error, "%.100s:%u: %.250s", path, number, why);
@@ -538,6 +592,63 @@ static bool parse_file(struct knob_table *t, const char *path, enum knob_source 
 	free(line);
 	fclose(f);
 	return ok;
+}
+
+struct parsing {
+	struct knob_table *table;
+	enum knob_source source;
+	struct place at;
+};
+
+static bool parse_line(void *data, char *line, char *error)
+{
+	struct parsing *p = data;
+
+	return take_line(p->table, &p->at, line, p->source, error);
+}
+
+static bool parse_file(struct knob_table *t, const char *path, enum knob_source source,
+		       char error[KNOB_ERROR_MAX])
+{
+	struct parsing p = {.table = t, .source = source};
+
+	return read_lines(path, parse_line, &p, error);
+}
+
+struct jobs {
+	char **names;
+	unsigned count;
+};
+
+static bool add_job(void *data, char *line, char *error)
+{
+	struct jobs *j = data;
+	char *text = trim(line), *name = *text == '[' ? job_of_line(text) : NULL, **names;
+
+	if (!name)
+		return true;
+	for (unsigned i = 0; i < j->count; i++)
+		if (strcmp(j->names[i], name) == 0)
+			return fail(error, "there is a job \"%.60s\" already", name);
+	names = realloc(j->names, (j->count + 2) * sizeof(*names));
+	if (!names)
+		return fail(error, "out of memory");
+	j->names = names;
+	names[j->count] = strdup(name);
+	names[j->count + 1] = NULL;
+	return names[j->count++] || fail(error, "out of memory");
+}
+
+char **knob_config_jobs(const char *path, char error[KNOB_ERROR_MAX])
+{
+	struct jobs j = {calloc(1, sizeof(char *)), 0};
+
+	if (j.names && read_lines(path, add_job, &j, error))
+		return j.names;
+	for (unsigned i = 0; i < j.count; i++)
+		free(j.names[i]);
+	free(j.names);
+	return NULL;
 }
 
 bool knob_parse_config(struct knob_table *t, const char *path, char error[KNOB_ERROR_MAX])

@@ -105,6 +105,15 @@ bool knob_parse_environment(struct knob_table *t, char error[KNOB_ERROR_MAX]);
  * unknown names of this command are errors.
  */
 bool knob_parse_config(struct knob_table *t, const char *path, char error[KNOB_ERROR_MAX]);
+
+/*
+ * A line [job NAME] begins a section, which counts for the options of `kymo run` alone, after what
+ * stands before the first section, and only in the job that is chosen here; NULL: in none.
+ */
+void knob_choose_job(const char *name);
+
+/* Names of jobs in the order of a file, to be freed each, in an array that ends with NULL; NULL: error. */
+char **knob_config_jobs(const char *path, char error[KNOB_ERROR_MAX]);
 bool knob_parse_preset(struct knob_table *t, const char *path, char error[KNOB_ERROR_MAX]);
 
 /* Name of the environment variable of a row, "KYMO_BUFFER_SIZE". */

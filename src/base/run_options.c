@@ -127,6 +127,9 @@ static const struct knob rows[] = {
 	 "Load this tool into the program, beside the recorder; may be given several times"},
 	{"config", 'c', KNOB_STRING, 0, AT(config), "FILE", NULL, NULL, NULL, "Running",
 	 "Read options from a file; kymo list options --config writes one"},
+	{"config-job", 0, KNOB_STRING, 0, AT(config_job), "NAME", NULL, NULL, NULL, "Running",
+	 "Run this one of the jobs of the configuration file, its sections [job NAME]; without it "
+	 "the program is run once for each"},
 	{"preset", 0, KNOB_STRING, 0, AT(preset), "NAME|FILE", NULL, NULL, NULL, "Running",
 	 "Begin with the options of a preset; kymo list presets explains them. What the command "
 	 "line, the environment and --config say counts more, in this order"},

@@ -47,7 +47,8 @@ struct run_options {
 	const char *telemetry_only; /* list of its sources and values, or NULL: all */
 	const char *tools;          /* libraries, colons between them, or NULL */
 	const char *config;
-	const char *preset; /* name or file, or NULL */
+	const char *config_job; /* the one of its jobs that is run, or NULL */
+	const char *preset;     /* name or file, or NULL */
 	bool dry_run;
 	bool no_summary;
 	bool strict;

@@ -822,9 +822,12 @@ static bool name_trace(struct run_options *o, char *const *argv)
 	struct job job;
 	bool ok = true;
 
-	if (!o->output || !strchr(o->output, '%'))
+	if (!o->config_job && (!o->output || !strchr(o->output, '%')))
 		return true;
 	job_of_process(&job, 0);
+	if (!o->output)
+		o->output = job.id[0] ? "%program%-%config_job%-%job%.kymo"
+				      : "%program%-%config_job%-%date%-%time%.kymo";
 	ok = trace_keys_expand(&(struct trace_keys_of){argv, &job}, o->output, &name, &error);
 	if (ok)
 		o->output = name.s; /* kept */
@@ -845,6 +848,8 @@ static int run_run(int argc, char **argv)
 	r.argv = argv;
 	if (argc == 0)
 		return cli_usage("run", "no program is named");
+	if (jobs_run(r.options, &status))
+		return status;
 	if (r.options->ranks && !ranks_valid(r.options->ranks))
 		return cli_usage("run", "--rank takes numbers and ranges, as in 0-3,7");
 	if (left_out(r.options, argv))

@@ -75,6 +75,14 @@ int node_take(const char *trace, const struct run_options *o, const struct manif
 bool node_find(struct node *n, const char *trace, const struct run_options *o, struct manifest *m,
 	       char socket[PLACE_SOCKET], char local[PATH_MAX]);
 
+/* ---- run_jobs.c ---- */
+
+/*
+ * The configuration file has several jobs, and none is chosen: each is run by a `kymo run` of its own,
+ * and *status is the first that is not 0. False: this is the run of one.
+ */
+bool jobs_run(const struct run_options *o, int *status);
+
 /* ---- run_environment.c ---- */
 
 /* Variables that the launcher may set. */

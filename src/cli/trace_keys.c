@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/plain.h"
+#include "base/run_options.h"
 
 /* ---- values ------------------------------------------------------------------------------------ */
 
@@ -144,6 +145,14 @@ VALUE(arg)
 	return true;
 }
 
+VALUE(config_job)
+{
+	const char *name = run_options_values.config_job;
+
+	text_add(out, name ? name : "0");
+	return true;
+}
+
 VALUE(env)
 {
 	const char *value = getenv(argument);
@@ -165,6 +174,8 @@ const struct trace_key trace_keys[] = {
 	{"arg", "%argN%", "Argument N; 0 is the program's name", false, value_arg, "0", false},
 	{"job", "%job%", "The id of the parallel job, 0 outside of one", false, value_job, NULL,
 	 false},
+	{"config_job", "%config_job%", "The job of the configuration file, 0 without", false,
+	 value_config_job, NULL, false},
 	{"size", "%size%", "How many ranks the job has, 1 outside of one", false, value_size, NULL,
 	 false},
 	{"env", "%env{NAME}%", "A variable of the environment, which has to be set", false,

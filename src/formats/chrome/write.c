@@ -124,6 +124,7 @@ void chrome_sink_free(struct stream_sink *s)
 		return;
 	close_all(w);
 	free(w->pids);
+	chrome_lanes_free(w);
 	free(w->devices);
 	free(w);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records as events; docs/chrome.md has the table. */
+#include <errno.h>
 #include <stdio.h>
 
 #include "formats/chrome/write.h"
@@ -134,15 +135,20 @@ static void begin_work(struct chrome_writer *w, const struct rec *r, const struc
 {
 	uint32_t pid = agent ? chrome_device_pid(w, agent) : pid_of(w, r);
 	bool timed = device_timed(d) && d->end >= d->start;
+	uint32_t tid = queue;
 
+	if (w->lanes && agent) {
+		tid = 0;
+		if (timed && !chrome_lane(w, agent, d->start, d->end, &tid))
+			w->out.error = ENOMEM;
+	}
 	if (d->correlation && timed) {
-		out_begin(w, 'f', "ac2g", "ac2g", 4, pid, queue, d->start);
+		out_begin(w, 'f', "ac2g", "ac2g", 4, pid, tid, d->start);
 		put_flow_id(w, r->process, d->correlation);
 		output_text(&w->out, ",\"bp\":\"e\"");
 		out_end(w, false);
 	}
-	out_begin(w, timed ? 'X' : 'i', timed ? category : "untimed", name, strlen(name), pid,
-		  queue,
+	out_begin(w, timed ? 'X' : 'i', timed ? category : "untimed", name, strlen(name), pid, tid,
 		  timed       ? d->start
 		  : d->submit ? d->submit
 			      : r->start);
@@ -273,7 +279,8 @@ static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
 static kymo_status_t sync_record(struct stream_sink *s, const struct rec_sync *r)
 {
 	struct chrome_writer *w = chrome_writer_of(s);
-	uint32_t agent = r->queue ? w->t->queues[r->queue].agent : 0;
+	/* The host waits: in a row of work it would look like some. */
+	uint32_t agent = r->queue && !w->lanes ? w->t->queues[r->queue].agent : 0;
 	const char *op = w->t->ops[r->base.op].name;
 
 	if (w->o.device_only)

@@ -431,6 +431,7 @@ static kymo_status_t perfetto_write(const struct format_options *o, struct strea
 	p->work.fd = p->points.fd = -1;
 	p->log = o->log;
 	p->device_only = o->device_only;
+	p->by_device = o->by_device;
 	p->packet.file = &p->file;
 	p->sink = (struct stream_sink){.begin = on_begin,
 				       .call = on_record,
@@ -461,6 +462,7 @@ static kymo_status_t perfetto_write(const struct format_options *o, struct strea
 const struct format format_perfetto = {
 	.name = "perfetto",
 	.summary = "timeline for ui.perfetto.dev and trace_processor (protobuf)",
+	.has_rows = true,
 	.suffix = ".pftrace",
 	.needs_order = true,
 	.write = perfetto_write,

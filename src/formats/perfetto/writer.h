@@ -68,6 +68,7 @@ struct perfetto {
 	char *path; /* NULL: standard output */
 	bool finished;
 	bool device_only;
+	bool by_device; /* queues have no rows */
 	const struct trace *trace;
 	struct packet_file file;
 	struct packet_sequence host, device, counter;

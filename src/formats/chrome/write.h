@@ -10,6 +10,7 @@
 #include <zlib.h>
 
 #include "formats/format.h"
+#include "stream/kernel_values.h"
 #include "stream/output.h"
 
 /* Work that is drawn in one row, by time; nothing in it overlaps. */
@@ -36,10 +37,16 @@ struct chrome_writer {
 	uint32_t *devices; /* by agent: number of its device in the file, + 1; 0: none */
 	uint32_t device_count;
 	struct chrome_lanes *lanes; /* by number of the device; NULL: rows are of queues */
-	bool later;                 /* a comma is due before the next event */
-	bool later_arg;             /* likewise in args */
-	uint64_t messages;          /* so far */
-	uint64_t not_written;       /* samples and the like */
+	struct kernel_values values;
+	struct chrome_held {
+		struct rec_dispatch *at;
+		uint32_t count, room;
+	} held; /* kernels that may have been counted: written at the end */
+	bool holds;
+	bool later;           /* a comma is due before the next event */
+	bool later_arg;       /* likewise in args */
+	uint64_t messages;    /* so far */
+	uint64_t not_written; /* samples and the like */
 };
 
 static inline struct chrome_writer *chrome_writer_of(struct stream_sink *s)
@@ -82,5 +89,7 @@ void chrome_lanes_free(struct chrome_writer *w);
 /* ---- write_records.c -------------------------------------------------------------------------- */
 
 void chrome_set_records(struct stream_sink *s);
+/* Those that were held back. */
+void chrome_write_held(struct chrome_writer *w);
 
 #endif

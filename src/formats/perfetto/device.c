@@ -327,6 +327,37 @@ static void begin_work(struct perfetto *p, const struct work *w)
 	}
 }
 
+/* What was counted while the kernel ran. */
+struct counted {
+	struct perfetto *p;
+	uint64_t shown, left_out;
+};
+
+static void annotate_value(void *data, const struct kernel_value *v)
+{
+	enum { MOST = 32 }; /* a packet has room for so many, beside what else it has */
+	struct counted *c = data;
+	char *name = c->shown < MOST ? packet_room(&c->p->packet, 256) : NULL;
+	Pf__DebugAnnotation *a;
+
+	if (name)
+		kernel_value_name(c->p->trace, v, name, 256);
+	a = name ? packet_annotation(&c->p->packet, name) : NULL;
+	if (a)
+		packet_set_double(a, v->value);
+	c->shown += a != NULL;
+	c->left_out += !a;
+}
+
+static void annotate_counters(struct perfetto *p, const struct rec_dispatch *r)
+{
+	struct counted c = {.p = p};
+
+	kernel_values_each(&p->kernel_values, r, annotate_value, &c);
+	if (c.left_out)
+		packet_add_uint(&p->packet, "counters that are not here", c.left_out);
+}
+
 static void annotate_queue(struct perfetto *p, uint32_t queue)
 {
 	char *text = queue && queue < p->trace->queues_count ? packet_room(&p->packet, 256) : NULL;
@@ -353,6 +384,8 @@ static void write_work(struct perfetto *p, const struct work *w)
 		annotate_copy(p, &w->copy);
 	else
 		annotate_dispatch(p, &w->dispatch);
+	if (!w->is_copy && !w->unfinished)
+		annotate_counters(p, &w->dispatch);
 	if (p->by_device)
 		annotate_queue(p, w->is_copy ? w->copy.queue : w->dispatch.queue);
 	annotate_times(k, w);

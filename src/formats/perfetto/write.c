@@ -246,6 +246,8 @@ static kymo_status_t on_counter(struct stream_sink *s, const struct rec_counter 
 {
 	struct perfetto *p = self(s);
 
+	if (!kernel_values_add(&p->kernel_values, p->trace, r))
+		return KYMO_ERROR_NO_MEMORY;
 	return values_draws(p, r) ? values_add(p, r) : on_record(s, &r->base);
 }
 
@@ -413,6 +415,7 @@ static void perfetto_free(struct stream_sink *s)
 	spool_release(&p->points);
 	live_release(&p->live);
 	values_release(p);
+	kernel_values_release(&p->kernel_values);
 	packet_sequence_release(&p->host);
 	packet_sequence_release(&p->device);
 	packet_sequence_release(&p->counter);

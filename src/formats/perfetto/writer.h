@@ -13,6 +13,7 @@
 
 #include "formats/format.h"
 #include "base/map.h"
+#include "stream/kernel_values.h"
 #include "formats/perfetto/live.h"
 #include "formats/perfetto/packet.h"
 #include "formats/perfetto/spool.h"
@@ -84,6 +85,7 @@ struct perfetto {
 	struct live live;
 	struct counter *counters[TRACK_OWNERS];
 	struct series_table series;
+	struct kernel_values kernel_values;
 	struct packet packet;
 };
 

@@ -63,7 +63,7 @@ def of_perfetto(*options):
 with kymotest.Folder() as folder:
     os.chdir(folder)
     work = "".join(f"kernel {name} 64 {2000 * i} 1000\n" for i, name in enumerate(KERNELS, 1))
-    subprocess.run([SYNTH, "timed", "t.kymo"], check=True, text=True, input=f"range r 100 15000 5\nin 5\n{work}end 20000\n")
+    subprocess.run([SYNTH, "timed", "t.kymo"], check=True, text=True, input="range r 100 15000 5\n" + f"in 5\n{work}end 20000\n")
     must(KYMO, "export", "--to", "rocpd", "-o", "t.db", "t.kymo")
     check("kernels", count("t.db"), len(KERNELS))
     wanted = [(name, 10 * i, 100 * i + 0.5) for i, name in enumerate(KERNELS, 1)]

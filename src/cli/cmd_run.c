@@ -707,8 +707,7 @@ static bool tools_check(struct run_options *o)
 	return ok;
 }
 
-/* The command starts ranks itself: a rank that it is of another launcher's is not meant. */
-static bool starts_ranks(char *const *argv)
+bool starts_ranks(char *const *argv)
 {
 	static const char *const names[] = {
 		"torchrun", "accelerate", "deepspeed",  "horovodrun",   "mpirun", "mpiexec",
@@ -828,7 +827,8 @@ static bool name_trace(struct run_options *o, char *const *argv)
 	if (!o->output)
 		o->output = job.id[0] ? "%program%-%config_job%-%job%.kymo"
 				      : "%program%-%config_job%-%date%-%time%.kymo";
-	ok = trace_keys_expand(&(struct trace_keys_of){argv, &job}, o->output, &name, &error);
+	ok = trace_keys_expand(&(struct trace_keys_of){argv, &job, starts_ranks(argv)}, o->output,
+			       &name, &error);
 	if (ok)
 		o->output = name.s; /* kept */
 	else
@@ -848,7 +848,7 @@ static int run_run(int argc, char **argv)
 	r.argv = argv;
 	if (argc == 0)
 		return cli_usage("run", "no program is named");
-	if (jobs_run(r.options, &status))
+	if (jobs_run(r.options, argv, &status))
 		return status;
 	if (r.options->ranks && !ranks_valid(r.options->ranks))
 		return cli_usage("run", "--rank takes numbers and ranges, as in 0-3,7");

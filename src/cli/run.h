@@ -81,7 +81,12 @@ bool node_find(struct node *n, const char *trace, const struct run_options *o, s
  * The configuration file has several jobs, and none is chosen: each is run by a `kymo run` of its own,
  * and *status is the first that is not 0. False: this is the run of one.
  */
-bool jobs_run(const struct run_options *o, int *status);
+bool jobs_run(const struct run_options *o, char *const *argv, int *status);
+
+/* ---- cmd_run.c ---- */
+
+/* The command starts ranks itself: a rank that it is of another launcher's is not meant. */
+bool starts_ranks(char *const *argv);
 
 /* ---- run_environment.c ---- */
 

@@ -126,19 +126,19 @@ static int run_all(char **names)
 }
 
 /* Ranks of a job would each run all, and MPI can be begun once. */
-static bool of_several_ranks(void)
+static bool of_several_ranks(char *const *argv)
 {
 	struct job job;
 
 	job_of_process(&job, 0);
-	return job.rank != JOB_UNKNOWN && job.size != 1;
+	return !starts_ranks(argv) && job.rank != JOB_UNKNOWN && job.size != 1;
 }
 
-static int run_jobs(const struct run_options *o, char **names)
+static int run_jobs(const struct run_options *o, char *const *argv, char **names)
 {
 	int status;
 
-	if (of_several_ranks())
+	if (of_several_ranks(argv))
 		return cli_usage("run",
 				 "the configuration file has jobs, and a rank of a parallel job "
 				 "can be run once: \"kymo run -c FILE mpirun ...\" runs all ranks "
@@ -172,7 +172,7 @@ static void free_names(char **names)
 	free(names);
 }
 
-bool jobs_run(const struct run_options *o, int *status)
+bool jobs_run(const struct run_options *o, char *const *argv, int *status)
 {
 	const char *path = o->config ? o->config : getenv("KYMO_CONFIG");
 	char error[KNOB_ERROR_MAX], **names;
@@ -195,7 +195,7 @@ bool jobs_run(const struct run_options *o, int *status)
 	else if (o->config_job || !*names)
 		done = false;
 	else
-		*status = run_jobs(o, names);
+		*status = run_jobs(o, argv, names);
 	free_names(names);
 	return done;
 }

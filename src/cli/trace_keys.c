@@ -252,7 +252,7 @@ static bool add_value(const struct trace_keys_of *of, const struct trace_key *ke
 	struct text value = {0};
 	bool ok;
 
-	if (key->varies && of->job->id[0] && of->job->size != 1) {
+	if (key->varies && !of->around && of->job->id[0] && of->job->size != 1) {
 		text_addf(error,
 			  "%s differs from rank to rank, and the ranks of a job make one trace: "
 			  "each has to come to the same name. %%job%%, %%size%%, %%program%% and "

@@ -12,6 +12,7 @@
 struct trace_keys_of {
 	char *const *argv;     /* program and arguments */
 	const struct job *job; /* of this process; ids of "": none */
+	bool around;           /* the program starts the ranks: this process is all there is */
 };
 
 /*

@@ -3,6 +3,7 @@
 """Jobs of a configuration file: each run once, in a trace of its own, with its options: jobs.py KYMO"""
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -98,6 +99,11 @@ def mistakes():
     ranks = {"SLURM_PROCID": "0", "SLURM_NTASKS": "2", "SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2"}
     code, err, traces, _ = run(TWO, "-c", "jobs.conf", "true", env=ranks)
     check("of a rank", (code, "can be run once" in err, traces), (2, True, []))
+    with kymotest.Folder() as folder:
+        launcher = os.path.join(folder, "srun")
+        os.symlink(shutil.which("true"), launcher)
+        code, err, traces, _ = run(TWO, "-c", "jobs.conf", launcher, env=ranks)
+        check("around the ranks", (code, len(traces)), (0, 2))
     code, err, traces, _ = run(TWO, "-c", "jobs.conf", "--config-job", "one", "true", env=ranks)
     check("one job of a rank", (code, len(traces)), (0, 1))
     check("no such program", run(TWO, "-c", "jobs.conf", "/nonexistent/x")[0], 127)

@@ -5,6 +5,7 @@ import csv
 import io
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -94,6 +95,12 @@ def ranks():
         check(f"%{key}% of two ranks", (code, "differs from rank to rank" in err, found), (2, True, []))
     code, err, found = record("t-%rank%-%size%-%pid%", **slurm(0, 1))
     check("of one rank", (code, err, bool(re.fullmatch(rb"t-0-1-\d+", found[0]))), (0, "", True))
+    # A script of a batch system has the variables of a rank, and starts the ranks.
+    with kymotest.Folder() as folder:
+        launcher = os.path.join(folder, "srun")
+        os.symlink(shutil.which("true"), launcher)
+        code, err, found = record("t-%host%-%rank%", launcher, **slurm(0, 2))
+        check("around the ranks", (code, err, found), (0, "", [f"t-{HOST}-0".encode()]))
     with kymotest.Folder() as folder:
         started = [subprocess.Popen([KYMO, "run", "--no-summary", "-o", "%program%-%job%-%size%-%env{A}%.kymo", "true"], cwd=folder,
                                     env={**CLEAN, **slurm(rank, 2), "A": "a"}) for rank in range(2)]

@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <regex.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/patterns.h"
 #include "base/period.h"
 #include "base/text.h"
 
@@ -161,24 +161,58 @@ static bool set_enum(int *out, const char *values, const char *s, char error[KNO
 	return true;
 }
 
-static bool check_regex(const char *s, char error[KNOB_ERROR_MAX])
+/* With the nearest one that there is. */
+static bool unknown_word(const struct knob *k, const char *s, size_t n, bool whole,
+			 char error[KNOB_ERROR_MAX])
 {
-	regex_t re;
-	char why[128];
-	int rc;
+	char word[40], known[40], guess[40] = "";
+	unsigned best = UINT_MAX;
 
-	if (!text_regex_bearable(s, why, sizeof(why)))
-		return fail(error, "the regular expression \"%.80s\" %s", s, why);
-	rc = regcomp(&re, s, REG_EXTENDED | REG_NOSUB);
-	if (rc == 0) {
-		regfree(&re);
-		return true;
+	snprintf(word, sizeof(word), "%.*s", (int)n, s);
+	for (const char *v = k->values; *v; v += strspn(v, "|")) {
+		snprintf(known, sizeof(known), "%.*s", (int)strcspn(v, "|"), v);
+		if (text_nearer(word, known, &best))
+			memcpy(guess, known, sizeof(guess));
+		v += strcspn(v, "|");
 	}
-	regerror(rc, &re, why, sizeof(why));
-	return fail(error, "\"%s\" is not a regular expression: %s", s, why);
+	return fail(error, "\"%.*s\"%s%s%s is none of %s%s", (int)n, s,
+		    *guess ? " (did you mean \"" : "", guess, *guess ? "\"?)" : "",
+		    whole ? "all|none|" : "", k->values);
 }
 
-/* "all" and "none" are choices of lists that are "all" unless somebody says otherwise. */
+static bool is_word(const char *s, size_t n, const char *word)
+{
+	return n == strlen(word) && strncmp(s, word, n) == 0;
+}
+
+/* Of "all,-mpi" and "-mpi", what the words say together: nothing is named that is left out, or all is. */
+static bool check_left_out(const struct knob *k, const char *s, char error[KNOB_ERROR_MAX])
+{
+	bool left = false;
+	size_t named = 0, n;
+	const char *name = NULL;
+
+	for (const char *p = s; *p; p += n + (p[n] == ',')) {
+		n = strcspn(p, ",");
+		left |= n && *p == '-';
+		if (!n || *p == '-' || is_word(p, n, "all"))
+			continue;
+		name = p;
+		named = n;
+	}
+	if (!left || !name)
+		return true;
+	return fail(error,
+		    "\"%s\" names \"%.*s\", and what is left out: of those that are named nothing "
+		    "is to be left out. Write all,-NAME for all but some, or the names of those "
+		    "wanted alone",
+		    s, (int)named, name);
+}
+
+/*
+ * "all" and "none" are choices of lists that are "all" unless somebody says otherwise; there "-mpi" takes one away
+ * from all.
+ */
 static bool check_list(const struct knob *k, const char *s, char error[KNOB_ERROR_MAX])
 {
 	const bool whole = k->fallback && strcmp(k->fallback, "all") == 0;
@@ -188,15 +222,33 @@ static bool check_list(const struct knob *k, const char *s, char error[KNOB_ERRO
 		return true;
 	for (const char *p = s; *p;) {
 		size_t n = strcspn(p, ",");
+		const size_t sign = whole && *p == '-';
 
-		if (n && value_index(values, p, n) < 0 &&
-		    !(whole && ((n == 3 && strncmp(p, "all", 3) == 0) ||
-				(n == 4 && strncmp(p, "none", 4) == 0))))
-			return fail(error, "\"%.*s\" is none of %s%s", (int)n, p,
-				    whole ? "all|none|" : "", values);
+		if (n && value_index(values, p + sign, n - sign) < 0 &&
+		    !(whole && (is_word(p, n, "all") || is_word(p, n, "none"))))
+			return unknown_word(k, p + sign, n - sign, whole, error);
 		p += n + (p[n] == ',');
 	}
-	return true;
+	return !whole || check_left_out(k, s, error);
+}
+
+/* "@FILE" are the expressions of the file. Kept for ever, as all values are. */
+static const char *patterns_of(const char *s, bool numbered, char why[KNOB_ERROR_MAX])
+{
+	char wrong[KNOB_ERROR_MAX - 120];
+	const char *text = s;
+
+	if (*s == '@')
+		text = patterns_read(s + 1, wrong, sizeof(wrong));
+	if (!text)
+		fail(why, "the file \"%.100s\" %s", s + 1, wrong);
+	else if (patterns_check(text, numbered, wrong, sizeof(wrong)))
+		return text;
+	else if (*s == '@')
+		fail(why, "the file \"%.100s\": %s", s + 1, wrong);
+	else
+		fail(why, "%s", wrong);
+	return NULL;
 }
 
 static bool set_value(struct knob_table *t, unsigned row, const char *s, char why[KNOB_ERROR_MAX])
@@ -216,7 +268,9 @@ static bool set_value(struct knob_table *t, unsigned row, const char *s, char wh
 	case KNOB_ENUM:
 		return set_enum(m, k->values, s, why);
 	case KNOB_REGEX:
-		if (!check_regex(s, why))
+	case KNOB_KERNELS:
+		s = patterns_of(s, k->type == KNOB_KERNELS, why);
+		if (!s)
 			return false;
 		break;
 	case KNOB_LIST:

@@ -23,9 +23,10 @@ enum knob_type {
 	KNOB_SIZE,     /* uint64_t bytes; suffix K, M, G */
 	KNOB_DURATION, /* uint64_t ns; "1.5", "10ms", "2s", "3m" */
 	KNOB_ENUM,     /* int, index into `values` */
-	KNOB_REGEX,    /* const char *, a valid POSIX extended regular expression */
-	KNOB_LIST,     /* const char *, comma separated; each word one of `values` if that is set */
-	KNOB_PERIOD    /* const char *, a valid period (period.h) */
+	KNOB_REGEX, /* const char *, valid POSIX extended regular expressions (patterns.h); "@FILE": of a file */
+	KNOB_KERNELS, /* const char *, likewise; each may end in numbers of executions: "scale#1-3" */
+	KNOB_LIST,    /* const char *, comma separated; each word one of `values` if that is set */
+	KNOB_PERIOD   /* const char *, a valid period (period.h) */
 };
 
 /* Where a value came from; a lower one never replaces a higher one. */
@@ -136,7 +137,8 @@ void knob_check_environment(const struct knob_table *const *tables, const char *
 /* Reads a duration as knobs have them; false: it is none. */
 bool knob_duration(uint64_t *out, const char *s);
 
-/* True if `word` is in the comma separated `list`; a NULL list or "all" holds every word. */
+/* True if `word` is in the comma separated `list`; a NULL list or "all" holds every word, "all,-mpi" and "-mpi" all
+ * but one. */
 bool knob_list_has(const char *list, const char *word);
 
 #endif

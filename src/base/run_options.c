@@ -35,21 +35,27 @@ static const struct knob rows[] = {
 	 "end"},
 
 	{"backends", 'b', KNOB_LIST, KNOB_HANDED_ON, AT(backends), "LIST", "all", backend_names + 1,
-	 NULL, "What is recorded", "Runtimes to record, comma separated; see kymo list backends"},
+	 NULL, "What is recorded",
+	 "Runtimes to record, comma separated; see kymo list backends. all,-mpi is all but one"},
 	{"mode", 'm', KNOB_ENUM, KNOB_HANDED_ON, AT(mode), "MODE", "default",
 	 "summary|minimal|default|full", NULL, "What is recorded",
 	 "How much: default leaves out the chattiest queries"},
 	{"args", 'a', KNOB_ENUM, KNOB_HANDED_ON, AT(args), "LEVEL", "full", "none|scalars|full",
 	 NULL, "What is recorded", "Arguments of calls"},
 	{"include", 'i', KNOB_REGEX, KNOB_HANDED_ON, AT(include), "REGEX", NULL, NULL, NULL,
-	 "What is recorded", "Record only the operations whose name matches"},
+	 "What is recorded",
+	 "Record only the operations whose name matches; @FILE has an expression a line, here and "
+	 "wherever a REGEX is taken"},
 	{"exclude", 'x', KNOB_REGEX, KNOB_HANDED_ON, AT(exclude), "REGEX", NULL, NULL, NULL,
 	 "What is recorded",
 	 "Leave out the operations whose name matches, and the messages they start"},
-	{"kernel", 'k', KNOB_REGEX, KNOB_HANDED_ON, AT(kernel), "REGEX", NULL, NULL, NULL,
+	{"kernel", 'k', KNOB_KERNELS, KNOB_HANDED_ON, AT(kernel), "REGEX", NULL, NULL, NULL,
 	 "What is recorded",
-	 "Of what devices do, record only executions of the kernels whose name matches; calls are "
-	 "recorded as ever"},
+	 "Of what devices do, record only executions of the kernels whose name matches, or of "
+	 "these the first, NAME#1, or NAME#10-20; calls are recorded as ever"},
+	{"exclude-kernel", 0, KNOB_KERNELS, KNOB_HANDED_ON, AT(exclude_kernel), "REGEX", NULL, NULL,
+	 NULL, "What is recorded",
+	 "Leave out executions of the kernels whose name matches, likewise"},
 	{"device", 0, KNOB_STRING, KNOB_HANDED_ON, AT(device), "DEVICE", NULL, NULL, NULL,
 	 "What is recorded",
 	 "Record only what these devices do: numbers, as each process counts its devices of one "

@@ -37,7 +37,8 @@ struct run_options {
 	const char *period;   /* windows since the run began, or NULL */
 	const char *range;    /* NAME, NAME#N-M: threads record in these alone; or NULL */
 	const char *during;   /* likewise the process */
-	const char *kernel;   /* regex of the kernels whose executions are recorded, or NULL: all */
+	const char *kernel; /* regexes of the kernels whose executions are recorded, or NULL: all */
+	const char *exclude_kernel; /* of these, those that are not */
 	const char *device;   /* numbers or regex of the devices whose work is, or NULL: all */
 	const char *counters; /* list, or NULL */
 	int64_t sample_hz;    /* 0: no samples */

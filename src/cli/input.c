@@ -74,6 +74,7 @@ struct stream_filter *cli_filter_new(const struct cli_filter *o, unsigned traces
 		.ops = o->include,
 		.exclude = o->exclude,
 		.kernels = o->kernels,
+		.no_kernels = o->no_kernels,
 		.processes = o->processes,
 		.threads = o->threads,
 		.ranks = o->ranks,

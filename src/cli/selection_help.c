@@ -13,6 +13,8 @@ const char cli_selection_help[] =
 	"           --queue 1     --queue compute\n"
 	"What       -d, --domain opencl,copy   -i, --include REGEX   -x, --exclude REGEX\n"
 	"           -k, --kernel REGEX        only executions of these kernels\n"
+	"           -k scale#10-20            these of each process, by order of launch\n"
+	"           --exclude-kernel REGEX    all but these; a REGEX may be @FILE, one a line\n"
 	"           --min-duration 1ms\n"
 	"Where      --range step              what is done in ranges of that name, on devices too\n"
 	"           --range step#100-110      these executions; each thread counts its own from 1\n"
@@ -30,5 +32,6 @@ const char cli_selection_help[] =
 	"What is under way at a limit of time is counted whole, without --inside. What matches "
 	"nothing is an error\n"
 	"(status 2) that says what there is.\n"
-	"At the source: kymo run has --range, --during, -k, --device, --rank, --after, --before,\n"
-	"--period, -i, -x. Ranges by whole names or paths there, times since the run began.\n";
+	"At the source: kymo run has --range, --during, -k, --exclude-kernel, --device, --rank,\n"
+	"--after, --before, --period, -i, -x. Ranges by whole names or paths there, times since "
+	"the run began.\n";

@@ -11,9 +11,11 @@
 #include "base/clock.h"
 #include "base/job.h"
 #include "base/numbers.h"
+#include "base/patterns.h"
 #include "base/period.h"
 #include "base/ranks.h"
 #include "base/run_options.h"
+#include "base/vec.h"
 #include "inject/connect.h"
 #include "recorder/recorder.h"
 
@@ -43,6 +45,27 @@ static struct recorder_range range_of(const char *text)
 	r.numbers = (const uint64_t *)numbers.at;
 	r.numbers_count = numbers.count;
 	return r;
+}
+
+/* Likewise. `numbered`: numbers of executions may follow a name. */
+static struct recorder_patterns patterns_of(const char *text, bool numbered)
+{
+	struct recorder_patterns p = {0};
+	struct recorder_range *list = NULL;
+	uint32_t room = 0;
+
+	for (const char *s = text; s && vec_reserve(&list, &room, p.count, 1);) {
+		char *line = patterns_next(&s);
+		struct recorder_range *r = &list[p.count];
+
+		*r = numbered ? range_of(line)
+			      : (struct recorder_range){.text = line, .name = line};
+		if (numbered)
+			r->text = line;
+		p.count += r->name != NULL;
+	}
+	p.at = list;
+	return p;
 }
 
 /* Likewise. Without numbers it is a pattern. */
@@ -114,9 +137,9 @@ static void start_recording(void)
 		.mode = mode_of(o->mode),
 		.arguments = (kymo_arguments_t)o->args,
 		.backends = o->backends,
-		.include = o->include,
-		.exclude = o->exclude,
-		.stacks = o->stacks,
+		.include = patterns_of(o->include, false),
+		.exclude = patterns_of(o->exclude, false),
+		.stacks = patterns_of(o->stacks, false),
 		.policy = policy_of(o->on_full),
 		.block_ns = o->block_ns,
 		.buffer_bytes = o->buffer_size,
@@ -128,7 +151,8 @@ static void start_recording(void)
 		.before_ns = moment(o->before_ns),
 		.range = range_of(o->range),
 		.during = range_of(o->during),
-		.kernel = o->kernel,
+		.kernels = patterns_of(o->kernel, true),
+		.no_kernels = patterns_of(o->exclude_kernel, true),
 		.counters = o->counters,
 		.sample_hz = (uint64_t)o->sample_hz,
 		.pc_sampling = (uint32_t)o->pc_sampling,

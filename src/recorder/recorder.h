@@ -15,12 +15,18 @@ enum recorder_mode {
 	RECORDER_FULL
 };
 
-/* Executions of a range, as users name them: NAME, or NAME#5-7. */
+/* Executions of a range, or a kernel, as users name them: NAME, or NAME#5-7. */
 struct recorder_range {
 	const char *text;        /* NULL: not asked for */
 	const char *name;        /* without the numbers; or a path, "solve/step" */
 	const uint64_t *numbers; /* pairs of first and last */
 	uint32_t numbers_count;  /* pairs; 0: all */
+};
+
+/* Regular expressions (POSIX extended), of which one is to match; of kernels with numbers of executions. */
+struct recorder_patterns {
+	const struct recorder_range *at;
+	uint32_t count; /* 0: not asked for */
 };
 
 /* Windows that repeat: nothing for `delay_ns`, then recording for `duration_ns`, `repeat` times. */
@@ -34,10 +40,8 @@ struct recorder_period {
 struct recorder_options {
 	enum recorder_mode mode;
 	kymo_arguments_t arguments;
-	const char *backends; /* comma separated; NULL or "all": every domain */
-	const char *include;  /* POSIX extended regular expressions over op names, or NULL */
-	const char *exclude;
-	const char *stacks;
+	const char *backends; /* comma separated; NULL or "all": every domain; "-mpi": but that */
+	struct recorder_patterns include, exclude, stacks; /* over names of ops */
 	kymo_policy_t policy;
 	uint64_t block_ns;
 	uint64_t buffer_bytes;
@@ -49,10 +53,10 @@ struct recorder_options {
 	uint64_t after_ns;    /* not before this moment of CLOCK_MONOTONIC; 0: at once */
 	uint64_t before_ns;   /* nor from this one on; 0: no limit */
 	struct recorder_period period;
-	struct recorder_range range;  /* threads record in these alone */
-	struct recorder_range during; /* the process records while one of these is open */
-	const char *
-		kernel; /* regular expression: of device work executions of these kernels alone; or NULL */
+	struct recorder_range range;         /* threads record in these alone */
+	struct recorder_range during;        /* the process records while one of these is open */
+	struct recorder_patterns kernels;    /* of device work executions of these alone */
+	struct recorder_patterns no_kernels; /* and not of these */
 	const char *device; /* device work of these alone: regular expression over names, or NULL */
 	const uint64_t *device_numbers; /* instead, if there are any: pairs of first and last */
 	uint32_t device_numbers_count;  /* pairs */

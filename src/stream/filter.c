@@ -23,6 +23,7 @@ static bool copy_spec(struct stream_filter *f, const struct stream_filter_spec *
 		offsetof(struct stream_filter_spec, ops),
 		offsetof(struct stream_filter_spec, exclude),
 		offsetof(struct stream_filter_spec, kernels),
+		offsetof(struct stream_filter_spec, no_kernels),
 		offsetof(struct stream_filter_spec, processes),
 		offsetof(struct stream_filter_spec, threads),
 		offsetof(struct stream_filter_spec, ranks),
@@ -49,10 +50,10 @@ static bool copy_spec(struct stream_filter *f, const struct stream_filter_spec *
 
 static void free_spec(struct stream_filter_spec *s)
 {
-	const char *const texts[] = {s->domains,   s->ops,     s->exclude, s->kernels,
-				     s->processes, s->threads, s->ranks,   s->nodes,
-				     s->devices,   s->queues,  s->ranges,  s->during,
-				     s->sites,     s->memory,  s->after,   s->before};
+	const char *const texts[] = {
+		s->domains, s->ops,   s->exclude, s->kernels, s->no_kernels, s->processes,
+		s->threads, s->ranks, s->nodes,   s->devices, s->queues,     s->ranges,
+		s->during,  s->sites, s->memory,  s->after,   s->before};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		free((void *)(uintptr_t)texts[i]);
@@ -68,7 +69,10 @@ static kymo_status_t compile_patterns(struct stream_filter *f)
 	if (status == KYMO_OK)
 		status = pattern_compile(&f->exclude, s->exclude, "--exclude", f->log);
 	if (status == KYMO_OK)
-		status = pattern_compile(&f->kernels, s->kernels, "--kernel", f->log);
+		status = pattern_compile_kernels(&f->kernels, s->kernels, "--kernel", f->log);
+	if (status == KYMO_OK)
+		status = pattern_compile_kernels(&f->no_kernels, s->no_kernels, "--exclude-kernel",
+						 f->log);
 	return status;
 }
 
@@ -226,6 +230,7 @@ void stream_filter_free(struct stream_filter *f)
 	pattern_release(&f->ops);
 	pattern_release(&f->exclude);
 	pattern_release(&f->kernels);
+	pattern_release(&f->no_kernels);
 	pattern_release(&f->devices);
 	pattern_release(&f->queues);
 	pattern_release(&f->sites);
@@ -320,7 +325,7 @@ bool filter_dispatch(const struct filter_binding *b, const struct rec_dispatch *
 	return filter_op(b, r->base.op) && of_call(b, r->base.process, r->device.correlation) &&
 	       (b->follows || filter_thread(b, r->base.process, r->base.thread)) &&
 	       (!b->kernels || b->kernels[r->kernel]) && on_device(b, r->agent, r->queue) &&
-	       device_time(b, &r->base, &r->device);
+	       (!b->counts || counts_have(b->counts, r)) && device_time(b, &r->base, &r->device);
 }
 
 bool filter_copy(const struct filter_binding *b, const struct rec_copy *r)
@@ -421,7 +426,8 @@ bool filter_unfinished(const struct filter_binding *b, const struct trace *t,
 			      : !b->threads || b->threads[u->thread];
 
 	return !b->nothing && filter_op(b, u->op) && filter_process(b, u->process) && thread &&
-	       (!b->only_kernels || (u->kernel && b->kernels[u->kernel])) &&
+	       (!b->only_kernels || u->kernel) && (!b->kernels || b->kernels[u->kernel]) &&
+	       (!b->counts || !u->kernel || counts_have_unfinished(b->counts, u)) &&
 	       on_device(b, u->agent, u->queue) &&
 	       filter_when(b, u->process, u->submit, recorded_until(t, &t->processes[u->process]));
 }

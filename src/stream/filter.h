@@ -14,22 +14,27 @@
 
 #include "stream/stream.h"
 
-/* NULL, 0 or false: no restriction. Times are ns since the trace's origin. */
+/*
+ * NULL, 0 or false: no restriction. Times are ns since the trace's origin. Regular expressions may be several, one a
+ * line (base/patterns.h).
+ */
 struct stream_filter_spec {
-	const char *domains;   /* comma separated names */
-	const char *ops;       /* regex, searched in "domain:op" */
-	const char *exclude;   /* regex, likewise: these not */
-	const char *kernels;   /* regex, searched in kernel names: only dispatches of these */
-	const char *processes; /* comma separated pids and names of programs */
-	const char *threads;   /* comma separated tids and names, "main" */
-	const char *ranks;     /* "0,4-7" */
-	const char *nodes;     /* comma separated names */
-	const char *devices;   /* comma separated numbers, or a regex, searched in labels */
-	const char *queues;    /* likewise */
-	const char *ranges;    /* NAME or NAME#N-M: what is done below executions of that range */
-	const char *during;    /* likewise: while they last, by anybody in their process */
-	const char *sites;     /* FILE:LINE, FILE:LINE-LINE, or a function: what it calls */
-	const char *memory;    /* "#N" or an address: what is done with that allocation */
+	const char *domains; /* comma separated names */
+	const char *ops;     /* regex, searched in "domain:op" */
+	const char *exclude; /* regex, likewise: these not */
+	const char *
+		kernels; /* regex, searched in kernel names: only dispatches of these, or NAME#1-3 of them */
+	const char *no_kernels; /* likewise: these not */
+	const char *processes;  /* comma separated pids and names of programs */
+	const char *threads;    /* comma separated tids and names, "main" */
+	const char *ranks;      /* "0,4-7" */
+	const char *nodes;      /* comma separated names */
+	const char *devices;    /* comma separated numbers, or a regex, searched in labels */
+	const char *queues;     /* likewise */
+	const char *ranges;     /* NAME or NAME#N-M: what is done below executions of that range */
+	const char *during;     /* likewise: while they last, by anybody in their process */
+	const char *sites;      /* FILE:LINE, FILE:LINE-LINE, or a function: what it calls */
+	const char *memory;     /* "#N" or an address: what is done with that allocation */
 	const char *after, *before; /* a time of docs/selection.md, as text */
 	bool has_from, has_to;      /* a record is wanted if it overlaps [from, to] */
 	int64_t from, to;
@@ -69,6 +74,7 @@ bool stream_filter_only_when(const struct stream_filter *f);
 /* ---- bound to a trace, for readers ------------------------------------------------------------- */
 
 struct filter_ranges;
+struct filter_counts;
 struct filter_calls;
 
 /* A NULL filter binds to one that wants everything. */
@@ -86,6 +92,7 @@ struct filter_binding {
 	bool follows; /* device work is wanted if the call that submitted it is, as `calls` has them */
 	bool nothing;                 /* what the user named is not in this trace */
 	struct filter_ranges *ranges; /* NULL: not asked for */
+	struct filter_counts *counts; /* likewise: executions of kernels by number */
 	struct filter_calls *calls;   /* likewise */
 	uint8_t looks;                /* that were made */
 };
@@ -108,7 +115,8 @@ static inline bool filter_only_ops(const struct filter_binding *b)
 {
 	return !b->kernels && !b->processes && !b->threads && b->from == INT64_MIN &&
 	       b->to == INT64_MAX && b->min_duration == INT64_MIN && !b->only_kernels &&
-	       !b->only_devices && !b->host && !b->follows && !b->ranges && !b->nothing;
+	       !b->only_devices && !b->host && !b->follows && !b->ranges && !b->counts &&
+	       !b->nothing;
 }
 
 static inline bool filter_op(const struct filter_binding *b, uint32_t op)

@@ -39,6 +39,14 @@ class Test(test_cuda.Test):
         # What a graph will run is not known when it is launched.
         got = {name: n for name, n in recorded("-k", "mul") if name in work}
         check("-k: a kernel", got, {"mul(float*, float*, int) ran": 8, "node ran": 8})
+        # Nor is it among the executions that are counted, though it is afterwards.
+        for options in (("-k", "mul#3,5-7"), ("-k", "mul#2-20", "--exclude-kernel", "mul#4"), ("-k", "mul#4-6", "--range", "step#5")):
+            wanted = {name: n for name, n in selected("-d", "dispatch", *options) if name in work}
+            check(f"{options}: something", len(wanted), 1)
+            got = {name: n for name, n in recorded(*options) if name in work and name != "node ran"}
+            check(f"{options}: executions", got, wanted)
+        got = {name: n for name, n in recorded("--exclude-kernel", "mul|add") if name in work}
+        check("--exclude-kernel", got, {k: n for k, n in work.items() if "mul" not in k and "add" not in k})
         got = {name: n for name, n in recorded("-k", "between", "--range", "step") if name in work}
         check("-k in a range", got, {"node ran": 8})
         before = {"add(float*, float*, int) ran": 1, "mul(float*, float*, int) ran": 1, "between ran": 1, "node ran": 1, "write": 2, "fill": 2}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/patterns.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "formats/raw/internal.h"
@@ -84,7 +85,7 @@ static const struct filter_option {
 	{"KYMO_EXCLUDE=", "-x", true},       {"KYMO_RANK=", "--rank", false},
 	{"KYMO_KERNEL=", "-k", true},        {"KYMO_DEVICE=", "--device", true},
 	{"KYMO_RANGE=", "--range", true},    {"KYMO_DURING=", "--during", false},
-	{"KYMO_PERIOD=", "--period", false},
+	{"KYMO_PERIOD=", "--period", false}, {"KYMO_EXCLUDE_KERNEL=", "--exclude-kernel", true},
 };
 
 /* Patterns that leave nothing out; given to have the chattiest calls as well. */
@@ -134,8 +135,9 @@ static const char *filters_of(struct trace *t, const struct wire_def *d, bool *p
 			*partial |= filter_options[i].partial &&
 				    !(strcmp(filter_options[i].option, "-i") == 0 &&
 				      matches_all(value));
-			text_addf(&out, "%s%s '%s'", out.length ? " " : "",
-				  filter_options[i].option, value);
+			text_addf(&out, "%s%s '", out.length ? " " : "", filter_options[i].option);
+			patterns_show(&out, value);
+			text_add(&out, "'");
 		}
 		free(word);
 	}

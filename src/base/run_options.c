@@ -60,6 +60,14 @@ static const struct knob rows[] = {
 	 "What is recorded",
 	 "Record only what these devices do: numbers, as each process counts its devices of one "
 	 "name (0,2-3), else a regular expression over names"},
+	{"annotations", 0, KNOB_REGEX, KNOB_HANDED_ON, AT(annotations), "REGEX", NULL, NULL, NULL,
+	 "What is recorded",
+	 "Of ranges and marks, record only those of the annotation domains whose name matches: "
+	 "those "
+	 "that NVTX and ITT name; nvtx, itt, roctx, kokkos without one"},
+	{"exclude-annotations", 0, KNOB_REGEX, KNOB_HANDED_ON, AT(exclude_annotations), "REGEX",
+	 NULL, NULL, NULL, "What is recorded",
+	 "Leave out ranges and marks of the annotation domains whose name matches"},
 	{"stacks", 0, KNOB_REGEX, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(stacks), "REGEX", NULL, NULL,
 	 ".", "What is recorded", "Keep the whole call stack of the operations whose name matches"},
 	{"threads", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(threads), NULL, NULL, NULL, NULL,
@@ -92,6 +100,10 @@ static const struct knob rows[] = {
 	{"rank", 0, KNOB_LIST, KNOB_HANDED_ON, AT(ranks), "LIST", NULL, NULL, NULL,
 	 "What is recorded",
 	 "Record only these ranks of a parallel job, as in 0-3,7; the others run as they are"},
+	{"rank-variable", 0, KNOB_STRING, KNOB_HANDED_ON, AT(rank_variable), "NAME[:SIZE_NAME]",
+	 NULL, NULL, NULL, "What is recorded",
+	 "Take a process's rank out of this variable of the environment, and the number of ranks "
+	 "out of SIZE_NAME, whatever the job's launcher says"},
 
 	{"start-paused", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(start_paused), NULL, NULL, NULL, NULL,
 	 "When", "Record nothing until the program resumes it, with the annotations it uses"},

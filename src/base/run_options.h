@@ -24,12 +24,14 @@ struct run_options {
 	int args;             /* enum run_args */
 	const char *include;  /* regex, or NULL */
 	const char *exclude;
-	int on_full;          /* enum run_on_full */
-	uint64_t block_ns;    /* longest wait for room with RUN_BLOCK */
-	uint64_t buffer_size; /* bytes of the shared buffer of each process */
-	const char *stacks;   /* regex of ops whose call stack is kept, or NULL */
-	bool threads;         /* all threads and processes, whatever they use */
-	bool start_paused;    /* until the program resumes */
+	const char *annotations; /* regexes of the annotation domains that are recorded, or NULL */
+	const char *exclude_annotations; /* and of those that are not */
+	int on_full;                     /* enum run_on_full */
+	uint64_t block_ns;               /* longest wait for room with RUN_BLOCK */
+	uint64_t buffer_size;            /* bytes of the shared buffer of each process */
+	const char *stacks;              /* regex of ops whose call stack is kept, or NULL */
+	bool threads;                    /* all threads and processes, whatever they use */
+	bool start_paused;               /* until the program resumes */
 	uint64_t delay_ns;
 	uint64_t duration_ns; /* 0: until the end */
 	uint64_t after_ns;    /* since the run began, not the process; 0: from its beginning */
@@ -56,8 +58,9 @@ struct run_options {
 	bool no_compress;
 	bool force;
 	bool untraced;
-	const char *ranks;      /* list of a job's ranks that are recorded, or NULL: all */
-	const char *node_local; /* where raw files lie until the end, or NULL: in the trace */
+	const char *ranks;         /* list of a job's ranks that are recorded, or NULL: all */
+	const char *rank_variable; /* "NAME" or "NAME:SIZE_NAME" that have rank and size, or NULL */
+	const char *node_local;    /* where raw files lie until the end, or NULL: in the trace */
 };
 
 /* Values live in run_options_values; see knob.h. */

@@ -737,6 +737,46 @@ static bool left_out(const struct run_options *o, char *const *argv)
 	return job.rank != JOB_UNKNOWN && !ranks_have(o->ranks, job.rank);
 }
 
+/* What the environment says is a number, if it says anything: the command may start the ranks. */
+static bool number_valid(const char *name)
+{
+	const char *value = *name ? getenv(name) : NULL;
+	struct number_list n = {0};
+	bool ok = !value || !*value ||
+		  (numbers_parse(&n, value) && n.count == 1 && n.at[0].first == n.at[0].last &&
+		   n.at[0].first < JOB_UNKNOWN);
+
+	free(n.at);
+	if (!ok)
+		cli_error("--rank-variable: %s is \"%.100s\", which is no number", name, value);
+	return ok;
+}
+
+/* Before this process is asked for its rank. */
+static bool rank_variable_use(const char *names)
+{
+	char rank[JOB_NAME], size[JOB_NAME];
+	struct job job;
+
+	if (!names)
+		return true;
+	if (!job_variable_split(names, rank, size)) {
+		cli_error("--rank-variable \"%.200s\": expected the name of a variable, or two, as "
+			  "in MY_RANK:MY_SIZE",
+			  names);
+		return false;
+	}
+	if (!number_valid(rank) || !number_valid(size))
+		return false;
+	job_use_variable(names);
+	job_of_process(&job, 0);
+	if (job.rank != JOB_UNKNOWN || !getenv(rank) || !*getenv(rank))
+		return true;
+	cli_error("--rank-variable: %s is %s, and there are %s ranks (%s)", rank, getenv(rank),
+		  *size && getenv(size) ? getenv(size) : "no", *size ? size : "no variable");
+	return false;
+}
+
 /* NAME, or NAME#N-M. */
 static bool range_valid(const char *option, const char *text)
 {
@@ -852,6 +892,8 @@ static int run_run(int argc, char **argv)
 		return status;
 	if (r.options->ranks && !ranks_valid(r.options->ranks))
 		return cli_usage("run", "--rank takes numbers and ranges, as in 0-3,7");
+	if (!rank_variable_use(r.options->rank_variable))
+		return CLI_USAGE;
 	if (left_out(r.options, argv))
 		return run_plainly(argv);
 	status = check_program(&r);

@@ -16,6 +16,7 @@
 #include "base/ranks.h"
 #include "base/run_options.h"
 #include "base/vec.h"
+#include "inject/annotations.h"
 #include "inject/connect.h"
 #include "recorder/recorder.h"
 
@@ -163,6 +164,8 @@ static void start_recording(void)
 	};
 	set_device(&r, o->device);
 	set_period(&r, o->period);
+	annotations_choose(patterns_of(o->annotations, false),
+			   patterns_of(o->exclude_annotations, false));
 	recorder_start(&r);
 }
 

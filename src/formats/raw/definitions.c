@@ -81,11 +81,18 @@ static const struct filter_option {
 	const char *variable, *option;
 	bool partial; /* see t_process */
 } filter_options[] = {
-	{"KYMO_BACKENDS=", "-b", false},     {"KYMO_INCLUDE=", "-i", true},
-	{"KYMO_EXCLUDE=", "-x", true},       {"KYMO_RANK=", "--rank", false},
-	{"KYMO_KERNEL=", "-k", true},        {"KYMO_DEVICE=", "--device", true},
-	{"KYMO_RANGE=", "--range", true},    {"KYMO_DURING=", "--during", false},
-	{"KYMO_PERIOD=", "--period", false}, {"KYMO_EXCLUDE_KERNEL=", "--exclude-kernel", true},
+	{"KYMO_BACKENDS=", "-b", false},
+	{"KYMO_INCLUDE=", "-i", true},
+	{"KYMO_EXCLUDE=", "-x", true},
+	{"KYMO_RANK=", "--rank", false},
+	{"KYMO_KERNEL=", "-k", true},
+	{"KYMO_DEVICE=", "--device", true},
+	{"KYMO_RANGE=", "--range", true},
+	{"KYMO_DURING=", "--during", false},
+	{"KYMO_PERIOD=", "--period", false},
+	{"KYMO_EXCLUDE_KERNEL=", "--exclude-kernel", true},
+	{"KYMO_ANNOTATIONS=", "--annotations", false},
+	{"KYMO_EXCLUDE_ANNOTATIONS=", "--exclude-annotations", false},
 };
 
 /* Patterns that leave nothing out; given to have the chattiest calls as well. */

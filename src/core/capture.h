@@ -888,6 +888,12 @@ struct cap_kernel_origin {
 };
 typedef bool cap_kernel_origin_fn(const char *symbol, size_t length, struct cap_kernel_origin *out);
 void cap_kernel_origins(cap_kernel_origin_fn *ask);
+/*
+ * What the framework calls the device that the calling thread submits work to, for filters; NULL: it is not in the
+ * framework. The text stays.
+ */
+typedef const char *cap_framework_device_fn(void);
+void cap_framework_devices(cap_framework_device_fn *ask);
 
 /* What was defined as `kind` (DEF_QUEUE, DEF_KERNEL, DEF_PROGRAM) with this id is there no more. */
 void cap_define_end(enum wire_def_kind kind, uint64_t id);

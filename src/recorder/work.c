@@ -219,6 +219,35 @@ static bool is_device(const char *text)
 	return yes;
 }
 
+/* "OCCA Serial #1" says itself which one it is. */
+static bool says_number(const char *name, uint64_t *out)
+{
+	const char *at = NULL;
+	char *end;
+
+	for (const char *s = strstr(name, " #"); s; s = strstr(s + 1, " #"))
+		at = s + 2;
+	if (!at || *at < '0' || *at > '9')
+		return false;
+	*out = strtoull(at, &end, 10);
+	return *end == '\0' || *end == ' ';
+}
+
+static bool has_device_number(uint64_t number)
+{
+	return recorder_numbers_have(options->device_numbers, options->device_numbers_count, number);
+}
+
+/* What a framework calls it. */
+static bool is_framework_device(const char *name)
+{
+	uint64_t number;
+
+	if (options->device_numbers_count)
+		return says_number(name, &number) && has_device_number(number);
+	return is_device(name);
+}
+
 /* Whether others have its name is not known yet. */
 static uint8_t device_matches(uint32_t id)
 {
@@ -228,12 +257,10 @@ static uint8_t device_matches(uint32_t id)
 
 	if (kymo_ref_name("agent", id, &name) != KYMO_OK)
 		return UNKNOWN;
-	number = number_of(id, name);
+	if (!says_number(name, &number))
+		number = number_of(id, name);
 	if (options->device_numbers_count)
-		return recorder_numbers_have(options->device_numbers, options->device_numbers_count,
-					     number)
-			       ? YES
-			       : NO;
+		return has_device_number(number) ? YES : NO;
 	snprintf(label, sizeof(label), "%s #%u", name, (unsigned)number);
 	return is_device(name) || is_device(label) ? YES : NO;
 }
@@ -259,7 +286,8 @@ static bool accept_work(const kymo_work_t *work, void *data)
 		return false;
 	if ((kernels.given || no_kernels.given) && work->kernel && !kernel_is_chosen(work->kernel))
 		return false;
-	return !options->device || !work->agent || may_be_device(work->agent);
+	return !options->device || !work->agent || may_be_device(work->agent) ||
+	       (work->framework_device && is_framework_device(work->framework_device));
 }
 
 bool work_is_chosen(const struct recorder_options *o, const kymo_domain_desc_t *domain)

@@ -312,6 +312,13 @@ static bool on_device(const struct filter_binding *b, uint32_t agent, uint32_t q
 	return (!b->agents || b->agents[agent]) && (!b->queues || b->queues[queue]);
 }
 
+static bool kernel_on_device(const struct filter_binding *b, uint32_t agent, uint32_t queue,
+			     uint32_t kernel)
+{
+	return on_device(b, agent, queue) ||
+	       (b->built_for && b->built_for[kernel] && (!b->queues || b->queues[queue]));
+}
+
 /* Device records are placed by their device times where they have them. */
 static bool device_time(const struct filter_binding *b, const struct rec *r,
 			const struct rec_device *d)
@@ -324,7 +331,8 @@ bool filter_dispatch(const struct filter_binding *b, const struct rec_dispatch *
 {
 	return filter_op(b, r->base.op) && of_call(b, r->base.process, r->device.correlation) &&
 	       (b->follows || filter_thread(b, r->base.process, r->base.thread)) &&
-	       (!b->kernels || b->kernels[r->kernel]) && on_device(b, r->agent, r->queue) &&
+	       (!b->kernels || b->kernels[r->kernel]) &&
+	       kernel_on_device(b, r->agent, r->queue, r->kernel) &&
 	       (!b->counts || counts_have(b->counts, r)) && device_time(b, &r->base, &r->device);
 }
 
@@ -428,7 +436,7 @@ bool filter_unfinished(const struct filter_binding *b, const struct trace *t,
 	return !b->nothing && filter_op(b, u->op) && filter_process(b, u->process) && thread &&
 	       (!b->only_kernels || u->kernel) && (!b->kernels || b->kernels[u->kernel]) &&
 	       (!b->counts || !u->kernel || counts_have_unfinished(b->counts, u)) &&
-	       on_device(b, u->agent, u->queue) &&
+	       kernel_on_device(b, u->agent, u->queue, u->kernel) &&
 	       filter_when(b, u->process, u->submit, recorded_until(t, &t->processes[u->process]));
 }
 

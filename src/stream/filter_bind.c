@@ -9,6 +9,7 @@
 #include "stream/filter_parts.h"
 #include "stream/names.h"
 #include "stream/symbol.h"
+#include "stream/trace.h"
 
 /* How much of a list that begins at `s` is that name. */
 static size_t begins(const char *s, const char *name)
@@ -358,6 +359,30 @@ static size_t queue_there(const struct filter_binding *b, const char *s, unsigne
 	return n;
 }
 
+/* As a framework calls the device that a kernel was built for: its work is on that, whatever the runtime calls it. */
+static bool framework_named(const struct stream_filter *f, const char *device)
+{
+	uint32_t number;
+
+	if (!device || !*device)
+		return false;
+	if (f->devices.set)
+		return pattern_matches(&f->devices, device);
+	return trace_says_number(device, &number) && numbers_have(&f->device_numbers, number);
+}
+
+static bool find_built_for(struct filter_binding *b)
+{
+	const struct trace *t = b->trace;
+	bool any = false;
+
+	for (uint32_t i = 1; i < t->kernels_count; i++) {
+		b->built_for[i] = framework_named(b->filter, t->kernels[i].device);
+		any |= b->built_for[i];
+	}
+	return any;
+}
+
 static kymo_status_t bind_agents(struct filter_binding *b)
 {
 	const struct trace *t = b->trace;
@@ -368,7 +393,8 @@ static kymo_status_t bind_agents(struct filter_binding *b)
 		return KYMO_OK;
 	b->only_devices = true;
 	b->agents = table(t->agents_count);
-	if (!b->agents)
+	b->built_for = table(t->kernels_count);
+	if (!b->agents || !b->built_for)
 		return KYMO_ERROR_NO_MEMORY;
 	for (uint32_t i = 1; i < t->agents_count; i++) {
 		b->agents[i] = is_agent(b, i);
@@ -376,6 +402,7 @@ static kymo_status_t bind_agents(struct filter_binding *b)
 	}
 	if (!b->filter->devices.set)
 		found = filter_members(b, CHOICE_DEVICE, device_there);
+	found |= find_built_for(b);
 	for (uint32_t i = 1; !found && i < t->agents_count; i++)
 		names_add(&has, t->agents[i].label);
 	return filter_choose(b, CHOICE_DEVICE, found,
@@ -592,6 +619,7 @@ void filter_unbind(struct filter_binding *b)
 	free(b->processes);
 	free(b->threads);
 	free(b->agents);
+	free(b->built_for);
 	free(b->queues);
 	free(b->sites);
 	free(b->stacks);

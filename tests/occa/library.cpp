@@ -30,6 +30,7 @@ public:
 	explicit modeDevice_t(const std::string &mode) : mode(mode) {}
 	virtual ~modeDevice_t() {}
 	std::string mode;
+	json properties;
 	int refs = 0;
 	modeStream_t *current = nullptr;
 	virtual modeStream_t *newStream() { return new modeStream_t; }
@@ -225,12 +226,15 @@ public:
 
 class device : public modeDevice_t {
 public:
-	explicit device(const std::string &mode) : modeDevice_t(mode)
+	device(const std::string &mode, cl_uint number) : modeDevice_t(mode)
 	{
 		cl_platform_id platform;
 		cl_int status = CL_SUCCESS;
 		must(clGetPlatformIDs(1, &platform, nullptr));
-		must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &id, nullptr));
+		cl_device_id all[8];
+		cl_uint n = 0;
+		must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 8, all, &n));
+		id = all[number < n ? number : 0];
 		context = clCreateContext(nullptr, 1, &id, nullptr, nullptr, &status);
 		must(status);
 	}
@@ -368,6 +372,11 @@ template <> bool json::get<bool>(const char *key, const bool &otherwise) const
 {
 	auto found = values.find(key);
 	return found == values.end() ? otherwise : found->second == "true";
+}
+template <> int json::get<int>(const char *key, const int &otherwise) const
+{
+	auto found = values.find(key);
+	return found == values.end() ? otherwise : std::atoi(found->second.c_str());
 }
 int dtype_t::bytes() const
 {
@@ -520,8 +529,10 @@ device::~device()
 void device::setup(const json &props)
 {
 	std::string mode = props.text("mode");
-	modeDevice_t *d = mode == "OpenCL" ? static_cast<modeDevice_t *>(new opencl::device(mode))
+	modeDevice_t *d = mode == "OpenCL" ? static_cast<modeDevice_t *>(
+							     new opencl::device(mode, props.get<int>("device_id", 0)))
 					   : new serial::device(mode);
+	d->properties = props;
 	hold(mode_, d);
 	setStream(createStream());
 }
@@ -537,6 +548,7 @@ const std::string &device::mode() const
 	static const std::string none;
 	return mode_ ? mode_->mode : none;
 }
+const json &device::properties() const { return mode_->properties; }
 modeDevice_t *device::getModeDevice() const { return mode_; }
 stream device::createStream(const json &) { return stream(mode_->newStream()); }
 void device::setStream(stream s) { mode_->current = s.getModeStream(); }

@@ -20,6 +20,7 @@ public:
 	std::string text(const char *key) const;
 	std::map<std::string, std::string> values;
 };
+template <> int json::get<int>(const char *key, const int &otherwise) const;
 template <> bool json::get<bool>(const char *key, const bool &otherwise) const;
 
 class dtype_t {
@@ -143,6 +144,7 @@ public:
 	void finish();
 	void finishAll();
 	const std::string &mode() const;
+	const json &properties() const;
 	modeDevice_t *getModeDevice() const;
 	stream createStream(const json &props = json());
 	void setStream(stream s);

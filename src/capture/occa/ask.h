@@ -14,6 +14,8 @@ uint64_t occa_ask_bytes(enum occa_function which, const void *wrapper);
 const char *occa_text(const void *string);
 
 /* Devices that were not seen to begin begin now. */
+/* It has just been set up. */
+struct occa_device *occa_ask_new_device(const void *device);
 struct occa_device *occa_ask_device(const void *device);
 struct occa_kernel *occa_ask_kernel(const void *kernel);
 /* The kernel that was built for a device. */

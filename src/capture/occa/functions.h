@@ -80,7 +80,8 @@
 #define OCCA_LETS_GO(id) ((id) >= OCCA_DEVICE_GONE && (id) <= OCCA_STREAM_ASSIGNED)
 
 /* Of modes that a libocca may have been built without. */
-#define OCCA_OPTIONAL(id) ((id) >= OCCA_BUFFER_OPENCL && (id) <= OCCA_BUFFER_DPCPP)
+#define OCCA_OPTIONAL(id)                                                                          \
+	(((id) >= OCCA_BUFFER_OPENCL && (id) <= OCCA_BUFFER_DPCPP) || (id) == OCCA_ASK_NUMBER)
 
 #define OCCA_NOTED(N)                                                                              \
 	N(CALL_0, "_ZNK4occa6kernelclEv")                                                          \
@@ -207,6 +208,8 @@
 	A(ASK_POOL, "_ZNK4occa10memoryPool17getModeMemoryPoolEv")                                  \
 	A(ASK_POOL_DEVICE, "_ZNK4occa10memoryPool13getModeDeviceEv")                               \
 	A(ASK_POOL_BYTES, "_ZNK4occa10memoryPool4sizeEv")                                          \
+	A(ASK_PROPERTIES, "_ZNK4occa6device10propertiesEv")                                        \
+	A(ASK_NUMBER, "_ZNK4occa4json3getIiEET_PKcRKS2_")                                          \
 	A(ASK_FLAG, "_ZNK4occa4json3getIbEET_PKcRKS2_")
 
 #define OCCA_NUMBER(id, symbol) OCCA_##id,

@@ -104,7 +104,8 @@ struct occa_buffer {
 uint32_t occa_string(const char *text); /* id, 0: none */
 
 struct occa_device *occa_device_find(const void *handle);
-struct occa_device *occa_device_new(const void *handle, const char *mode);
+/* By the numbers that OCCA knows it by, -1: it has none. */
+struct occa_device *occa_device_new(const void *handle, const char *mode, int platform, int number);
 void occa_device_gone(const void *handle);
 struct occa_stream *occa_stream_find(const void *handle);
 struct occa_stream *occa_stream_new(const void *handle, struct occa_device *device);
@@ -119,6 +120,8 @@ void occa_kernel_name(const char *name, const char *source, const struct occa_de
 bool occa_buffer_put(const void *handle, const struct occa_buffer *b);
 bool occa_buffer_get(const void *handle, struct occa_buffer *out, bool take);
 bool occa_kernel_origin(const char *symbol, size_t length, struct cap_kernel_origin *out);
+/* What the thread works with just now, as OCCA calls it; NULL: it is in none of OCCA's functions. */
+const char *occa_device_now(void);
 void occa_objects_fork_child(void);
 
 /* ---- calls (call.c) ---- */

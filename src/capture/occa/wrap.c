@@ -254,10 +254,8 @@ static void before(struct occa_call *c, enum occa_function id, const uintptr_t *
 
 static void after_setup(struct occa_call *c, const uintptr_t *a)
 {
-	const char *mode = occa_text(occa_ask_handle(OCCA_ASK_MODE, at(a[0])));
-	struct occa_device *d;
+	struct occa_device *d = device_is(c, occa_ask_new_device(at(a[0])));
 
-	d = device_is(c, occa_device_new(occa_ask_handle(OCCA_ASK_DEVICE, at(a[0])), mode));
 	c->values[OCCA_SECOND] = d ? d->mode : 0;
 }
 
@@ -659,6 +657,7 @@ static bool prepare(const struct occa_door *door)
 	if (!occa_describe())
 		return false;
 	cap_kernel_origins(occa_kernel_origin);
+	cap_framework_devices(occa_device_now);
 	tell_missing();
 	return true;
 }

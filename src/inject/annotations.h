@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Which domains of annotations are recorded (annotations.c). */
 #ifndef INJECT_ANNOTATIONS_H
 #define INJECT_ANNOTATIONS_H
 

@@ -235,7 +235,8 @@ static bool says_number(const char *name, uint64_t *out)
 
 static bool has_device_number(uint64_t number)
 {
-	return recorder_numbers_have(options->device_numbers, options->device_numbers_count, number);
+	return recorder_numbers_have(options->device_numbers, options->device_numbers_count,
+				     number);
 }
 
 /* What a framework calls it. */

@@ -83,8 +83,8 @@ struct filter_binding {
 	struct stream_filter *filter;              /* NULL: wants everything */
 	bool *ops, *kernels, *processes, *threads; /* by global index; NULL: all */
 	bool *agents, *queues, *sites, *stacks;    /* likewise */
-	bool *built_for; /* likewise, kernels: by what their framework calls the device */
-	int64_t from, to;                          /* node time */
+	bool *built_for;  /* likewise, kernels: by what their framework calls the device */
+	int64_t from, to; /* node time */
 	bool inside;
 	int64_t min_duration;
 	bool only_kernels;

@@ -21,7 +21,7 @@ if(TARGET kymo AND TARGET kymo-occa AND OpenCL_FOUND AND KYMO_HAVE_SQLITE AND NO
     target_compile_options(${program} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>)
     set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${built} SKIP_BUILD_RPATH ON CXX_STANDARD 17)
   endforeach()
-  foreach(what counted inlined c linked chosen devices lacks absent ranks)
+  foreach(what counted inlined c linked chosen devices objects lacks absent ranks)
     add_test(NAME cli.occa.${what} COMMAND ${Python3_EXECUTABLE} -B ${folder}/test_occa.py $<TARGET_FILE:kymo> ${built} ${what})
     set_tests_properties(cli.occa.${what} PROPERTIES LABELS cli TIMEOUT 600 SKIP_RETURN_CODE 77)
   endforeach()

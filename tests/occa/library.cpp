@@ -107,9 +107,23 @@ public:
 	virtual void run() const = 0;
 	modeDevice_t *device;
 	std::string name, file;
-	std::vector<kernelArg> arguments;
+	void setArguments(kernelArg *list, int count);
+	void pushArgument(const kernelArg &a);
+	std::vector<kernelArgData> arguments;
 	int refs = 0;
 };
+
+void modeKernel_t::pushArgument(const kernelArg &a)
+{
+	for (int i = 0; i < a.size(); i++)
+		arguments.push_back(a[i]);
+}
+void modeKernel_t::setArguments(kernelArg *list, int count)
+{
+	arguments.clear();
+	for (int i = 0; i < count; i++)
+		pushArgument(list[i]);
+}
 
 class launchedModeKernel_t : public modeKernel_t {
 public:
@@ -462,15 +476,21 @@ void kernel::run() const
 #endif
 void kernel::operator()(const kernelArg &a, const kernelArg &b) const
 {
-	mode_->arguments = {a, b};
+	kernelArg list[] = {a, b};
+	mode_->setArguments(list, 2);
 	RUN;
 }
 void kernel::operator()(const kernelArg &a, const kernelArg &b, const kernelArg &c) const
 {
-	mode_->arguments = {a, b, c};
+	kernelArg list[] = {a, b, c};
+	mode_->setArguments(list, 3);
 	RUN;
 }
-void kernel::pushArg(const kernelArg &a) { mode_->arguments.push_back(a); }
+void kernel::pushArg(const kernelArg &a) { mode_->pushArgument(a); }
+void kernel::clearArgs() { mode_->arguments.clear(); }
+modeMemory_t *kernelArgData::getModeMemory() const { return memory_; }
+int kernelArg::size() const { return 1; }
+const kernelArgData &kernelArg::operator[](int) const { return data; }
 void kernel::free()
 {
 	delete mode_;
@@ -666,7 +686,7 @@ void occaKernelRunN(occaType kernel, int argc, ...)
 	occa::kernel &k = *object<occa::kernel>(kernel);
 	va_list list;
 	va_start(list, argc);
-	k.getModeKernel()->arguments.clear();
+	k.clearArgs();
 	for (int i = 0; i < argc; i++) {
 		occaType t = va_arg(list, occaType);
 		k.pushArg(t.words[0] == INT ? occa::kernelArg(static_cast<int>(t.words[1]))

@@ -65,12 +65,20 @@ private:
 	modeMemory_t *mode_ = nullptr;
 };
 
-class kernelArg {
+class kernelArgData {
 public:
-	kernelArg(int value) : value(value) {}
-	kernelArg(const memory &m) : memory_(m.getModeMemory()) {}
+	modeMemory_t *getModeMemory() const;
 	int value = 0;
 	modeMemory_t *memory_ = nullptr;
+};
+
+class kernelArg {
+public:
+	kernelArg(int value) { data.value = value; }
+	kernelArg(const memory &m) { data.memory_ = m.getModeMemory(); }
+	int size() const;
+	const kernelArgData &operator[](int index) const;
+	kernelArgData data;
 };
 
 class kernel {
@@ -88,6 +96,7 @@ public:
 	void operator()(const kernelArg &a, const kernelArg &b) const;
 	void operator()(const kernelArg &a, const kernelArg &b, const kernelArg &c) const;
 	void pushArg(const kernelArg &a);
+	void clearArgs();
 	void free();
 
 private:

@@ -278,6 +278,42 @@ class Occa(unittest.TestCase):
         self.assertEqual(p.returncode, 0, p.stderr)
         self.assertIn("allocation", p.stdout)
 
+    @only("objects")
+    def test_memory(self):
+        """An occa::memory is found in all modes: what makes it, copies, kernels that it is an argument of, and their work."""
+        for mode in ("Serial", "OpenCL"):
+            self.record(PROGRAM, self.source, mode)
+            a, b = (r[0] for r in self.query("select kymo_arg(id, 'memory') from regions where name = 'device::malloc' order by start limit 2"))
+            # fill(a), 10 times, add(a, b); a is read twice, b is written four times.
+            for handle, calls, kernels, copies in (
+                    (a, {"device::malloc": 1, "kernel::run": 11, "memory::copyTo": 2}, {"fill": 10, "add": 1}, 2),
+                    (b, {"device::malloc": 1, "kernel::run": 1, "memory::copyFrom": 4, "memory::free": 1}, {"add": 1}, 4)):
+                # The address is used again for others once it is gone.
+                end = self.query("select min(start) from regions where name in ('device::wrapMemory', 'device::free')")[0][0]
+                got, *work = self.selected("--memory", handle, "--before", end + "ns")
+                for reused in ("buffer::allocate", "buffer::free", "memoryPool::reserve"):
+                    got.pop(reused, None)
+                self.assertEqual((got, *work), (calls, kernels, copies), (mode, handle))
+            p = run(KYMO, "show", "--memory", "0x1", self.trace)
+            self.assertEqual((p.returncode, "no allocation has that number" in p.stderr), (2, True))
+
+    @only("objects")
+    def test_sites(self):
+        """What a function calls of OCCA, and what devices do for that, whoever lies between."""
+        for mode in ("Serial", "OpenCL"):
+            self.record(PROGRAM, self.source, mode)
+            self.assertEqual(self.selected("--site", "launch"), ({"kernel::run": 10}, {"fill": 10}, 0), mode)
+            self.assertEqual(self.selected("--site", "copy_both_ways"), ({"memory::copyFrom": 4, "memory::copyTo": 2}, {}, 6), mode)
+
+    def selected(self, *options):
+        def rows(sql):
+            p = run(KYMO, "query", "--format", "csv", *options, self.trace, sql)
+            self.assertEqual(p.returncode, 0, p.stderr)
+            return {name: int(n) for name, n in list(csv.reader(p.stdout.splitlines()))[1:]}
+
+        return (rows("select name, count(*) from regions where category = 'occa' group by 1"), rows("select name, count(*) from kernels group by 1"),
+                sum(rows("select operation, count(*) from memory_copies group by 1").values()))
+
     # ---- what is not there --------------------------------------------------------------------------
 
     @only("lacks")

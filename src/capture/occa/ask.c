@@ -35,6 +35,20 @@ const char *occa_text(const void *string)
 	return text && *text ? *text : "";
 }
 
+typedef const void *argument_fn(const void *argument, int i);
+
+unsigned occa_ask_memories(const void *argument, uint64_t *out, unsigned room)
+{
+	argument_fn *f = (argument_fn *)real[OCCA_ASK_ARGUMENT];
+	unsigned count = (uint32_t)ask(OCCA_ASK_ARGUMENTS, argument), n = 0;
+
+	for (unsigned i = 0; f && i < count && n < room; i++) {
+		out[n] = ask(OCCA_ASK_ARGUMENT_MEMORY, f(argument, (int)i));
+		n += out[n] != 0;
+	}
+	return n;
+}
+
 typedef int number_fn(const void *json, const char *key, const int *otherwise);
 
 /* -1: the program has not said it, or this libocca has no such function. */

@@ -68,6 +68,22 @@ bool occa_inside(const void *sp)
 	       (!t->noted_place || there(t->noted_place, t->noted, sp));
 }
 
+/* The array of a launch is its last field: tools are not called back with it. */
+static unsigned words_of(const kymo_op_desc_t *op)
+{
+	return op->field_count -
+	       (op->field_count && op->fields[op->field_count - 1].kind == KYMO_KIND_ARRAY);
+}
+
+static void put_arguments(struct wire_enc *e, unsigned field, const struct occa_call *c)
+{
+	const struct occa_thread *t = occa_thread();
+
+	if (c->kernel && t->arguments.kernel == c->kernel)
+		wire_array(e, field, t->arguments.memory, t->arguments.count,
+			   sizeof(t->arguments.memory[0]), OCCA_ARGUMENTS);
+}
+
 static __attribute__((noinline, cold)) void callbacks(const struct occa_call *c,
 						      enum cap_phase phase)
 {
@@ -75,8 +91,10 @@ static __attribute__((noinline, cold)) void callbacks(const struct occa_call *c,
 	struct cap_op *cap;
 	const kymo_op_desc_t *op = occa_op(c->op, &cap);
 
-	args.size = offsetof(kymo_table_args_t, value) + op->field_count * sizeof(uint64_t);
-	for (unsigned i = 0; i < op->field_count; i++)
+	const unsigned words = words_of(op);
+
+	args.size = offsetof(kymo_table_args_t, value) + words * sizeof(uint64_t);
+	for (unsigned i = 0; i < words; i++)
 		args.value[i] = c->values[i];
 	cap_callbacks(c->frame, &args, phase);
 }
@@ -147,8 +165,12 @@ static void record(struct occa_call *c)
 	if (f->buffers && cap_args(f) == 0) {
 		cap_record_bare(f);
 	} else if (f->buffers && cap_record(f, &e, op->field_count)) {
-		for (unsigned i = 0; i < op->field_count; i++)
+		const unsigned words = words_of(op);
+
+		for (unsigned i = 0; i < words; i++)
 			wire_value(&e, i, op->fields[i].kind, op->fields[i].size, c->values[i], 0);
+		if (words < op->field_count)
+			put_arguments(&e, words, c);
 		cap_commit(f, &e);
 	}
 	cap_done(f);

@@ -134,7 +134,7 @@ static struct numbered {
 	struct numbered *next;
 	char name[64];
 	uint32_t made;
-} *numbered; /* under the lock */
+} * numbered; /* under the lock */
 
 /* How many of that name were made before. */
 static uint32_t made_before(const char *name)

@@ -64,7 +64,7 @@ enum occa_op {
 };
 
 /* Fields begin with the device. */
-enum { OCCA_DEVICE, OCCA_SECOND, OCCA_THIRD, OCCA_FOURTH, OCCA_FIFTH, OCCA_FIELDS };
+enum { OCCA_DEVICE, OCCA_SECOND, OCCA_THIRD, OCCA_FOURTH, OCCA_FIFTH, OCCA_SIXTH, OCCA_FIELDS };
 
 bool occa_describe(void);
 const kymo_op_desc_t *occa_op(unsigned op, struct cap_op **cap);
@@ -130,6 +130,7 @@ void occa_objects_fork_child(void);
 struct occa_call {
 	struct cap_frame *frame; /* NULL: nobody wants it */
 	unsigned op;
+	const void *kernel; /* that is launched: the mode's */
 	uint64_t values[OCCA_FIELDS];
 };
 
@@ -151,7 +152,7 @@ struct occa_inside {
 	struct occa_device *device;
 };
 
-enum { OCCA_LATELY = 16 };
+enum { OCCA_LATELY = 16, OCCA_ARGUMENTS = 32 };
 
 struct occa_thread {
 	struct occa_note noted; /* first; until a call of the program's has taken it */
@@ -162,6 +163,12 @@ struct occa_thread {
 		const void *handles[OCCA_LATELY];
 		struct occa_kernel *kernels[OCCA_LATELY];
 	} lately;
+	/* Memory that the program has set as arguments of a kernel: they hold until others are set. */
+	struct {
+		const void *kernel;
+		unsigned count;
+		uint64_t memory[OCCA_ARGUMENTS];
+	} arguments;
 };
 _Static_assert(sizeof(struct occa_thread) <= OCCA_THREAD_BYTES, "the door has as much");
 

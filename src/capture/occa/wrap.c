@@ -104,6 +104,9 @@ static const struct {
 	[OCCA_HOST_COPY_FROM] = {OCCA_OP_COPY_FROM, OTHER, 0},
 	[OCCA_HOST_COPY] = {OCCA_OP_COPY_FROM, OTHER, 0},
 	[OCCA_HOST_COPY_TO] = {OCCA_OP_COPY_TO, OTHER, 0},
+	[OCCA_SET_ARGUMENTS] = {OCCA_OP_NONE, OTHER, 0},
+	[OCCA_PUSH_ARGUMENT] = {OCCA_OP_NONE, OTHER, 0},
+	[OCCA_CLEAR_ARGUMENTS] = {OCCA_OP_NONE, OTHER, 0},
 };
 
 /* Objects of OCCA's come as words. */
@@ -229,10 +232,14 @@ static void before(struct occa_call *c, enum occa_function id, const uintptr_t *
 		before_pool(c, at(a[1]));
 		break;
 	case RUNS:
+		c->kernel = occa_ask_handle(OCCA_ASK_KERNEL, at(a[0]));
+		kernel_is(c, occa_ask_kernel(at(a[0])));
+		break;
 	case OF_KERNEL:
 		kernel_is(c, occa_ask_kernel(at(a[0])));
 		break;
 	case RUNS_MODE:
+		c->kernel = at(a[0]);
 		kernel_is(c, occa_kernel_find(at(a[0])));
 		break;
 	case COPIES:
@@ -415,6 +422,7 @@ static uintptr_t run_host(const uintptr_t *a, const void *caller, const void *sp
 
 	if (!occa_begin(&c, OCCA_OP_RUN, caller, sp))
 		return runs_here(a[0]) ? run_timed(a) : call(OCCA_RUN_HOST_LEAF, a);
+	c.kernel = at(a[0]);
 	kernel_is(&c, occa_kernel_find(at(a[0])));
 	result = runs_here(a[0]) ? run_timed(a) : call(OCCA_RUN_HOST_LEAF, a);
 	occa_end(&c);
@@ -539,6 +547,38 @@ static uintptr_t buffer_dies(const uintptr_t *a, const void *caller, const void 
 	return call(OCCA_BUFFER_DIES, a);
 }
 
+/* ---- arguments of kernels ---- */
+
+static void arguments_begin(const void *kernel)
+{
+	struct occa_thread *t = occa_thread();
+
+	t->arguments.kernel = kernel;
+	t->arguments.count = 0;
+}
+
+/* What OCCA sets of itself, for its launchers, is nobody's. */
+static uintptr_t set_arguments(enum occa_function id, const uintptr_t *a, const void *sp)
+{
+	struct occa_thread *t = occa_thread();
+	int saved = errno;
+
+	if (occa_inside(sp))
+		return call(id, a);
+	if (id == OCCA_SET_ARGUMENTS)
+		arguments_begin(at(a[0]));
+	else if (id == OCCA_CLEAR_ARGUMENTS)
+		arguments_begin(occa_ask_handle(OCCA_ASK_KERNEL, at(a[0])));
+	else if (t->arguments.kernel != at(a[0]))
+		arguments_begin(at(a[0]));
+	if (id == OCCA_PUSH_ARGUMENT)
+		t->arguments.count +=
+			occa_ask_memories(at(a[1]), t->arguments.memory + t->arguments.count,
+					  OCCA_ARGUMENTS - t->arguments.count);
+	errno = saved;
+	return call(id, a);
+}
+
 /* ---- by function ---- */
 
 static uintptr_t other(enum occa_function id, const uintptr_t *a, const void *caller,
@@ -551,6 +591,10 @@ static uintptr_t other(enum occa_function id, const uintptr_t *a, const void *ca
 		return buffer_born(a, sp);
 	case OCCA_BUFFER_DIES:
 		return buffer_dies(a, caller, sp);
+	case OCCA_SET_ARGUMENTS:
+	case OCCA_PUSH_ARGUMENT:
+	case OCCA_CLEAR_ARGUMENTS:
+		return set_arguments(id, a, sp);
 	case OCCA_HOST_COPY_FROM:
 	case OCCA_HOST_COPY:
 	case OCCA_HOST_COPY_TO:

@@ -175,9 +175,8 @@ static bool unknown_word(const struct knob *k, const char *s, size_t n, bool who
 			memcpy(guess, known, sizeof(guess));
 		v += strcspn(v, "|");
 	}
-	return fail(error, "\"%.*s\"%s%s%s is none of %s%s", (int)n, s,
-		    *guess ? " (did you mean \"" : "", guess, *guess ? "\"?)" : "",
-		    whole ? "all|none|" : "", k->values);
+	return fail(error, "\"%.*s\" is none of %s%s%s%s%s", (int)n, s, whole ? "all|none|" : "",
+		    k->values, *guess ? "; did you mean \"" : "", guess, *guess ? "\"?" : "");
 }
 
 static bool is_word(const char *s, size_t n, const char *word)

@@ -35,10 +35,11 @@ static bool answer(uint32_t id, const char *domain)
 
 bool marker_asks_string(kymo_string_t *domain)
 {
+	const char *text = domain && domain->text ? domain->text : "";
 	uint32_t id = marker_string_id(domain);
 
 	/* A name that got no number is asked for each time. */
-	return id ? answer(id, domain->text) : choose(domain && domain->text ? domain->text : "");
+	return id ? answer(id, text) : choose(text);
 }
 
 bool marker_asks_id(uint32_t domain)

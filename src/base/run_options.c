@@ -106,7 +106,13 @@ static const struct knob rows[] = {
 	 "out of SIZE_NAME, whatever the job's launcher says"},
 
 	{"start-paused", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(start_paused), NULL, NULL, NULL, NULL,
-	 "When", "Record nothing until the program resumes it, with the annotations it uses"},
+	 "When",
+	 "Record nothing until the program resumes it, with the annotations it uses or "
+	 "cudaProfilerStart"},
+	{"pauses", 0, KNOB_ENUM, KNOB_HANDED_ON, AT(pauses), "MODE", "last", "last|count|ignore",
+	 NULL, "When",
+	 "What pauses and resumes of the program do (kymo_pause, cudaProfilerStop, ...): the last "
+	 "one holds; they nest, and as many resumes as pauses count; nothing"},
 	{"delay", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(delay_ns), "TIME", "0", NULL, NULL, "When",
 	 "Begin to record this long after each process started"},
 	{"duration", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(duration_ns), "TIME", "0", NULL, NULL,

@@ -17,6 +17,8 @@ enum run_mode {
 enum run_args { RUN_ARGS_NONE = 0, RUN_ARGS_SCALARS = 1, RUN_ARGS_FULL = 2 };
 enum run_on_full { RUN_BLOCK = 0, RUN_DROP = 1, RUN_OVERWRITE = 2 };
 
+enum run_pauses { RUN_PAUSES_LAST = 0, RUN_PAUSES_COUNT = 1, RUN_PAUSES_IGNORE = 2 };
+
 struct run_options {
 	const char *output;
 	const char *backends; /* list; NULL: all */
@@ -32,6 +34,7 @@ struct run_options {
 	const char *stacks;              /* regex of ops whose call stack is kept, or NULL */
 	bool threads;                    /* all threads and processes, whatever they use */
 	bool start_paused;               /* until the program resumes */
+	int pauses;                      /* enum run_pauses */
 	uint64_t delay_ns;
 	uint64_t duration_ns; /* 0: until the end */
 	uint64_t after_ns;    /* since the run began, not the process; 0: from its beginning */

@@ -28,6 +28,13 @@ static enum recorder_mode mode_of(int mode)
 					  : RECORDER_DEFAULT;
 }
 
+static enum recorder_pauses pauses_of(int pauses)
+{
+	return pauses == RUN_PAUSES_COUNT    ? RECORDER_PAUSES_COUNT
+	       : pauses == RUN_PAUSES_IGNORE ? RECORDER_PAUSES_IGNORE
+					     : RECORDER_PAUSES_LAST;
+}
+
 static kymo_policy_t policy_of(int on_full)
 {
 	return on_full == RUN_DROP        ? KYMO_POLICY_DROP
@@ -145,6 +152,7 @@ static void start_recording(void)
 		.block_ns = o->block_ns,
 		.buffer_bytes = o->buffer_size,
 		.paused = o->start_paused,
+		.pauses = pauses_of(o->pauses),
 		.stands = connect_stands(),
 		.delay_ns = o->delay_ns,
 		.duration_ns = o->duration_ns,

@@ -123,6 +123,9 @@ static _Atomic bool steered; /* the user has said since what is to be: no window
 /* Else it is recorded in the window, unless the program itself has stopped that. Under `window_lock`. */
 static pthread_mutex_t window_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool window_open, stopped;
+/* Pauses that are not ended; resumes ahead of their pauses count as negative. */
+static int64_t pauses; /* likewise */
+static _Thread_local int64_t thread_pauses __attribute__((tls_model("initial-exec")));
 
 static bool has_window(void)
 {
@@ -247,18 +250,32 @@ static bool select_control(const kymo_domain_desc_t *domain, uint32_t op, void *
 	       strcmp(domain->ops[op].name, "resume") == 0;
 }
 
+static void count_pause(int64_t *count, bool pause)
+{
+	if (options.pauses == RECORDER_PAUSES_COUNT)
+		*count += pause ? 1 : -1;
+	else
+		*count = pause;
+}
+
 static void on_control(kymo_context_t from, const kymo_callback_record_t *r, void *data)
 {
 	const kymo_marker_args_t *args = r->args;
 	bool pause = strcmp(r->domain->ops[r->op].name, "pause") == 0;
 
 	if (!args->all) {
-		kymo_context_pause_thread(context, pause);
+		count_pause(&thread_pauses, pause);
+		kymo_context_pause_thread(context, thread_pauses > 0);
 		return;
 	}
 	pthread_mutex_lock(&window_lock);
-	stopped = pause;
-	if (pause)
+	count_pause(&pauses, pause);
+	if (options.pauses == RECORDER_PAUSES_COUNT && stopped == (pauses > 0)) {
+		pthread_mutex_unlock(&window_lock);
+		return;
+	}
+	stopped = pauses > 0;
+	if (stopped)
 		kymo_context_stop(context);
 	else if (window_open || atomic_load(&steered))
 		kymo_context_start(context);
@@ -268,9 +285,10 @@ static void on_control(kymo_context_t from, const kymo_callback_record_t *r, voi
 static kymo_status_t obey_program(void)
 {
 	kymo_selection_t ops = {.size = sizeof(ops), .domain = "marker", .select = select_control};
-	kymo_status_t status;
+	kymo_status_t status = KYMO_OK;
 
-	TWICE(kymo_callback_service(control, &ops, on_control, NULL));
+	if (options.pauses != RECORDER_PAUSES_IGNORE)
+		TWICE(kymo_callback_service(control, &ops, on_control, NULL));
 	if (status == KYMO_OK)
 		status = work_count(control);
 	if (status == KYMO_OK)
@@ -363,6 +381,8 @@ static kymo_status_t initialize(void *data)
 		status = obey_program();
 	atomic_store(&steered, options.stands != 0);
 	window_open = !has_window() || options.paused;
+	stopped = options.paused;
+	pauses = stopped;
 	if (status == KYMO_OK && options.stands == KYMO_STEER_RESUME)
 		return kymo_context_start(context);
 	if (status != KYMO_OK || options.stands || options.paused)

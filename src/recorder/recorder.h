@@ -15,6 +15,13 @@ enum recorder_mode {
 	RECORDER_FULL
 };
 
+/* What the program's own pauses are. */
+enum recorder_pauses {
+	RECORDER_PAUSES_LAST, /* a resume ends all that came before */
+	RECORDER_PAUSES_COUNT,
+	RECORDER_PAUSES_IGNORE
+};
+
 /* Executions of a range, or a kernel, as users name them: NAME, or NAME#5-7. */
 struct recorder_range {
 	const char *text;        /* NULL: not asked for */
@@ -46,6 +53,7 @@ struct recorder_options {
 	uint64_t block_ns;
 	uint64_t buffer_bytes;
 	bool paused; /* record nothing until an annotation resumes */
+	enum recorder_pauses pauses;
 	kymo_steer_t
 		stands;    /* others have been asked for before: holds from the start; 0: nothing */
 	uint64_t delay_ns; /* start recording so long after the beginning of the process */

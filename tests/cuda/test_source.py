@@ -103,6 +103,25 @@ class Test(test_cuda.Test):
         self.scene("across", options=["--during", "step"])
         check("kernels", self.rows("SELECT name, call_id & 0xffffffffff > 0 FROM kernels"), [("across", 1)])
 
+    def test_profiler(self):
+        """cudaProfilerStart and Stop, cuProfilerStart and Stop: what is done until a stop is recorded though CUPTI has it still."""
+        self.built = self.program()
+        everything = {"before": 5, "inside": 3, "nested": 7, "other": 2, "after": 4, "driver": 1, "end": 6}
+
+        def recorded(*names):
+            return [(name, everything[name]) for name in sorted(names)]
+
+        for options, names in ((["--start-paused"], ["inside", "driver"]),
+                               ([], ["before", "inside", "driver"]),
+                               (["--start-paused", "--pauses", "count"], ["inside", "nested", "other", "driver"]),
+                               (["--pauses", "count"], list(everything)),
+                               (["--pauses", "ignore"], list(everything))):
+            out = self.scene("controlled", options=options)
+            check(f"{options}: kernels", self.rows("SELECT name, count(*) FROM kernels GROUP BY 1 ORDER BY 1"), recorded(*names))
+            check(f"{options}: each with its call", self.one("SELECT count(*) FROM kernels WHERE call_id IS NULL"), 0)
+            check(f"{options}: nothing else lost", self.lost_records(), 0)
+            check(f"{options}: CUPTI records in a pause", out.split()[-1], str(int("after" in names)))
+
     def test_dropped(self):
         """What CUPTI dropped is counted though nothing is recorded when it says so."""
         self.built = self.program()

@@ -122,6 +122,24 @@ class Test:
         check("marks", self.marks(), {"after": 1})
         check("ranges", [r["name"] for r in self.query("SELECT name FROM scopes")], ["inside"])
 
+    def test_pauses(self):
+        """--pauses: one resume ends all pauses, or they count, in the process and in each thread, or are nothing."""
+        program = self.c("pauses", "pauses.c")
+        ran = ["resumed twice", "thread, resumed twice", "main"]
+        nested = "thread, resumed once"
+        everything = ["first", *ran, nested, "thread, paused twice", "paused once", "paused twice", "paused three times", "last"]
+        for options, marks in (((), ["first", *ran, nested, "last"]),
+                               (("--start-paused",), [*ran, nested, "last"]),
+                               # Recorded while resumes, and one where it begins recording, are more than pauses.
+                               (("--pauses", "count"), ["first", *ran, "paused once", "paused twice", "last"]),
+                               (("--pauses", "count", "--start-paused"), [*ran, "paused once"]),
+                               (("--pauses", "ignore"), everything)):
+            kymotest.remove(self.trace, missing_ok=True)
+            must(self.kymo, "run", "--no-summary", *options, "-o", self.trace, "--", program)
+            check(f"{options}", self.marks(), {name: 1 for name in marks})
+        done = run(self.kymo, "run", "--pauses", "counted", "-o", self.trace, "--", program)
+        check("no such mode", (done.returncode, "last|count|ignore" in done.stderr), (2, True))
+
     def test_cpp(self):
         program = self.compile(os.environ.get("CXX", "c++"), "front", "-std=c++11", "-pedantic",
                                "-pthread", os.path.join(self.here, "front.cpp"))

@@ -127,6 +127,10 @@ static const struct knob rows[] = {
 	 "REPEAT, or with 0, until the end. Counts from when the run began, in all processes and "
 	 "ranks alike"},
 
+	{"kill", 0, KNOB_STRING, KNOB_OPTIONAL, AT(kill), "SIGNAL", NULL, NULL, "TERM", "When",
+	 "Send the program and all processes below it this signal when recording ends: by "
+	 "--duration, --before or the last window of --period; else the program runs on"},
+
 	{"range", 0, KNOB_STRING, KNOB_HANDED_ON, AT(range), "RANGE", NULL, NULL, NULL, "When",
 	 "Record only what a thread does in this range of the program's annotations, or in these "
 	 "executions of it, as in step#100-110, and what devices do for it; see kymo help "

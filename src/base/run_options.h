@@ -40,6 +40,7 @@ struct run_options {
 	uint64_t after_ns;    /* since the run began, not the process; 0: from its beginning */
 	uint64_t before_ns;   /* likewise; 0: until its end */
 	const char *period;   /* windows since the run began, or NULL */
+	const char *kill;     /* signal for the program when recording is over, or NULL */
 	const char *range;    /* NAME, NAME#N-M: threads record in these alone; or NULL */
 	const char *during;   /* likewise the process */
 	const char *kernel; /* regexes of the kernels whose executions are recorded, or NULL: all */

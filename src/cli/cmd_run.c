@@ -444,6 +444,15 @@ static bool lost_something(const struct outcome *out)
 	       t->damaged_chunks || t->refused || out->unrecorded;
 }
 
+static void say_killed(const struct run *r, const struct outcome *out)
+{
+	if (out->killed)
+		cli_note("recording was over: signal %d (%s) was sent to %u process%s of the "
+			 "program",
+			 kill_signal(r->options->kill), strsignal(kill_signal(r->options->kill)),
+			 out->killed, out->killed == 1 ? "" : "es");
+}
+
 static void say_losses(const struct run *r, const struct outcome *out)
 {
 	const struct drain_totals *t = &out->totals;
@@ -563,6 +572,7 @@ static void print_result(struct run *r, struct outcome *out, int ranks_ms)
 		ranks_ms = RANKS_KILLED_MS;
 	if (is_speaker(r) || r->options->strict)
 		out->unrecorded = trace_unrecorded(r->trace, &out->unrecorded_error);
+	say_killed(r, out);
 	say_losses(r, out);
 	if ((out->interrupted && job->size < 2) || !is_speaker(r))
 		return;
@@ -615,7 +625,8 @@ static void conclude_in_place(void *data, struct outcome *out)
 /* -1: not here; the exit status if it could not be. Does not return if it could. */
 static int go_in_place(struct run *r, const struct launch *l)
 {
-	int output = r->traced && !l->telemetry_ns ? in_place_output(&r->manifest.job) : -1;
+	int output =
+		r->traced && !l->telemetry_ns && !l->kill ? in_place_output(&r->manifest.job) : -1;
 	struct outcome out = {.control = -1};
 
 	if (output < 0)
@@ -623,6 +634,17 @@ static int go_in_place(struct run *r, const struct launch *l)
 	out.exec_error = launch_in_place(l, output, conclude_in_place, r);
 	close(output);
 	return out.exec_error == EAGAIN ? -1 : not_executed(r, &out);
+}
+
+static void set_kill(const struct run *r, struct launch *l)
+{
+	const uint64_t now = clock_ns(CLOCK_REALTIME);
+	const uint64_t began = r->traced ? trace_began(r->trace) : 0;
+
+	if (!r->options->kill)
+		return;
+	l->kill = kill_signal(r->options->kill);
+	l->kill_ns = kill_moment(r->options, began && began < now ? began : now, now);
 }
 
 static int run_program(struct run *r)
@@ -641,6 +663,7 @@ static int run_program(struct run *r)
 	struct outcome out;
 	int status;
 
+	set_kill(r, &l);
 	fflush(NULL);
 	status = go_in_place(r, &l);
 	if (status >= 0)
@@ -904,6 +927,8 @@ static int run_run(int argc, char **argv)
 	if (!telemetry_valid(r.options))
 		return CLI_USAGE;
 	status = check_times(r.options);
+	if (!status)
+		status = kill_check(r.options);
 	if (status)
 		return status;
 	if (!range_valid("range", r.options->range) || !range_valid("during", r.options->during) ||

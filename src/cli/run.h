@@ -112,6 +112,8 @@ struct launch {
 	uint64_t telemetry_ns;      /* between readings; 0: none */
 	const char *telemetry_only; /* NULL: everything */
 	const char *local;          /* folder of collect_begin(), or NULL */
+	int kill;                   /* signal for the program when recording is over, or 0 */
+	uint64_t kill_ns;           /* when that is, CLOCK_REALTIME */
 	struct node node;
 };
 
@@ -123,6 +125,7 @@ struct outcome {
 	bool drain_failed; /* the drain ended unexpectedly */
 	int interrupted;   /* signal that ended the wait after the program had ended, or 0 */
 	struct drain_totals totals;
+	unsigned killed;      /* processes that launch.kill was sent to */
 	int telemetry;        /* errno of what ended it early, else 0 */
 	unsigned unrecorded;  /* processes that say themselves that they reached no drain */
 	int unrecorded_error; /* errno of the first of them */
@@ -146,6 +149,22 @@ int launch_pass_on(int wait_status);
 int launch_drain(const struct launch *l, int *control);
 void launch_tell_drain(int control, enum drain_message_type type, int pid, int status);
 void launch_await_drain(struct outcome *out);
+
+/* ---- run_kill.c ---- */
+
+/* "TERM", "SIGTERM" or "15"; 0: no such signal. */
+int kill_signal(const char *text);
+/* Whether --kill can be done, with the other options; 0 or the exit status, which is explained. */
+int kill_check(const struct run_options *o);
+
+/*
+ * When recording is over of a run that began at `began` and whose program was started at `started`, ns of one
+ * clock; UINT64_MAX: with the program.
+ */
+uint64_t kill_moment(const struct run_options *o, uint64_t began, uint64_t started);
+
+/* Sends the signal to the program, then to all processes below it; returns to how many. */
+unsigned kill_tree(int program, int number);
 
 /* ---- run_in_place.c ---- */
 

@@ -8,5 +8,7 @@ if(TARGET kymo AND KYMO_HAVE_SQLITE)
 		$<TARGET_FILE:kymo> $<TARGET_FILE:period_program>)
 	add_test(NAME cli.kill_at_end COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/kill_at_end.py
 		$<TARGET_FILE:kymo> $<TARGET_FILE:period_program>)
+	add_test(NAME cli.recordings COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/recordings.py $<TARGET_FILE:kymo>)
+	set_tests_properties(cli.recordings PROPERTIES LABELS cli TIMEOUT 300)
 	set_tests_properties(cli.period cli.kill_at_end PROPERTIES LABELS cli TIMEOUT 300)
 endif()

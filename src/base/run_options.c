@@ -92,6 +92,10 @@ static const struct knob rows[] = {
 	 "What is recorded",
 	 "Read power, clocks, memory, load of the node and its devices every MS "
 	 "milliseconds, outside of the program; 0: never"},
+	{"telemetry-delay", 0, KNOB_DURATION, 0, AT(telemetry_delay_ns), "TIME", "0", NULL, NULL,
+	 "What is recorded", "With --telemetry: begin to read this long after the program"},
+	{"telemetry-duration", 0, KNOB_DURATION, 0, AT(telemetry_duration_ns), "TIME", "0", NULL,
+	 NULL, "What is recorded", "With --telemetry: read for this long; 0: until the end"},
 	{"telemetry-only", 0, KNOB_STRING, 0, AT(telemetry_only), "LIST", NULL, NULL, NULL,
 	 "What is recorded",
 	 "With --telemetry: read only these sources and values, comma separated, as in "

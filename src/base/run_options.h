@@ -50,9 +50,11 @@ struct run_options {
 	int64_t sample_hz;    /* 0: no samples */
 	int64_t pc_sampling;  /* a sample every 2^n cycles; 0: none of kernels */
 	bool pc_serialize;
-	int64_t telemetry_ms;       /* 0: no telemetry */
-	const char *telemetry_only; /* list of its sources and values, or NULL: all */
-	const char *tools;          /* libraries, colons between them, or NULL */
+	int64_t telemetry_ms; /* 0: no telemetry */
+	uint64_t telemetry_delay_ns;
+	uint64_t telemetry_duration_ns; /* 0: until the end */
+	const char *telemetry_only;     /* list of its sources and values, or NULL: all */
+	const char *tools;              /* libraries, colons between them, or NULL */
 	const char *config;
 	const char *config_job; /* the one of its jobs that is run, or NULL */
 	const char *preset;     /* name or file, or NULL */

@@ -467,7 +467,10 @@ static void say_losses(const struct run *r, const struct outcome *out)
 	say_restarts(t);
 	if (t->failed)
 		say_cut(r, t->failed);
-	if (out->telemetry)
+	if (out->telemetry == ECANCELED)
+		cli_note("no telemetry was read: the program ended before --telemetry-delay was "
+			 "over");
+	else if (out->telemetry)
 		cli_warn("the telemetry is cut short: %s", strerror(out->telemetry));
 	if (t->unwritten_records)
 		cli_warn("%" PRIu64
@@ -659,6 +662,8 @@ static int run_program(struct run *r)
 			   .local = r->local[0] ? r->local : NULL,
 			   .node = r->node,
 			   .telemetry_ns = (uint64_t)r->options->telemetry_ms * 1000000u,
+			   .telemetry_delay_ns = r->options->telemetry_delay_ns,
+			   .telemetry_duration_ns = r->options->telemetry_duration_ns,
 			   .telemetry_only = r->options->telemetry_only};
 	struct outcome out;
 	int status;
@@ -853,6 +858,10 @@ static bool telemetry_valid(const struct run_options *o)
 	pid_t pid;
 	int status = 0;
 
+	if (!o->telemetry_ms && (o->telemetry_delay_ns || o->telemetry_duration_ns)) {
+		cli_error("--telemetry-delay and --telemetry-duration go with --telemetry");
+		return false;
+	}
 	if (!o->telemetry_only)
 		return true;
 	if (!o->telemetry_ms) {

@@ -109,7 +109,8 @@ struct launch {
 	const char *socket; /* NULL: no drain */
 	struct manifest *manifest;
 	bool compress;
-	uint64_t telemetry_ns;      /* between readings; 0: none */
+	uint64_t telemetry_ns; /* between readings; 0: none */
+	uint64_t telemetry_delay_ns, telemetry_duration_ns;
 	const char *telemetry_only; /* NULL: everything */
 	const char *local;          /* folder of collect_begin(), or NULL */
 	int kill;                   /* signal for the program when recording is over, or 0 */

@@ -307,6 +307,8 @@ static struct telemetry *start_telemetry(const struct launch *l, struct outcome 
 	struct telemetry_options o = {.trace = l->trace,
 				      .root = telemetry_root(),
 				      .interval_ns = l->telemetry_ns,
+				      .delay_ns = l->telemetry_delay_ns,
+				      .duration_ns = l->telemetry_duration_ns,
 				      .only = l->telemetry_only,
 				      .program = out->program,
 				      .compress = l->compress};

@@ -46,6 +46,7 @@ struct telemetry {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* stop, or a worker's end */
 	bool stop;
+	uint64_t begin, end; /* CLOCK_MONOTONIC; of reading, if the program is there so long */
 	int lock_file;
 	int error;
 	struct worker host;
@@ -68,13 +69,13 @@ static bool wait_until(struct telemetry *t, uint64_t deadline)
 	struct timespec at;
 	bool stop;
 
-	timespec_of(deadline, &at);
+	timespec_of(deadline < t->end ? deadline : t->end, &at);
 	pthread_mutex_lock(&t->lock);
 	while (!t->stop && pthread_cond_timedwait(&t->changed, &t->lock, &at) == 0)
 		;
 	stop = t->stop;
 	pthread_mutex_unlock(&t->lock);
-	return stop;
+	return stop || clock_ns(CLOCK_MONOTONIC) >= t->end;
 }
 
 /* ---- one worker ----------------------------------------------------------------------------- */
@@ -311,10 +312,13 @@ static void sample_all(struct telemetry *t)
 static void *run_host(void *data)
 {
 	struct telemetry *t = data;
-	bool stop = false;
+	bool stop;
 
 	become_sampler();
 	lock_open(t);
+	stop = t->options.delay_ns && wait_until(t, t->begin);
+	if (stop)
+		t->error = ECANCELED;
 	while (!lock_take(t) && !stop)
 		stop = wait_until(t, clock_ns(CLOCK_MONOTONIC) + LOCK_RETRY_MS * MILLISECOND);
 	if (!stop)
@@ -337,6 +341,8 @@ struct telemetry *telemetry_start(const struct telemetry_options *o)
 	if (!t)
 		return NULL;
 	t->options = *o;
+	t->begin = clock_ns(CLOCK_MONOTONIC) + o->delay_ns;
+	t->end = o->duration_ns ? t->begin + o->duration_ns : UINT64_MAX;
 	snprintf(t->trace, sizeof(t->trace), "%s", o->trace);
 	snprintf(t->root, sizeof(t->root), "%s", o->root ? o->root : "");
 	if (!choice_parse(&t->choice, o->only, error_text, sizeof(error_text))) {

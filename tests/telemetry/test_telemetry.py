@@ -123,6 +123,24 @@ print(wide, file=open(sys.argv[1], "w"))
         assert len(whole) == 1 or wide != "0", wide
         return 0
 
+    def window(self):
+        """Nothing is read before --telemetry-delay nor after --telemetry-duration; two values of two sources."""
+        self.record("sh", "-c", "sleep 4")
+        whole = self.query("SELECT name, count(*) AS n FROM counters WHERE name IN ('job.rss', 'cpu.utilisation') GROUP BY 1")
+        run(self.kymo, "run", "-f", "--threads", "--telemetry=10", "--telemetry-delay", "1s", "--telemetry-duration", "1s",
+            "-o", self.trace, "--", "sh", "-c", "sleep 4")
+        rows = self.query("SELECT c.name, min(c.time) AS first, max(c.time) AS last, count(*) AS n, (SELECT min(start) FROM process "
+                          "WHERE NOT telemetry) AS began FROM counters c WHERE c.name IN ('job.rss', 'cpu.utilisation') GROUP BY 1")
+        assert len(rows) == len(whole) == 2, (rows, whole)
+        for row, all_along in zip(rows, whole):
+            assert 0.8e9 <= row["first"] - row["began"], row
+            assert row["last"] - row["first"] <= 2e9, row
+            assert 10 <= row["n"] < all_along["n"], (row, all_along)
+        said = run(self.kymo, "run", "-f", "--telemetry", "--telemetry-delay", "1h", "-o", self.trace, "--", "true").stderr
+        assert "the program ended before --telemetry-delay was over" in said, said
+        said = run(self.kymo, "run", "-f", "--telemetry-duration", "1s", "-o", self.trace, "--", "true", status=2).stderr
+        assert "--telemetry-delay and --telemetry-duration go with --telemetry" in said, said
+
     def ranks(self):
         """Three launchers of one job on this node: one samples, for all their processes."""
         ready, go = os.path.join(self.folder, "ready"), os.path.join(self.folder, "go")

@@ -14,8 +14,9 @@
 
 struct function {
 	char *name, *module;
-	uint64_t samples, self, total;
-	uint64_t seen; /* the stack that counted it last, plus 1 */
+	uint64_t samples, self, total; /* the latter two: time */
+	uint64_t in;                   /* samples that it is in the stack of */
+	uint64_t seen;                 /* the stack that counted it last, plus 1 */
 };
 
 struct functions {
@@ -78,8 +79,10 @@ static void add_stack(struct functions *f, const struct trace *t, struct symbols
 			x->self += row->total;
 			x->samples += row->count;
 		}
-		if (x->seen != f->stacks)
+		if (x->seen != f->stacks) {
 			x->total += row->total;
+			x->in += row->count;
+		}
 		x->seen = f->stacks;
 	}
 }
@@ -104,25 +107,31 @@ static int by_self(const void *a, const void *b)
 
 	if (x->self != y->self)
 		return x->self > y->self ? -1 : 1;
+	if (x->samples != y->samples)
+		return x->samples > y->samples ? -1 : 1;
 	if (x->total != y->total)
 		return x->total > y->total ? -1 : 1;
+	if (x->in != y->in)
+		return x->in > y->in ? -1 : 1;
 	return strcmp(x->name, y->name);
 }
 
 static void function_row(struct table *t, const struct functions *f, const struct function *x)
 {
 	struct cell *c = table_row(t);
-	double whole = f->total ? (double)f->total : 1;
+	const uint64_t all = f->total ? f->total : f->samples, total = f->total ? x->total : x->in,
+		       self = f->total ? x->self : x->samples;
 
 	if (!c)
 		return;
 	cell_text(t, c++, x->name);
 	cell_text(t, c++, x->module);
 	cell_number(c++, x->samples);
-	cell_number(c++, x->self);
-	cell_real(c++, 100.0 * (double)x->self / whole);
-	cell_number(c++, x->total);
-	cell_real(c, 100.0 * (double)x->total / whole);
+	if (f->total)
+		cell_number(c++, self);
+	cell_real(c++, 100.0 * (double)self / (double)(all ? all : 1));
+	cell_number(c++, total);
+	cell_real(c, 100.0 * (double)total / (double)(all ? all : 1));
 }
 
 bool summary_functions(struct report *r, const struct summary *s, unsigned count, unsigned by)
@@ -139,9 +148,13 @@ bool summary_functions(struct report *r, const struct summary *s, unsigned count
 		table_column(t, "function", "function", CELL_TEXT);
 		table_column(t, "module", "module", CELL_TEXT);
 		table_column(t, "samples", "samples", CELL_COUNT);
-		table_column(t, "self_ns", "self", CELL_TIME);
+		if (f.total)
+			table_column(t, "self_ns", "self", CELL_TIME);
 		table_column(t, "self_percent", "%", CELL_PERCENT);
-		table_column(t, "total_ns", "total", CELL_TIME);
+		if (f.total)
+			table_column(t, "total_ns", "total", CELL_TIME);
+		else /* by events: they stand for no time */
+			table_column(t, "total_samples", "total", CELL_COUNT);
 		table_column(t, "total_percent", "%", CELL_PERCENT);
 		if (f.count)
 			qsort(f.list, f.count, sizeof(*f.list), by_self);

@@ -81,6 +81,14 @@ static const struct knob rows[] = {
 	{"sample", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(sample_hz), "HZ", "0", NULL,
 	 "100", "What is recorded",
 	 "Sample where the threads are, so often a second of processor time; 0: never"},
+	{"sample-event", 0, KNOB_STRING, KNOB_HANDED_ON, AT(sample_event), "EVENT:N", NULL, NULL,
+	 NULL, "What is recorded",
+	 "Instead of by time: a sample each time that a thread has met N of these events, as in "
+	 "page-faults:100 or instructions:1000000; the events of provider perf in kymo list "
+	 "counters"},
+	{"sample-threads", 0, KNOB_STRING, KNOB_HANDED_ON, AT(sample_threads), "LIST", NULL, NULL,
+	 NULL, "What is recorded",
+	 "Sample only these threads, comma separated: names, numbers of the system, main"},
 	{"pc-sampling", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(pc_sampling), "N", "0",
 	 NULL, "18", "What is recorded",
 	 "Sample where kernels are on the GPU and why they wait, every 2^N cycles, N 5 to 31; 0: "

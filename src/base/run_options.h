@@ -48,7 +48,9 @@ struct run_options {
 	const char *device;   /* numbers or regex of the devices whose work is, or NULL: all */
 	const char *counters; /* list, or NULL */
 	int64_t sample_hz;    /* 0: no samples */
-	int64_t pc_sampling;  /* a sample every 2^n cycles; 0: none of kernels */
+	const char *sample_event;   /* EVENT:N, a sample every N of them; or NULL */
+	const char *sample_threads; /* list, or NULL: all */
+	int64_t pc_sampling;        /* a sample every 2^n cycles; 0: none of kernels */
 	bool pc_serialize;
 	int64_t telemetry_ms; /* 0: no telemetry */
 	uint64_t telemetry_delay_ns;

@@ -14,6 +14,7 @@
 #include <kymo/sample.h>
 
 #include "base/numbers.h"
+#include "base/perf_named.h"
 #include "base/plain.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -156,6 +157,54 @@ static bool counters_check(struct library *l, const char *list)
 	return ok && can_be;
 }
 
+static void add_events(struct text *t)
+{
+	for (unsigned i = 0; i < PERF_NAMED; i++)
+		text_addf(t, "%s%s", i ? ", " : "", perf_named[i].name);
+}
+
+static bool event_check(const char *text)
+{
+	struct text names = {0};
+	const struct perf_named *e;
+	char reason[256];
+	uint64_t every;
+
+	e = perf_named_parse(text, &every);
+	if (e && perf_named_try(e, every, reason, sizeof(reason)))
+		return true;
+	if (e) {
+		cli_error("--sample-event %s: %s", text, reason);
+		return false;
+	}
+	add_events(&names);
+	cli_error("--sample-event \"%s\" is not EVENT:N, as in page-faults:100; events are %s",
+		  text, names.s ? names.s : "");
+	text_release(&names);
+	return false;
+}
+
+static bool sampling_check(const struct run_options *o)
+{
+	const char *list = o->sample_threads;
+
+	if (o->sample_event && o->sample_hz) {
+		cli_error("--sample is by time, --sample-event instead of that: give one of them");
+		return false;
+	}
+	if (list && !o->sample_event && !o->sample_hz) {
+		cli_error("--sample-threads goes with --sample or --sample-event");
+		return false;
+	}
+	if (list && (!*list || *list == ',' || list[strlen(list) - 1] == ',' ||
+		     strstr(list, ",,") || strlen(list) > 1000)) {
+		cli_error("--sample-threads \"%s\": a name is missing, or there are too many",
+			  list);
+		return false;
+	}
+	return !o->sample_event || event_check(o->sample_event);
+}
+
 bool measures_check(struct run_options *o)
 {
 	struct library l;
@@ -164,6 +213,8 @@ bool measures_check(struct run_options *o)
 		cli_error("--pc-sampling takes 5 to 31: a sample every 2^N cycles");
 		return false;
 	}
+	if (!sampling_check(o))
+		return false;
 	if (!o->counters && !o->sample_hz)
 		return true;
 	if (o->sample_hz > 10000) {

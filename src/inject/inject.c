@@ -12,6 +12,7 @@
 #include "base/job.h"
 #include "base/numbers.h"
 #include "base/patterns.h"
+#include "base/perf_named.h"
 #include "base/period.h"
 #include "base/ranks.h"
 #include "base/run_options.h"
@@ -119,6 +120,13 @@ static void set_period(struct recorder_options *r, const char *text)
 					     .began = clock_ns(CLOCK_MONOTONIC) - since_began()};
 }
 
+static void set_sample_event(struct recorder_options *r, const char *text)
+{
+	const struct perf_named *e = text ? perf_named_parse(text, &r->sample_every) : NULL;
+
+	r->sample_event = e ? e->name : NULL;
+}
+
 /* Of a job that is recorded in part. */
 static bool left_out(const char *ranks)
 {
@@ -164,6 +172,7 @@ static void start_recording(void)
 		.no_kernels = patterns_of(o->exclude_kernel, true),
 		.counters = o->counters,
 		.sample_hz = (uint64_t)o->sample_hz,
+		.sample_threads = o->sample_threads,
 		.pc_sampling = (uint32_t)o->pc_sampling,
 		.pc_serialize = o->pc_serialize,
 		.share = connect_share,
@@ -174,6 +183,7 @@ static void start_recording(void)
 	set_period(&r, o->period);
 	annotations_choose(patterns_of(o->annotations, false),
 			   patterns_of(o->exclude_annotations, false));
+	set_sample_event(&r, o->sample_event);
 	recorder_start(&r);
 }
 

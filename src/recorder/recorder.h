@@ -69,8 +69,12 @@ struct recorder_options {
 	const uint64_t *device_numbers; /* instead, if there are any: pairs of first and last */
 	uint32_t device_numbers_count;  /* pairs */
 	const char *counters;           /* as kymo_counter_set_parse() wants them, or NULL */
-	uint64_t sample_hz;   /* samples of each thread a second of its processor time; 0: none */
-	uint32_t pc_sampling; /* samples of kernels every 2^n cycles; 0: none */
+	uint64_t sample_hz; /* samples of each thread a second of its processor time; 0: none */
+	const char
+		*sample_event; /* instead: a sample every so many of these in a thread; or NULL */
+	uint64_t sample_every;
+	const char *sample_threads; /* of these alone, as kymo_sample_desc_t has them; NULL: all */
+	uint32_t pc_sampling;       /* samples of kernels every 2^n cycles; 0: none */
 	bool pc_serialize;
 	kymo_status_t (*share)(int memfd, uint64_t bytes, void *data);
 	kymo_status_t (*share_early)(int memfd, uint64_t bytes, void *data); /* or NULL */

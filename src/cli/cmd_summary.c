@@ -24,6 +24,7 @@ struct summary_options {
 	int format;
 	int unit;      /* enum units_time_unit */
 	int size_unit; /* enum units_size_unit */
+	int64_t max_depth;
 	int64_t top;
 	int names;
 	bool all;
@@ -41,6 +42,9 @@ static const struct knob rows[] = {
 	 "grid|"
 	 "communicator|direction|size|trace",
 	 NULL, "Summary", "What a row stands for; several words: a row for each combination"},
+	{"max-depth", 0, KNOB_INTEGER, 0, AT(max_depth), "N", "0", NULL, NULL, "Summary",
+	 "With --by scope: paths of N names at most; what is done in ranges below counts for the "
+	 "one at that depth. 0: all"},
 	{"tables", 0, KNOB_LIST, 0, AT(tables), "LIST", NULL, NULL, NULL, "Summary",
 	 "Show these tables alone, by their names in csv and json; --tables help names them, "
 	 "digest "
@@ -239,6 +243,9 @@ static int run_summary(int argc, char **argv)
 				 "peer, kernels and copies a device and a queue, copies also a "
 				 "direction; only copies and messages have a size",
 				 options.by);
+	if (options.max_depth && !(by & BY_SCOPE))
+		return cli_usage("summary", "--max-depth goes with --by scope");
+	o.depth = options.max_depth < UINT32_MAX ? (uint32_t)options.max_depth : 0;
 	argc = cli_distinct(argc, argv);
 	if (argc > 1 && !(by & BY_TRACE))
 		cli_note("%d traces are added up; --by trace,op keeps them apart", argc);

@@ -22,6 +22,7 @@ struct format_options {
 	bool by_device;      /* timelines: the work of all queues of a device is one row */
 	/* What an analysis is of; NULL: everything. Writers and read() below do not look at it. */
 	const struct stream_filter *filter;
+	uint32_t depth; /* of paths of scopes, for an analysis; 0: all */
 	struct stream_log *log;
 	/* Of readers that free their trace: it is left here instead, for trace_free(); NULL: it is not. */
 	struct trace **keep;

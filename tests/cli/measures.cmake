@@ -14,5 +14,5 @@ if(TARGET kymo AND TARGET spend AND KYMO_HAVE_SQLITE AND KYMO_HAVE_DW AND NOT KY
 	target_link_libraries(sampling_program PRIVATE Threads::Threads)
 	add_test(NAME cli.sampling COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/sampling.py $<TARGET_FILE:kymo>
 		$<TARGET_FILE:sampling_program>)
-	set_tests_properties(cli.sampling PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 120)
+	set_tests_properties(cli.sampling PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)
 endif()

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, SPEND_MS = 400 };
+enum { PAGE = 4096, SPEND_MS = 200 };
 
 /* One fault a page: the kernel may not make larger ones of them. */
 #define TOUCH(name)                                                                                \

@@ -140,6 +140,27 @@ class Test:
         done = run(self.kymo, "run", "--pauses", "counted", "-o", self.trace, "--", program)
         check("no such mode", (done.returncode, "last|count|ignore" in done.stderr), (2, True))
 
+    def test_depth(self):
+        """Ranges below --max-depth count for the range there, of two threads; their sum stays."""
+        self.record(self.c("front", "depth.c"))
+
+        def marks(*options):
+            report = json.loads(must(self.kymo, "summary", "--by", "scope,op", "-f", "json", *options, self.trace))
+            rows = next(t["rows"] for t in report["tables"] if t["name"] == "marks")
+            return {r["scope"]: r["calls"] for r in rows if r["op"] == "here"}
+
+        whole = {"a": 1, "a/b": 2, "a/b/c": 4, "a/b/c/b": 8, "a/d": 16, "x": 32, "x/b": 64, "x/b/c": 128, "x/b/c/b": 256}
+        check("all", marks(), whole)
+        check("0 is all", marks("--max-depth", "0"), whole)
+        for depth in (1, 2, 3, 4, 100000):
+            wanted = {}
+            for path, n in whole.items():
+                cut = "/".join(path.split("/")[:depth])
+                wanted[cut] = wanted.get(cut, 0) + n
+            check(f"depth {depth}", marks("--max-depth", str(depth)), wanted)
+        done = run(self.kymo, "summary", "--max-depth", "2", self.trace)
+        check("without scopes", (done.returncode, "goes with --by scope" in done.stderr), (2, True))
+
     def test_cpp(self):
         program = self.compile(os.environ.get("CXX", "c++"), "front", "-std=c++11", "-pedantic",
                                "-pthread", os.path.join(self.here, "front.cpp"))

@@ -81,6 +81,10 @@ static const struct knob rows[] = {
 	{"sample", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(sample_hz), "HZ", "0", NULL,
 	 "100", "What is recorded",
 	 "Sample where the threads are, so often a second of processor time; 0: never"},
+	{"sample-clock", 0, KNOB_ENUM, KNOB_HANDED_ON, AT(sample_clock), "CLOCK", "cpu", "cpu|wall",
+	 NULL, "What is recorded",
+	 "Which time --sample goes by: that of a processor, or all time, also while threads wait. "
+	 "For the latter each is sent a signal: calls that wait may return EINTR"},
 	{"sample-event", 0, KNOB_STRING, KNOB_HANDED_ON, AT(sample_event), "EVENT:N", NULL, NULL,
 	 NULL, "What is recorded",
 	 "Instead of by time: a sample each time that a thread has met N of these events, as in "

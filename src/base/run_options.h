@@ -17,6 +17,7 @@ enum run_mode {
 enum run_args { RUN_ARGS_NONE = 0, RUN_ARGS_SCALARS = 1, RUN_ARGS_FULL = 2 };
 enum run_on_full { RUN_BLOCK = 0, RUN_DROP = 1, RUN_OVERWRITE = 2 };
 
+enum run_sample_clock { RUN_SAMPLE_CPU = 0, RUN_SAMPLE_WALL = 1 };
 enum run_pauses { RUN_PAUSES_LAST = 0, RUN_PAUSES_COUNT = 1, RUN_PAUSES_IGNORE = 2 };
 
 struct run_options {
@@ -48,6 +49,7 @@ struct run_options {
 	const char *device;   /* numbers or regex of the devices whose work is, or NULL: all */
 	const char *counters; /* list, or NULL */
 	int64_t sample_hz;    /* 0: no samples */
+	int sample_clock;     /* enum run_sample_clock */
 	const char *sample_event;   /* EVENT:N, a sample every N of them; or NULL */
 	const char *sample_threads; /* list, or NULL: all */
 	int64_t pc_sampling;        /* a sample every 2^n cycles; 0: none of kernels */

@@ -192,6 +192,10 @@ static bool sampling_check(const struct run_options *o)
 		cli_error("--sample is by time, --sample-event instead of that: give one of them");
 		return false;
 	}
+	if (o->sample_clock == RUN_SAMPLE_WALL && !o->sample_hz) {
+		cli_error("--sample-clock goes with --sample");
+		return false;
+	}
 	if (list && !o->sample_event && !o->sample_hz) {
 		cli_error("--sample-threads goes with --sample or --sample-event");
 		return false;
@@ -207,6 +211,8 @@ static bool sampling_check(const struct run_options *o)
 
 bool measures_check(struct run_options *o)
 {
+	const kymo_sample_method_t method =
+		o->sample_clock == RUN_SAMPLE_WALL ? KYMO_SAMPLE_TIMER : KYMO_SAMPLE_QUIET;
 	struct library l;
 
 	if (o->pc_sampling && (o->pc_sampling < 5 || o->pc_sampling > 31)) {
@@ -227,11 +233,11 @@ bool measures_check(struct run_options *o)
 		o->counters = counters_here(&l, o->counters);
 	if (o->counters && !counters_check(&l, o->counters))
 		return false;
-	if (o->sample_hz && of_preset("sample") && l.sample_check(KYMO_SAMPLE_QUIET) != KYMO_OK) {
+	if (o->sample_hz && of_preset("sample") && l.sample_check(method) != KYMO_OK) {
 		cli_note("--preset: not sampled: %s", l.sample_error());
 		o->sample_hz = 0;
 	}
-	if (o->sample_hz && l.sample_check(KYMO_SAMPLE_QUIET) != KYMO_OK) {
+	if (o->sample_hz && l.sample_check(method) != KYMO_OK) {
 		cli_error("--sample: %s", l.sample_error());
 		return false;
 	}

@@ -172,6 +172,7 @@ static void start_recording(void)
 		.no_kernels = patterns_of(o->exclude_kernel, true),
 		.counters = o->counters,
 		.sample_hz = (uint64_t)o->sample_hz,
+		.sample_wall = o->sample_clock == RUN_SAMPLE_WALL,
 		.sample_threads = o->sample_threads,
 		.pc_sampling = (uint32_t)o->pc_sampling,
 		.pc_serialize = o->pc_serialize,

@@ -92,6 +92,8 @@ static void request_samples(kymo_context_t context, const struct recorder_option
 	kymo_sample_desc_t desc = {
 		.size = sizeof(desc),
 		.interval_ns = options->sample_hz ? 1000000000u / options->sample_hz : 0,
+		.clock = options->sample_wall ? KYMO_SAMPLE_WALL : KYMO_SAMPLE_CPU,
+		.method = options->sample_wall ? KYMO_SAMPLE_TIMER : KYMO_SAMPLE_QUIET,
 		.threads = options->sample_threads,
 		.event = options->sample_event,
 		.event_period = options->sample_every};

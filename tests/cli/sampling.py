@@ -14,9 +14,9 @@ KYMO, PROGRAM = map(os.path.abspath, sys.argv[1:3])
 FAULTS = {"touch_alpha": 6000, "touch_beta": 2000, "touch_gamma": 4000}
 
 
-def record(folder, *options):
+def record(folder, *options, scene=()):
     trace = os.path.join(folder, "t.kymo")
-    check(f"{options}: the program", must(KYMO, "run", "-f", "--no-summary", *options, "-o", trace, "--", PROGRAM), "done\n")
+    check(f"{options}: the program", must(KYMO, "run", "-f", "--no-summary", *options, "-o", trace, "--", PROGRAM, *scene), "done\n")
     return trace
 
 
@@ -71,12 +71,27 @@ def events(folder):
     check("by a clock of events", sum(r["samples"] for r in rows.values()) > 200 and "total_samples" in columns, True)
 
 
+def clocks(folder):
+    """A thread that sleeps is sampled by all time, and not by that of a processor."""
+    sums = ("SELECT n.text, count(*), sum(s.weight) / 1e6 FROM sample s JOIN thread t ON t.id = s.thread JOIN string n ON n.id = t.name "
+            "WHERE n.text IN ('sleeper', 'spinner') GROUP BY 1")
+    for options, least, most in ((("--sample-clock", "wall"), 300, 1e9), (("--sample-clock", "cpu"), 0, 100), ((), 0, 100)):
+        rows = {name: (n, ms) for name, n, ms in query(record(folder, "--sample=200", *options, scene=("wait",)), sums)}
+        n, ms = rows.get("sleeper", (0, 0))
+        check(f"{options}: who sleeps: {n}, {ms} ms", least <= ms <= most and (n > 10) == (least > 0), True)
+        check(f"{options}: who works: {rows.get('spinner')}", rows["spinner"][1] >= 100, True)
+    rows = query(record(folder, "--sample=200", "--sample-clock", "wall", "--sample-threads", "sleeper", scene=("wait",)), sums)
+    check("of one thread", [name for name, _, _ in rows], ["sleeper"])
+
+
 def refused(folder):
     trace = os.path.join(folder, "refused.kymo")
     for options, said in ((["--sample-event", "page-faults"], "is not EVENT:N"), (["--sample-event", "page-faults:0"], "is not EVENT:N"),
                           (["--sample-event", "nothing:1"], "events are task-clock, cpu-clock, page-faults"),
                           (["--sample-event", "page-faults:-1"], "is not EVENT:N"), (["--sample-event", "page-faults:1x"], "is not EVENT:N"),
                           (["--sample-event", "page-faults:1", "--sample"], "give one of them"),
+                          (["--sample-clock", "wall"], "--sample-clock goes with --sample"),
+                          (["--sample-clock", "wall", "--sample-event", "page-faults:1"], "--sample-clock goes with --sample"),
                           (["--sample-threads", "main"], "goes with --sample or --sample-event"),
                           (["--sample", "--sample-threads", "a,,b"], "a name is missing"),
                           (["--sample", "--sample-threads", ""], "a name is missing")):
@@ -95,6 +110,7 @@ def main():
             kymotest.skip(done.stderr)
         threads(folder)
         events(folder)
+        clocks(folder)
 
 
 main()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program for samples: two threads, "alpha" and "beta", and "gamma" in a process of its own, each meet a known number of
- * page faults and spend processor time, as main does.
+ * page faults and spend processor time, as main does. With "wait": "sleeper" sleeps 800 ms, "spinner" spends processor time.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -68,14 +68,47 @@ static void *gamma_thread(void *data)
 	return NULL;
 }
 
-int main(int argc, char **argv)
+/* As long as it takes, whoever interrupts it. */
+static void *sleeper(void *data)
+{
+	struct timespec t = {0, 800000000};
+
+	prctl(PR_SET_NAME, "sleeper");
+	while (nanosleep(&t, &t) != 0)
+		;
+	return NULL;
+}
+
+static void *spinner(void *data)
+{
+	prctl(PR_SET_NAME, "spinner");
+	spend();
+	return NULL;
+}
+
+static void run_two(void *(*first)(void *), void *(*second)(void *))
 {
 	pthread_t threads[2];
+
+	pthread_create(&threads[0], NULL, first, NULL);
+	pthread_create(&threads[1], NULL, second, NULL);
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
 	pid_t child;
 
+	if (argc > 1 && strcmp(argv[1], "wait") == 0) {
+		run_two(sleeper, spinner);
+		puts("done");
+		return 0;
+	}
 	if (argc > 1) {
-		pthread_create(&threads[0], NULL, gamma_thread, NULL);
-		pthread_join(threads[0], NULL);
+		pthread_create(&thread, NULL, gamma_thread, NULL);
+		pthread_join(thread, NULL);
 		return 0;
 	}
 	child = fork();
@@ -83,10 +116,7 @@ int main(int argc, char **argv)
 		execl("/proc/self/exe", argv[0], "gamma", (char *)NULL);
 		_exit(127);
 	}
-	pthread_create(&threads[0], NULL, alpha, NULL);
-	pthread_create(&threads[1], NULL, beta, NULL);
-	pthread_join(threads[0], NULL);
-	pthread_join(threads[1], NULL);
+	run_two(alpha, beta);
 	spend();
 	waitpid(child, NULL, 0);
 	puts("done");

@@ -45,6 +45,9 @@ def threads(folder):
                         "JOIN process p ON p.id = t.process"), [(1, 0)])
     rows = query(record(folder, "--sample=997", "--sample-threads", "alpha2,1,bet,nobody"), names)
     check("no such thread", rows, [])
+    trace = record(folder, "--threads", "--sample=997", "--sample-threads", "main,nobody", scene=("fork",))
+    check("of a forked child, which --threads knows from its beginning", query(
+        trace, "SELECT count(DISTINCT t.process), count(*) > 50 FROM sample s JOIN thread t ON t.id = s.thread"), [(2, 1)])
 
 
 def events(folder):

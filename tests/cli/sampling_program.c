@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program for samples: two threads, "alpha" and "beta", and "gamma" in a process of its own, each meet a known number of
- * page faults and spend processor time, as main does. With "wait": "sleeper" sleeps 800 ms, "spinner" spends processor time.
+ * page faults and spend processor time, as main does. With "wait": "sleeper" sleeps 800 ms, "spinner" spends processor time. With "fork": two
+ * processes spend some.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -103,6 +104,15 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "wait") == 0) {
 		run_two(sleeper, spinner);
+		puts("done");
+		return 0;
+	}
+	if (argc > 1 && strcmp(argv[1], "fork") == 0) {
+		child = fork();
+		spend();
+		if (child == 0)
+			return 0;
+		waitpid(child, NULL, 0);
 		puts("done");
 		return 0;
 	}

@@ -130,17 +130,26 @@ static bool several_hosts(const struct told *list, uint32_t count)
 	return false;
 }
 
-static bool some_instance(const struct told *list, uint32_t count)
+/* What the instances are; NULL: there are none. */
+static const char *instances_are(const struct told *list, uint32_t count)
 {
-	for (uint32_t i = 0; i < count; i++)
-		if (*counter_of(&list[i])->dimensions)
-			return true;
-	return false;
+	bool processes = false, processors = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const char *d = counter_of(&list[i])->dimensions;
+
+		processes |= strncmp(d, "pid:", 4) == 0;
+		processors |= strncmp(d, "cpu:", 4) == 0;
+	}
+	if (processes && processors)
+		return "process, processor";
+	return processes ? "process" : processors ? "processor" : NULL;
 }
 
 static void value_table(struct report *r, const struct told *list, uint32_t count, uint32_t zero)
 {
 	struct table *t = report_table(r, "telemetry", "Telemetry");
+	const char *instances = instances_are(list, count);
 	struct text label = {0};
 
 	if (!t)
@@ -149,7 +158,7 @@ static void value_table(struct report *r, const struct told *list, uint32_t coun
 	table_column(t, "device", "device", CELL_TEXT);
 	table_column(t, "counter", "counter", CELL_TEXT);
 	table_column(t, "unit", "unit", CELL_TEXT);
-	table_column_if(t, some_instance(list, count), "instance", "process", CELL_COUNT);
+	table_column_if(t, instances != NULL, "instance", instances ? instances : "", CELL_COUNT);
 	table_column_if(t, false, "source", "source", CELL_TEXT);
 	table_column_if(t, false, "samples", "samples", CELL_COUNT);
 	table_column(t, "min", "min", CELL_NUMBER);

@@ -111,7 +111,8 @@ static const struct knob rows[] = {
 	{"telemetry-only", 0, KNOB_STRING, 0, AT(telemetry_only), "LIST", NULL, NULL, NULL,
 	 "What is recorded",
 	 "With --telemetry: read only these sources and values, comma separated, as in "
-	 "nvml:device=0,2-3 or net:interface=eth0; see kymo list telemetry"},
+	 "nvml:device=0,2-3, cpu:cpu=0-3, net:interface=eth0 or amd_smi:value=power; see kymo list "
+	 "telemetry"},
 
 	{"rank", 0, KNOB_LIST, KNOB_HANDED_ON, AT(ranks), "LIST", NULL, NULL, NULL,
 	 "What is recorded",

@@ -5,12 +5,15 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "telemetry/cpus.h"
 #include "telemetry/meter.h"
 
 struct found {
 	struct choice choice;
 	bool named[CHOICE_ITEMS], interface[CHOICE_ITEMS];
 	bool device[CHOICE_ITEMS][METER_DEVICES];
+	bool by_cpu[CHOICE_ITEMS], value[CHOICE_ITEMS][CHOICE_VALUES];
+	struct number_list cpus;           /* that there are */
 	struct text devices[CHOICE_ITEMS]; /* what there is, for people */
 	struct text missing;
 };
@@ -31,6 +34,9 @@ static void note_value(struct found *f, unsigned i, const struct choice_value *v
 		return;
 	f->named[i] = true;
 	f->interface[i] |= choice_interface(&f->choice.items[i], v);
+	f->by_cpu[i] |= v->by_cpu;
+	for (unsigned k = 0; k < f->choice.items[i].value_count; k++)
+		f->value[i][k] |= choice_pattern(f->choice.items[i].values[k], v);
 	if (v->number < 0 || f->device[i][v->number])
 		return;
 	f->device[i][v->number] = true;
@@ -63,6 +69,8 @@ static bool open_sources(struct found *f, const char *root)
 			return false;
 		meter_init(m, root);
 		m->visitor = &visitor;
+		m->programs = meter_own_program;
+		m->choice = &f->choice; /* for the processors that it lists */
 		if (probe_open(&p, m, telemetry_sources[i]))
 			look_at(f, m);
 		probe_close(&p);
@@ -84,6 +92,52 @@ static int64_t missing_device(const struct found *f, unsigned i)
 	return -1;
 }
 
+/* The first processor that is listed and not there; -1: none. */
+static int64_t missing_cpu(const struct found *f, unsigned i)
+{
+	const struct number_list *l = &f->choice.items[i].cpus;
+
+	for (uint32_t k = 0; k < l->count; k++)
+		for (uint64_t n = l->at[k].first; n <= l->at[k].last; n++)
+			if (!numbers_have(&f->cpus, n))
+				return (int64_t)(n & INT64_MAX);
+	return -1;
+}
+
+static bool check_cpus(const struct found *f, unsigned i, char *error, size_t size)
+{
+	const struct choice_item *c = &f->choice.items[i];
+	int64_t n = missing_cpu(f, i);
+
+	if (n >= 0)
+		snprintf(error, size,
+			 "there is no processor %lld; there are %u, numbered from %llu to "
+			 "%llu",
+			 (long long)n, f->cpus.count,
+			 (unsigned long long)(f->cpus.count ? f->cpus.at[0].first : 0),
+			 (unsigned long long)(f->cpus.count ? f->cpus.at[f->cpus.count - 1].last
+							    : 0));
+	else if (c->cpus.count && !f->by_cpu[i])
+		snprintf(error, size, "%s has no values of each processor; cpu has", c->name);
+	else
+		return true;
+	return false;
+}
+
+static bool check_values(const struct found *f, unsigned i, char *error, size_t size)
+{
+	const struct choice_item *c = &f->choice.items[i];
+
+	for (unsigned k = 0; k < c->value_count; k++)
+		if (!f->value[i][k]) {
+			snprintf(error, size,
+				 "%s has no value %s here; kymo list telemetry shows what it has",
+				 c->name, c->values[k]);
+			return false;
+		}
+	return true;
+}
+
 static bool check_item(const struct found *f, unsigned i, char *error, size_t size)
 {
 	const struct choice_item *c = &f->choice.items[i];
@@ -100,7 +154,7 @@ static bool check_item(const struct found *f, unsigned i, char *error, size_t si
 		snprintf(error, size, "%s has no interface %s; it has: %s", c->name, c->interface,
 			 devices);
 	else
-		return true;
+		return check_cpus(f, i, error, size) && check_values(f, i, error, size);
 	return false;
 }
 
@@ -111,6 +165,8 @@ bool telemetry_check(const char *root, const char *only, char *error, size_t siz
 
 	if (!f)
 		snprintf(error, size, "there is no memory");
+	if (good)
+		cpus_online(root, &f->cpus);
 	if (good && !open_sources(f, root)) {
 		snprintf(error, size, "there is no memory");
 		good = false;
@@ -122,6 +178,7 @@ bool telemetry_check(const char *root, const char *only, char *error, size_t siz
 	if (f) {
 		text_release(&f->missing);
 		choice_release(&f->choice);
+		free(f->cpus.at);
 	}
 	free(f);
 	return good;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -28,6 +29,13 @@ void meter_release(struct meter *m)
 		free(m->metrics[i]);
 	}
 	pthread_mutex_destroy(&m->lock);
+}
+
+unsigned meter_own_program(void *data, int *pids, unsigned room)
+{
+	if (room)
+		pids[0] = (int)getpid();
+	return room ? 1 : 0;
 }
 
 /* ---- devices ------------------------------------------------------------------------------- */
@@ -132,9 +140,13 @@ static struct metric *new_metric(const struct metric_info *i, const struct sourc
 
 struct choice_value meter_value(const struct meter *m, const struct metric *k)
 {
-	return (struct choice_value){k->source->name, k->info.name,
+	return (struct choice_value){k->source->name,
+				     k->info.name,
 				     k->info.device ? m->devices[k->info.device - 1].name : "",
-				     k->number};
+				     k->number,
+				     k->info.dimensions &&
+					     strncmp(k->info.dimensions, "cpu:", 4) == 0,
+				     -1};
 }
 
 /* Under the lock. */
@@ -211,6 +223,11 @@ void meter_denied(struct probe *p, const char *format, ...)
 	va_end(args);
 }
 
+bool meter_cpu(const struct probe *p, uint64_t cpu)
+{
+	return p->meter->choice && choice_cpu(p->meter->choice, p->source->name, cpu);
+}
+
 const char *meter_root(const struct probe *p)
 {
 	return p->meter->root;
@@ -236,6 +253,15 @@ static struct metric *metric_of(struct probe *p, uint32_t id)
 	return id ? p->meter->metrics[id - 1] : NULL;
 }
 
+/* Each item of a choice may list processors of its own. */
+static bool instance_wanted(const struct meter *m, const struct metric *k, uint64_t instance)
+{
+	struct choice_value v = meter_value(m, k);
+
+	v.cpu = (int64_t)instance;
+	return !m->choice || !v.by_cpu || choice_wants(m->choice, &v);
+}
+
 static void put_value(struct probe *p, uint32_t id, uint64_t instance, double value,
 		      uint64_t duration)
 {
@@ -254,7 +280,7 @@ static void put_value(struct probe *p, uint32_t id, uint64_t instance, double va
 	k->shown = duration ? value / ((double)duration / 1e9) : value;
 	k->per_second = duration != 0;
 	k->instance = instance;
-	if (m->output && !k->hidden)
+	if (m->output && !k->hidden && instance_wanted(m, k, instance))
 		tfile_value(m->output, &v);
 	pthread_mutex_unlock(&m->lock);
 }

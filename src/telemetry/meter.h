@@ -70,6 +70,9 @@ struct probe {
 void meter_init(struct meter *m, const char *root);
 void meter_release(struct meter *m);
 
+/* For `programs`, where none runs yet: this process stands for it. */
+unsigned meter_own_program(void *data, int *pids, unsigned room);
+
 /* Opens the source; false: it is not here. */
 bool probe_open(struct probe *p, struct meter *m, const struct source *s);
 void probe_read(struct probe *p);

@@ -421,13 +421,6 @@ const char *telemetry_root(void)
 	return root ? root : "";
 }
 
-static unsigned own_program(void *data, int *pids, unsigned room)
-{
-	if (room)
-		pids[0] = (int)getpid();
-	return room ? 1 : 0;
-}
-
 static void tell_values(const struct probe *p, const struct telemetry_visitor *v)
 {
 	const struct meter *m = p->meter;
@@ -477,7 +470,7 @@ void telemetry_look(const char *root, const struct telemetry_visitor *visitor)
 			return;
 		meter_init(m, root);
 		m->visitor = visitor;
-		m->programs = own_program;
+		m->programs = meter_own_program;
 		if (probe_open(&p, m, s)) {
 			probe_read(&p);
 			sleep_ns(s->interval_ns > 500 * MILLISECOND ? 500 * MILLISECOND

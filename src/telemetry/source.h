@@ -50,7 +50,8 @@ enum metric_kind {
 
 struct metric_info {
 	const char *name, *unit, *description;
-	const char *dimensions; /* what the instance counts, "pid:4194304"; NULL: there is one */
+	/* What the instance counts, "pid:4194304" or "cpu:N"; NULL: there is one. */
+	const char *dimensions;
 	enum metric_kind kind;
 	uint32_t device; /* 0: the node */
 	double scale;    /* raw value times this is in the unit; 0: 1 */
@@ -67,6 +68,8 @@ void meter_denied(struct probe *p, const char *format, ...) __attribute__((forma
 
 /* What stands before /proc and /sys. */
 const char *meter_root(const struct probe *p);
+/* Whether values of this one processor are wanted. */
+bool meter_cpu(const struct probe *p, uint64_t cpu);
 /* Programs whose processes are to be looked at; returns how many there are, fills `room` of them. */
 unsigned meter_programs(const struct probe *p, int *pids, unsigned room);
 

@@ -501,14 +501,68 @@ t.join()
         assert len(self.query("SELECT name FROM agent WHERE name LIKE 'Fake GPU%'")) == 2, both
         assert told("nvml:device=1") and len(self.query("SELECT name FROM agent WHERE name LIKE 'Fake GPU%'")) == 1
         assert {name for name, _ in told("power")} == {"power"}
+        assert {name for name, _ in told("job.rss")} == {"job.rss"}
+        # Values of one source, by their names and by patterns; those of others are not meant.
+        assert {name for name, _ in told("nvml:value=power:value=clock.s*:device=0")} == {"power", "clock.sm"}
+        assert {a for _, a in told("hwmon:value=temp*,rapl")} == {"k10temp", "CPU package 0"}
+        assert told("net.rec*:interface=eth1") == [("net.received", "eth1")]
         for only, words in {"nvml:device=0-2": "nvml has no device 2; it has: 0 (", "nonsense": "no nonsense here",
                             "net:interface=eth": "no interface eth; it has: 0 (eth0), 1 (eth1), 2 (eth10)",
-                            "net:cpu=1": "takes :device=NUMBERS", "net:device=x": "no list of numbers", "": "a name is missing",
+                            "net:cpus=1": "takes :device=NUMBERS, :cpu=NUMBERS, ", "net:value=": "takes :device",
+                            "net:cpu=0": "net has no values of each processor", "nvml:value=net.sent": "nvml has no value net.sent here",
+                            "cpu:cpu=4096": "there is no processor 4096", "cpu:cpu=0-": "no list of numbers", "net:device=x": "no list of numbers", "": "a name is missing",
                             "cpu:device=0": "it has: none"}.items():
             p = run(self.kymo, "run", "-f", "--telemetry", "--telemetry-only", only, "--", "echo", "ran", env=env, status=2)
             assert words in p.stderr and "ran" not in p.stdout, (only, p.stderr)
         p = run(self.kymo, "run", "--telemetry-only", "net", "--", "echo", "ran", status=2)
         assert "goes with --telemetry" in p.stderr and not p.stdout, p.stderr
+
+    # Three processors, each of its own load at any time.
+    WORKER = """import os, sys, time
+fd = os.open(sys.argv[1] + "/proc/stat", os.O_WRONLY)
+def line(name, *times):
+    return name + "".join(" %06d" % (t * i) for t in times) + "\\n"
+for i in range(1, 41):
+    text = line("cpu", 300, 0, 0, 500) + line("cpu0", 100, 0, 0, 0) + line("cpu2", 0, 0, 25, 75) + line("cpu12", 50, 0, 0, 50)
+    os.pwrite(fd, (text + "intr 5\\n").encode(), 0)
+    time.sleep(0.01)
+"""
+
+    def processors(self):
+        """Load and clock of the processors that are listed, each with its own values; one that goes away is a gap."""
+        root = os.path.join(self.folder, "cpus")
+        begin = "".join(name + " 000000" * 4 + "\n" for name in ("cpu", "cpu0", "cpu2", "cpu12"))
+        for i, khz in ((0, 3000000), (2, 1200000), (12, 800000)):
+            put(f"{root}/sys/devices/system/cpu/cpu{i}/cpufreq/scaling_cur_freq", f"{khz}\n")
+
+        def told(only, program):
+            put(root + "/proc/stat", begin)
+            run(self.kymo, "run", "-f", "--telemetry=10", "--telemetry-only", only, "-o", self.trace, "--", sys.executable,
+                "-c", program, root, env={"KYMO_TELEMETRY_ROOT": root})
+            return {(r["counter"], r.get("instance")): r for r in self.rows("telemetry")}
+        each = told("cpu:cpu=0,2", self.WORKER)
+        assert each["processor.utilisation", 0]["min"] == each["processor.utilisation", 0]["max"] == 100, each
+        assert each["processor.utilisation", 2]["min"] == each["processor.utilisation", 2]["max"] == 25, each
+        assert each["processor.system", 2]["last"] == 25 and ("processor.system", 0) not in {
+            k for k, r in each.items() if r["max"]}, each
+        assert each["processor.frequency", 0]["last"] == 3000 and each["processor.frequency", 2]["last"] == 1200, each
+        assert {i for _, i in each} == {0, 2}, each  # not cpu12, whose name begins as cpu1's, and not the node's
+        both = told("cpu:cpu=12:value=*.frequency,cpu:cpu=0:value=processor.user", self.WORKER)
+        assert set(both) == {("processor.frequency", 12), ("processor.user", 0)}, both
+        node = told("cpu", self.WORKER)
+        assert {i for _, i in node} == {None} and ("cpu.utilisation", None) in node, node
+        p = run(self.kymo, "run", "--telemetry", "--telemetry-only", "cpu:cpu=0,2-3", "--", "echo", "ran", status=2,
+                env={"KYMO_TELEMETRY_ROOT": root})
+        assert "there is no processor 3" in p.stderr and not p.stdout, p.stderr
+        gone = self.WORKER.replace('"cpu2"', '"cpu3"')
+        told("cpu:cpu=0,2", gone)
+        notes = self.query("SELECT text FROM note WHERE text LIKE '%the processor was taken away%'")
+        assert notes, self.query("SELECT text FROM note")
+        # Without cpufreq the clocks are in /proc/cpuinfo, in any order of processors.
+        shutil.rmtree(root + "/sys")
+        put(root + "/proc/cpuinfo", "processor\t: 2\nflags\t: a\ncpu MHz\t\t: 1100.5\n\nprocessor\t: 0\ncpu MHz\t\t: 2200\n\n")
+        each = told("cpu:cpu=0,2", self.WORKER)
+        assert each["processor.frequency", 0]["last"] == 2200 and each["processor.frequency", 2]["last"] == 1100.5, each
 
     def kernels(self):
         """Energy of a CUDA program's kernels: the fakes for CUPTI and NVML tell of one device."""

@@ -189,6 +189,11 @@ uint32_t meter_metric(struct probe *p, const struct metric_info *i)
 	return id;
 }
 
+bool meter_shown(struct probe *p, uint32_t id)
+{
+	return id && !p->meter->metrics[id - 1]->hidden;
+}
+
 static void note_missing(struct probe *p, bool denied, const char *format, va_list args)
 {
 	struct meter *m = p->meter;
@@ -221,6 +226,22 @@ void meter_denied(struct probe *p, const char *format, ...)
 	va_start(args, format);
 	note_missing(p, true, format, args);
 	va_end(args);
+}
+
+void meter_told(struct probe *p, const char *format, ...)
+{
+	struct meter *m = p->meter;
+	char text[400], line[500];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	snprintf(line, sizeof(line), "%s: %s", p->source->name, text);
+	pthread_mutex_lock(&m->lock);
+	if (m->output)
+		tfile_note(m->output, NOTE_INFO, line, 1);
+	pthread_mutex_unlock(&m->lock);
 }
 
 bool meter_cpu(const struct probe *p, uint64_t cpu)
@@ -318,14 +339,15 @@ void meter_level(struct probe *p, uint32_t id, double value)
 }
 
 /* False: it went back although it does not wrap there, so what was counted before is not known. */
-static bool counter_growth(const struct metric *k, uint64_t raw, uint64_t *by)
+static bool counter_growth(const struct metric *k, uint64_t raw, uint64_t ns, uint64_t *by)
 {
 	if (raw >= k->last_raw) {
 		*by = raw - k->last_raw;
 		return true;
 	}
 	*by = k->info.wrap - k->last_raw + raw;
-	return k->info.wrap && k->last_raw <= k->info.wrap;
+	return k->info.wrap && k->last_raw <= k->info.wrap &&
+	       (k->info.most == 0 || (double)*by <= k->info.most * (double)ns / 1e9);
 }
 
 bool meter_total(struct probe *p, uint32_t id, uint64_t raw, struct growth *g)
@@ -337,7 +359,7 @@ bool meter_total(struct probe *p, uint32_t id, uint64_t raw, struct growth *g)
 
 	if (!k)
 		return false;
-	known = k->begun && at > k->last_ns && counter_growth(k, raw, &by);
+	known = k->begun && at > k->last_ns && counter_growth(k, raw, at - k->last_ns, &by);
 	if (k->begun && !known)
 		meter_gap(p, id, "the count began anew");
 	duration = at - k->last_ns;
@@ -350,6 +372,21 @@ bool meter_total(struct probe *p, uint32_t id, uint64_t raw, struct growth *g)
 	if (g)
 		*g = (struct growth){(double)by * k->info.scale, (double)duration / 1e9};
 	return true;
+}
+
+void meter_again(struct probe *p, uint32_t id)
+{
+	struct metric *k = metric_of(p, id);
+
+	if (k)
+		k->begun = false;
+}
+
+void meter_full(struct probe *p, uint32_t id)
+{
+	meter_again(p, id);
+	meter_gap(p, id,
+		  "the counter is full and stands still; perfquery -R clears those of InfiniBand");
 }
 
 void meter_integrate(struct probe *p, uint32_t id, double watts)

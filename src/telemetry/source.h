@@ -56,15 +56,22 @@ struct metric_info {
 	uint32_t device; /* 0: the node */
 	double scale;    /* raw value times this is in the unit; 0: 1 */
 	uint64_t wrap;   /* raw value after which a total begins again at 0; 0: it never does */
+	double most;     /* what can be added in a second: more is no wrap; 0: not known */
 };
 
 /* Number of a metric, from 1; 0: too many, and telling its values does nothing. */
 uint32_t meter_metric(struct probe *p, const struct metric_info *m);
 
+/* Whether its values are wanted. */
+bool meter_shown(struct probe *p, uint32_t metric);
+
 /* Something that could be here is not, and why. */
 void meter_missing(struct probe *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Likewise for want of a permission, or by a fault: the trace says so too. */
 void meter_denied(struct probe *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* What happened, not a fault: the trace says so. */
+void meter_told(struct probe *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* What stands before /proc and /sys. */
 const char *meter_root(const struct probe *p);
@@ -88,6 +95,11 @@ struct growth {
 
 /* The first reading of a total is where it begins: it has no growth, and false is returned. */
 bool meter_total(struct probe *p, uint32_t metric, uint64_t raw, struct growth *g);
+
+/* The next reading of a total is where it begins: what counted before was another. */
+void meter_again(struct probe *p, uint32_t metric);
+/* A total stands at the greatest value that it can have: what it should have counted is not known. */
+void meter_full(struct probe *p, uint32_t metric);
 
 /* Energy where there is only power: the sum of power over time, between readings without a gap. */
 void meter_integrate(struct probe *p, uint32_t metric, double watts);

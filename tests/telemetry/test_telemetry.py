@@ -280,6 +280,145 @@ await_readings()
         missing = run(self.kymo, "list", "telemetry", env={"KYMO_TELEMETRY_ROOT": "/nonexistent"}, status=None).stdout
         assert "net: not here: no network" in missing, missing
 
+    # Steps, after each of which the sampler has read, looked around, and written that down.
+    STEPS = """import glob, json, os, sys, time
+def written():
+    return sum(map(os.path.getsize, glob.glob(sys.argv[2] + "/raw/*-telemetry-*.kyr")))
+def await_readings():
+    for _ in range(2):
+        before = written()
+        while written() == before:
+            time.sleep(0.01)
+def put(path, text):
+    data = text.encode("latin-1")
+    fd = os.open(root + path, os.O_WRONLY | os.O_CREAT, 0o666)
+    os.pwrite(fd, data, 0)
+    os.ftruncate(fd, len(data))
+    os.close(fd)
+root = sys.argv[1]
+await_readings()
+for step in json.load(open(sys.argv[3])):
+    for what, path, *more in step:
+        if what == "put":
+            put(path, more[0])
+        elif what == "count": # each value is there for a while
+            for value in more[0]:
+                put(path, "%010d\\n" % value)
+                time.sleep(0.002)
+        elif what == "move":
+            os.rename(root + path, root + more[0])
+    await_readings()
+"""
+
+    def steps(self, root, steps):
+        plan = os.path.join(self.folder, "plan")
+        put(plan, json.dumps(steps))
+        return self.record(sys.executable, "-c", self.STEPS, root, self.trace, plan, env={"KYMO_TELEMETRY_ROOT": root})
+
+    def totals(self):
+        scale = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20}
+        return {(r["device"], r["counter"]): round((r["total"] or 0) * scale.get(r["unit"], 1), 3) for r in self.rows("telemetry")}
+
+    def links(self):
+        """InfiniBand's narrow counters that wrap, are cleared, are full; its wide ones and the adapter's own; what links are."""
+        root, _ = self.tree()
+        port = "/sys/class/infiniband/mlx5_{}/ports/{}/"
+        a, b, c = port.format(0, 1), port.format(0, 2), port.format(1, 1)
+        for x in (a, b, c):
+            put(root + x + "rate", "100 Gb/sec (4X EDR)\n")
+            put(root + x + "state", "4: ACTIVE\n")
+        put(root + b + "rate", "2.5 Gb/sec (1X SDR)\n")
+        put(root + a + "counters/port_rcv_data", "4294967290\n")
+        put(root + b + "counters/port_rcv_data", "3000000000\n")
+        put(root + c + "counters/port_rcv_data", "4294967295\n")
+        put(root + c + "counters_ext/port_rcv_data_64", "5000000000\n")
+        put(root + c + "counters/symbol_error", "65534\n")
+        odd = "bad\x1b[31m \n<name>"
+        for x, name in ((a, "out_of_sequence"), (b, "out_of_sequence"), (a, odd), (a, "lifespan")):
+            put(root + x + "hw_counters/" + name, "0000000100\n")
+        p = self.steps(root, [
+            [["count", a + "counters/port_rcv_data", [(4294967290 + 3 * i) % (1 << 32) for i in range(1, 11)]],
+             ["count", b + "counters/port_rcv_data", [3000000005]],
+             ["count", c + "counters_ext/port_rcv_data_64", [5000000000 + 7 * i for i in range(1, 11)]],
+             ["count", a + "hw_counters/out_of_sequence", [105]], ["count", b + "hw_counters/out_of_sequence", [107]],
+             ["count", a + "hw_counters/" + odd, [102]], ["count", a + "hw_counters/lifespan", [200]],
+             ["put", c + "counters/symbol_error", "65535\n"]],
+            [["count", b + "counters/port_rcv_data", [10]], ["put", b + "state", "1: DOWN\n"],
+             ["count", c + "counters/symbol_error", [3]]],
+            [["count", b + "counters/port_rcv_data", [25]], ["count", c + "counters/symbol_error", [5]]]])
+        told = self.totals()
+        a, b, c = "mlx5_0 port 1", "mlx5_0 port 2", "mlx5_1 port 1"
+        assert told[a, "ib.received"] == 4 * 30, told  # over 2^32
+        assert told[b, "ib.received"] == 4 * 20, told  # not 2^32 less: it was cleared
+        assert told[c, "ib.received"] == 4 * 70, told  # of 64 bits
+        assert told[a, "ib.hw.out_of_sequence"] == 5 and told[b, "ib.hw.out_of_sequence"] == 7, told
+        assert told[a, "ib.hw.bad??31m???name?"] == 2 and not any("lifespan" in n for _, n in told), told
+        assert told[c, "ib.errors.symbol"] == 2, told  # what it counted when it was full is not known
+        notes = " ".join(r["text"] for r in self.query("SELECT text FROM note"))
+        assert f"{c}: ib.errors.symbol could not be read: the counter is full" in notes, notes
+        assert f"{b}: ib.received could not be read: the count began anew" in notes and f"{a}: " not in notes, notes
+        assert "\x1b" not in p.stderr, p.stderr
+        assert self.one("ib.speed", a)["last"] == 100000 and self.one("ib.speed", b)["max"] == 2500, told
+        state = self.one("ib.carrier", b)
+        assert state["max"] == 1 and state["last"] == 0 and self.one("ib.carrier", c)["min"] == 1, state
+
+    def comings(self):
+        """Interfaces that appear, go away, come back, and are replaced by others of their name: told, never a wrong difference."""
+        root, _ = self.tree()
+        net = "/sys/class/net/"
+        for i in range(5):
+            put(f"{root}{net}eth{i}/ifindex", f"{i + 2}\n")
+            put(f"{root}{net}eth{i}/statistics/rx_bytes", "0000000100\n")
+        put(f"{root}{net}eth0/carrier", "1\n")
+        put(f"{root}{net}eth0/speed", "25000\n")
+        put(f"{root}{net}eth1/operstate", "down\n")
+        put(f"{root}{net}eth1/speed", "-1\n")
+        for name, count in (("away/eth2", 5000), ("away/eth3", 9000), ("away/eth5", 70)):
+            put(f"{root}/{name}/ifindex", "99\n")
+            put(f"{root}/{name}/statistics/rx_bytes", "%010d\n" % count)
+        rx = "/statistics/rx_bytes"
+        self.steps(root, [
+            [["count", net + "eth2" + rx, [105]], ["put", net + "eth1/operstate", "up\n"], ["put", net + "eth0/carrier", "0\n"],
+             ["put", net + "eth0/speed", "10000\n"], ["move", "/away/eth5", net + "eth5"], ["move", net + "eth4", "/away/eth4"]],
+            [["move", net + "eth2", "/away/eth2.old"], ["move", net + "eth3", "/away/eth3.old"], ["move", "/away/eth3", net + "eth3"],
+             ["count", net + "eth1" + rx, [150]], ["count", net + "eth5" + rx, [71]]],
+            [["move", "/away/eth2", net + "eth2"], ["count", net + "eth3" + rx, [9003]]],
+            [["count", net + "eth2" + rx, [5007]]]])
+        told = self.totals()
+        assert {d: n for (d, c), n in told.items() if c == "net.received" and n} == {
+            "eth1": 50, "eth2": 12, "eth3": 3, "eth5": 1}, told
+        notes = [r["text"] for r in self.query("SELECT text FROM note ORDER BY text") if r["text"].startswith("net: eth")]
+        assert notes == ["net: eth1 appeared", "net: eth2 is there again", "net: eth2 went away", "net: eth3 is another one than before",
+                         "net: eth4 went away", "net: eth5 appeared"], notes
+        assert self.one("net.carrier", "eth0")["max"] == 1 and self.one("net.carrier", "eth0")["last"] == 0
+        assert self.one("net.speed", "eth0")["max"] == 25000 and self.one("net.speed", "eth0")["last"] == 10000
+        assert ("eth1", "net.speed") not in told, told
+
+    def hostile_net(self):
+        """What holds no count is left out, or a gap after which nothing is lost; names are as they may be."""
+        root, _ = self.tree()
+        names = ["rx_bytes", "tx_bytes", "rx_packets", "tx_packets", "rx_dropped", "tx_dropped", "rx_errors", "tx_errors"]
+        garbage = ["", "-5\n", "9" * 1000 + "\n", "x\n", "1090 34\n", "1090\0\n", "1" * 70 + "\n", "18446744073709551616\n"]
+        odd = "e\x1b[2J\n'\";<&>%s"
+        for i, name in enumerate(names):
+            put(f"{root}/sys/class/net/bad/statistics/{name}", garbage[i])
+            for good in ("good", odd, "n" * 200):
+                put(f"{root}/sys/class/net/{good}/statistics/{name}", "0000001000\n")
+        path = "/sys/class/net/{}/statistics/{}"
+        p = self.steps(root, [
+            [["count", path.format("good", name), [1010]] for name in names] + [["count", path.format(odd, "rx_bytes"), [1004]]],
+            [["put", path.format("good", name), garbage[i]] for i, name in enumerate(names)],
+            [["count", path.format("good", name), [1030]] for name in names]])
+        told = self.totals()
+        assert [n for (d, c), n in sorted(told.items()) if d == "good"] == [30] * 8, told
+        assert told["e?[2J?'\";<&>%s", "net.received"] == 4, told
+        assert not any(d == "bad" for d, _ in told), told
+        notes = [r["text"] for r in self.query("SELECT text FROM note") if "net: good: " in r["text"]]
+        assert len(notes) == 8 and sum("it held no number" in n for n in notes) == 7 and sum("nothing to read" in n for n in notes) == 1, notes
+        assert "\x1b" not in p.stderr, p.stderr
+        listed = run(self.kymo, "list", "telemetry", env={"KYMO_TELEMETRY_ROOT": root}).stdout
+        assert "\x1b" not in listed and "n" * 20 in listed, listed
+
     def loopback(self):
         """What went through the kernel's own interface, at least."""
         talk = """import socket, threading

@@ -10,7 +10,7 @@
 
 struct found {
 	struct choice choice;
-	bool named[CHOICE_ITEMS], interface[CHOICE_ITEMS];
+	bool named[CHOICE_ITEMS], called[CHOICE_ITEMS];
 	bool device[CHOICE_ITEMS][METER_DEVICES];
 	bool by_cpu[CHOICE_ITEMS], value[CHOICE_ITEMS][CHOICE_VALUES];
 	struct number_list cpus;           /* that there are */
@@ -33,7 +33,7 @@ static void note_value(struct found *f, unsigned i, const struct choice_value *v
 	if (!choice_named(&f->choice.items[i], v))
 		return;
 	f->named[i] = true;
-	f->interface[i] |= choice_interface(&f->choice.items[i], v);
+	f->called[i] |= choice_called(&f->choice.items[i], v);
 	f->by_cpu[i] |= v->by_cpu;
 	for (unsigned k = 0; k < f->choice.items[i].value_count; k++)
 		f->value[i][k] |= choice_pattern(f->choice.items[i].values[k], v);
@@ -150,9 +150,9 @@ static bool check_item(const struct found *f, unsigned i, char *error, size_t si
 	else if (n >= 0)
 		snprintf(error, size, "%s has no device %lld; it has: %s", c->name, (long long)n,
 			 devices);
-	else if (!f->interface[i])
-		snprintf(error, size, "%s has no interface %s; it has: %s", c->name, c->interface,
-			 devices);
+	else if (!f->called[i])
+		snprintf(error, size, "%s has no %s %s; it has: %s", c->name,
+			 c->interface ? "interface" : "device", c->called, devices);
 	else
 		return check_cpus(f, i, error, size) && check_values(f, i, error, size);
 	return false;

@@ -33,12 +33,19 @@ static bool parse_part(struct choice_item *i, char *part, char *error, size_t si
 	char *is = strchr(part, '='), *text = is ? is + 1 : part;
 	size_t n = (size_t)(text - part);
 
-	if (n == 7 && strncmp(part, "device=", n) == 0)
+	if (n == 7 && strncmp(part, "device=", n) == 0 && *text && !i->called &&
+	    strchr("0123456789", *text) == NULL) {
+		i->called = text;
+		return true;
+	}
+	if (n == 7 && strncmp(part, "device=", n) == 0 && !i->called)
 		return parse_numbers(&i->devices, i, text, error, size);
 	if (n == 4 && strncmp(part, "cpu=", n) == 0)
 		return parse_numbers(&i->cpus, i, text, error, size);
-	if (n == 10 && strncmp(part, "interface=", n) == 0 && *text && !i->interface) {
-		i->interface = text;
+	if (n == 10 && strncmp(part, "interface=", n) == 0 && *text && !i->called &&
+	    !i->devices.count) {
+		i->called = text;
+		i->interface = true;
 		return true;
 	}
 	if (n == 6 && strncmp(part, "value=", n) == 0 && *text && i->value_count < CHOICE_VALUES) {
@@ -46,7 +53,8 @@ static bool parse_part(struct choice_item *i, char *part, char *error, size_t si
 		return true;
 	}
 	snprintf(error, size,
-		 "%s takes :device=NUMBERS, :cpu=NUMBERS, :interface=NAME and :value=NAME, not "
+		 "%s takes :device=NUMBERS or NAME, :cpu=NUMBERS, :interface=NAME and :value=NAME, "
+		 "not "
 		 "\":%s\"",
 		 i->name, part);
 	return false;
@@ -146,13 +154,15 @@ bool choice_named(const struct choice_item *i, const struct choice_value *v)
 }
 
 /* "mlx5_0" stands for all ports of the adapter. */
-bool choice_interface(const struct choice_item *i, const struct choice_value *v)
+bool choice_called(const struct choice_item *i, const struct choice_value *v)
 {
-	size_t n = i->interface ? strlen(i->interface) : 0;
+	bool net = strcmp(v->source, "net") == 0;
+	size_t n = i->called ? strlen(i->called) : 0;
 
-	return !i->interface ||
-	       (strcmp(v->source, "net") == 0 && strncmp(v->device, i->interface, n) == 0 &&
-		(!v->device[n] || strncmp(v->device + n, " port ", 6) == 0));
+	if (!i->called || (net && strncmp(v->device, i->called, n) == 0 &&
+			   strncmp(v->device + n, " port ", 6) == 0))
+		return true;
+	return (net || !i->interface) && *v->device && fnmatch(i->called, v->device, 0) == 0;
 }
 
 static bool has_device(const struct choice_item *i, const struct choice_value *v)
@@ -180,7 +190,7 @@ bool choice_wants(const struct choice *c, const struct choice_value *v)
 	for (unsigned i = 0; i < c->count; i++)
 		if (choice_named(&c->items[i], v) && has_device(&c->items[i], v) &&
 		    has_cpu(&c->items[i], v) && has_value(&c->items[i], v) &&
-		    choice_interface(&c->items[i], v))
+		    choice_called(&c->items[i], v))
 			return true;
 	return !c->count;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of telemetry is wanted: a list of NAME[:device=NUMBERS][:cpu=NUMBERS][:interface=NAME][:value=NAME]..., where the
- * first name is of a source or of a value. Names of values may have * and ? in them.
+ * What of telemetry is wanted: a list of NAME[:device=NUMBERS|NAME][:cpu=NUMBERS][:interface=NAME][:value=NAME]...,
+ * where the first name is of a source or of a value. Names of devices and values may have * and ? in them.
  */
 #ifndef TELEMETRY_CHOICE_H
 #define TELEMETRY_CHOICE_H
@@ -14,7 +14,8 @@
 enum { CHOICE_ITEMS = 32, CHOICE_VALUES = 16 };
 
 struct choice_item {
-	char *name, *interface;           /* interface: NULL: any */
+	char *name, *called;              /* called: the device; NULL: any */
+	bool interface;                   /* it is called so by interface= */
 	struct number_list devices, cpus; /* none: any */
 	char *values[CHOICE_VALUES];      /* of a source; none: all */
 	unsigned value_count;
@@ -43,7 +44,7 @@ struct choice_value {
 };
 
 bool choice_named(const struct choice_item *i, const struct choice_value *v);
-bool choice_interface(const struct choice_item *i, const struct choice_value *v);
+bool choice_called(const struct choice_item *i, const struct choice_value *v);
 bool choice_pattern(const char *pattern, const struct choice_value *v);
 bool choice_wants(const struct choice *c, const struct choice_value *v);
 

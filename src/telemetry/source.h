@@ -31,7 +31,7 @@ extern const struct source *const telemetry_sources[];
 /* ---- while it is opened -------------------------------------------------------------------- */
 
 struct device_info {
-	const char *type; /* "gpu", "cpu", "custom" */
+	const char *type; /* "gpu", "cpu", "nic", "other", "custom" */
 	const char *name, *vendor, *driver;
 	const char *pci;     /* "0000:3b:00.0", or NULL */
 	const uint8_t *uuid; /* 16 bytes, or NULL */

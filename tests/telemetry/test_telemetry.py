@@ -419,6 +419,67 @@ for step in json.load(open(sys.argv[3])):
         listed = run(self.kymo, "list", "telemetry", env={"KYMO_TELEMETRY_ROOT": root}).stdout
         assert "\x1b" not in listed and "n" * 20 in listed, listed
 
+    def disks(self):
+        """What each of two disks, a mount of NFS and a Lustre client moved; partitions; what comes, goes, and is no line."""
+        root, _ = self.tree()
+        os.remove(root + "/proc")
+        put(root + "/proc/stat", "cpu  1 0 0 1 0 0 0 0 0 0\n")
+
+        def line(name, reads, sectors_read, writes, sectors_written, busy, waited):
+            return f"   8  0 {name} {reads:08} 0 {sectors_read:010} 5 {writes:08} 0 {sectors_written:010} 5 0 {busy:010} {waited:010} 0 0 0 0\n"
+
+        def stats(a, b, more=""):
+            return line("sda", *a) + line("sda1", *a) + line("nvme0n1", *b) + line("loop0", 0, 0, 0, 0, 0, 0) + more
+
+        def mounts(*n):
+            return "device /dev/sda1 mounted on / with fstype ext4\n\n" \
+                   "device server:/home mounted on /home dir with fstype nfs4 statvers=1.1\n\topts:\trw\n" \
+                   "\tbytes:\t" + " ".join("%010d" % i for i in n) + " 1 1\n\tRPC iostats version: 1.1\n"
+
+        def lustre(read, written):
+            return f"snapshot_time 1.5 secs.nsecs\nread_bytes                {9:06} samples [bytes] 1 4096 {read:010} 9\n" \
+                   f"write_bytes               {9:06} samples [bytes] 1 4096 {written:010} 9\nopen 5 samples [reqs]\n"
+        put(root + "/sys/class/block/sda1/partition", "1\n")
+        put(root + "/proc/diskstats", stats((100, 1000, 100, 1000, 4294967294, 10), (5, 50, 5, 50, 5, 5)))
+        put(root + "/proc/self/mountstats", mounts(100, 100, 100, 100, 100, 100))
+        client = "/proc/fs/lustre/llite/scratch-ffff8800/stats"
+        put(root + client, lustre(1000, 1000))
+        p = self.steps(root, [
+            [["put", "/proc/diskstats", stats((103, 1016, 105, 1064, 0, 30), (7, 51, 5, 50, 5, 5))],
+             ["put", "/proc/self/mountstats", mounts(110, 105, 103, 102, 107, 109)], ["put", client, lustre(1011, 1013)]],
+            [["put", "/proc/diskstats", stats((1, 8, 1, 8, 1, 1), (7, 51, 6, 58, 5, 5), line("sdb", 900, 9000, 900, 9000, 1, 1))],
+             ["move", client, "/proc/gone"]],
+            [["put", "/proc/diskstats", "8 0 nonsense -1 2 3\n\n" + "8 0 " + "s" * 5000 + "\n" + line("sdb", 902, 9004, 900, 9000, 1, 1)]],
+            [["put", "/proc/diskstats", stats((2, 16, 1, 8, 1, 1), (999, 9999, 999, 9999, 999, 999))]],
+            [["put", "/proc/diskstats", ""]]])
+        told = {k: n for k, n in self.totals().items() if k[1].split(".")[0] in ("disk", "fs")}
+        want = {("sda", "disk.read"): 16 * 512, ("sda", "disk.written"): 64 * 512, ("sda", "disk.operations.read"): 3,
+                ("sda", "disk.operations.written"): 5, ("nvme0n1", "disk.read"): 512, ("nvme0n1", "disk.written"): 8 * 512,
+                ("nvme0n1", "disk.operations.read"): 2, ("nvme0n1", "disk.operations.written"): 1,
+                ("sdb", "disk.read"): 4 * 512, ("sdb", "disk.operations.read"): 2,
+                ("nfs /home dir", "fs.read"): 13, ("nfs /home dir", "fs.written"): 7, ("nfs /home dir", "fs.fetched"): 7,
+                ("nfs /home dir", "fs.sent"): 9, ("lustre scratch-ffff8800", "fs.read"): 11, ("lustre scratch-ffff8800", "fs.written"): 13}
+        assert {k: n for k, n in told.items() if n} == want, told
+        assert not any(d in ("sda1", "loop0", "nonsense") for d, _ in told), told
+        busy = self.one("disk.busy", "sda")
+        assert 0 < busy["max"] <= 100 and self.one("disk.queue", "sda")["max"] > 0, busy
+        assert not [r for r in self.rows("telemetry") if r["counter"] == "disk.busy" and r["device"] == "nvme0n1"]
+        for name, ms in (("disk.busy", 2 * 100), ("disk.queue", 20)):  # over 2^32; while requests waited
+            values = self.query(f"SELECT time, value FROM counters WHERE name = '{name}' AND agent_name = 'sda' ORDER BY 1")
+            sum_ = sum(b["value"] * (b["time"] - a["time"]) for a, b in zip(values, values[1:])) / 1e6
+            assert abs(sum_ - ms) < 0.05 * ms or any(v["value"] == 100 for v in values), (name, sum_, [v for v in values if v["value"]])
+        notes = {r["text"] for r in self.query("SELECT text FROM note") if r["text"].startswith(("disk: ", "netfs: "))}
+        for n in ("disk: sdb appeared", "disk: sda went away", "disk: sda is there again", "disk: nvme0n1 went away",
+                  "netfs: lustre scratch-ffff8800 went away", "disk: sda: disk.busy could not be read: the count began anew"):
+            assert n in notes, (n, notes)
+        assert any("there was nothing to read" in n for n in notes), notes
+        env = {"KYMO_TELEMETRY_ROOT": root}
+        put(root + "/proc/diskstats", stats((100, 1000, 100, 1000, 1, 10), (5, 50, 5, 50, 5, 5)))
+        run(self.kymo, "run", "-f", "--telemetry=10", "--telemetry-only", "disk:device=nvme0n1", "-o", self.trace, "--", "sleep", "0.3", env=env)
+        assert {r["a"] for r in self.query("SELECT DISTINCT agent_name AS a FROM counters")} == {"nvme0n1"}
+        p = run(self.kymo, "run", "--telemetry", "--telemetry-only", "disk:device=sda1", "--", "true", env=env, status=2)
+        assert "disk has no device sda1; it has: 0 (sda), 1 (nvme0n1)" in p.stderr, p.stderr
+
     def loopback(self):
         """What went through the kernel's own interface, at least."""
         talk = """import socket, threading
@@ -644,12 +705,13 @@ t.join()
         # Values of one source, by their names and by patterns; those of others are not meant.
         assert {name for name, _ in told("nvml:value=power:value=clock.s*:device=0")} == {"power", "clock.sm"}
         assert {a for _, a in told("hwmon:value=temp*,rapl")} == {"k10temp", "CPU package 0"}
+        assert told("net:device=eth?") == [("net.received", "eth0"), ("net.received", "eth1")]
         assert told("net.rec*:interface=eth1") == [("net.received", "eth1")]
         for only, words in {"nvml:device=0-2": "nvml has no device 2; it has: 0 (", "nonsense": "no nonsense here",
                             "net:interface=eth": "no interface eth; it has: 0 (eth0), 1 (eth1), 2 (eth10)",
-                            "net:cpus=1": "takes :device=NUMBERS, :cpu=NUMBERS, ", "net:value=": "takes :device",
+                            "net:cpus=1": "takes :device=NUMBERS or NAME, :cpu=NUMBERS, ", "net:value=": "takes :device",
                             "net:cpu=0": "net has no values of each processor", "nvml:value=net.sent": "nvml has no value net.sent here",
-                            "cpu:cpu=4096": "there is no processor 4096", "cpu:cpu=0-": "no list of numbers", "net:device=x": "no list of numbers", "": "a name is missing",
+                            "cpu:cpu=4096": "there is no processor 4096", "cpu:cpu=0-": "no list of numbers", "net:device=x": "net has no device x; it has: 0 (eth0)", "nvml:interface=eth0": "nvml has no interface eth0", "net:device=1x": "no list of numbers", "": "a name is missing",
                             "cpu:device=0": "it has: none"}.items():
             p = run(self.kymo, "run", "-f", "--telemetry", "--telemetry-only", only, "--", "echo", "ran", env=env, status=2)
             assert words in p.stderr and "ran" not in p.stdout, (only, p.stderr)

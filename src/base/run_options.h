@@ -59,6 +59,7 @@ struct run_options {
 	uint64_t telemetry_duration_ns; /* 0: until the end */
 	const char *telemetry_only;     /* list of its sources and values, or NULL: all */
 	const char *tools;              /* libraries, colons between them, or NULL */
+	const char *events;             /* of `counters`, those of whole processors, or NULL */
 	const char *config;
 	const char *config_job; /* the one of its jobs that is run, or NULL */
 	const char *preset;     /* name or file, or NULL */

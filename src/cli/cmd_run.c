@@ -664,7 +664,8 @@ static int run_program(struct run *r)
 			   .telemetry_ns = (uint64_t)r->options->telemetry_ms * 1000000u,
 			   .telemetry_delay_ns = r->options->telemetry_delay_ns,
 			   .telemetry_duration_ns = r->options->telemetry_duration_ns,
-			   .telemetry_only = r->options->telemetry_only};
+			   .telemetry_only = r->options->telemetry_only,
+			   .events = r->options->events};
 	struct outcome out;
 	int status;
 
@@ -872,7 +873,8 @@ static bool telemetry_valid(const struct run_options *o)
 	pid = fork();
 	if (pid == 0) {
 		alarm(SECONDS);
-		if (telemetry_check(telemetry_root(), o->telemetry_only, error, sizeof(error)))
+		if (telemetry_check(telemetry_root(), o->telemetry_only, o->events, error,
+				    sizeof(error)))
 			_exit(0);
 		cli_error("--telemetry-only: %s", error);
 		fflush(NULL);
@@ -933,8 +935,9 @@ static int run_run(int argc, char **argv)
 		return status;
 	if (r.options->telemetry_ms > 3600000)
 		return cli_usage("run", "--telemetry takes milliseconds, 3600000 at most");
-	if (!telemetry_valid(r.options))
+	if (!events_take(&run_options_values) || !telemetry_valid(r.options))
 		return CLI_USAGE;
+	events_read(&run_options_values);
 	status = check_times(r.options);
 	if (!status)
 		status = kill_check(r.options);

@@ -22,6 +22,8 @@
 #include "cli/list_output.h"
 #include "cli/run.h"
 #include "launch/launch.h"
+#include "telemetry/perf_list.h"
+#include "telemetry/telemetry.h"
 
 struct library {
 	void *handle;
@@ -314,10 +316,29 @@ static void start_devices(void)
 			(*l)->start_devices(path);
 }
 
+/* Of whole processors, over time: outside of programs, so that the library has no part in it. */
+static void print_processors(void)
+{
+	struct text pmus = {0};
+	char why[400], *save = NULL;
+
+	perf_list_all(telemetry_root(), &pmus);
+	if (telemetry_events_check(telemetry_root(), "cpu-clock:cpu=0", why, sizeof(why)))
+		printf("\nOver time, of whole processors (perf:NAME:cpu=0,2-3), and of PMUs:\n");
+	else
+		plain_printf(stdout, "\nOver time, of whole processors and PMUs, not here: %s\n",
+			     why);
+	for (char *w = pmus.length ? strtok_r(pmus.s, "\n", &save) : NULL; w;
+	     w = strtok_r(NULL, "\n", &save))
+		plain_printf(stdout, "%s\n", w);
+	text_release(&pmus);
+}
+
 static int run(int argc, char **argv)
 {
 	struct library l;
 	struct listing all = {.available = true};
+	int status;
 
 	if (argc)
 		return cli_usage("list", "list counters takes no more words, not \"%s\"", argv[0]);
@@ -331,7 +352,10 @@ static int run(int argc, char **argv)
 	l.counters(KYMO_COUNTER_ALL, print_one, &all);
 	all.available = false;
 	l.counters(KYMO_COUNTER_ALL, print_one, &all);
-	return list_end(&all.out);
+	status = list_end(&all.out);
+	if (list_format() == REPORT_TEXT)
+		print_processors();
+	return status;
 }
 
 extern const struct list list_counters;

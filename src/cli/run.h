@@ -112,6 +112,7 @@ struct launch {
 	uint64_t telemetry_ns; /* between readings; 0: none */
 	uint64_t telemetry_delay_ns, telemetry_duration_ns;
 	const char *telemetry_only; /* NULL: everything */
+	const char *events;         /* counters of whole processors, or NULL */
 	const char *local;          /* folder of collect_begin(), or NULL */
 	int kill;                   /* signal for the program when recording is over, or 0 */
 	uint64_t kill_ns;           /* when that is, CLOCK_REALTIME */
@@ -183,5 +184,12 @@ int launch_in_place(const struct launch *l, int output, void (*tell)(void *, str
 
 /* What is to be counted and sampled can be, here. Else says why not; what only a preset wants is dropped. */
 bool measures_check(struct run_options *o);
+
+/* ---- run_events.c ---- */
+
+/* Takes counters of whole processors out of the list; false: they cannot be read, and the user was told. */
+bool events_take(struct run_options *o);
+/* Has the telemetry read them. */
+void events_read(struct run_options *o);
 
 #endif

@@ -310,6 +310,7 @@ static struct telemetry *start_telemetry(const struct launch *l, struct outcome 
 				      .delay_ns = l->telemetry_delay_ns,
 				      .duration_ns = l->telemetry_duration_ns,
 				      .only = l->telemetry_only,
+				      .events = l->events,
 				      .program = out->program,
 				      .compress = l->compress};
 	char token[PLACE_TOKEN];

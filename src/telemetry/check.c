@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "telemetry/cpus.h"
 #include "telemetry/meter.h"
+#include "telemetry/perf_list.h"
 
 struct found {
 	struct choice choice;
@@ -54,7 +56,7 @@ static void look_at(struct found *f, const struct meter *m)
 	}
 }
 
-static bool open_sources(struct found *f, const char *root)
+static bool open_sources(struct found *f, const char *root, const char *events)
 {
 	const struct telemetry_visitor visitor = {.missing = note_missing, .data = f};
 
@@ -68,6 +70,7 @@ static bool open_sources(struct found *f, const char *root)
 		if (!m)
 			return false;
 		meter_init(m, root);
+		m->events = events;
 		m->visitor = &visitor;
 		m->programs = meter_own_program;
 		m->choice = &f->choice; /* for the processors that it lists */
@@ -158,7 +161,8 @@ static bool check_item(const struct found *f, unsigned i, char *error, size_t si
 	return false;
 }
 
-bool telemetry_check(const char *root, const char *only, char *error, size_t size)
+bool telemetry_check(const char *root, const char *only, const char *events, char *error,
+		     size_t size)
 {
 	struct found *f = calloc(1, sizeof(*f));
 	bool good = f && choice_parse(&f->choice, only, error, size);
@@ -167,7 +171,7 @@ bool telemetry_check(const char *root, const char *only, char *error, size_t siz
 		snprintf(error, size, "there is no memory");
 	if (good)
 		cpus_online(root, &f->cpus);
-	if (good && !open_sources(f, root)) {
+	if (good && !open_sources(f, root, events)) {
 		snprintf(error, size, "there is no memory");
 		good = false;
 	}
@@ -181,5 +185,30 @@ bool telemetry_check(const char *root, const char *only, char *error, size_t siz
 		free(f->cpus.at);
 	}
 	free(f);
+	return good;
+}
+
+static bool can_open(const struct perf_event *e, char *error, size_t size)
+{
+	for (uint32_t i = 0; i < e->cpus.count; i++) {
+		int fd = perf_event_on(e, e->cpus.at[i].first);
+
+		if (fd < 0) {
+			perf_event_reason(e, e->cpus.at[i].first, -fd, error, size);
+			return false;
+		}
+		close(fd);
+	}
+	return true;
+}
+
+bool telemetry_events_check(const char *root, const char *events, char *error, size_t size)
+{
+	struct perf_list l;
+	bool good = perf_list_parse(&l, root, events, error, size);
+
+	for (uint32_t i = 0; good && i < l.count; i++)
+		good = can_open(&l.at[i], error, size);
+	perf_list_release(&l);
 	return good;
 }

@@ -249,6 +249,11 @@ bool meter_cpu(const struct probe *p, uint64_t cpu)
 	return p->meter->choice && choice_cpu(p->meter->choice, p->source->name, cpu);
 }
 
+const char *meter_events(const struct probe *p)
+{
+	return p->meter->events;
+}
+
 const char *meter_root(const struct probe *p)
 {
 	return p->meter->root;
@@ -372,6 +377,12 @@ bool meter_total(struct probe *p, uint32_t id, uint64_t raw, struct growth *g)
 	if (g)
 		*g = (struct growth){(double)by * k->info.scale, (double)duration / 1e9};
 	return true;
+}
+
+void meter_growth_of(struct probe *p, uint32_t id, uint64_t instance, double value, uint64_t ns)
+{
+	if (id)
+		put_value(p, id, instance, value, ns);
 }
 
 void meter_again(struct probe *p, uint32_t id)

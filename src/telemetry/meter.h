@@ -43,7 +43,7 @@ struct device {
 
 struct meter {
 	pthread_mutex_t lock;
-	const char *root;
+	const char *root, *events; /* events: of perf, or NULL */
 	struct device devices[METER_DEVICES];
 	uint32_t device_count;
 	struct metric *metrics[METER_METRICS];

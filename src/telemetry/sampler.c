@@ -352,6 +352,7 @@ struct telemetry *telemetry_start(const struct telemetry_options *o)
 		return NULL;
 	}
 	meter_init(&t->meter, t->root);
+	t->meter.events = o->events; /* as long as the launcher */
 	t->meter.choice = t->choice.count ? &t->choice : NULL;
 	t->meter.programs = traced_processes;
 	t->meter.programs_data = t;

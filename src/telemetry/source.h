@@ -75,6 +75,8 @@ void meter_told(struct probe *p, const char *format, ...) __attribute__((format(
 
 /* What stands before /proc and /sys. */
 const char *meter_root(const struct probe *p);
+/* Counters that are named for perf; NULL: none. */
+const char *meter_events(const struct probe *p);
 /* Whether values of this one processor are wanted. */
 bool meter_cpu(const struct probe *p, uint64_t cpu);
 /* Programs whose processes are to be looked at; returns how many there are, fills `room` of them. */
@@ -95,6 +97,10 @@ struct growth {
 
 /* The first reading of a total is where it begins: it has no growth, and false is returned. */
 bool meter_total(struct probe *p, uint32_t metric, uint64_t raw, struct growth *g);
+
+/* What an instance of a total grew by in so many ns, in the unit, where the source knows. */
+void meter_growth_of(struct probe *p, uint32_t metric, uint64_t instance, double value,
+		     uint64_t ns);
 
 /* The next reading of a total is where it begins: what counted before was another. */
 void meter_again(struct probe *p, uint32_t metric);

@@ -765,6 +765,96 @@ for i in range(1, 41):
         each = told("cpu:cpu=0,2", self.WORKER)
         assert each["processor.frequency", 0]["last"] == 2200 and each["processor.frequency", 2]["last"] == 1100.5, each
 
+    # Page faults on each processor, as many as it says.
+    FAULTS = """import mmap, os, resource, sys
+for cpu, times in ((0, 20), (1, 60)):
+    os.sched_setaffinity(0, {cpu if cpu in os.sched_getaffinity(0) else 0})
+    begin = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(times * 20):
+        with mmap.mmap(-1, 1 << 18) as m:
+            for at in range(0, 1 << 18, 4096):
+                m[at] = 1
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - begin)
+    os.sched_setaffinity(0, range(os.cpu_count()))
+"""
+
+    def fake_pmus(self):
+        """Two memory controllers that count as the kernel's software events do, each on a processor of its own."""
+        root, _ = self.tree()
+        pmus = root + "/sys/bus/event_source/devices/"
+        for i, cpu in ((0, 0), (1, os.cpu_count() - 1)):
+            pmu = f"{pmus}uncore_imc_{i}/"
+            put(pmu + "type", "1\n")
+            put(pmu + "cpumask", f"{cpu}\n")
+            put(pmu + "format/event", "config:0-7\n")
+            put(pmu + "events/clocks", "event=0x00\n")
+            put(pmu + "events/clocks.scale", "1e-6\n")
+            put(pmu + "events/clocks.unit", "ms\n")
+            put(pmu + "events/faults", "event=2\n")
+        put(pmus + "uncore_imc_free_running/type", "1\n")  # is another one
+        return root
+
+    def perf(self):
+        """Counters of whole processors and of PMUs, over time; what cannot be counted, and who may not."""
+        if os.cpu_count() < 2 or not {0, 1} <= os.sched_getaffinity(0):
+            return SKIPPED
+        root = self.fake_pmus()
+        env = {"KYMO_TELEMETRY_ROOT": root}
+        listed = run(self.kymo, "list", "counters", env=env).stdout
+        assert "\nuncore_imc_0/clocks/\nuncore_imc_0/faults/\nuncore_imc_1/clocks/\n" in listed, listed
+        for items, words in {"cpu-clock:cpu=0,4096": "cpu-clock: there is no processor 4096", "cpu-clock:cpu=": "no list of processors",
+                             "nonsense:cpu=0": "no counter nonsense", "uncore_imc/nonsense/": 'uncore_imc_0 has no event or term "nonsense"',
+                             "uncore_imc/clocks": "not of the form PMU/EVENT/", "/clocks/": "not of the form", "imc/clocks/": "no PMU imc here",
+                             "uncore_imc/event=0x100/": "does not fit into config:0-7", "uncore_imc/event=-1/": "is no number",
+                             "uncore_imc_0/clocks/:cpu=1": "does not count on processor 1", "uncore_imc/..\x2ftype/": "not of the form"}.items():
+            p = run(self.kymo, "run", "--counters", items, "--", "echo", "ran", env=env, status=2)
+            assert words in p.stderr and not p.stdout, (items, p.stderr)
+        self.perf_refused()
+        if "not here" in listed.split("Over time")[1].splitlines()[0]:
+            p = run(self.kymo, "run", "--counters", "cpu-clock:cpu=0", "--", "echo", "ran", status=2)
+            assert "--counters: cpu-clock" in p.stderr and not p.stdout, p.stderr
+            return SKIPPED
+        p = run(self.kymo, "run", "-f", "-o", self.trace, "--counters", "page-faults:cpu=0-1,cpu-clock:cpu=1,uncore_imc/clocks/,"
+                "uncore_imc_1/faults/,task-clock", "--", sys.executable, "-c", self.FAULTS, env=env)
+        rows = {(r["device"], r["counter"], r["instance"]): r for r in self.rows("telemetry")}
+        last = os.cpu_count() - 1
+        assert set(rows) == {("node", "page-faults", 0), ("node", "page-faults", 1), ("node", "cpu-clock", 1), ("uncore_imc_0", "clocks", 0),
+                             ("uncore_imc_1", "clocks", last), ("uncore_imc_1", "faults", last)}, rows
+        # Others fault as well, so that more may be counted; three times as many were on the second processor.
+        some, more = map(int, p.stdout.split())
+        assert more > 2.5 * some, (some, more)
+        assert rows["node", "page-faults", 0]["total"] >= 0.9 * some and rows["node", "page-faults", 1]["total"] >= 0.9 * more, (some, more, rows)
+        for name, scale in (("cpu-clock", 1), ("clocks", 1e6)):
+            for r in self.query(f"SELECT agent_name AS a, sum(value) AS s, sum(duration) AS d FROM counters WHERE name = '{name}' GROUP BY 1"):
+                assert abs(r["s"] * scale - r["d"]) < 0.2 * r["d"] + 5e7, r  # the clock runs while time passes
+        assert rows["uncore_imc_0", "clocks", 0]["unit"] == "ms", rows
+        p = run(self.kymo, "run", "--dry-run", "--counters", "task-clock,cpu-clock:cpu=0-1,page-faults", "--", "true")
+        assert "KYMO_COUNTERS=task-clock,page-faults" in p.stdout, p.stdout
+        # Beside other telemetry, at its interval, also where only some is wanted.
+        put(root + "/sys/class/net/eth0/statistics/rx_bytes", "1000\n")
+        run(self.kymo, "run", "-f", "-o", self.trace, "--counters", "cpu-clock:cpu=0,1", "--telemetry=20", "--telemetry-only", "net", "--",
+            "sleep", "0.5", env=env)
+        told = {r["name"]: r["n"] for r in self.query("SELECT name, count(*) AS n FROM counters GROUP BY 1")}
+        assert set(told) == {"net.received", "cpu-clock"} and told["cpu-clock"] >= 8, told
+        return 0
+
+    def perf_refused(self):
+        """One who may not count whole processors is told so, and what to do, before the program runs."""
+        with open("/proc/sys/kernel/perf_event_paranoid") as f:
+            if int(f.read()) < 1 or (os.getuid() == 0 and not os.path.exists("/usr/bin/setpriv")):
+                return
+        os.chmod(self.folder, 0o777)
+        drop = ["setpriv", "--reuid=65534", "--clear-groups", "--"] if os.getuid() == 0 else []
+        kymo = self.everybodys_kymo() if drop else self.kymo
+        p = run(*drop, kymo, "run", "--counters", "cpu-clock:cpu=0", "-o", self.trace, "--", "echo", "ran", cwd=self.folder, status=2)
+        assert "cpu-clock" in p.stderr and not p.stdout, p.stderr
+        if "seccomp" not in p.stderr:
+            assert "perf_event_paranoid of at most 0" in p.stderr and "CAP_PERFMON" in p.stderr, p.stderr
+        doctor = run(*drop, kymo, "doctor", status=None, cwd=self.folder).stdout
+        assert re.search("perf: cpu-clock on processor 0 is not permitted", doctor) or "seccomp" in doctor, doctor
+        listed = run(*drop, kymo, "list", "counters", cwd=self.folder).stdout
+        assert "of whole processors and PMUs, not here: cpu-clock" in listed, listed
+
     def kernels(self):
         """Energy of a CUDA program's kernels: the fakes for CUPTI and NVML tell of one device."""
         cuda = os.path.join(TESTS, "cuda")

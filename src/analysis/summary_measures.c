@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/formula.h"
 #include "analysis/summary_parts.h"
 #include "base/vec.h"
 #include "stream/symbol.h"
@@ -180,6 +181,9 @@ struct counted {
 	uint32_t instance;
 	uint64_t records;
 	double sum, low, high;
+	/* Made of others, if not NULL; `sum` is its value then, if it has one. */
+	const struct formula *formula;
+	bool has_value;
 };
 
 struct counts {
@@ -236,13 +240,86 @@ static void add_count(struct counts *all, const struct trace *t, const struct ta
 	c->records += row->count;
 }
 
+/* ---- formulas -------------------------------------------------------------------------------- */
+
+/* Levels by their average, others by their sum: the ratio of two counters is that of their sums. */
+static double whole_of(const struct counted *c)
+{
+	return c->counter->flags & 1 ? c->sum / (double)c->records : c->sum;
+}
+
+static bool of_one(const struct counted *a, const struct counted *b)
+{
+	return a->instance == b->instance && strcmp(a->kind, b->kind) == 0 &&
+	       strcmp(a->what, b->what) == 0;
+}
+
+/* What `first` is counted of: a row, if all counters of the formula are there. */
+static bool add_derived(struct counts *all, uint32_t first, uint32_t count, const struct formula *f)
+{
+	struct counted made = all->list[first];
+	double values[FORMULA_NAMES];
+	bool found[FORMULA_NAMES] = {false};
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct counted *c = &all->list[i];
+		int n = of_one(c, &all->list[first])
+				? formula_counter(f, c->counter->provider, c->counter->name)
+				: -1;
+
+		if (n >= 0 && !found[n]) {
+			values[n] = whole_of(c);
+			found[n] = true;
+		}
+	}
+	for (unsigned i = 0; i < f->name_count; i++)
+		if (!found[i])
+			return false;
+	made.formula = f;
+	made.sum = 0;
+	made.has_value = formula_value(f, values, &made.sum);
+	if (vec_reserve(&all->list, &all->room, all->count, 1))
+		all->list[all->count++] = made;
+	else
+		all->failed = true;
+	return true;
+}
+
+/* `left`: of those that have no row although some of their counters are there. */
+static void add_formulas(struct counts *all, const struct formula *list, unsigned formulas,
+			 struct text *left)
+{
+	uint32_t count = all->count;
+
+	for (unsigned k = 0; k < formulas; k++) {
+		bool some = false, row = false;
+
+		for (uint32_t i = 0; i < count; i++) {
+			const struct t_counter *c = all->list[i].counter;
+			int at = formula_counter(&list[k], c->provider, c->name);
+
+			some |= at >= 0;
+			row |= at == 0 && add_derived(all, i, count, &list[k]);
+		}
+		if (some && !row)
+			text_addf(left, "%s%s", left->length ? ", " : "", list[k].name);
+	}
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static const char *name_of(const struct counted *x)
+{
+	return x->formula ? x->formula->name : x->counter->name;
+}
+
 /* By kind and counter, the greatest first. */
 static int by_counter(const void *a, const void *b)
 {
 	const struct counted *x = a, *y = b;
 	int order = strcmp(x->kind, y->kind);
 
-	order = order ? order : strcmp(x->counter->name, y->counter->name);
+	order = order ? order : strcmp(name_of(x), name_of(y));
 	if (order)
 		return order;
 	return x->sum > y->sum ? -1 : x->sum < y->sum;
@@ -258,12 +335,17 @@ static void count_row(struct table *t, const struct counted *x)
 		return;
 	cell_text(t, c++, x->kind);
 	cell_text(t, c++, x->what);
-	cell_text(t, c++, x->counter->name);
-	cell_text(t, c++, x->counter->unit);
+	cell_text(t, c++, name_of(x));
+	cell_text(t, c++, x->formula ? x->formula->unit : x->counter->unit);
 	if (*x->counter->dimensions)
 		cell_number(c, x->instance);
 	c++;
 	cell_number(c++, x->records);
+	if (x->formula) {
+		if (x->has_value)
+			cell_real(c + 1, x->sum);
+		return;
+	}
 	if (!level)
 		cell_real(c, x->sum);
 	c++;
@@ -275,6 +357,9 @@ static void count_row(struct table *t, const struct counted *x)
 bool summary_counters(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	struct counts all = {0};
+	struct formula *formulas;
+	unsigned formula_count;
+	struct text left = {0};
 	struct table *t;
 	uint32_t zero = 0;
 
@@ -286,6 +371,8 @@ bool summary_counters(struct report *r, const struct summary *s, unsigned count,
 			    !s[i].trace->processes[set->rows[k]->key[KEY_PROCESS]].telemetry)
 				add_count(&all, s[i].trace, set->rows[k]);
 	}
+	formulas = formulas_of(count ? s[0].trace->formulas : "", &formula_count);
+	add_formulas(&all, formulas, formula_count, &left);
 	t = all.count ? report_table(r, "counters", "Counters") : NULL;
 	if (t) {
 		table_column(t, "kind", "of each", CELL_TEXT);
@@ -300,17 +387,27 @@ bool summary_counters(struct report *r, const struct summary *s, unsigned count,
 		table_column(t, "max", "max", CELL_NUMBER);
 		qsort(all.list, all.count, sizeof(*all.list), by_counter);
 		for (uint32_t i = 0; i < all.count; i++) {
-			if (all.list[i].low != 0 || all.list[i].high != 0)
+			if (all.list[i].formula || all.list[i].low != 0 || all.list[i].high != 0)
 				count_row(t, &all.list[i]);
 			else
 				zero++;
 		}
+		if (left.length)
+			table_note(
+				t,
+				"formulas without a row, as not all of their counters are of one "
+				"operation: %s",
+				left.s);
 		if (zero)
 			table_note(t,
 				   "%" PRIu32 " operations and counters at which nothing was "
 				   "counted are left out",
 				   zero);
 	}
+	for (unsigned i = 0; i < formula_count; i++)
+		formula_release(&formulas[i]);
+	free(formulas);
+	text_release(&left);
 	free(all.list);
 	return !all.failed;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/device_match.h"
+#include "analysis/formula.h"
 #include "analysis/labels.h"
 #include "analysis/summary_parts.h"
 
@@ -87,16 +88,16 @@ static double scale_of(const struct t_counter *k, const char **unit)
 	return 1.0 / (1 << 20);
 }
 
-static void value_row(struct table *t, const struct told *v, struct text *label)
+/* Up to the source; returns the cell behind. */
+static struct cell *name_cells(struct table *t, const struct told *v, struct text *label,
+			       const char *name, const char *unit, const char *source)
 {
 	const struct trace *trace = v->s->trace;
 	const struct t_counter *k = counter_of(v);
 	struct cell *c = table_row(t);
-	const char *unit;
-	double scale = scale_of(k, &unit);
 
 	if (!c)
-		return;
+		return NULL;
 	cell_text(t, c++, trace->processes[v->row->key[KEY_PROCESS]].hostname);
 	label->length = 0;
 	if (k->agent)
@@ -104,12 +105,23 @@ static void value_row(struct table *t, const struct told *v, struct text *label)
 	else
 		text_add(label, "node");
 	cell_text(t, c++, label->s ? label->s : "");
-	cell_text(t, c++, k->name);
+	cell_text(t, c++, name);
 	cell_text(t, c++, unit);
 	if (*k->dimensions)
 		cell_number(c, v->row->key[KEY_COUNTER_INSTANCE]);
-	c++;
-	cell_text(t, c++, k->provider);
+	cell_text(t, ++c, source);
+	return c + 1;
+}
+
+static void value_row(struct table *t, const struct told *v, struct text *label)
+{
+	const struct t_counter *k = counter_of(v);
+	const char *unit;
+	double scale = scale_of(k, &unit);
+	struct cell *c = name_cells(t, v, label, k->name, unit, k->provider);
+
+	if (!c)
+		return;
 	cell_number(c++, v->row->count);
 	if (k->flags & GAUGE) {
 		cell_real(c, scale * v->row->low);
@@ -119,6 +131,89 @@ static void value_row(struct table *t, const struct told *v, struct text *label)
 	} else {
 		cell_real(c + 4, scale * v->row->sum);
 	}
+}
+
+/* Values of one device, or processor, in one file. */
+static bool of_one(const struct told *a, const struct told *b)
+{
+	return a->s == b->s && a->row->key[KEY_PROCESS] == b->row->key[KEY_PROCESS] &&
+	       counter_of(a)->agent == counter_of(b)->agent &&
+	       a->row->key[KEY_COUNTER_INSTANCE] == b->row->key[KEY_COUNTER_INSTANCE];
+}
+
+/* "uncore_imc/cas_count_read/" of the device uncore_imc_0. */
+static bool is_pmu_event(const struct told *v, const char *name)
+{
+	const struct t_counter *k = counter_of(v);
+	const char *slash = strchr(name, '/'), *device = v->s->trace->agents[k->agent].name;
+	size_t n = slash ? (size_t)(slash - name) : 0, event = strlen(k->name);
+
+	return n && strncmp(device, name, n) == 0 && (!device[n] || device[n] == '_') &&
+	       strncmp(slash + 1, k->name, event) == 0 && strcmp(slash + 1 + event, "/") == 0;
+}
+
+static int position(const struct formula *f, const struct told *v)
+{
+	int at = formula_counter(f, counter_of(v)->provider, counter_of(v)->name);
+
+	for (unsigned i = 0; at < 0 && counter_of(v)->agent && i < f->name_count; i++)
+		if (is_pmu_event(v, f->names[i]))
+			at = (int)i;
+	return at;
+}
+
+/* Of sums and averages over the run; what has no value has no number. */
+static bool formula_row(struct table *t, const struct told *list, uint32_t count,
+			const struct told *first, const struct formula *f, struct text *label)
+{
+	double values[FORMULA_NAMES], value;
+	unsigned found = 0;
+	struct cell *c;
+
+	for (uint32_t i = 0; i < count; i++) {
+		int n = of_one(&list[i], first) ? position(f, &list[i]) : -1;
+		const struct tally *row = list[i].row;
+
+		if (n < 0 || (found & 1u << n))
+			continue;
+		found |= 1u << n;
+		values[n] = counter_of(&list[i])->flags & GAUGE ? row->sum / (double)row->count
+								: row->sum;
+	}
+	if (found + 1 != 1u << f->name_count)
+		return false;
+	c = name_cells(t, first, label, f->name, f->unit, "formula");
+	if (c)
+		cell_number(c, first->row->count);
+	if (c && formula_value(f, values, &value))
+		cell_real(c + 2, value);
+	return true;
+}
+
+static void formula_rows(struct table *t, const struct told *list, uint32_t count,
+			 struct text *label)
+{
+	unsigned formulas;
+	struct formula *f = formulas_of(count ? list[0].s->trace->formulas : "", &formulas);
+
+	for (unsigned k = 0; k < formulas; k++) {
+		bool some = false, row = false;
+
+		for (uint32_t i = 0; i < count; i++) {
+			int at = position(&f[k], &list[i]);
+
+			some |= at >= 0;
+			row |= at == 0 && formula_row(t, list, count, &list[i], &f[k], label);
+		}
+		if (some && !row)
+			table_note(
+				t,
+				"%s has no row: its counters are not of one device and processor, "
+				"or were 0 throughout",
+				f[k].name);
+		formula_release(&f[k]);
+	}
+	free(f);
 }
 
 static bool several_hosts(const struct told *list, uint32_t count)
@@ -168,6 +263,7 @@ static void value_table(struct report *r, const struct told *list, uint32_t coun
 	table_column(t, "total", "total", CELL_NUMBER);
 	for (uint32_t i = 0; i < count; i++)
 		value_row(t, &list[i], &label);
+	formula_rows(t, list, count, &label);
 	if (zero)
 		table_note(t, "%" PRIu32 " that were 0 throughout are left out", zero);
 	text_release(&label);

@@ -77,8 +77,10 @@ static const struct knob rows[] = {
 	{"counters", 0, KNOB_STRING, KNOB_HANDED_ON, AT(counters), "LIST", NULL, NULL, NULL,
 	 "What is recorded",
 	 "Count these for every call and thread, comma separated, of devices NAME:device=0,2-3 on "
-	 "these alone; NAME:cpu=0,2-3 and PMU/EVENT/ of whole processors, over time; see kymo list "
-	 "counters"},
+	 "these alone; NAME:cpu=0,2-3 and PMU/EVENT/ of whole processors, over time; formulas "
+	 "NAME=EXPRESSION; see kymo list counters"},
+	{"formulas", 0, KNOB_STRING, 0, AT(formulas), "FILE", NULL, NULL, NULL, "What is recorded",
+	 "With --counters: formulas that it may name, a line NAME{UNIT} = EXPRESSION each"},
 	{"sample", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(sample_hz), "HZ", "0", NULL,
 	 "100", "What is recorded",
 	 "Sample where the threads are, so often a second of processor time; 0: never"},

@@ -48,6 +48,8 @@ struct run_options {
 	const char *exclude_kernel; /* of these, those that are not */
 	const char *device;   /* numbers or regex of the devices whose work is, or NULL: all */
 	const char *counters; /* list, or NULL */
+	const char *formulas; /* file, or NULL */
+	const char *formula_lines; /* those that `counters` named, or NULL */
 	int64_t sample_hz;    /* 0: no samples */
 	int sample_clock;     /* enum run_sample_clock */
 	const char *sample_event;   /* EVENT:N, a sample every N of them; or NULL */

@@ -228,6 +228,7 @@ static int prepare_run(struct run *r)
 
 	manifest_init(&r->manifest);
 	r->manifest.command = r->argv;
+	r->manifest.formulas = r->options->formula_lines;
 	r->manifest.untraced = r->traced ? NULL : r->program.untraceable;
 	if (!r->traced)
 		return environment_make(&r->environment, &run_options_table, r->program.path, NULL,
@@ -935,7 +936,8 @@ static int run_run(int argc, char **argv)
 		return status;
 	if (r.options->telemetry_ms > 3600000)
 		return cli_usage("run", "--telemetry takes milliseconds, 3600000 at most");
-	if (!events_take(&run_options_values) || !telemetry_valid(r.options))
+	if (!formulas_take(&run_options_values) || !events_take(&run_options_values) ||
+	    !telemetry_valid(r.options))
 		return CLI_USAGE;
 	events_read(&run_options_values);
 	status = check_times(r.options);

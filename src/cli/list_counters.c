@@ -13,6 +13,7 @@
 #include <kymo/counter.h>
 #include <kymo/sample.h>
 
+#include "analysis/formula.h"
 #include "base/numbers.h"
 #include "base/perf_named.h"
 #include "base/plain.h"
@@ -316,6 +317,19 @@ static void start_devices(void)
 			(*l)->start_devices(path);
 }
 
+static void print_formulas(void)
+{
+	char why[200];
+	struct formula f;
+
+	printf("\nFormulas (--counters NAME; others: NAME=EXPRESSION):\n");
+	for (size_t i = 0; formulas_known[i]; i++) {
+		if (formula_parse(&f, formulas_known[i], why, sizeof(why)))
+			printf("%-34s %s (%s): %s\n", f.name, f.description, f.unit, f.expression);
+		formula_release(&f);
+	}
+}
+
 /* Of whole processors, over time: outside of programs, so that the library has no part in it. */
 static void print_processors(void)
 {
@@ -353,8 +367,10 @@ static int run(int argc, char **argv)
 	all.available = false;
 	l.counters(KYMO_COUNTER_ALL, print_one, &all);
 	status = list_end(&all.out);
-	if (list_format() == REPORT_TEXT)
+	if (list_format() == REPORT_TEXT) {
+		print_formulas();
 		print_processors();
+	}
 	return status;
 }
 

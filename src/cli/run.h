@@ -185,6 +185,11 @@ int launch_in_place(const struct launch *l, int output, void (*tell)(void *, str
 /* What is to be counted and sampled can be, here. Else says why not; what only a preset wants is dropped. */
 bool measures_check(struct run_options *o);
 
+/* ---- run_formulas.c ---- */
+
+/* Puts counters in the place of formulas in the list; false: a formula is wrong, and the user was told. */
+bool formulas_take(struct run_options *o);
+
 /* ---- run_events.c ---- */
 
 /* Takes counters of whole processors out of the list; false: they cannot be read, and the user was told. */

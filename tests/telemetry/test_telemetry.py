@@ -830,6 +830,13 @@ for cpu, times in ((0, 20), (1, 60)):
         assert rows["uncore_imc_0", "clocks", 0]["unit"] == "ms", rows
         p = run(self.kymo, "run", "--dry-run", "--counters", "task-clock,cpu-clock:cpu=0-1,page-faults", "--", "true")
         assert "KYMO_COUNTERS=task-clock,page-faults" in p.stdout, p.stdout
+        # A formula of PMUs has a row of each of them.
+        run(self.kymo, "run", "-f", "-o", self.trace, "--counters", 'speed{1/ms}="uncore_imc/faults/" / "uncore_imc/clocks/"', "--",
+            sys.executable, "-c", self.FAULTS, env=env)
+        rows = {(r["device"], r["counter"]): r for r in self.rows("telemetry")}
+        for pmu in ("uncore_imc_0", "uncore_imc_1"):
+            want = rows[pmu, "faults"]["total"] / rows[pmu, "clocks"]["total"]
+            assert abs(rows[pmu, "speed"]["average"] - want) < 1e-6 * want, rows
         # Beside other telemetry, at its interval, also where only some is wanted.
         put(root + "/sys/class/net/eth0/statistics/rx_bytes", "1000\n")
         run(self.kymo, "run", "-f", "-o", self.trace, "--counters", "cpu-clock:cpu=0,1", "--telemetry=20", "--telemetry-only", "net", "--",

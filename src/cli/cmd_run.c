@@ -860,16 +860,14 @@ static bool telemetry_valid(const struct run_options *o)
 	pid_t pid;
 	int status = 0;
 
-	if (!o->telemetry_ms && (o->telemetry_delay_ns || o->telemetry_duration_ns)) {
-		cli_error("--telemetry-delay and --telemetry-duration go with --telemetry");
+	if (!o->telemetry_ms && (o->telemetry_only || (!o->events && (o->telemetry_delay_ns ||
+								      o->telemetry_duration_ns)))) {
+		cli_error("--telemetry-only, --telemetry-delay and --telemetry-duration go with "
+			  "--telemetry");
 		return false;
 	}
 	if (!o->telemetry_only)
 		return true;
-	if (!o->telemetry_ms) {
-		cli_error("--telemetry-only goes with --telemetry");
-		return false;
-	}
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0) {

@@ -119,6 +119,8 @@ static void tell_disk(struct probe *p, struct disks *d, struct disk *x)
 	uint32_t device = meter_device(
 		p, &(struct device_info){.type = "other", .name = x->name, .driver = "diskstats"});
 
+	if (!device)
+		return; /* too many */
 	for (unsigned i = 0; i < TOTALS; i++)
 		x->totals[i] = meter_metric(p, &(struct metric_info){.name = totals[i].name,
 								     .unit = totals[i].unit,

@@ -20,6 +20,7 @@
 enum {
 	COUNTERS = 2048, /* of all devices */
 	KEPT_OPEN = 256, /* more are opened for each reading: descriptors are few */
+	TOLD = 256,      /* comings and goings: containers have interfaces of their own */
 	LABEL = 160
 };
 
@@ -128,7 +129,8 @@ struct net {
 	uint32_t count, room;
 	struct place *places;
 	uint32_t place_count, place_room;
-	uint32_t refused;
+	uint32_t refused; /* counters that there was no room for; told once */
+	uint32_t told;    /* comings and goings */
 	uint64_t next_look;
 	bool later; /* the first look is over: what is found is new */
 	bool read;  /* before */
@@ -272,6 +274,16 @@ static uint64_t add_level(struct probe *p, struct net *net, uint32_t place, enum
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
+static void tell(struct probe *p, struct net *net, const struct place *x, const char *what)
+{
+	if (!x->shown || net->told > TOLD)
+		return;
+	if (net->told++ < TOLD)
+		meter_told(p, "%s %s", x->label, what);
+	else
+		meter_told(p, "more networks come and go, and are not told");
+}
+
 /* Its number among the interfaces; another one of its name has another. */
 static int64_t index_of(const struct place *x)
 {
@@ -304,10 +316,10 @@ static bool new_place(struct probe *p, struct net *net, const char *folder, cons
 		x = &net->places[i];
 		if (strcmp(x->label, label) != 0 || strcmp(x->folder, folder) != 0)
 			continue;
-		if (!x->here && x->shown)
-			meter_told(p, "%s is there again", label);
-		else if (x->index != index_of(x) && x->shown)
-			meter_told(p, "%s is another one than before", label);
+		if (!x->here)
+			tell(p, net, x, "is there again");
+		else if (x->index != index_of(x))
+			tell(p, net, x, "is another one than before");
 		if (!x->here || x->index != index_of(x))
 			place_again(p, net, i);
 		return false;
@@ -324,7 +336,10 @@ static bool new_place(struct probe *p, struct net *net, const char *folder, cons
 	x->index = index_of(x);
 	x->device = meter_device(
 		p, &(struct device_info){.type = "nic", .name = label, .driver = "sysfs"});
-	return true;
+	if (x->device)
+		return true;
+	net->refused++; /* too many: it is known, and not read */
+	return false;
 }
 
 /* All of it that is read is known. */
@@ -335,8 +350,8 @@ static void place_done(struct probe *p, struct net *net, uint32_t place)
 	for (uint32_t i = 0; i < net->count; i++)
 		x->shown |=
 			net->counters[i].place == place && meter_shown(p, net->counters[i].metric);
-	if (net->later && x->shown)
-		meter_told(p, "%s appeared", x->label);
+	if (net->later)
+		tell(p, net, x, "appeared");
 }
 
 /* Calls `add` for each entry of a folder below the root. */
@@ -452,7 +467,7 @@ static void look(struct probe *p, struct net *net)
 		const char *folder;
 		void (*add)(struct probe *, struct net *, const char *, const char *);
 	} classes[] = {{"net", add_interface}, {"infiniband", add_adapter}, {"cxi", add_slingshot}};
-	uint32_t refused = net->refused;
+	bool refused = net->refused != 0;
 	char folder[PATH_MAX];
 
 	for (uint32_t i = 0; i < net->place_count; i++) {
@@ -461,16 +476,15 @@ static void look(struct probe *p, struct net *net)
 		if (!x->here || access(x->folder, F_OK) == 0)
 			continue;
 		x->here = false;
-		if (x->shown)
-			meter_told(p, "%s went away", x->label);
+		tell(p, net, x, "went away");
 	}
 	for (size_t i = 0; i < COUNT(classes); i++) {
 		snprintf(folder, sizeof(folder), "%.*s/sys/class/%s", PATH_MAX - 64, meter_root(p),
 			 classes[i].folder);
 		each(p, net, folder, classes[i].add);
 	}
-	if (net->refused > refused)
-		meter_denied(p, "%u counters are left out: too many", net->refused - refused);
+	if (net->refused && !refused)
+		meter_denied(p, "there are too many devices or counters: some are left out");
 	net->next_look = meter_before(p) + SECOND;
 	net->later = true;
 }

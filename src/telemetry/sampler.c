@@ -46,7 +46,7 @@ struct telemetry {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* stop, or a worker's end */
 	bool stop;
-	uint64_t begin, end; /* CLOCK_MONOTONIC; of reading, if the program is there so long */
+	uint64_t begin, end; /* of CLOCK_MONOTONIC; end: UINT64_MAX: with the program */
 	int lock_file;
 	int error;
 	struct worker host;
@@ -69,13 +69,13 @@ static bool wait_until(struct telemetry *t, uint64_t deadline)
 	struct timespec at;
 	bool stop;
 
-	timespec_of(deadline < t->end ? deadline : t->end, &at);
+	timespec_of(deadline, &at);
 	pthread_mutex_lock(&t->lock);
 	while (!t->stop && pthread_cond_timedwait(&t->changed, &t->lock, &at) == 0)
 		;
 	stop = t->stop;
 	pthread_mutex_unlock(&t->lock);
-	return stop || clock_ns(CLOCK_MONOTONIC) >= t->end;
+	return stop;
 }
 
 /* ---- one worker ----------------------------------------------------------------------------- */
@@ -150,7 +150,8 @@ static void run_worker(struct worker *w)
 
 	do {
 		next = read_due(w);
-	} while (!wait_until(w->t, next));
+		next = next < w->t->end ? next : w->t->end;
+	} while (!wait_until(w->t, next) && clock_ns(CLOCK_MONOTONIC) < w->t->end);
 	for (unsigned i = 0; i < w->probe_count; i++)
 		probe_read(&w->probes[i]);
 }
@@ -312,17 +313,20 @@ static void sample_all(struct telemetry *t)
 static void *run_host(void *data)
 {
 	struct telemetry *t = data;
-	bool stop;
+	bool stop = false;
 
 	become_sampler();
 	lock_open(t);
-	stop = t->options.delay_ns && wait_until(t, t->begin);
-	if (stop)
-		t->error = ECANCELED;
 	while (!lock_take(t) && !stop)
 		stop = wait_until(t, clock_ns(CLOCK_MONOTONIC) + LOCK_RETRY_MS * MILLISECOND);
-	if (!stop)
+	if (!stop && t->begin > clock_ns(CLOCK_MONOTONIC))
+		stop = wait_until(t, t->begin);
+	if (!stop && t->end > clock_ns(CLOCK_MONOTONIC))
 		sample_all(t);
+	else if (t->begin > clock_ns(CLOCK_MONOTONIC))
+		t->error = ECANCELED;
+	while (!stop && !wait_until(t, clock_ns(CLOCK_MONOTONIC) + SECOND))
+		; /* its time may be over: none of the others is to go on */
 	if (t->lock_file >= 0)
 		close(t->lock_file);
 	worker_end(&t->host);

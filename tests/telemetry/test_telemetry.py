@@ -716,7 +716,7 @@ t.join()
             p = run(self.kymo, "run", "-f", "--telemetry", "--telemetry-only", only, "--", "echo", "ran", env=env, status=2)
             assert words in p.stderr and "ran" not in p.stdout, (only, p.stderr)
         p = run(self.kymo, "run", "--telemetry-only", "net", "--", "echo", "ran", status=2)
-        assert "goes with --telemetry" in p.stderr and not p.stdout, p.stderr
+        assert "go with --telemetry" in p.stderr and not p.stdout, p.stderr
 
     # Three processors, each of its own load at any time.
     WORKER = """import os, sys, time
@@ -764,6 +764,31 @@ for i in range(1, 41):
         put(root + "/proc/cpuinfo", "processor\t: 2\nflags\t: a\ncpu MHz\t\t: 1100.5\n\nprocessor\t: 0\ncpu MHz\t\t: 2200\n\n")
         each = told("cpu:cpu=0,2", self.WORKER)
         assert each["processor.frequency", 0]["last"] == 2200 and each["processor.frequency", 2]["last"] == 1100.5, each
+
+    def times(self):
+        """Telemetry that begins later than the run and ends before it; of several launchers none goes on after its end."""
+        program = "import time\nwhile time.monotonic() < {}: time.sleep(0.01)"
+        begin = time.monotonic()
+        run(self.kymo, "run", "-f", "--threads", "--telemetry=10", "--telemetry-only", "cpu", "--telemetry-delay", "400ms", "--telemetry-duration", "300ms",
+            "-o", self.trace, "--", sys.executable, "-c", program.format(begin + 1.5))
+        t = self.query("SELECT min(time) AS a, max(time) AS b FROM counters")[0]
+        origin = self.query("SELECT min(start) AS s FROM process WHERE NOT telemetry")[0]["s"]
+        length = (t["b"] - t["a"]) / 1e9
+        assert t["a"] - origin >= 2e8 and 0.1 <= length <= 0.35, (t, origin)  # late on a busy machine, never longer
+        p = run(self.kymo, "run", "-f", "--telemetry=10", "--telemetry-delay", "1h", "-o", self.trace, "--", "true")
+        assert "ended before --telemetry-delay was over" in p.stderr and not self.rows("telemetry"), p.stderr
+        for option in ("--telemetry-delay", "--telemetry-duration"):
+            p = run(self.kymo, "run", option, "1", "--", "echo", "ran", status=2)
+            assert "go with --telemetry" in p.stderr and not p.stdout, p.stderr
+        trace, ranks = os.path.join(self.folder, "ranks.kymo"), []
+        end = time.monotonic() + 2
+        for rank in range(2):
+            env = dict(os.environ, KYMO_JOB=f"job{os.getpid()}", PMI_RANK=str(rank), PMI_SIZE="2")
+            ranks.append(subprocess.Popen([self.kymo, "run", "--telemetry=10", "--telemetry-duration", "100ms", "-o", trace, "--", sys.executable,
+                                           "-c", program.format(end)], env=env, stderr=subprocess.PIPE, text=True))
+        for p in ranks:
+            assert p.wait(60) == 0, p.stderr.read()
+        assert len(glob.glob(trace + "/raw/*-telemetry-*.kyr")) == 1, os.listdir(trace + "/raw")
 
     # Page faults on each processor, as many as it says.
     FAULTS = """import mmap, os, resource, sys

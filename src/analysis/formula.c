@@ -318,6 +318,16 @@ bool formula_value(const struct formula *f, const double *values, double *out)
 	return n == 1 && isfinite(*out);
 }
 
+bool formula_is_ratio(const struct formula *f, const double *values)
+{
+	double twice[FORMULA_NAMES], a, b;
+
+	for (unsigned i = 0; i < f->name_count; i++)
+		twice[i] = 2 * values[i];
+	return formula_value(f, values, &a) && formula_value(f, twice, &b) &&
+	       fabs(a - b) <= 1e-9 * fabs(a);
+}
+
 /* ---- of a trace ------------------------------------------------------------------------------ */
 
 int formula_counter(const struct formula *f, const char *provider, const char *name)

@@ -42,6 +42,9 @@ int formula_counter(const struct formula *f, const char *provider, const char *n
 /* Of lines, as a trace keeps them; those that cannot be read are left out. Owned: release each, free(). */
 struct formula *formulas_of(const char *lines, unsigned *count);
 
+/* Whether its value stays when all counters are twice as much: sums and averages have the same then. */
+bool formula_is_ratio(const struct formula *f, const double *values);
+
 /* Lines of those that everybody has; NULL terminated. */
 extern const char *const formulas_known[];
 

@@ -181,9 +181,10 @@ struct counted {
 	uint32_t instance;
 	uint64_t records;
 	double sum, low, high;
-	/* Made of others, if not NULL; `sum` is its value then, if it has one. */
+	/* Made of others, if not NULL; of their sums and averages: */
 	const struct formula *formula;
-	bool has_value;
+	double average;
+	bool has_sum, has_average;
 };
 
 struct counts {
@@ -242,10 +243,15 @@ static void add_count(struct counts *all, const struct trace *t, const struct ta
 
 /* ---- formulas -------------------------------------------------------------------------------- */
 
-/* Levels by their average, others by their sum: the ratio of two counters is that of their sums. */
+static double average_of(const struct counted *c)
+{
+	return c->sum / (double)c->records;
+}
+
+/* Of levels there is no sum. */
 static double whole_of(const struct counted *c)
 {
-	return c->counter->flags & 1 ? c->sum / (double)c->records : c->sum;
+	return c->counter->flags & 1 ? average_of(c) : c->sum;
 }
 
 static bool of_one(const struct counted *a, const struct counted *b)
@@ -258,7 +264,7 @@ static bool of_one(const struct counted *a, const struct counted *b)
 static bool add_derived(struct counts *all, uint32_t first, uint32_t count, const struct formula *f)
 {
 	struct counted made = all->list[first];
-	double values[FORMULA_NAMES];
+	double values[FORMULA_NAMES], averages[FORMULA_NAMES];
 	bool found[FORMULA_NAMES] = {false};
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -269,6 +275,7 @@ static bool add_derived(struct counts *all, uint32_t first, uint32_t count, cons
 
 		if (n >= 0 && !found[n]) {
 			values[n] = whole_of(c);
+			averages[n] = average_of(c);
 			found[n] = true;
 		}
 	}
@@ -277,7 +284,8 @@ static bool add_derived(struct counts *all, uint32_t first, uint32_t count, cons
 			return false;
 	made.formula = f;
 	made.sum = 0;
-	made.has_value = formula_value(f, values, &made.sum);
+	made.has_sum = formula_value(f, values, &made.sum) && !formula_is_ratio(f, values);
+	made.has_average = formula_value(f, averages, &made.average);
 	if (vec_reserve(&all->list, &all->room, all->count, 1))
 		all->list[all->count++] = made;
 	else
@@ -342,8 +350,10 @@ static void count_row(struct table *t, const struct counted *x)
 	c++;
 	cell_number(c++, x->records);
 	if (x->formula) {
-		if (x->has_value)
-			cell_real(c + 1, x->sum);
+		if (x->has_sum)
+			cell_real(c, x->sum);
+		if (x->has_average)
+			cell_real(c + 1, x->average);
 		return;
 	}
 	if (!level)

@@ -168,6 +168,7 @@ static bool formula_row(struct table *t, const struct told *list, uint32_t count
 {
 	double values[FORMULA_NAMES], value;
 	unsigned found = 0;
+	bool levels = false;
 	struct cell *c;
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -177,6 +178,7 @@ static bool formula_row(struct table *t, const struct told *list, uint32_t count
 		if (n < 0 || (found & 1u << n))
 			continue;
 		found |= 1u << n;
+		levels |= (counter_of(&list[i])->flags & GAUGE) != 0;
 		values[n] = counter_of(&list[i])->flags & GAUGE ? row->sum / (double)row->count
 								: row->sum;
 	}
@@ -186,7 +188,7 @@ static bool formula_row(struct table *t, const struct told *list, uint32_t count
 	if (c)
 		cell_number(c, first->row->count);
 	if (c && formula_value(f, values, &value))
-		cell_real(c + 2, value);
+		cell_real(c + (levels || formula_is_ratio(f, values) ? 2 : 5), value);
 	return true;
 }
 

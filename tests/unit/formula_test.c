@@ -65,6 +65,22 @@ static void test_values(void **state)
 	is("x=2", "", 2);
 }
 
+static void test_ratios(void **state)
+{
+	static const char *const ratios[] = {"x=a/b", "x=100*(a - b)/a", "x=a/b + c/d"},
+				 *const others[] = {"x=a",   "x=4*a",     "x=a*b",
+						    "x=1/a", "x=a/b + c", "x=a/0"};
+	struct formula f;
+	char error[200];
+
+	for (size_t i = 0; i < 9; i++) {
+		assert_true(
+			formula_parse(&f, i < 3 ? ratios[i] : others[i - 3], error, sizeof(error)));
+		assert_int_equal(formula_is_ratio(&f, primes), i < 3);
+		formula_release(&f);
+	}
+}
+
 static void test_no_value(void **state)
 {
 	is("x=a/0", "a", NAN);
@@ -209,10 +225,10 @@ static void test_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),   cmocka_unit_test(test_no_value),
-		cmocka_unit_test(test_parts),    cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_anything), cmocka_unit_test(test_known),
-		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_values),   cmocka_unit_test(test_ratios),
+		cmocka_unit_test(test_no_value), cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_refused),  cmocka_unit_test(test_anything),
+		cmocka_unit_test(test_known),    cmocka_unit_test(test_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,13 +46,13 @@ struct run_options {
 	const char *during;   /* likewise the process */
 	const char *kernel; /* regexes of the kernels whose executions are recorded, or NULL: all */
 	const char *exclude_kernel; /* of these, those that are not */
-	const char *device;   /* numbers or regex of the devices whose work is, or NULL: all */
-	const char *counters; /* list, or NULL */
-	const char *formulas; /* file, or NULL */
+	const char *device;        /* numbers or regex of the devices whose work is, or NULL: all */
+	const char *counters;      /* list, or NULL */
+	const char *formulas;      /* file, or NULL */
 	const char *formula_lines; /* those that `counters` named, or NULL */
-	int64_t sample_hz;    /* 0: no samples */
-	int sample_clock;     /* enum run_sample_clock */
-	const char *sample_event;   /* EVENT:N, a sample every N of them; or NULL */
+	int64_t sample_hz;         /* 0: no samples */
+	int sample_clock;          /* enum run_sample_clock */
+	const char *sample_event;  /* EVENT:N, a sample every N of them; or NULL */
 	const char *sample_threads; /* list, or NULL: all */
 	int64_t pc_sampling;        /* a sample every 2^n cycles; 0: none of kernels */
 	bool pc_serialize;

@@ -202,5 +202,4 @@ static int run(int argc, char **argv)
 
 extern const struct list list_recordings;
 const struct list list_recordings = {
-	"recordings",
-	"What is being recorded on this machine by this user", run, NULL};
+	"recordings", "What is being recorded on this machine by this user", run, NULL};

@@ -311,8 +311,6 @@ static struct telemetry *start_telemetry(const struct launch *l, struct outcome 
 				      .duration_ns = l->telemetry_duration_ns,
 				      .only = l->telemetry_only,
 				      .events = l->events,
-				      .delay_ns = l->telemetry_delay_ns,
-				      .duration_ns = l->telemetry_duration_ns,
 				      .program = out->program,
 				      .compress = l->compress};
 	char token[PLACE_TOKEN];

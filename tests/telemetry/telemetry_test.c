@@ -129,14 +129,17 @@ static void test_stat_of_process(void **state)
 	struct job_stat s;
 
 	assert_true(
-		job_stat_parse("12 (a) R 1 (b) S 11 12 12 0 -1 4194560 100 0 7 0 5 6 0 0 20 0 3 0 "
+		job_stat_parse("12 (a) R 1 (b) S 11 12 12 0 -1 4194560 100 30 7 4 5 6 8 9 20 0 3 0 "
 			       "4242 1000 25 18446744073709551615",
 			       &s));
 	assert_int_equal(s.pid, 12);
 	assert_int_equal(s.ppid, 11);
-	assert_int_equal(s.minor, 100);
-	assert_int_equal(s.major, 7);
-	assert_int_equal(s.cpu, 11 * (1000000000 / sysconf(_SC_CLK_TCK)));
+	assert_int_equal(s.own.minor, 100);
+	assert_int_equal(s.own.major, 7);
+	assert_int_equal(s.own.cpu, 11 * (1000000000 / sysconf(_SC_CLK_TCK)));
+	assert_int_equal(s.waited.minor, 30);
+	assert_int_equal(s.waited.major, 4);
+	assert_int_equal(s.waited.cpu, 17 * (1000000000 / sysconf(_SC_CLK_TCK)));
 	assert_int_equal(s.threads, 3);
 	assert_int_equal(s.start, 4242);
 	assert_int_equal(s.rss, 25 * sysconf(_SC_PAGESIZE));

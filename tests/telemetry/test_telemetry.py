@@ -87,6 +87,23 @@ class Test:
         assert "nothing was recorded" not in idle.stderr or "Telemetry" in idle.stderr, idle.stderr
         assert "Telemetry" in idle.stderr and self.one("job.cpu_time")["total"] < 0.1
 
+    def children(self):
+        """Children that live shorter than readings are apart: their parent has waited for all that they did."""
+        program = ("import os, sys, time, resource\nfor i in range(12):\n  pid = os.fork()\n  while pid == 0:\n"
+                   "    if time.process_time() > 0.05: os._exit(0)\n  os.waitpid(pid, 0)\n"
+                   "me, them = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)\n"
+                   "print(me.ru_utime + me.ru_stime, them.ru_utime + them.ru_stime, me.ru_minflt + them.ru_minflt)\n"
+                   "sys.stdout.flush(); time.sleep(0.2); os._exit(0)")
+        p = self.record(sys.executable, "-c", program)
+        own, theirs, faults = (float(x) for x in p.stdout.split())
+        assert theirs > 0.4, p.stdout
+        spent = self.one("job.cpu_time")["total"]
+        assert own + theirs - 0.02 <= spent <= own + theirs + 0.1, (spent, own, theirs)
+        seen = self.one("job.faults.minor")["total"]
+        assert faults - 5 <= seen <= faults + 100, (seen, faults)
+        busy = self.one("job.cpu")
+        assert busy["average"] <= 110, busy
+
     def outside(self):
         """The program has its own CPUs, descriptors and threads; the sampler goes where it may."""
         look = r"""

@@ -56,7 +56,7 @@ static void values_next(struct reader *r, struct values *v)
 
 	v->there = false;
 	while (!v->there && dbwalk_next(&v->w)) {
-		if (!row_read(&v->s->tables[T_VALUE], &v->w, all, &row))
+		if (!dbrow_read(&v->s->tables[T_VALUE], &v->w, all, &row))
 			continue;
 		v->event = row_number(NULL, &row, C_VALUE_EVENT);
 		v->id = row.id;
@@ -134,7 +134,7 @@ static kymo_status_t walk_table(struct reader *r, uint32_t set, unsigned source,
 	values_begin(r, &values, s);
 	dbwalk_init(&w, s->file, t->root);
 	while (status == KYMO_OK && dbwalk_next(&w)) {
-		if (!row_read(t, &w, all, &row))
+		if (!dbrow_read(t, &w, all, &row))
 			continue;
 		item.id = row.id;
 		item.start = row_number(NULL, &row, sources[source].start);
@@ -173,7 +173,7 @@ static uint64_t category_of(struct reader *r, struct set *s, struct places *p, i
 	struct dbrow row;
 
 	if (!dbwalk_seek(&p->rows[T_EVENT], event) ||
-	    !row_read(&s->tables[T_EVENT], &p->rows[T_EVENT], all, &row))
+	    !dbrow_read(&s->tables[T_EVENT], &p->rows[T_EVENT], all, &row))
 		return 0;
 	return (uint64_t)row_number(NULL, &row, C_EVENT_CATEGORY);
 }

@@ -35,6 +35,18 @@ bool dbtable_each(struct dbfile *f, dbtable_take take, void *data)
 	return ok;
 }
 
+uint64_t dbtable_rows(struct dbfile *f, uint32_t root)
+{
+	uint64_t rows = 0;
+	struct dbwalk w;
+
+	dbwalk_init(&w, f, root);
+	while (dbwalk_next(&w))
+		rows++;
+	dbwalk_release(&w);
+	return rows;
+}
+
 void dbtable_find_columns(struct dbtable *t, const char *const *wanted, const struct dbvalue *sql)
 {
 	const char *names[DBFILE_COLUMNS];

@@ -260,3 +260,24 @@ struct rec_device assembly_device(const struct assembly *a, const struct assembl
 				   .submit = call ? call->start : 0,
 				   .causal_violation = call && i->start < call->start};
 }
+
+kymo_status_t assembly_hand_on(const struct assembly *a, struct trace *t, struct stream_sink *sink,
+			       assembly_take take, void *data,
+			       void (*progress)(void *data, double done), void *progress_data)
+{
+	kymo_status_t status;
+
+	stream_sink_complete(sink);
+	status = sink->begin(sink, t);
+	for (uint32_t n = 0; n < a->count && status == KYMO_OK; n++) {
+		status = take(data, sink, &a->items[a->order[n]]);
+		if (progress && n % 65536 == 0)
+			progress(progress_data, 0.5 + 0.5 * n / a->count);
+	}
+	if (status == KYMO_OK || status == KYMO_ERROR_LIMIT) {
+		kymo_status_t end = sink->end(sink, t);
+
+		status = status == KYMO_OK ? end : status;
+	}
+	return status;
+}

@@ -75,4 +75,13 @@ struct rec assembly_base(const struct assembly *a, const struct assembly_item *i
 /* Of device work: taken as queued when its call began. */
 struct rec_device assembly_device(const struct assembly *a, const struct assembly_item *i);
 
+/* The record of an item. */
+typedef kymo_status_t (*assembly_take)(void *data, struct stream_sink *sink,
+				       const struct assembly_item *i);
+
+/* Begins, hands all on in order, ends; the trace is complete. `progress` may be NULL. */
+kymo_status_t assembly_hand_on(const struct assembly *a, struct trace *t, struct stream_sink *sink,
+			       assembly_take take, void *data,
+			       void (*progress)(void *data, double done), void *progress_data);
+
 #endif

@@ -198,18 +198,6 @@ static void release(struct reader *r)
 	trace_free(r->t);
 }
 
-/* All that the model has may come: its operations must be there before the first record. */
-static void define_model(struct reader *r)
-{
-	static const enum record_domain domains[] = {
-		RECORD_DOMAIN_dispatch, RECORD_DOMAIN_copy,   RECORD_DOMAIN_allocation,
-		RECORD_DOMAIN_sync,     RECORD_DOMAIN_marker, RECORD_DOMAIN_counter};
-
-	make_activities(r->t, &r->model);
-	for (size_t i = 0; i < sizeof(domains) / sizeof(*domains); i++)
-		make_activity(&r->model, domains[i], 0);
-}
-
 static kymo_status_t read_all(struct reader *r, struct stream_sink *sink)
 {
 	take_file(r);
@@ -249,7 +237,7 @@ kymo_status_t chrome_read(const char *path, const struct stream_filter *filter, 
 		return KYMO_ERROR_NO_MEMORY;
 	}
 	if (source_open(&r.source, path)) {
-		define_model(&r);
+		make_usual_activities(r.t, &r.model);
 		status = read_all(&r, sink);
 	} else {
 		stream_error(o->log, "%s: %s", path, strerror(errno));

@@ -79,7 +79,8 @@ static void put_json(struct reader *r, const struct dbrow *row)
 	struct dbvalue all[DBFILE_COLUMNS];
 
 	if (v->type != DB_TEXT && dbrow_has(row, C_NVTX_JSON_ID))
-		v = dbtexts_get(&r->strings, nsys_number(r, row, C_NVTX_JSON_ID), all);
+		v = dbindex_text(&r->strings, nsys_number(r, row, C_NVTX_JSON_ID), C_STRING_TEXT,
+				 all);
 	if (!v || v->type != DB_TEXT)
 		return;
 	if (!r->payload.length)
@@ -159,12 +160,12 @@ static kymo_status_t deliver_metric(struct reader *r, struct stream_sink *sink,
 
 /* ---- the whole --------------------------------------------------------------------------------- */
 
-static kymo_status_t deliver(struct reader *r, struct stream_sink *sink, struct dbwalk *walks,
-			     const struct assembly_item *i)
+static kymo_status_t deliver(void *data, struct stream_sink *sink, const struct assembly_item *i)
 {
+	struct reader *r = data;
 	struct source_row x;
 
-	if (!nsys_row(r, walks, i, &x))
+	if (!nsys_row(r, r->walks, i, &x))
 		return KYMO_OK;
 	if (i->kind == ASSEMBLY_CALL)
 		return deliver_call(r, sink, i, &x.row);
@@ -177,14 +178,12 @@ static kymo_status_t deliver(struct reader *r, struct stream_sink *sink, struct 
 
 kymo_status_t nsys_deliver(struct reader *r, struct stream_sink *sink)
 {
-	struct dbwalk *walks = nsys_walks(r);
-	kymo_status_t status = walks ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+	kymo_status_t status = KYMO_ERROR_NO_MEMORY;
 
-	for (uint32_t n = 0; n < r->all.count && status == KYMO_OK; n++) {
-		status = deliver(r, sink, walks, &r->all.items[r->all.order[n]]);
-		if (r->o->progress && n % 65536 == 0)
-			r->o->progress(r->o->progress_data, 0.5 + 0.5 * n / r->all.count);
-	}
-	nsys_walks_end(r, walks);
+	r->walks = nsys_walks(r);
+	if (r->walks)
+		status = assembly_hand_on(&r->all, r->t, sink, deliver, r, r->o->progress,
+					  r->o->progress_data);
+	nsys_walks_end(r, r->walks);
 	return status;
 }

@@ -21,7 +21,7 @@ uint32_t nsys_text(struct reader *r, int64_t id)
 
 	if (known)
 		return (uint32_t)known - 1;
-	v = dbtexts_get(&r->strings, id, all);
+	v = dbindex_text(&r->strings, id, C_STRING_TEXT, all);
 	if (v)
 		string = keyed_text(&r->keyed, v->text, v->length);
 	if (!map_set(&r->strings.kept, (uint64_t)id, string + UINT64_C(1)))

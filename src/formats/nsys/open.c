@@ -123,31 +123,6 @@ static bool add_calls(struct reader *r, const struct dbvalue *name, const struct
 	return true;
 }
 
-static uint64_t count_rows(struct reader *r, uint32_t root)
-{
-	struct dbwalk w;
-	uint64_t rows = 0;
-
-	dbwalk_init(&w, &r->file, root);
-	while (dbwalk_next(&w))
-		rows++;
-	dbwalk_release(&w);
-	return rows;
-}
-
-/* Rows of tables that are not known are told by the table's name. */
-static void leave_out(struct reader *r, const struct dbvalue *name, uint32_t root)
-{
-	struct text what = {0};
-	uint64_t rows = is_description(name) ? 0 : count_rows(r, root);
-
-	if (!rows)
-		return;
-	text_addf(&what, "rows of %.*s", (int)(name->length & 0x7f), name->text);
-	unplaced_add(&r->left_out, trace_string(r->t, what.s ? what.s : "", what.length), rows);
-	text_release(&what);
-}
-
 static bool add_table(void *data, const struct dbvalue *name, uint32_t root,
 		      const struct dbvalue *sql)
 {
@@ -162,8 +137,9 @@ static bool add_table(void *data, const struct dbvalue *name, uint32_t root,
 		return true;
 	}
 	dbtable_find_columns(&other, call_columns, sql);
-	if (!add_calls(r, name, &other))
-		leave_out(r, name, root);
+	if (!add_calls(r, name, &other) && !is_description(name))
+		unplaced_rows(&r->left_out, r->t, name->text, name->length,
+			      dbtable_rows(&r->file, root));
 	return true;
 }
 
@@ -223,7 +199,7 @@ kymo_status_t nsys_open(struct reader *r, const char *path)
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	if (!r->tables[T_STRING].root)
 		return refuse(r, "its table StringIds, which has all names, is missing");
-	return dbtexts_open(&r->strings, &r->file, &r->tables[T_STRING]) ? KYMO_OK
+	return dbindex_open(&r->strings, &r->file, &r->tables[T_STRING]) ? KYMO_OK
 									 : KYMO_ERROR_NO_MEMORY;
 }
 

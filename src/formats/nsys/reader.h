@@ -15,7 +15,7 @@
 
 #include "base/text.h"
 #include "formats/format.h"
-#include "sql/dbtexts.h"
+#include "sql/dbindex.h"
 #include "stream/assemble.h"
 #include "stream/keyed.h"
 #include "stream/unplaced.h"
@@ -104,7 +104,7 @@ struct reader {
 	struct dbtable tables[TABLES];
 	struct calls calls[CALLS_MAX];
 	uint32_t calls_count;
-	struct dbtexts strings;
+	struct dbindex strings;
 	struct keyed keyed;
 	struct make_activities model;
 	struct assembly all;
@@ -121,7 +121,8 @@ struct reader {
 	struct map metrics;    /* type and metric -> name */
 	struct map live;       /* process and address -> lifetime */
 	uint64_t allocations;
-	int64_t utc; /* of time 0; 0: not known */
+	int64_t utc;          /* of time 0; 0: not known */
+	struct dbwalk *walks; /* of all tables, while records are handed on */
 	struct make_fields fields;
 	struct text payload;
 	uint64_t wrong; /* values of another type than their column's */

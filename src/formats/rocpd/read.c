@@ -342,41 +342,18 @@ static kymo_status_t look_ahead(struct reader *r, struct filter_binding *b)
 
 /* ---- the whole --------------------------------------------------------------------------------- */
 
-/* Rows that a table has, as far as its last one says. */
-static uint64_t last_row(struct set *s, enum rocpd_table table)
-{
-	uint64_t rows = 0;
-	struct dbwalk w;
-
-	if (!s->tables[table].root)
-		return 0;
-	dbwalk_init(&w, s->file, s->tables[table].root);
-	while (dbwalk_next(&w))
-		rows++;
-	dbwalk_release(&w);
-	return rows;
-}
-
 static void tell(struct reader *r)
 {
 	uint64_t damaged = 0, arguments = 0;
 
 	for (uint32_t i = 0; i < r->files_count; i++) {
 		damaged += r->files[i].damaged;
-		if (r->files[i].missing)
-			stream_warn(r->o->log, "%s: damaged: cut, %" PRIu64 " page%s missing",
-				    r->paths[i], r->files[i].missing,
-				    r->files[i].missing == 1 ? " is" : "s are");
+		unplaced_damage(r->o->log, r->paths[i], r->files[i].missing, 0, 0);
 	}
 	for (uint32_t i = 0; i < r->sets_count && !r->sink->brief; i++)
-		arguments += last_row(&r->sets[i], T_ARG);
-	if (damaged)
-		stream_warn(r->o->log, "%s: damaged: %" PRIu64 " page%s or row%s could not be read",
-			    r->paths[0], damaged, plural(damaged), plural(damaged));
-	if (r->wrong)
-		stream_warn(r->o->log,
-			    "%s: %" PRIu64 " value%s of another type than the column's: read as 0",
-			    r->paths[0], r->wrong, plural(r->wrong));
+		if (r->sets[i].tables[T_ARG].root)
+			arguments += dbtable_rows(r->sets[i].file, r->sets[i].tables[T_ARG].root);
+	unplaced_damage(r->o->log, r->paths[0], 0, damaged, r->wrong);
 	if (arguments)
 		stream_warn(r->o->log, "%s: %" PRIu64 " argument%s of calls: not read", r->paths[0],
 			    arguments, plural(arguments));

@@ -165,6 +165,9 @@ def test_who(at):
 def test_commands(at):
     check("show: the file and its trace", shown(at.db)[1], shown(at.trace)[1])
     check("info", "Imported of  " + at.db + " (nsys)" in must(KYMO, "info", at.db), True)
+    info = must(KYMO, "info", at.db)
+    check("what the tool says of itself", ("warning nsys: Not all NVTX events were collected." in info, "error   nsys: CUDA" in info,
+                                           "Profiling has begun" in info), (True, True, False))
     told = must(KYMO, "summary", at.db)
     check("summary", "2 ranks, 2 processes, 4 threads, 22 calls, 6 kernels, 8 copies" in told, True)
     check("what is not known", "Imported (nsys): what was lost" in told and "Lost nothing" not in told, True)

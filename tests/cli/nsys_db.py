@@ -68,7 +68,9 @@ SCHEMA = {
                                "NULL, metricName TEXT NOT NULL",
     "GPU_METRICS": "rawTimestamp INTEGER NOT NULL, timestamp INTEGER NOT NULL, typeId INTEGER NOT NULL, metricId INTEGER NOT NULL, "
                    "value INTEGER NOT NULL",
-    "ENUM_CUDA_MEMCPY_OPER": ENUM, "ENUM_CUDA_MEM_KIND": ENUM, "ENUM_CUPTI_SYNC_TYPE": ENUM, "ENUM_NSYS_EVENT_TYPE": ENUM,
+    "DIAGNOSTIC_EVENT": "timestamp INTEGER NOT NULL, timestampType INTEGER NOT NULL, source INTEGER NOT NULL, severity INTEGER NOT NULL, "
+                        "text TEXT NOT NULL, globalPid INTEGER",
+    "ENUM_DIAGNOSTIC_SEVERITY_LEVEL": ENUM, "ENUM_CUDA_MEMCPY_OPER": ENUM, "ENUM_CUDA_MEM_KIND": ENUM, "ENUM_CUPTI_SYNC_TYPE": ENUM, "ENUM_NSYS_EVENT_TYPE": ENUM,
     "ENUM_CUDA_DEV_MEM_EVENT_OPER": ENUM,
 }
 
@@ -79,6 +81,7 @@ ENUMS = {
                                                                    "DEVICE_STATIC", "MANAGED_STATIC", "UNKNOWN")],
     "ENUM_CUPTI_SYNC_TYPE": ["CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_" + n for n in
                              ("UNKNOWN", "EVENT_SYNCHRONIZE", "STREAM_WAIT_EVENT", "STREAM_SYNCHRONIZE", "CONTEXT_SYNCHRONIZE")],
+    "ENUM_DIAGNOSTIC_SEVERITY_LEVEL": ["Unknown", "Information", "Warning", "Error"],
     "ENUM_CUDA_DEV_MEM_EVENT_OPER": ["CUDA_DEV_MEM_EVENT_OPR_ALLOCATION", "CUDA_DEV_MEM_EVENT_OPR_DEALLOCATION"],
 }
 EVENT_TYPES = {33: "NvtxCategory", 34: "NvtxMark", 59: "NvtxPushPopRange", 60: "NvtxStartEndRange", 75: "NvtxDomainCreate"}
@@ -226,6 +229,8 @@ def write(path, change=None):
     for k, p in enumerate(PIDS):
         process(d, p, 1000000 * k)
     metrics(d)
+    for k, text in enumerate(("Profiling has begun.", "Not all NVTX events were collected.", "CUDA\nfailed.")):
+        d.add("DIAGNOSTIC_EVENT", timestamp=k, timestampType=1, source=1, severity=k + 1, text=text)
     d.add("PROFILER_OVERHEAD", start=5, end=6, globalTid=tid(PIDS[0], PIDS[0]), nameId=ID["read"])
     for k in range(3):
         d.add("SCHED_EVENTS", start=k, cpu=0, isSchedIn=1, globalTid=tid(PIDS[0], PIDS[0]))

@@ -80,13 +80,20 @@ static const struct name nvtx_names[] = {{"NvtxCategory", NVTX_CATEGORY},
 static const struct name usage_names[] = {
 	{"_ALLOCATION", USAGE_ALLOCATE}, {"_DEALLOCATION", USAGE_FREE}, {NULL, 0}};
 
+static const struct name severity_names[] = {{"Warning", SEVERITY_WARNING},
+					     {"WARNING", SEVERITY_WARNING},
+					     {"Error", SEVERITY_ERROR},
+					     {"ERROR", SEVERITY_ERROR},
+					     {NULL, 0}};
+
 static const struct name *names_of(uint32_t which)
 {
-	return which == T_ENUM_COPY     ? copy_names
-	       : which == T_ENUM_MEMORY ? memory_names
-	       : which == T_ENUM_SYNC   ? sync_names
-	       : which == T_ENUM_NVTX   ? nvtx_names
-					: usage_names;
+	return which == T_ENUM_COPY       ? copy_names
+	       : which == T_ENUM_MEMORY   ? memory_names
+	       : which == T_ENUM_SYNC     ? sync_names
+	       : which == T_ENUM_NVTX     ? nvtx_names
+	       : which == T_ENUM_SEVERITY ? severity_names
+					  : usage_names;
 }
 
 /* The one with the longest end that fits: "_UVM_HTOD" ends with "_HTOD", too. */
@@ -184,6 +191,27 @@ static void take_rank(struct reader *r, const struct dbrow *row, uint32_t source
 		return;
 	r->t->processes[process].rank = (uint32_t)rank;
 	r->t->processes[process].rank_by = "MPI";
+}
+
+/* What the tool says of its own recording, as that it lost something. */
+static void take_note(struct reader *r, const struct dbrow *row, uint32_t source)
+{
+	enum { NOTES_MAX = 100 };
+	uint32_t severity =
+		nsys_enum(r, T_ENUM_SEVERITY, nsys_number(r, row, C_DIAGNOSTIC_SEVERITY));
+	const struct dbvalue *text = dbrow_value(row, C_DIAGNOSTIC_TEXT);
+
+	if (severity > SEVERITY_ERROR || text->type != DB_TEXT)
+		return;
+	if (r->t->notes_count > NOTES_MAX) {
+		unplaced_add(&r->left_out, "further messages of the tool", 1);
+		return;
+	}
+	*trace_add(r->t, notes) = (struct t_note){.process = 1,
+						  .severity = severity,
+						  .part = "nsys",
+						  .text = text_of(r, text),
+						  .count = 1};
 }
 
 static void take_environment(struct reader *r, const struct dbrow *row, uint32_t source)
@@ -400,12 +428,12 @@ void nsys_model(struct reader *r)
 	static const struct {
 		enum nsys_table table;
 		nsys_take take;
-	} order[] = {{T_ENUM_COPY, take_enum},   {T_ENUM_MEMORY, take_enum},
-		     {T_ENUM_SYNC, take_enum},   {T_ENUM_NVTX, take_enum},
-		     {T_ENUM_USAGE, take_enum},  {T_ENVIRONMENT, take_environment},
-		     {T_START_TIME, take_start}, {T_DETAILS, take_details},
-		     {T_GPU, take_gpu},          {T_CUDA_DEVICE, take_cuda_device},
-		     {T_METRIC, take_metric}};
+	} order[] = {{T_ENUM_COPY, take_enum},          {T_ENUM_MEMORY, take_enum},
+		     {T_ENUM_SYNC, take_enum},          {T_ENUM_NVTX, take_enum},
+		     {T_ENUM_USAGE, take_enum},         {T_ENUM_SEVERITY, take_enum},
+		     {T_ENVIRONMENT, take_environment}, {T_START_TIME, take_start},
+		     {T_DETAILS, take_details},         {T_GPU, take_gpu},
+		     {T_CUDA_DEVICE, take_cuda_device}, {T_METRIC, take_metric}};
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
 		nsys_each(r, order[i].table, order[i].take);
@@ -439,6 +467,7 @@ void nsys_name(struct reader *r)
 	nsys_each(r, T_PROCESS, name_process);
 	nsys_each(r, T_THREAD_NAME, name_thread);
 	nsys_each(r, T_RANK, take_rank);
+	nsys_each(r, T_DIAGNOSTIC, take_note);
 	count_ranks(r->t);
 }
 

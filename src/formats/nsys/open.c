@@ -32,6 +32,8 @@ static const struct {
 	[T_ENUM_SYNC] = {"ENUM_CUPTI_SYNC_TYPE", {"id", "name"}},
 	[T_ENUM_NVTX] = {"ENUM_NSYS_EVENT_TYPE", {"id", "name"}},
 	[T_ENUM_USAGE] = {"ENUM_CUDA_DEV_MEM_EVENT_OPER", {"id", "name"}},
+	[T_ENUM_SEVERITY] = {"ENUM_DIAGNOSTIC_SEVERITY_LEVEL", {"id", "name"}},
+	[T_DIAGNOSTIC] = {"DIAGNOSTIC_EVENT", {"timestamp", "severity", "text"}},
 	[T_RUNTIME] = {"CUPTI_ACTIVITY_KIND_RUNTIME",
 		       {"start", "end", "globalTid", "nameId", "textId", "eventClass",
 			"correlationId", "returnValue"}},

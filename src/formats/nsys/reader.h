@@ -36,6 +36,8 @@ enum nsys_table {
 	T_ENUM_SYNC,
 	T_ENUM_NVTX,
 	T_ENUM_USAGE,
+	T_ENUM_SEVERITY,
+	T_DIAGNOSTIC,
 	T_RUNTIME,
 	T_KERNEL,
 	T_GRAPH,
@@ -77,6 +79,7 @@ enum {
 	NVTX_DOMAIN_END = 76
 };
 enum { USAGE_ALLOCATE, USAGE_FREE };
+enum { SEVERITY_WARNING = 2, SEVERITY_ERROR = 3 }; /* as notes have them */
 
 /* A device as TARGET_INFO_GPU has it. */
 struct gpu {

@@ -34,13 +34,35 @@ void dbindex_close(struct dbindex *x)
 	map_release(&x->kept);
 }
 
+static bool read_at(struct dbindex *x, int64_t row, struct dbvalue all[DBFILE_COLUMNS],
+		    struct dbrow *out)
+{
+	return dbwalk_seek(&x->walk, row) && dbrow_read(&x->table, &x->walk, all, out);
+}
+
+/* Mostly it is the row behind the last one, and no look into a large map is needed. */
+static bool is_next(struct dbindex *x, int64_t id, struct dbvalue all[DBFILE_COLUMNS],
+		    struct dbrow *out)
+{
+	return x->last != INT64_MAX && read_at(x, x->last + 1, all, out) &&
+	       dbrow_number(out, 0, NULL) == id;
+}
+
 bool dbindex_get(struct dbindex *x, int64_t id, struct dbvalue all[DBFILE_COLUMNS],
 		 struct dbrow *out)
 {
-	uint64_t row = x->mapped ? map_get(&x->rows, (uint64_t)id) : (uint64_t)id + 1;
+	uint64_t row = (uint64_t)id + 1;
 
-	return x->table.root && row && dbwalk_seek(&x->walk, (int64_t)(row - 1)) &&
-	       dbrow_read(&x->table, &x->walk, all, out);
+	if (!x->table.root)
+		return false;
+	if (x->mapped && is_next(x, id, all, out)) {
+		x->last++;
+		return true;
+	}
+	if (x->mapped)
+		row = map_get(&x->rows, (uint64_t)id);
+	x->last = (int64_t)(row - 1);
+	return row && read_at(x, x->last, all, out);
 }
 
 const struct dbvalue *dbindex_text(struct dbindex *x, int64_t id, unsigned wanted,

@@ -11,6 +11,7 @@ struct dbindex {
 	struct dbwalk walk;
 	struct map rows; /* id -> row + 1, where ids are no row numbers */
 	bool mapped;
+	int64_t last;    /* row that was looked up */
 	struct map kept; /* the caller's: what it has made of an id; released with the rest */
 };
 

@@ -381,8 +381,7 @@ bool reader_order(struct reader *r)
 		return false;
 	place_devices(r);
 	r->scopes = calloc((size_t)r->t->processes_count + 1, sizeof(*r->scopes));
-	r->threads_of = calloc((size_t)r->t->processes_count + 1, sizeof(*r->threads_of));
-	if (!r->scopes || !r->threads_of || r->failed || !nest(r) || !find_lifetimes(r))
+	if (!r->scopes || r->failed || !nest(r) || !find_lifetimes(r))
 		return false;
 	number_process_ranges(r);
 	r->picked = pick(r, ~KIND(NONE), by_end);

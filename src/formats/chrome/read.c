@@ -175,8 +175,7 @@ static int temporary(const struct format_options *o)
 
 static void release(struct reader *r)
 {
-	struct map *const maps[] = {&r->strings, &r->processes, &r->threads,  &r->ops,   &r->agents,
-				    &r->queues,  &r->kernels,   &r->counters, &r->calls, &r->rows};
+	struct map *const maps[] = {&r->ops, &r->agents, &r->calls, &r->rows};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
@@ -193,7 +192,7 @@ static void release(struct reader *r)
 	free(r->devices);
 	free(r->left_out);
 	free(r->scopes);
-	free(r->threads_of);
+	keyed_release(&r->keyed);
 	source_close(&r->source);
 	trace_free(r->t);
 }
@@ -212,7 +211,7 @@ static kymo_status_t read_all(struct reader *r, struct stream_sink *sink)
 		return KYMO_ERROR_NOT_FOUND;
 	}
 	reader_complete(r);
-	if (!make_complete(r->t))
+	if (r->failed || !make_complete(r->t))
 		return KYMO_ERROR_NO_MEMORY;
 	stream_sink_complete(sink);
 	return reader_emit(r, sink);
@@ -231,7 +230,7 @@ kymo_status_t chrome_read(const char *path, const struct stream_filter *filter, 
 	(void)ordered;
 	if (r.details_file < 0)
 		return status;
-	r.t = trace_new();
+	r.t = r.keyed.t = trace_new();
 	if (!r.t) {
 		close(r.details_file);
 		return KYMO_ERROR_NO_MEMORY;

@@ -127,6 +127,9 @@ def test_work(at):
         JOIN agent a ON a.id = x.agent JOIN call c ON c.id = x.call""",
          f"""SELECT k.start, CASE WHEN memoryOperationType THEN 'free' ELSE 'allocate' END, bytes, address, d.gpuId, c.start
         FROM CUDA_GPU_MEMORY_USAGE_EVENTS k {FROM}""")
+    check("work is of the thread of its call", query(at.trace, " UNION ALL ".join(
+        f"SELECT '{kind}', count(*) FROM {kind} x JOIN call c ON c.id = x.call WHERE x.thread != c.thread OR x.thread IS NULL"
+        for kind in ("dispatch", "sync", "allocation"))), [("dispatch", 0), ("sync", 0), ("allocation", 0)])
     check("lifetimes", query(at.trace, "SELECT allocation, count(*) FROM allocation GROUP BY 1"), [(1, 2), (2, 2)])
 
 
@@ -294,6 +297,9 @@ def test_cut(at):
         check(f"cut to {n}: something is said", "error" in err or "damaged" in err, True)
         told += "damaged" in err
     check("parts are read", told > 5, True)
+    with open(at("cut.sqlite"), "wb") as f:
+        f.write(data[:-2 * 4096])
+    check("how much is missing", "cut, 2 pages are missing" in shown(at("cut.sqlite"))[2], True)
 
 
 def main():

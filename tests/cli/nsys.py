@@ -17,7 +17,8 @@ from kymotest import Run, check, must  # noqa: E402
 import nsys_db  # noqa: E402
 
 KYMO = os.path.abspath(sys.argv[1])
-TOLD = "rows of PROFILER_OVERHEAD (1), rows of SCHED_EVENTS (3)"
+TOLD = "events whose time was not collected (2)"
+TOLD_TOO = "rows of PROFILER_OVERHEAD (1), rows of SCHED_EVENTS (3)"
 
 
 def query(trace, sql):
@@ -39,7 +40,7 @@ class Place:
         self.db = nsys_db.write(self("a.sqlite"))
         self.trace = self("a.kymo")
         run = Run([KYMO, "import", self.db, "-o", self.trace])
-        check("import", (run.status, TOLD in run.err), (0, True))
+        check(f"import: {run.err}", (run.status, TOLD in run.err, TOLD_TOO in run.err), (0, True, True))
 
     def __call__(self, name):
         return os.path.join(self.folder, name)
@@ -105,22 +106,35 @@ def test_work(at):
         coalesce(graphNodeId, 0), c.start, c.globalTid % 0x1000000 FROM CUPTI_ACTIVITY_KIND_KERNEL k {FROM}
         JOIN StringIds s ON s.id = demangledName""")
     same("graphs", at, f"""SELECT x.start, x.duration, p.pid, s.text, l.graph, c.start FROM dispatch x {WHERE} JOIN kernel k ON k.id = x.kernel
-        JOIN string s ON s.id = k.name JOIN launch l ON l.id = x.id WHERE l.graph > 0""",
+        JOIN string s ON s.id = k.name JOIN launch l ON l.id = x.id WHERE s.text LIKE 'CUDA graph%'""",
          f"""SELECT k.start, k.end - k.start, k.globalPid / 0x1000000 % 0x1000000, 'CUDA graph ' || graphId, graphExecId, c.start
         FROM CUPTI_ACTIVITY_KIND_GRAPH_TRACE k {FROM}""")
     ways = "CASE copyKind WHEN 1 THEN 'write' WHEN 2 THEN 'read' WHEN 11 THEN 'migrate' ELSE 'copy' END"
     same("copies", at, f"""SELECT x.start, x.duration, p.pid, o.name, x.bytes, a.handle, b.handle, c.start FROM copy x {WHERE}
         JOIN op o ON o.id = x.op LEFT JOIN agent a ON a.id = x.source_agent LEFT JOIN agent b ON b.id = x.destination_agent
-        WHERE o.name != 'fill'""",
+        WHERE o.name NOT IN ('fill', 'fault')""",
          f"""SELECT k.start, k.end - k.start, k.globalPid / 0x1000000 % 0x1000000, {ways}, bytes,
         CASE WHEN copyKind IN (1, 11) THEN NULL WHEN copyKind = 10 THEN CASE WHEN d.pid = 4000 THEN 0 ELSE 1 END ELSE d.gpuId END,
         CASE WHEN copyKind = 2 THEN NULL WHEN copyKind = 10 THEN CASE WHEN d.pid = 4000 THEN 1 ELSE 0 END ELSE d.gpuId END, c.start
         FROM CUPTI_ACTIVITY_KIND_MEMCPY k {FROM}""")
     same("fills", at, f"SELECT x.start, x.duration, p.pid, x.bytes, c.start FROM copy x {WHERE} JOIN op o ON o.id = x.op WHERE o.name = 'fill'",
          f"""SELECT k.start, k.end - k.start, k.globalPid / 0x1000000 % 0x1000000, bytes, c.start FROM CUPTI_ACTIVITY_KIND_MEMSET k {FROM}""")
+    same("faults", at, """SELECT x.start, x.duration, p.pid, e.address, e.faults, coalesce(a.handle, -1) FROM copy x JOIN op o ON o.id = x.op
+        JOIN process p ON p.id = x.process JOIN copy_extra e ON e.id = x.id LEFT JOIN agent a ON a.id = x.source_agent WHERE o.name = 'fault'""",
+         """SELECT start, 0, globalPid / 0x1000000 % 0x1000000, address, 1, -1 FROM CUDA_UM_CPU_PAGE_FAULT_EVENTS UNION ALL
+        SELECT start, end - start, d.pid, address, numberOfPageFaults, d.gpuId FROM CUDA_UM_GPU_PAGE_FAULT_EVENTS
+        JOIN TARGET_INFO_CUDA_DEVICE d ON d.cudaId = deviceId AND d.pid = globalPid / 0x1000000 % 0x1000000""")
+    check("why pages moved", query(at.trace, "SELECT DISTINCT e.cause, e.address FROM copy_extra e JOIN copy x ON x.id = e.id JOIN op o "
+                                   "ON o.id = x.op WHERE o.name = 'migrate'"), [(3, 0x1234)])
+    check("clusters, graphs", sorted(query(at.trace, "SELECT DISTINCT coalesce(cluster_x, 0), coalesce(graph, 0) FROM launch WHERE registers > 0")),
+          [(0, 0), (2, 3)])
+    same("events", at, "SELECT x.start, x.duration, x.event, c.start FROM sync x JOIN op o ON o.id = x.op JOIN call c ON c.id = x.call "
+         "WHERE o.name = 'event_record'",
+         f"""SELECT timestamp, 0, eventId, c.start FROM CUPTI_ACTIVITY_KIND_CUDA_EVENT k {FROM} WHERE timestamp > 0""")
     kinds = query(at.trace, "SELECT DISTINCT source_kind, destination_kind FROM copy x JOIN op o ON o.id = x.op WHERE o.name IN ('write', 'migrate')")
     check("memory kinds", sorted(kinds), [(2, 3), (4, 4)])
-    same("waits", at, "SELECT x.start, x.duration, o.name, c.start FROM sync x JOIN op o ON o.id = x.op JOIN call c ON c.id = x.call",
+    same("waits", at, "SELECT x.start, x.duration, o.name, c.start FROM sync x JOIN op o ON o.id = x.op JOIN call c ON c.id = x.call "
+         "WHERE o.name != 'event_record'",
          f"""SELECT k.start, CASE WHEN syncType = 2 THEN 0 ELSE k.end - k.start END, CASE WHEN syncType = 2 THEN 'barrier' ELSE 'queue' END, c.start
         FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION k {FROM}""")
     same("memory", at, """SELECT x.time, o.name, x.bytes, x.address, a.handle, c.start FROM allocation x JOIN op o ON o.id = x.op
@@ -172,7 +186,7 @@ def test_commands(at):
     check("what the tool says of itself", ("warning nsys: Not all NVTX events were collected." in info, "error   nsys: CUDA" in info,
                                            "Profiling has begun" in info), (True, True, False))
     told = must(KYMO, "summary", at.db)
-    check("summary", "2 ranks, 2 processes, 4 threads, 22 calls, 6 kernels, 8 copies" in told, True)
+    check("summary", "2 ranks, 2 processes, 4 threads, 22 calls, 6 kernels, 12 copies" in told, True)
     check("what is not known", "Imported (nsys): what was lost" in told and "Lost nothing" not in told, True)
     check("a question", query(at.db, "SELECT count(*) FROM dispatch"), [(6,)])
     check("export", Run([KYMO, "export", "--to", "csv", "-o", at("csv"), at.db]).status, 0)

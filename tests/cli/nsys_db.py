@@ -42,12 +42,18 @@ SCHEMA = {
         "launchType INTEGER, cacheConfig INTEGER, registersPerThread INTEGER NOT NULL, gridX INTEGER NOT NULL, gridY INTEGER "
         "NOT NULL, gridZ INTEGER NOT NULL, blockX INTEGER NOT NULL, blockY INTEGER NOT NULL, blockZ INTEGER NOT NULL, "
         "staticSharedMemory INTEGER NOT NULL, dynamicSharedMemory INTEGER NOT NULL, localMemoryPerThread INTEGER NOT NULL, "
-        "localMemoryTotal INTEGER NOT NULL, gridId INTEGER NOT NULL, sharedMemoryExecuted INTEGER, graphNodeId INTEGER",
+        "localMemoryTotal INTEGER NOT NULL, gridId INTEGER NOT NULL, sharedMemoryExecuted INTEGER, graphNodeId INTEGER, "
+        "graphId INTEGER, clusterX INTEGER, clusterY INTEGER, clusterZ INTEGER",
     "CUPTI_ACTIVITY_KIND_MEMCPY": WORK + ", bytes INTEGER NOT NULL, copyKind INTEGER NOT NULL, deprecatedSrcId INTEGER, "
         "srcKind INTEGER, dstKind INTEGER, srcDeviceId INTEGER, srcContextId INTEGER, dstDeviceId INTEGER, dstContextId INTEGER, "
         "migrationCause INTEGER, graphNodeId INTEGER, virtualAddress INTEGER",
     "CUPTI_ACTIVITY_KIND_MEMSET": WORK + ", value INTEGER NOT NULL, bytes INTEGER NOT NULL, graphNodeId INTEGER, memKind INTEGER",
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": WORK + ", syncType INTEGER NOT NULL, eventId INTEGER NOT NULL",
+    "CUPTI_ACTIVITY_KIND_CUDA_EVENT": "timestamp INTEGER, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId INTEGER NOT "
+        "NULL, correlationId INTEGER, globalPid INTEGER, eventId INTEGER NOT NULL",
+    "CUDA_UM_CPU_PAGE_FAULT_EVENTS": "start INTEGER NOT NULL, globalPid INTEGER NOT NULL, address INTEGER NOT NULL, CpuInstruction INTEGER",
+    "CUDA_UM_GPU_PAGE_FAULT_EVENTS": "start INTEGER NOT NULL, end INTEGER NOT NULL, globalPid INTEGER NOT NULL, deviceId INTEGER NOT NULL, "
+        "address INTEGER NOT NULL, numberOfPageFaults INTEGER NOT NULL, faultAccessType INTEGER",
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": WORK.replace(" greenContextId INTEGER,", "") + ", graphId INTEGER NOT NULL, "
         "graphExecId INTEGER NOT NULL",
     "CUDA_GPU_MEMORY_USAGE_EVENTS": "start INTEGER NOT NULL, globalPid INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId "
@@ -179,13 +185,20 @@ def process(d, p, at):
     call(d, p, main, "cudaLaunchKernel_v7000", at + 5000, at + 5100, 3)
     kernel(d, p, 0, 7, at + 5600, at + 9601, 3)
     call(d, p, worker, "cudaLaunchKernel_v7000", at + 5050, at + 5200, 4)
-    kernel(d, p, 1, 13, at + 6000, at + 8003, 4, "void axpy(double, double*)", "axpy", "_Z4axpydPd", graphNodeId=9)
+    kernel(d, p, 1, 13, at + 6000, at + 8003, 4, "void axpy(double, double*)", "axpy", "_Z4axpydPd", graphNodeId=9, graphId=3,
+           clusterX=2, clusterY=1, clusterZ=1)
     call(d, p, main, "cudaMemsetAsync_v3020", at + 6000, at + 6500, 5)
     d.add("CUPTI_ACTIVITY_KIND_MEMSET", value=0, bytes=64, memKind=2, **work(p, 0, 7, at + 9700, at + 9800, 5))
     call(d, p, main, "cuLaunchKernel", at + 6600, at + 6700, 6)
     copy(d, p, 0, 7, at + 9900, at + 9999, 6, 100, 10, (2, 2), srcDeviceId=0, dstDeviceId=1)
     copy(d, p, 0, 7, at + 10000, at + 10500, 6, 2048, 2, (2, 0))
-    copy(d, p, 0, 7, at + 10600, at + 10700, 0, 8192, 11, (4, 4), virtualAddress=0x1234)
+    copy(d, p, 0, 7, at + 10600, at + 10700, 0, 8192, 11, (4, 4), virtualAddress=0x1234, migrationCause=3)
+    d.add("CUPTI_ACTIVITY_KIND_CUDA_EVENT", timestamp=at + 10800, deviceId=0, contextId=1, streamId=7, correlationId=7, globalPid=pid(p),
+          eventId=78)
+    d.add("CUPTI_ACTIVITY_KIND_CUDA_EVENT", timestamp=0, deviceId=0, contextId=1, streamId=7, globalPid=pid(p), eventId=79)
+    d.add("CUDA_UM_CPU_PAGE_FAULT_EVENTS", start=at + 10850, globalPid=pid(p), address=0x8000)
+    d.add("CUDA_UM_GPU_PAGE_FAULT_EVENTS", start=at + 10860, end=at + 10890, globalPid=pid(p), deviceId=1, address=0x9000,
+          numberOfPageFaults=17)
     call(d, p, main, "cudaStreamSynchronize_v3020", at + 7000, at + 11000, 7)
     d.add("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", syncType=3, eventId=0, **work(p, 0, 7, at + 7100, at + 10900, 7))
     d.add("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", syncType=2, eventId=77, **work(p, 0, 7, at + 7200, at + 7300, 7))

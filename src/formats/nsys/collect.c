@@ -64,6 +64,8 @@ const struct nsys_argument nsys_arguments[] = {{C_CALL_RETURN, "return", KYMO_KI
 					       {C_CALL_SIZE, "size", KYMO_KIND_UNSIGNED},
 					       {C_CALL_RECEIVED, "received", KYMO_KIND_UNSIGNED},
 					       {C_CALL_REQUEST, "request", KYMO_KIND_UNSIGNED},
+					       {C_CALL_PACKED, "packed_size", KYMO_KIND_UNSIGNED},
+					       {C_CALL_WORKER, "peer_worker", KYMO_KIND_UNSIGNED},
 					       {0, NULL, 0}};
 
 static uint32_t fields_of(const struct dbtable *t, struct make_field *fields)
@@ -140,18 +142,27 @@ static void collect_call(struct reader *r, const struct dbrow *row, uint32_t sou
 
 /* ---- device work ------------------------------------------------------------------------------- */
 
+/* Rows of moments, and waits of a queue, which take none of the host's time. */
+static bool is_moment(struct reader *r, const struct dbrow *row, uint32_t source)
+{
+	if (source == T_SYNC)
+		return nsys_enum(r, T_ENUM_SYNC, nsys_number(r, row, C_SYNC_TYPE)) ==
+		       WAIT_QUEUE_EVENT;
+	return source == T_USAGE || source == T_EVENT || source == T_CPU_FAULT;
+}
+
 static void collect_work(struct reader *r, const struct dbrow *row, uint32_t source)
 {
+	bool moment = is_moment(r, row, source);
 	struct assembly_item *i;
 	int64_t times[2], id;
 
-	if (source == T_USAGE ||
-	    (source == T_SYNC &&
-	     nsys_enum(r, T_ENUM_SYNC, nsys_number(r, row, C_SYNC_TYPE)) == WAIT_QUEUE_EVENT)) {
-		if (!take_time(r, row, C_WORK_START, &times[0]))
-			return;
-		times[1] = times[0];
-	} else if (!take_times(r, row, C_WORK_START, C_WORK_END, times)) {
+	if (moment ? !take_time(r, row, C_WORK_START, &times[0])
+		   : !take_times(r, row, C_WORK_START, C_WORK_END, times))
+		return;
+	times[1] = moment ? times[0] : times[1];
+	if (source == T_EVENT && !times[0]) {
+		unplaced_add(&r->left_out, "events whose time was not collected", 1);
 		return;
 	}
 	i = add(r, row, source, ASSEMBLY_WORK, times);

@@ -98,7 +98,7 @@ void nsys_define_work(struct reader *r)
 			end_of(r, i, &x.row, C_COPY_TO, to_host(way_of(r, &x.row)));
 		}
 		call = assembly_call(&r->all, i);
-		if (call && i->source != T_SYNC && i->source != T_USAGE)
+		if (call && i->source <= T_FILL)
 			r->t->ops[call->number].flags |= KYMO_OP_SUBMITS;
 	}
 	nsys_walks_end(r, walks);
@@ -140,6 +140,10 @@ static kymo_status_t deliver_kernel(struct reader *r, struct stream_sink *sink,
 					       .local_memory = size_at(r, row, C_KERNEL_LOCAL)};
 	else
 		d.launch.graph = size_at(r, row, C_GRAPH_EXEC);
+	if (kernel)
+		d.launch.graph = size_at(r, row, C_KERNEL_GRAPH);
+	for (unsigned k = 0; k < 3 && kernel; k++)
+		d.launch.cluster[k] = (uint32_t)size_at(r, row, C_KERNEL_CLUSTER + k);
 	d.launch.graph_node = (uint64_t)nsys_number(r, row, C_WORK_NODE);
 	d.base.op = make_activity(&r->model, RECORD_DOMAIN_dispatch,
 				  rec_launch_is_set(&d.launch) ? DISPATCH_OP_LAUNCH
@@ -169,6 +173,14 @@ static uint32_t copy_op(uint32_t way)
 								      : COPY_OP_COPY;
 }
 
+static uint32_t cause_of(struct reader *r, const struct dbrow *row)
+{
+	int64_t cause = nsys_number(r, row, C_COPY_CAUSE);
+
+	return cause > 0 && cause <= MIGRATION_ACCESS_COUNTERS ? (uint32_t)cause
+							       : MIGRATION_UNKNOWN;
+}
+
 static kymo_status_t deliver_copy(struct reader *r, struct stream_sink *sink,
 				  const struct assembly_item *i, const struct dbrow *row)
 {
@@ -184,6 +196,8 @@ static kymo_status_t deliver_copy(struct reader *r, struct stream_sink *sink,
 			     .graph_node = (uint64_t)nsys_number(r, row, C_WORK_NODE),
 			     .address = (uint64_t)nsys_number(r, row, C_COPY_ADDRESS)};
 
+	if (copy_op(way) == COPY_OP_MIGRATE)
+		c.cause = cause_of(r, row);
 	if (way == UINT32_MAX)
 		unplaced_add(&r->left_out, "directions of copies that are not known", 1);
 	c.base.op = make_activity(&r->model, RECORD_DOMAIN_copy, copy_op(way));
@@ -206,6 +220,24 @@ static kymo_status_t deliver_fill(struct reader *r, struct stream_sink *sink,
 	return sink->copy(sink, &c);
 }
 
+/* A processor, or a device, touched pages of unified memory that were elsewhere. */
+static kymo_status_t deliver_fault(struct reader *r, struct stream_sink *sink,
+				   const struct assembly_item *i, const struct dbrow *row)
+{
+	struct rec_copy c = {.base = assembly_base(&r->all, i),
+			     .device = assembly_device(&r->all, i),
+			     .source_agent = agent_of(r, i, row),
+			     .source_kind = MEMORY_MANAGED,
+			     .destination_kind = MEMORY_MANAGED,
+			     .address = (uint64_t)nsys_number(r, row, C_FAULT_ADDRESS),
+			     .faults = 1};
+
+	if (i->source == T_GPU_FAULT)
+		c.faults = size_at(r, row, C_FAULT_COUNT);
+	c.base.op = make_activity(&r->model, RECORD_DOMAIN_copy, COPY_OP_FAULT);
+	return sink->copy(sink, &c);
+}
+
 /* ---- waits and memory -------------------------------------------------------------------------- */
 
 static kymo_status_t deliver_sync(struct reader *r, struct stream_sink *sink,
@@ -225,6 +257,20 @@ static kymo_status_t deliver_sync(struct reader *r, struct stream_sink *sink,
 				  : type == WAIT_QUEUE_EVENT ? SYNC_OP_BARRIER
 				  : type == WAIT_STREAM      ? SYNC_OP_QUEUE
 							     : SYNC_OP_DEVICE);
+	return sink->sync(sink, &y);
+}
+
+static kymo_status_t deliver_event(struct reader *r, struct stream_sink *sink,
+				   const struct assembly_item *i, const struct dbrow *row)
+{
+	const struct assembly_item *call = assembly_call(&r->all, i);
+	struct rec_sync y = {.base = assembly_base(&r->all, i),
+			     .correlation = call ? call->key : 0,
+			     .queue = queue_of(r, i, row),
+			     .count = 1,
+			     .event = (uint64_t)nsys_number(r, row, C_EVENT_ID)};
+
+	y.base.op = make_activity(&r->model, RECORD_DOMAIN_sync, SYNC_OP_EVENT_RECORD);
 	return sink->sync(sink, &y);
 }
 
@@ -276,6 +322,11 @@ kymo_status_t nsys_deliver_work(struct reader *r, struct stream_sink *sink,
 		return deliver_fill(r, sink, i, row);
 	case T_SYNC:
 		return deliver_sync(r, sink, i, row);
+	case T_EVENT:
+		return deliver_event(r, sink, i, row);
+	case T_CPU_FAULT:
+	case T_GPU_FAULT:
+		return deliver_fault(r, sink, i, row);
 	default:
 		return deliver_usage(r, sink, i, row);
 	}

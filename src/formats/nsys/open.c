@@ -7,8 +7,9 @@
 #include "formats/nsys/columns.h"
 #include "formats/nsys/reader.h"
 
-#define WORK(correlation)                                                                          \
-	"start", "end", "globalPid", correlation, "deviceId", "contextId", "streamId", "graphNodeId"
+#define WORK(start)                                                                                \
+	start, "end", "globalPid", "correlationId", "deviceId", "contextId", "streamId",           \
+		"graphNodeId"
 
 /* Columns in the order of columns.h. */
 static const struct {
@@ -38,19 +39,22 @@ static const struct {
 		       {"start", "end", "globalTid", "nameId", "textId", "eventClass",
 			"correlationId", "returnValue"}},
 	[T_KERNEL] = {"CUPTI_ACTIVITY_KIND_KERNEL",
-		      {WORK("correlationId"), "demangledName", "shortName", "mangledName", "gridX",
-		       "gridY", "gridZ", "blockX", "blockY", "blockZ", "registersPerThread",
-		       "staticSharedMemory", "dynamicSharedMemory", "localMemoryPerThread"}},
-	[T_GRAPH] = {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-		     {WORK("correlationId"), "graphId", "graphExecId"}},
+		      {WORK("start"), "demangledName", "shortName", "mangledName", "gridX", "gridY",
+		       "gridZ", "blockX", "blockY", "blockZ", "registersPerThread",
+		       "staticSharedMemory", "dynamicSharedMemory", "localMemoryPerThread",
+		       "graphId", "clusterX", "clusterY", "clusterZ"}},
+	[T_GRAPH] = {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", {WORK("start"), "graphId", "graphExecId"}},
 	[T_COPY] = {"CUPTI_ACTIVITY_KIND_MEMCPY",
-		    {WORK("correlationId"), "bytes", "copyKind", "srcKind", "dstKind",
-		     "srcDeviceId", "dstDeviceId", "virtualAddress"}},
-	[T_FILL] = {"CUPTI_ACTIVITY_KIND_MEMSET", {WORK("correlationId"), "bytes", "memKind"}},
-	[T_SYNC] = {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-		    {WORK("correlationId"), "syncType", "eventId"}},
+		    {WORK("start"), "bytes", "copyKind", "srcKind", "dstKind", "srcDeviceId",
+		     "dstDeviceId", "virtualAddress", "migrationCause"}},
+	[T_FILL] = {"CUPTI_ACTIVITY_KIND_MEMSET", {WORK("start"), "bytes", "memKind"}},
+	[T_SYNC] = {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", {WORK("start"), "syncType", "eventId"}},
+	[T_EVENT] = {"CUPTI_ACTIVITY_KIND_CUDA_EVENT", {WORK("timestamp"), "eventId"}},
+	[T_CPU_FAULT] = {"CUDA_UM_CPU_PAGE_FAULT_EVENTS", {WORK("start"), "address"}},
+	[T_GPU_FAULT] = {"CUDA_UM_GPU_PAGE_FAULT_EVENTS",
+			 {WORK("start"), "address", "numberOfPageFaults"}},
 	[T_USAGE] = {"CUDA_GPU_MEMORY_USAGE_EVENTS",
-		     {WORK("correlationId"), "address", "bytes", "memKind", "memoryOperationType"}},
+		     {WORK("start"), "address", "bytes", "memKind", "memoryOperationType"}},
 	[T_NVTX] = {"NVTX_EVENTS",
 		    {"start", "end", "eventType", "globalTid", "text", "textId", "domainId",
 		     "category", "color", "uint64Value", "int64Value", "doubleValue", "uint32Value",
@@ -170,10 +174,11 @@ static bool check_tables(struct reader *r)
 
 	for (unsigned i = T_KERNEL; i <= T_SYNC; i++)
 		ok = ok && check_table(r, i, C_WORK_START, 2);
+	for (unsigned i = T_EVENT; i <= T_USAGE; i++)
+		ok = ok && check_table(r, i, C_WORK_START, 1);
 	return ok && check_table(r, T_STRING, C_STRING_ID, 2) &&
 	       check_table(r, T_RUNTIME, C_CALL_START, 4) &&
 	       check_table(r, T_NVTX, C_NVTX_START, 1) &&
-	       check_table(r, T_USAGE, C_WORK_START, 1) &&
 	       check_table(r, T_GPU_METRIC, C_METRIC_TIME, 4);
 }
 

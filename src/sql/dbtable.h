@@ -36,6 +36,9 @@ typedef bool (*dbtable_take)(void *data, const struct dbvalue *name, uint32_t ro
 /* Hands over all ordinary tables: no views, no virtual ones, no indexes. False: `take` stopped it. */
 bool dbtable_each(struct dbfile *f, dbtable_take take, void *data);
 
+/* So many tables that nobody knows are looked into: several may say that they have the same pages. */
+enum { DBTABLE_UNKNOWN = 200 };
+
 /* Rows that can be read. */
 uint64_t dbtable_rows(struct dbfile *f, uint32_t root);
 

@@ -265,6 +265,9 @@ def test_hostile(at):
                       "INSERT INTO StringIds VALUES (5, CAST(x'ff41fe' AS TEXT)); UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET nameId = 5")
     status, lines, _ = shown(path)
     check("names", (status, len(lines), any("\x1b" in line for line in lines)), (0, len(wanted), False))
+    path = at.changed("many.sqlite", *(f"CREATE TABLE t{i}(x); INSERT INTO t{i} VALUES (1);" for i in range(210)))
+    status, lines, err = shown(path)
+    check("many tables", (status, lines == wanted, "rows of t0 (1)" in err, "other things (183)" in err), (0, True, True, True))
     path = at.changed("less.sqlite", "CREATE TABLE CUDNN_EVENTS(start, end, globalTid, nameId) ", "CREATE TABLE MPI_X_EVENTS(start, end, globalTid, "
                       "nameId, PRIMARY KEY (start)) WITHOUT ROWID; INSERT INTO MPI_X_EVENTS VALUES (1, 2, 3, 4)")
     status, lines, err = shown(path)

@@ -384,11 +384,19 @@ static uint32_t unlisted_agent(struct reader *r, uint32_t process, int64_t devic
 
 uint32_t nsys_agent(struct reader *r, uint32_t process, int64_t device)
 {
-	uint32_t gpu = find_gpu(r, process, device);
+	uint64_t key = hash_mix(hash_u64(process), (uint64_t)device);
+	uint64_t known = map_get(&r->agents, key);
+	uint32_t gpu, agent;
 
+	if (known)
+		return (uint32_t)known - 1;
 	if (device < 0 || device >= UINT32_MAX) /* of none */
 		return 0;
-	return gpu < r->gpu_count ? agent_of(r, process, gpu) : unlisted_agent(r, process, device);
+	gpu = find_gpu(r, process, device);
+	agent = gpu < r->gpu_count ? agent_of(r, process, gpu) : unlisted_agent(r, process, device);
+	if (!map_set(&r->agents, key, agent + UINT64_C(1)))
+		r->failed = true;
+	return agent;
 }
 
 uint32_t nsys_gpu_agent(struct reader *r, uint32_t process, int64_t gpu)

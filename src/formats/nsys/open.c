@@ -129,6 +129,16 @@ static bool add_calls(struct reader *r, const struct dbvalue *name, const struct
 	return true;
 }
 
+/* Tables that are not known are told by their names. */
+static void leave_out(struct reader *r, const struct dbvalue *name, uint32_t root)
+{
+	if (r->unknown++ < DBTABLE_UNKNOWN)
+		unplaced_rows(&r->left_out, r->t, name->text, name->length,
+			      dbtable_rows(&r->file, root));
+	else
+		unplaced_add(&r->left_out, "further tables", 1);
+}
+
 static bool add_table(void *data, const struct dbvalue *name, uint32_t root,
 		      const struct dbvalue *sql)
 {
@@ -144,8 +154,7 @@ static bool add_table(void *data, const struct dbvalue *name, uint32_t root,
 	}
 	dbtable_find_columns(&other, call_columns, sql);
 	if (!add_calls(r, name, &other) && !is_description(name))
-		unplaced_rows(&r->left_out, r->t, name->text, name->length,
-			      dbtable_rows(&r->file, root));
+		leave_out(r, name, root);
 	return true;
 }
 

@@ -10,8 +10,8 @@
 
 static void release(struct reader *r)
 {
-	struct map *const maps[] = {&r->hosts,      &r->enums,   &r->ops, &r->domains,
-				    &r->categories, &r->metrics, &r->live};
+	struct map *const maps[] = {&r->agents,  &r->hosts,      &r->enums,   &r->ops,
+				    &r->domains, &r->categories, &r->metrics, &r->live};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);

@@ -119,6 +119,7 @@ struct reader {
 	uint32_t gpu_count, gpu_room;
 	struct cuda_device *devices;
 	uint32_t device_count, device_room;
+	struct map agents;     /* process and device -> agent + 1 */
 	struct map hosts;      /* machine -> string */
 	struct map enums;      /* enumeration << 32 | number in the file -> ours + 1 */
 	struct map ops;        /* source << 40 | class << 36 and name -> op */
@@ -133,7 +134,8 @@ struct reader {
 	struct text payload;
 	uint64_t wrong; /* values of another type than their column's */
 	struct unplaced left_out;
-	bool failed; /* no memory */
+	uint32_t unknown; /* tables */
+	bool failed;      /* no memory */
 };
 
 /* A row that a record is made of. */

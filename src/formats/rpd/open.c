@@ -32,6 +32,16 @@ static const struct {
 	[T_COUNTER] = {"rocpd_counter", {"op_id", "name_id", "value"}},
 };
 
+/* Tables that are not known are told by their names. */
+static void leave_out(struct reader *r, const struct dbvalue *name, uint32_t root)
+{
+	if (r->unknown++ < DBTABLE_UNKNOWN)
+		unplaced_rows(&r->left_out, r->t, name->text, name->length,
+			      dbtable_rows(&r->file, root));
+	else
+		unplaced_add(&r->left_out, "further tables", 1);
+}
+
 static bool add_table(void *data, const struct dbvalue *name, uint32_t root,
 		      const struct dbvalue *sql)
 {
@@ -45,8 +55,7 @@ static bool add_table(void *data, const struct dbvalue *name, uint32_t root,
 		return true;
 	}
 	if (name->length < 7 || memcmp(name->text, "sqlite_", 7) != 0)
-		unplaced_rows(&r->left_out, r->t, name->text, name->length,
-			      dbtable_rows(&r->file, root));
+		leave_out(r, name, root);
 	return true;
 }
 

@@ -64,7 +64,8 @@ struct reader {
 	struct make_fields fields;
 	uint64_t wrong; /* values of another type than their column's */
 	struct unplaced left_out;
-	bool failed; /* no memory */
+	uint32_t unknown; /* tables */
+	bool failed;      /* no memory */
 };
 
 /* ---- columns, as open.c has their names ---------------------------------------------------- */

@@ -95,7 +95,7 @@ EVENT_TYPES = {33: "NvtxCategory", 34: "NvtxMark", 59: "NvtxPushPopRange", 60: "
 MACHINE = 0x12
 PIDS = (4000, 4001)
 UTC = 1700000000123456789
-STOP = 10**9
+BOOT, STOP = 35255823190, 10**9  # on the system's clock the session began; of the session its end
 
 
 def pid(p):
@@ -135,7 +135,7 @@ def definitions(d):
         d.add("ENUM_NSYS_EVENT_TYPE", id=i, name=name, label=name)
     d.add("META_DATA_EXPORT", name="EXPORT_SCHEMA_VERSION", value="3.16.1")
     d.add("TARGET_INFO_SESSION_START_TIME", utcEpochNs=UTC, utcTime="", localTime="")
-    d.add("ANALYSIS_DETAILS", globalVid=MACHINE << 48, duration=STOP, startTime=0, stopTime=STOP)
+    d.add("ANALYSIS_DETAILS", globalVid=MACHINE << 48, duration=STOP, startTime=BOOT, stopTime=BOOT + STOP)
     d.add("TARGET_INFO_SYSTEM_ENV", globalVid=MACHINE << 48, devStateName="", name="Hostname", nameEnum=1, value="node7")
     for i in range(2):
         d.add("TARGET_INFO_GPU", vmId=MACHINE, id=i, name="Made-up GPU", totalMemory=1 << 34, smCount=10 + i, cuDevice=i,

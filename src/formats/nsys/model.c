@@ -233,13 +233,14 @@ static void take_start(struct reader *r, const struct dbrow *row, uint32_t sourc
 		r->utc = utc;
 }
 
+/* Times of events count from the session's start, which this table has on the system's clock. */
 static void take_details(struct reader *r, const struct dbrow *row, uint32_t source)
 {
 	int64_t start = nsys_number(r, row, C_DETAILS_START);
 	int64_t stop = nsys_number(r, row, C_DETAILS_STOP);
 
 	if (start <= stop && assembly_is_time(start) && assembly_is_time(stop))
-		assembly_window(&r->all, start, stop);
+		assembly_window(&r->all, 0, stop - start);
 }
 
 /* ---- devices ----------------------------------------------------------------------------------- */

@@ -277,7 +277,9 @@ static bool set_value(struct knob_table *t, unsigned row, const char *s, char wh
 			return false;
 		break;
 	case KNOB_PERIOD:
-		if (!period_parse(&period, s, why, KNOB_ERROR_MAX))
+		if (strcmp(s, "0") == 0)
+			s = NULL;
+		else if (!period_parse(&period, s, why, KNOB_ERROR_MAX))
 			return false;
 		break;
 	default:
@@ -616,34 +618,55 @@ static bool take_line(struct knob_table *t, struct place *at, char *line, enum k
 			    guess ? "; did you mean \"" : "", guess ? guess : "",
 			    guess ? "\"?" : "");
 	}
+	if (t->rows[row].flags & KNOB_NO_FILE ||
+	    (source == KNOB_PRESET && t->rows[row].flags & KNOB_NO_PRESET))
+		return fail(error, "%s: a file does not begin with another; put its lines here",
+			    name);
 	value = keep_text(trim(equals + 1));
 	if (!value)
 		return fail(error, "out of memory");
 	return knob_set(t, (unsigned)row, value, source, error);
 }
 
+/* A pipe will do, but not one without an end. */
+static char *read_text(const char *path, char error[KNOB_ERROR_MAX])
+{
+	enum { MOST = 1 << 20 };
+	FILE *f = fopen(path, "re");
+	char *text = f ? malloc(MOST + 1) : NULL;
+	size_t n = text ? fread(text, 1, MOST + 1, f) : 0;
+	bool good = f && text && !ferror(f) && n <= MOST && !memchr(text, '\0', n);
+
+	if (n > MOST || (n && memchr(text, '\0', n)))
+		fail(error, "\"%.200s\" is no configuration file: %s", path,
+		     n > MOST ? "it is larger than 1 MiB" : "there are zeros in it");
+	else if (!good)
+		fail(error, "configuration file \"%.200s\": %s", path, strerror(errno));
+	else
+		text[n] = '\0';
+	if (f)
+		fclose(f);
+	if (good)
+		return text;
+	free(text);
+	return NULL;
+}
+
 /* Each line goes to `take`; false: `error` says where and why. */
 static bool read_lines(const char *path, bool (*take)(void *data, char *line, char *error),
 		       void *data, char error[KNOB_ERROR_MAX])
 {
-	char *line = NULL, why[KNOB_ERROR_MAX];
-	size_t room = 0;
+	char why[KNOB_ERROR_MAX], *text = read_text(path, error), *rest = text;
 	unsigned number = 0;
-	bool ok = true;
-	FILE *f = fopen(path, "re");
+	bool ok = text != NULL;
 
-	if (!f)
-		return fail(error, "configuration file \"%.200s\": %s", path, strerror(errno));
-	while (ok && getline(&line, &room, f) >= 0) {
+	while (ok && rest) {
 		number++;
-		ok = take(data, line, why);
+		ok = take(data, strsep(&rest, "\n"), why);
 	}
-	if (!ok)
+	if (text && !ok)
 		fail(error, "%.100s:%u: %.250s", path, number, why);
-	else if (ferror(f))
-		ok = fail(error, "configuration file \"%.200s\": %s", path, strerror(errno));
-	free(line);
-	fclose(f);
+	free(text);
 	return ok;
 }
 

@@ -39,9 +39,11 @@ enum knob_source {
 };
 
 enum knob_flags {
-	KNOB_OPTIONAL = 1,  /* the value may be left out: --stacks or --stacks=REGEX; `implied` */
-	KNOB_HANDED_ON = 2, /* the launcher hands it to the program in the environment */
-	KNOB_REPEAT = 4     /* several on the command line are one value, colons between them; the
+	KNOB_OPTIONAL = 1,   /* the value may be left out: --stacks or --stacks=REGEX; `implied` */
+	KNOB_HANDED_ON = 2,  /* the launcher hands it to the program in the environment */
+	KNOB_NO_FILE = 8,    /* no configuration file says it */
+	KNOB_NO_PRESET = 16, /* likewise, no preset */
+	KNOB_REPEAT = 4      /* several on the command line are one value, colons between them; the
 			       environment variable has an S more: --tool and KYMO_TOOLS */
 };
 

@@ -145,7 +145,7 @@ static const struct knob rows[] = {
 	 NULL, NULL, "When",
 	 "Record nothing for DELAY, then for DURATION, and again, REPEAT times in all; without "
 	 "REPEAT, or with 0, until the end. Counts from when the run began, in all processes and "
-	 "ranks alike"},
+	 "ranks alike; 0: always"},
 
 	{"kill", 0, KNOB_STRING, KNOB_OPTIONAL, AT(kill), "SIGNAL", NULL, NULL, "TERM", "When",
 	 "Send the program and all processes below it this signal when recording ends: by "
@@ -173,12 +173,13 @@ static const struct knob rows[] = {
 	{"tool", 0, KNOB_STRING, KNOB_REPEAT | KNOB_HANDED_ON, AT(tools), "LIB", NULL, NULL, NULL,
 	 "Running",
 	 "Load this tool into the program, beside the recorder; may be given several times"},
-	{"config", 'c', KNOB_STRING, 0, AT(config), "FILE", NULL, NULL, NULL, "Running",
+	{"config", 'c', KNOB_STRING, KNOB_NO_FILE, AT(config), "FILE", NULL, NULL, NULL, "Running",
 	 "Read options from a file; kymo list options --config writes one"},
 	{"config-job", 0, KNOB_STRING, 0, AT(config_job), "NAME", NULL, NULL, NULL, "Running",
 	 "Run this one of the jobs of the configuration file, its sections [job NAME]; without it "
 	 "the program is run once for each"},
-	{"preset", 0, KNOB_STRING, 0, AT(preset), "NAME|FILE", NULL, NULL, NULL, "Running",
+	{"preset", 0, KNOB_STRING, KNOB_NO_PRESET, AT(preset), "NAME|FILE", NULL, NULL, NULL,
+	 "Running",
 	 "Begin with the options of a preset; kymo list presets explains them. What the command "
 	 "line, the environment and --config say counts more, in this order"},
 	{"dry-run", 'n', KNOB_FLAG, 0, AT(dry_run), NULL, NULL, NULL, NULL, "Running",

@@ -347,6 +347,26 @@ static bool has_window(const struct run_options *o)
 	return o->delay_ns || o->duration_ns || o->after_ns || o->before_ns || o->period;
 }
 
+static enum knob_source source_of(const char *option)
+{
+	return run_options_table.source[knob_find(&run_options_table, option)];
+}
+
+/* When a preset would record gives way to what else says when. */
+static void settle_times(struct run_options *o)
+{
+	static const char *const limits[] = {"delay", "duration", "after", "before"};
+	bool said = false, of_preset = source_of("period") == KNOB_PRESET;
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		said |= source_of(limits[i]) > KNOB_PRESET;
+	if (of_preset && (said || o->start_paused)) {
+		o->period = NULL;
+	} else if (!of_preset && source_of("period") != KNOB_DEFAULT && !said) {
+		o->delay_ns = o->duration_ns = o->after_ns = o->before_ns = 0;
+	}
+}
+
 /* What says when to record, and cannot be said together. 0 or the exit status. */
 static int check_times(const struct run_options *o)
 {
@@ -938,6 +958,7 @@ static int run_run(int argc, char **argv)
 	    !telemetry_valid(r.options))
 		return CLI_USAGE;
 	events_read(&run_options_values);
+	settle_times(&run_options_values);
 	status = check_times(r.options);
 	if (!status)
 		status = kill_check(r.options);

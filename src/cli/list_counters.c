@@ -138,11 +138,31 @@ static const char *counters_here(struct library *l, const char *list)
 	return here.s; /* kept */
 }
 
+/* What is counted twice would be added up twice. */
+static bool each_once(struct library *l, const char *list)
+{
+	char *words = strdup(list), *rest = words;
+	bool once = true;
+
+	for (char *w = words ? next_item(l, &rest) : NULL; w && once; w = next_item(l, &rest)) {
+		char *others = strdup(rest), *left = others;
+
+		for (char *x = others ? next_item(l, &left) : NULL; x && once;
+		     x = next_item(l, &left))
+			once = strcmp(w, x) != 0;
+		if (!once)
+			cli_error("--counters: %s is named twice", w);
+		free(others);
+	}
+	free(words);
+	return once;
+}
+
 static bool counters_check(struct library *l, const char *list)
 {
 	char *words = strdup(list), *rest = words;
 	kymo_counter_set_t set;
-	bool ok = words != NULL, can_be = true;
+	bool ok = words != NULL, can_be = each_once(l, list);
 
 	if (ok && !list[strspn(list, ",")])
 		ok = l->parse("recorder", list, &set) == KYMO_OK;
@@ -222,6 +242,10 @@ bool measures_check(struct run_options *o)
 		cli_error("--pc-sampling takes 5 to 31: a sample every 2^N cycles");
 		return false;
 	}
+	if (o->pc_serialize && !o->pc_sampling) {
+		cli_error("--pc-serialize goes with --pc-sampling");
+		return false;
+	}
 	if (!sampling_check(o))
 		return false;
 	if (!o->counters && !o->sample_hz)
@@ -241,7 +265,11 @@ bool measures_check(struct run_options *o)
 		o->sample_hz = 0;
 	}
 	if (o->sample_hz && l.sample_check(method) != KYMO_OK) {
-		cli_error("--sample: %s", l.sample_error());
+		cli_error("--sample: %s%s", l.sample_error(),
+			  method == KYMO_SAMPLE_QUIET &&
+					  l.sample_check(KYMO_SAMPLE_TIMER) == KYMO_OK
+				  ? "; --sample-clock wall samples by timers, which work here"
+				  : "");
 		return false;
 	}
 	return true;

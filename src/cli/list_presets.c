@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/plain.h"
@@ -37,6 +38,14 @@ static bool folder(unsigned i, char out[PATH_MAX])
 	return *self;
 }
 
+/* A pipe would be waited for. */
+static bool is_readable(const char *path)
+{
+	struct stat s;
+
+	return access(path, R_OK) == 0 && stat(path, &s) == 0 && S_ISREG(s.st_mode);
+}
+
 static bool find(const char *name, char path[PATH_MAX])
 {
 	char at[PATH_MAX];
@@ -44,7 +53,7 @@ static bool find(const char *name, char path[PATH_MAX])
 	for (unsigned i = 0; i < FOLDERS; i++)
 		if (folder(i, at) &&
 		    snprintf(path, PATH_MAX, "%.*s/%s.conf", PATH_MAX - 300, at, name) < PATH_MAX &&
-		    access(path, R_OK) == 0)
+		    is_readable(path))
 			return true;
 	return false;
 }

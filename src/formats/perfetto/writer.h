@@ -16,7 +16,7 @@
 #include "stream/kernel_values.h"
 #include "formats/perfetto/live.h"
 #include "formats/perfetto/packet.h"
-#include "formats/perfetto/spool.h"
+#include "stream/spool.h"
 
 /* A row on which slices nest properly: END events always mean the slice begun last. */
 struct lane {

@@ -8,6 +8,8 @@ const struct format format_xspace = {
 	.summary = "profiles of JAX, TensorFlow, XLA (.xplane.pb) with scope ids, for xprof and "
 		   "TensorBoard; samples, contexts, sources and handles have no place",
 	.suffix = XSPACE_SUFFIX,
+	.probe = xspace_probe,
+	.read = xspace_read,
 	.write = xspace_write,
 	.sink_free = xspace_sink_free,
 };

@@ -16,7 +16,7 @@ enum {
 	ID_COUNTERS = 0x42000000,
 	ID_DEVICE_COUNTERS = 0x43000000,
 	ID_THREAD = 0x50000000,
-	ID_LANE = 0x60000000
+	ID_LANE = XSPACE_LANES
 };
 
 /* ---- which is which -------------------------------------------------------------------------- */

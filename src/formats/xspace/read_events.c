@@ -5,6 +5,8 @@
 #include "base/vec.h"
 #include "formats/xspace/reader.h"
 
+/* Numbers of calls are below. */
+#define CALL_MAX (UINT64_C(1) << 40)
 #define TIME_MAX (INT64_C(1) << 61)
 
 /* ---- words of details ------------------------------------------------------------------------ */
@@ -156,9 +158,7 @@ static void define(struct reader *r, struct entry *e, const struct stats *s)
 				   : p->process;
 	e->scope = (int64_t)stat_unsigned(s, STAT_SCOPE);
 	e->key = stat_unsigned(s, STAT_CORRELATION);
-	if (e->key > INT64_MAX)
-		unplaced_add(&r->unplaced, "correlations that are no number of a call", 1);
-	e->key = e->key > INT64_MAX ? 0 : e->key;
+	e->key &= CALL_MAX - 1; /* above are numbers of processes, where a file has several */
 	e->correlated = e->key != 0;
 	take_texts(r, e, s);
 	if (e->kind == ENTRY_CALL)

@@ -46,14 +46,16 @@ uint32_t names_get(struct names *n, struct text *scratch, const char *s, size_t 
 {
 	uint64_t hash, i;
 
-	make_text(scratch, s, length);
-	if (scratch->failed)
-		return 0;
-	s = scratch->s ? scratch->s : "";
-	length = scratch->length;
+	if (!plain_ascii(s, length)) {
+		make_text(scratch, s, length);
+		if (scratch->failed)
+			return 0;
+		s = scratch->s ? scratch->s : "";
+		length = scratch->length;
+	}
 	hash = hash_bytes(s, length);
 	map_each(&n->numbers, hash, i)
-		if (strcmp(n->texts[i - 1], s) == 0)
+		if (strncmp(n->texts[i - 1], s, length) == 0 && !n->texts[i - 1][length])
 			return (uint32_t)i;
 	return add(n, hash, s, length);
 }

@@ -364,13 +364,18 @@ static void late_text(struct event *e, const char *name, uint32_t text)
 void xevent_scopes(struct xspace_writer *w, const struct item *i, struct text *out)
 {
 	struct said d = said_by(w, i);
-	struct event e = {.w = w, .plane = &w->planes[i->plane]};
+	struct event e; /* large: what is not used is left as it is */
 
+	out->length = 0;
+	if (!d.first)
+		return;
+	e.w = w;
+	e.plane = &w->planes[i->plane];
 	xs__event__init(&e.message);
 	e.message.stats = e.list;
 	if (d.step)
 		xevent_signed(&e, "group_id", d.step->step);
-	if (i->device && d.first)
+	if (i->device)
 		late_text(&e, "nvtx_range", d.first->name);
 	if (i->device && d.module)
 		late_text(&e, "hlo_module", d.module->module);
@@ -378,7 +383,6 @@ void xevent_scopes(struct xspace_writer *w, const struct item *i, struct text *o
 		late_text(&e, "hlo_op", d.op->op);
 	if (i->device && d.program)
 		xevent_signed(&e, "program_id", d.program->program);
-	out->length = 0;
 	if (e.message.n_stats)
 		pack_message(w, out, &e.message.base);
 	for (size_t n = 0; n < e.message.n_stats; n++)

@@ -13,6 +13,7 @@
 #include "formats/xspace/writer.h"
 
 #define BUFFER (1u << 20)
+#define PAGES  (16u << 20) /* bytes of a file that are in memory at a time */
 
 /* ---- temporary files ------------------------------------------------------------------------- */
 
@@ -55,6 +56,15 @@ bool pile_map(struct xspace_writer *w, struct pile *p)
 		p->mapped = NULL;
 	w->failed |= !p->mapped;
 	return p->mapped != NULL;
+}
+
+void pile_seen(struct pile *p, size_t n)
+{
+	p->seen += n;
+	if (p->seen < PAGES)
+		return;
+	madvise(p->mapped, p->written, MADV_DONTNEED);
+	p->seen = 0;
 }
 
 void pile_release(struct pile *p)
@@ -140,6 +150,7 @@ static void place(struct xspace_writer *w, const struct item *i)
 	pile_add(w, &w->sorted, head, sizeof(head));
 	pile_add(w, &w->sorted, w->events.mapped + i->offset, i->length);
 	pile_add(w, &w->sorted, w->packed.s ? w->packed.s : "", w->packed.length);
+	pile_seen(&w->events, i->length);
 	l->bytes = w->sorted.written - l->from;
 	lane->bytes += head_size(head[1]) + head[1];
 }
@@ -165,6 +176,7 @@ void lines_put(struct xspace_writer *w, const struct line *l, uint32_t lane)
 
 	for (; p < end; p += sizeof(head) + head[1]) {
 		memcpy(head, p, sizeof(head));
+		pile_seen(&w->sorted, sizeof(head) + head[1]);
 		if (head[0] != lane)
 			continue;
 		w->packed.length = 0;

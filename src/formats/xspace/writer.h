@@ -89,6 +89,7 @@ struct pile {
 	uint64_t written;
 	struct text buffer;
 	uint8_t *mapped;
+	uint64_t seen; /* bytes looked at since its pages were let go */
 };
 
 struct xspace_writer {
@@ -202,6 +203,8 @@ void scopes_pack(struct xspace_writer *w, struct text *out);
 bool pile_open(struct xspace_writer *w, struct pile *p);
 void pile_add(struct xspace_writer *w, struct pile *p, const void *data, size_t n);
 bool pile_map(struct xspace_writer *w, struct pile *p);
+/* `n` bytes were looked at: now and then pages are let go, so that memory does not grow with the file. */
+void pile_seen(struct pile *p, size_t n);
 void pile_release(struct pile *p);
 
 int item_compare(const void *a, const void *b);

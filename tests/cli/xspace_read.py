@@ -203,6 +203,33 @@ def test_tpu_and_others():
         expect(told in said, told, said)
 
 
+def test_messages_memory_waits():
+    """What Kymo's own files have besides; those of two devices, and of a number that is both a queue's and a device's."""
+    c = Plane("/host:CPU", 0, {"process_id": Unsigned(77), "rank": Unsigned(3), "ranks": Unsigned(8)})
+    c.line(78, "worker", BASE, [c.event("MPI_Send", 1000 * NS, 50 * NS, correlation_id=Unsigned(5), domain="mpi", status=-2),
+                                c.event("MemAlloc", 1010 * NS, 0, memalloc_details="kind:device num_bytes:17", device_id=Unsigned(1), what="pool",
+                                        address=Unsigned(4096), allocation=Unsigned(9)),
+                                c.event("MemFree", 1020 * NS, 0, MemFree_details="kind:pinned num_bytes:18", allocation=Unsigned(9)),
+                                c.event("wait: queue", 1030 * NS, 5 * NS, sync="queue", stream=Unsigned(1), device_id=Unsigned(1), events=Unsigned(2))])
+    c.line(0x41000001, "Messages", BASE, [c.event("send", 1000 * NS, 70 * NS, sent=Unsigned(640), received=Unsigned(0), peer=2, tag=6, call=Unsigned(5), datatype="int")])
+    devices = [Plane(f"/device:GPU:{i}", i, {"gpu_device_name": "Made-up"}) for i in range(2)]
+    for i, d in enumerate(devices):
+        d.line(1 + i, "Stream #1(Kernel)", BASE, [d.event("k", (1100 + i) * NS, 7 * NS, kernel_details="regs:0", process_id=Unsigned(77))])
+    trace, said = imported("own.xplane.pb", [c, *devices])
+    expect("warning" not in said, said)
+    expect(query(trace, "SELECT o.name, c.sent, c.received, c.peer, c.tag, c.call & 255 AS call, c.duration, n.text, t.tid FROM comm c JOIN op o ON o.id = c.op "
+                 "JOIN marker_name n ON n.id = c.datatype JOIN thread t ON t.id = c.thread") == [("send", 640, 0, 2, 6, 5, 70, "int", 78)],
+           query(trace, "SELECT * FROM comm"))
+    expect(query(trace, "SELECT o.name, a.bytes, a.kind, a.what, a.address, a.allocation, g.handle, a.call & 255 AS call FROM allocation a JOIN op o ON o.id = a.op "
+                 "LEFT JOIN agent g ON g.id = a.agent ORDER BY a.time") == [("allocate", 17, 3, 7, 4096, 9, 1, 5), ("free", 18, 2, 0, 0, 9, None, 5)],
+           query(trace, "SELECT * FROM allocation"))
+    expect(query(trace, "SELECT o.name, s.duration, s.events, q.handle, a.handle AS device FROM sync s JOIN op o ON o.id = s.op JOIN queue q ON q.id = s.queue "
+                 "JOIN agent a ON a.id = q.agent") == [("queue", 5, 2, 1, 0)], "waits")
+    expect(query(trace, "SELECT pid, rank FROM process") == [(77, 3)], "rank")
+    expect(query(trace, "SELECT count(*) FROM queue") == [(2,)], "two queues of one number")
+    expect(query(trace, "SELECT status FROM call") == [(-2,)], "status")
+
+
 def event_bytes(*fields_):
     return b"".join(put(f, v) for f, v in fields_)
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles of XLA that Kymo writes: what a reader of the published format finds in them, against SQL over the trace.
 
-    xspace_written.py KYMO"""
+    xspace_written.py KYMO SYNTH"""
+import json
 import os
 import resource
 import shutil
@@ -13,6 +14,7 @@ from xspace_traces import (BASE, KYMO, SUMS, complete, exported, kernel, launche
 import xspace
 from kymotest import expect
 
+SYNTH = os.path.abspath(sys.argv[2])
 TREE = "/host:__ScopeRangeCallStack__"
 
 
@@ -299,6 +301,31 @@ def test_unplaced():
     expect([e.name for e in events(space.planes, "mark")] == ["now"], "marks")
 
 
+def test_what_a_recording_has():
+    """A made-up recording: a kernel without device times, lost records, a launcher's process, devices of two kinds."""
+    subprocess.run([SYNTH, "demo", "demo.kymo"], check=True, capture_output=True)
+    space, said = exported("demo.kymo", "demo.xplane.pb")
+    check_form(space)
+    expect("no place for: kernels without device times (1)" in said, said)
+    expect(len(events(planes(space, "/device:"), "kernel_details")) ==
+           query("demo.kymo", "SELECT count(*) FROM dispatch WHERE start IS NOT NULL AND NOT untimed")[0][0], "kernels with times")
+    expect(sorted(space.warnings) == ["process 4242, thread 4243: 17 records were lost", "process 4242, thread 4243: an unknown number of records were lost"],
+           space.warnings)
+    expect([(p.name, p.id, p.stats["device_type_string"]) for p in planes(space, "/device:")] ==
+           [("/device:GPU:0", 0, "gpu"), ("/device:CUSTOM:Test CPU", 1, "cpu")], "numbers of devices")
+    expect(space.hostnames == ["node1"], space.hostnames)
+    open_calls = events(planes(space, "/host:CPU"), "left_open")
+    expect(len(open_calls) == query("demo.kymo", "SELECT count(*) FROM open_call")[0][0], open_calls)
+
+
+def test_two_traces():
+    """What was known of one trace's scopes is not in the file of the next."""
+    nested = made("nested", xla_events(1, 1, 1000, 2, 10))
+    plain = made("plain", launched(1, 1, 25, 4))
+    run("export", "--to", "xspace", nested, plain)
+    expect(len(tree_of(xspace.read("nested.xplane.pb"))) == 4 and tree_of(xspace.read("plain.xplane.pb")) == {}, "trees")
+
+
 def test_round_trip():
     """What goes out comes back as it was; ids of two processes are others afterwards, and tie the same together."""
     one = made("single", xla_events(1, 1, 1000, 3, 10) + [
@@ -322,6 +349,9 @@ def test_round_trip():
         JOIN call c ON c.id = k.call JOIN thread ct ON ct.id = c.thread JOIN thread t ON t.id = k.thread JOIN call_extra x ON x.id = c.id
         JOIN marker m ON m.scope = x.scope AND m.process = k.process JOIN marker up ON up.scope = m.parent AND up.process = k.process ORDER BY 1, 2, 3"""
     expect(len(query(two, same)) == 4 and query(two, same) == query("back.kymo", same), query(two, same), "became", query("back.kymo", same))
+    skip = ("mp", "sc")  # the ids of scopes, which are the file's
+    sums = [{k: v for k, v in json.loads(run("query", "--format", "json", t, SUMS).stdout)[0].items() if k not in skip} for t in (two, "back.kymo")]
+    expect(sums[0] == sums[1] and len(sums[0]) > 20, [(k, v, sums[1][k]) for k, v in sums[0].items() if v != sums[1][k]])
 
 
 DEVICES_OF_TWO = [{"id": i, "name": "Made-up GPU", "numSms": 4} for i in range(2)]

@@ -97,8 +97,7 @@ static void read_with(const char *path, const struct format *writer)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct stream_sink checks = {
-		.begin = begin,
+	struct stream_sink checks = {.begin = begin,
 				     .call = call,
 				     .dispatch = dispatch,
 				     .copy = copy,

@@ -27,7 +27,8 @@ static uint32_t roll(uint32_t below)
 /* Bits, small numbers (fields, types, lengths), ends of ranges. */
 static void mutate_byte(uint8_t *data, uint32_t size)
 {
-	static const uint8_t values[] = {0, 1, 2, 7, 8, 10, 16, 18, 24, 26, 34, 42, 50, 58, 127, 128, 255};
+	static const uint8_t values[] = {0,  1,  2,  7,  8,  10,  16,  18, 24,
+					 26, 34, 42, 50, 58, 127, 128, 255};
 
 	if (roll(2))
 		data[roll(size)] ^= (uint8_t)(1u << roll(8));

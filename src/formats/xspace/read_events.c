@@ -131,7 +131,7 @@ static enum entry_kind kind_of(const struct line_in *l, const struct stats *s, s
 	case ROW_THREAD:
 		return kind_on_thread(s);
 	case ROW_RANGES:
-		return ENTRY_PROCESS_RANGE;
+		return stat_of(s, STAT_MARK) ? ENTRY_MARK : ENTRY_PROCESS_RANGE;
 	case ROW_MESSAGES:
 		return ENTRY_COMM;
 	case ROW_COUNTERS:
@@ -156,7 +156,8 @@ static void define(struct reader *r, struct entry *e, const struct stats *s)
 	e->process = device && pid ? xread_process_of_pid(r, p->input, pid->u)
 		     : device      ? xread_default_process(r, p->input)
 				   : p->process;
-	e->scope = (int64_t)stat_unsigned(s, STAT_SCOPE);
+	/* Of what is no range in a trace of Kymo's it is the one around it, as times say it, too. */
+	e->scope = stat_of(s, STAT_ACTIVITY) ? 0 : (int64_t)stat_unsigned(s, STAT_SCOPE);
 	e->key = stat_unsigned(s, STAT_CORRELATION);
 	e->key &= CALL_MAX - 1; /* above are numbers of processes, where a file has several */
 	e->correlated = e->key != 0;

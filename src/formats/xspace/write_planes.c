@@ -170,17 +170,13 @@ static void set_name(struct xspace_writer *w, struct plane *p, const char *forma
 	text_release(&name);
 }
 
-/* Readers know the first one by its name, and draw all that begin with it. */
 static void make_process(struct xspace_writer *w, uint32_t i)
 {
 	struct plane *p = &w->planes[plane_of_process(w, i)];
 	const struct t_process *x = &w->t->processes[i];
 
 	p->id = i - 1;
-	if (i == 1)
-		set_name(w, p, "%s", XSPACE_HOST, 0);
-	else
-		set_name(w, p, XSPACE_HOST " %s %llu", name_program(x), x->pid);
+	set_name(w, p, XSPACE_HOST " %s %llu", name_program(x), x->pid);
 	describe_process(w, p, x);
 }
 
@@ -212,6 +208,7 @@ static void make_device(struct xspace_writer *w, uint32_t agent, uint32_t number
 	describe_device(w, p, a);
 }
 
+/* Numbers from 0 on, those of GPUs first: theirs are in their names. */
 static void make_planes(struct xspace_writer *w)
 {
 	const struct trace *t = w->t;
@@ -220,6 +217,8 @@ static void make_planes(struct xspace_writer *w)
 	for (uint32_t i = 1; i < t->processes_count; i++)
 		make_process(w, i);
 	w->plane_count = t->processes_count > 1 ? t->processes_count - 1 : 1;
+	for (uint32_t i = 1; i < t->agents_count; i++)
+		numbers[false] += is_gpu(&t->agents[i]) && same_before(t, i) == i;
 	for (uint32_t i = 1; i < t->agents_count; i++) {
 		uint32_t first = same_before(t, i);
 
@@ -500,10 +499,8 @@ static void put_environment(struct xspace_writer *w)
 	names_release(&p.stats);
 }
 
-static void put_hostname(struct xspace_writer *w)
+static void put_hostname(struct xspace_writer *w, const char *host)
 {
-	const struct trace *t = w->t;
-	const char *host = t->processes_count > 1 ? t->processes[1].hostname : t->hostname;
 	struct names one = {0};
 	struct text head = {0};
 
@@ -516,16 +513,43 @@ static void put_hostname(struct xspace_writer *w)
 	names_release(&one);
 }
 
+static bool host_before(const struct trace *t, uint32_t process)
+{
+	for (uint32_t i = 1; i < process; i++)
+		if (strcmp(t->processes[i].hostname, t->processes[process].hostname) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Readers know one plane by its name, and draw all whose names begin with it: that one is of the first process
+ * that did something, before which there may be a launcher.
+ */
+static void name_first(struct xspace_writer *w)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = w->line_count; i-- > 0;)
+		if (w->lines[i].plane && w->lines[i].plane < w->t->processes_count)
+			first = w->lines[i].plane - 1;
+	free(w->planes[first].name);
+	w->planes[first].name = strdup(XSPACE_HOST);
+	w->failed |= !w->planes[first].name;
+}
+
 void planes_write(struct xspace_writer *w)
 {
 	scopes_finish(w);
 	if (!lines_sort(w))
 		return;
+	name_first(w);
 	for (uint32_t i = 0; i < w->plane_count; i++)
 		if (w->planes[i].name)
 			put_plane(w, i);
 	put_tree(w);
 	put_environment(w);
 	put(w, &w->warnings);
-	put_hostname(w);
+	for (uint32_t i = 1; i < w->t->processes_count; i++)
+		if (!host_before(w->t, i))
+			put_hostname(w, w->t->processes[i].hostname);
 }

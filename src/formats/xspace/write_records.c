@@ -328,6 +328,8 @@ static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
 	struct xspace_writer *w = xspace_writer_of(s);
 	uint32_t number = w->t->ops[r->base.op].number;
 	bool range = number == MARKER_OP_RANGE || number == MARKER_OP_MARK;
+	bool control = number == MARKER_OP_PAUSE || number == MARKER_OP_RESUME;
+	const char *name = control ? w->t->ops[r->base.op].name : r->text;
 	struct rec own = r->base;
 	struct event e;
 
@@ -336,9 +338,9 @@ static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
 		return KYMO_OK;
 	own.scope = r->scope ? r->scope : r->base.scope;
 	xevent_begin(w, &e, plane_of_process(w, own.process),
-		     range ? line_of(w, LINE_THREAD, own.thread)
-			   : line_of(w, LINE_RANGES, own.process),
-		     r->text, r->text_length, &own, own.start, own.end);
+		     range || control ? line_of(w, LINE_THREAD, own.thread)
+				      : line_of(w, LINE_RANGES, own.process),
+		     name, control ? strlen(name) : r->text_length, &own, own.start, own.end);
 	if (own.external)
 		xevent_unsigned(&e, "external_id", own.external);
 	xevent_word(&e, "domain", w->t->strings[r->domain].text);
@@ -412,11 +414,13 @@ static kymo_status_t counter(struct stream_sink *s, const struct rec_counter *r)
 static kymo_status_t loss(struct stream_sink *s, const struct rec_loss *r)
 {
 	struct xspace_writer *w = xspace_writer_of(s);
-	char text[160];
-	int n = snprintf(text, sizeof(text), "process %u, thread %u: %llu records were lost%s",
-			 w->t->processes[r->process].pid, w->t->threads[r->thread].tid,
-			 (unsigned long long)r->count, r->count ? "" : " or more");
+	char count[40] = "an unknown number of", text[160];
+	int n;
 
+	if (r->count)
+		snprintf(count, sizeof(count), "%llu", (unsigned long long)r->count);
+	n = snprintf(text, sizeof(text), "process %u, thread %u: %s records were lost",
+		     w->t->processes[r->process].pid, w->t->threads[r->thread].tid, count);
 	pack_head(&w->warnings, 3, (uint64_t)n);
 	text_add_bytes(&w->warnings, text, (size_t)n);
 	return status_of(w);

@@ -184,7 +184,7 @@ static int open_plain(const char *path, const struct format_options *o)
 static bool add_file(struct inputs *in, const char *path, const struct format_options *o)
 {
 	int fd = open_plain(path, o);
-	struct input file = {.data = {(const uint8_t *)"", 0}};
+	struct input file = {.data = PART_NONE};
 	struct stat st;
 	void *data;
 

@@ -13,6 +13,9 @@ struct part {
 	size_t n;
 };
 
+/* An empty one: there are bytes, none of which is its. */
+#define PART_NONE ((struct part){(const uint8_t *)"", 0})
+
 struct proto_walk {
 	const uint8_t *p, *end;
 	bool broken; /* what follows is no message */

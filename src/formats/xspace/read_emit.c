@@ -29,7 +29,7 @@ struct emitter {
 struct part xread_argument(const struct stat_value *v)
 {
 	if ((COMMON | BIT(DOMAIN)) >> v->known & 1 && v->known)
-		return (struct part){(const uint8_t *)"", 0};
+		return PART_NONE;
 	return part_begins(v->name, "arg:") ? (struct part){v->name.s + 4, v->name.n - 4} : v->name;
 }
 

@@ -54,7 +54,7 @@ struct part xread_name(const struct reader *r, const struct entry *e)
 		if (f.number == 1 && f.type == PROTO_NUMBER)
 			n = xread_event_name(r, p, (int64_t)f.v);
 	if (!n)
-		return (struct part){(const uint8_t *)"", 0};
+		return PART_NONE;
 	return n->name.n ? n->name : n->display;
 }
 

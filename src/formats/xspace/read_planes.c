@@ -51,7 +51,7 @@ static void take_value(struct reader *r, const struct plane_in *p, const struct 
 	if (f->number != 7)
 		return;
 	m = meta_of(r, p, f->v);
-	v->s = m ? m->name : (struct part){(const uint8_t *)"", 0};
+	v->s = m ? m->name : PART_NONE;
 	if (!m)
 		unplaced_add(&r->unplaced, "texts that are not in the table", 1);
 }
@@ -62,7 +62,7 @@ bool xread_stat(struct reader *r, const struct plane_in *p, struct part stat, st
 	const struct stat_meta *m = NULL;
 	struct proto_field f;
 
-	*v = (struct stat_value){.s = {(const uint8_t *)"", 0}};
+	*v = (struct stat_value){.s = PART_NONE};
 	while (proto_next(&w, &f)) {
 		if (proto_is(&f, 1, PROTO_NUMBER, &r->wrong))
 			m = meta_of(r, p, f.v);
@@ -140,7 +140,7 @@ struct part stat_text(const struct stats *s, enum stat_name name)
 {
 	const struct stat_value *v = stat_of(s, name);
 
-	return v && v->type == TYPE_TEXT ? v->s : (struct part){(const uint8_t *)"", 0};
+	return v && v->type == TYPE_TEXT ? v->s : PART_NONE;
 }
 
 /* ---- tables of names ------------------------------------------------------------------------- */
@@ -149,7 +149,7 @@ struct part stat_text(const struct stats *s, enum stat_name name)
 static struct part map_value(struct reader *r, struct part entry, uint64_t *key)
 {
 	struct proto_walk w = proto_walk(entry);
-	struct part value = {(const uint8_t *)"", 0};
+	struct part value = PART_NONE;
 	struct proto_field f;
 
 	*key = 0;
@@ -177,7 +177,7 @@ static void add_event_name(struct reader *r, struct plane_in *p, struct part ent
 	uint64_t id;
 	struct part value = map_value(r, entry, &id);
 	struct proto_walk w = proto_walk(value);
-	struct event_name n = {.name = {(const uint8_t *)"", 0}};
+	struct event_name n = {PART_NONE, PART_NONE, PART_NONE};
 	struct proto_field f;
 
 	while (proto_next(&w, &f)) {
@@ -202,7 +202,7 @@ static void add_stat_name(struct reader *r, struct plane_in *p, struct part entr
 	uint64_t id;
 	struct part value = map_value(r, entry, &id);
 	struct proto_walk w = proto_walk(value);
-	struct stat_meta m = {.name = {(const uint8_t *)"", 0}};
+	struct stat_meta m = {.name = PART_NONE};
 	struct proto_field f;
 
 	while (proto_next(&w, &f))
@@ -363,10 +363,8 @@ static bool is_lane(const struct reader *r, const struct line_in *l)
 
 static void add_line(struct reader *r, uint32_t plane, struct part whole)
 {
-	struct line_in l = {.plane = plane,
-			    .whole = whole,
-			    .name = {(const uint8_t *)"", 0},
-			    .display = {(const uint8_t *)"", 0}};
+	struct line_in l = {
+		.plane = plane, .whole = whole, .name = PART_NONE, .display = PART_NONE};
 	struct proto_walk w = proto_walk(whole);
 	struct proto_field f;
 
@@ -437,7 +435,7 @@ static void add_plane(struct reader *r, uint32_t input, struct part whole)
 		return;
 	}
 	p = &r->planes[r->plane_count++];
-	*p = (struct plane_in){.input = input, .whole = whole, .name = {(const uint8_t *)"", 0}};
+	*p = (struct plane_in){.input = input, .whole = whole, .name = PART_NONE};
 	name_plane(r, p);
 	while (!r->failed && proto_next(&w, &f)) {
 		if (f.number == 6 && f.type == PROTO_PART)

@@ -20,7 +20,6 @@ static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 {
 	struct xspace_writer *w = xspace_writer_of(s);
-	kymo_status_t status;
 
 	planes_write(w);
 	if (w->error)
@@ -29,9 +28,12 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 	if (w->error || w->failed)
 		return w->error ? KYMO_ERROR_SYSTEM : KYMO_ERROR_NO_MEMORY;
 	unplaced_tell(&w->unplaced, w->o.log, "profiles of XLA have no place for");
+	if (w->written > INT32_MAX)
+		stream_warn(w->o.log,
+			    "the file is larger than 2 GiB, which readers of the format refuse; "
+			    "export a part (--during, --device, --process)");
 	w->open = false;
-	status = output_close(&w->out, w->o.log);
-	return status;
+	return output_close(&w->out, w->o.log);
 }
 
 static bool is_packed(const char *path)

@@ -181,6 +181,7 @@ void lines_put(struct xspace_writer *w, const struct line *l, uint32_t lane)
 			continue;
 		w->packed.length = 0;
 		pack_head(&w->packed, 4, head[1]);
+		w->written += w->packed.length + head[1];
 		output_put(&w->out, w->packed.s, w->packed.length);
 		output_put(&w->out, (const char *)p + sizeof(head), head[1]);
 	}

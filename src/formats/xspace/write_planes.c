@@ -403,6 +403,7 @@ static void pack_names(struct xspace_writer *w, const struct plane *p, struct te
 static void put(struct xspace_writer *w, const struct text *bytes)
 {
 	w->failed |= bytes->failed;
+	w->written += bytes->length;
 	output_put(&w->out, bytes->s ? bytes->s : "", bytes->length);
 }
 

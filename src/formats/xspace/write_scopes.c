@@ -97,6 +97,27 @@ static void take_pair(struct xspace_writer *w, struct scope *s, const char *p, s
 		s->has_step = number_of(value, length, &s->step);
 }
 
+/* The end of a pair: a comma that stands in no brackets or quotes. */
+static const char *pair_end(const char *p, const char *end)
+{
+	unsigned depth = 0;
+	char quote = 0;
+
+	for (; p < end; p++) {
+		if (quote)
+			quote = *p == quote ? 0 : quote;
+		else if (*p == '"' || *p == '\'')
+			quote = *p;
+		else if (strchr("([{", *p) && *p)
+			depth++;
+		else if (strchr(")]}", *p) && *p)
+			depth -= depth > 0;
+		else if (*p == ',' && !depth)
+			return p;
+	}
+	return end;
+}
+
 /* "XlaModule:#hlo_module=jit_f,program_id=3#": pairs behind the name, between two marks. */
 static void take_name(struct xspace_writer *w, struct scope *s, const char *p, size_t n)
 {
@@ -106,8 +127,7 @@ static void take_name(struct xspace_writer *w, struct scope *s, const char *p, s
 		return;
 	end = p + n - 1;
 	for (p = open + 1; p < end;) {
-		const char *comma = memchr(p, ',', (size_t)(end - p));
-		const char *to = comma ? comma : end;
+		const char *to = pair_end(p, end);
 
 		take_pair(w, s, p, (size_t)(to - p));
 		p = to + 1;

@@ -114,6 +114,7 @@ struct xspace_writer {
 	struct map scope_places; /* by hash: place + 1 */
 	struct names texts;
 
+	uint64_t written; /* bytes of the file */
 	struct text scratch, packed, warnings;
 	struct unplaced unplaced;
 };

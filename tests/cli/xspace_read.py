@@ -323,6 +323,19 @@ def test_a_million_stats():
     expect(query("many.kymo", "SELECT (SELECT count(*) FROM call), (SELECT count(*) FROM marker)") == [(1, 1)], "both are there")
 
 
+def test_many_planes():
+    """Thousands of processes and of devices are not as many devices as both together."""
+    planes = []
+    for i in range(2500):
+        planes.append(Plane("/host:CPU", i, {"process_id": Unsigned(i + 1)}))
+        d = Plane(f"/device:GPU:{i}", i)
+        d.line(1, "Stream #1(Kernel)", BASE, [d.event("k", 1000 * NS, 7 * NS, kernel_details="regs:0", process_id=Unsigned(i + 1))])
+        planes.append(d)
+    trace, _ = imported("planes.xplane.pb", planes)
+    expect(query(trace, "SELECT (SELECT count(*) FROM agent), (SELECT count(DISTINCT process) FROM dispatch), (SELECT count(DISTINCT agent) FROM dispatch)") ==
+           [(2500, 2500, 2500)], "devices")
+
+
 def p_stats(p, n):
     stat = put(4, p.stat("x", 5))
     return stat * n

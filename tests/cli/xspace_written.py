@@ -5,7 +5,9 @@
     xspace_written.py KYMO SYNTH"""
 import json
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -261,6 +263,21 @@ def test_many_texts():
     code = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     p = subprocess.run([sys.executable, "-c", code, KYMO, "export", "--to", "xspace", "-f", "-o", "a.xplane.pb", trace], capture_output=True, check=True)
     expect(int(p.stdout) < 200000, "memory in KB", p.stdout)
+
+
+def test_no_room():
+    """Temporary files that cannot be made, or grow: told, and nothing is left where the output should be."""
+    trace = made("room", [e for i in range(3000) for e in launched(1, 1, 1000 + 9 * i, i + 1)])
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
+    for what, environment, before in (("no temporary file can be made", {**os.environ, "TMPDIR": "/nowhere"}, None),
+                                      ("temporary file: File too large; free space or set TMPDIR", None, limit)):
+        p = subprocess.run([KYMO, "export", "--to", "xspace", "-o", "room.xplane.pb", trace], capture_output=True, text=True, check=False,
+                           env=environment, preexec_fn=before)
+        expect(p.returncode != 0 and what in p.stderr, what, p.returncode, p.stderr)
+        expect(not [f for f in os.listdir(".") if f.startswith("room.xplane")], os.listdir("."))
 
 
 def test_hostile_names():

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "formats/xspace/reader.h"
 
-enum { FIELDS_MAX = 24 };
+enum { FIELDS_MAX = 24, PLANES_MAX = 2048 };
 
 static void keep(struct reader *r, struct map *m, uint64_t key, uint32_t index)
 {
@@ -333,10 +333,13 @@ uint32_t xread_agent(struct reader *r, uint32_t process, uint32_t plane)
 	if (!plane)
 		return 0;
 	input = r->planes[plane - 1].input;
-	if (!map_get(&r->agents, agent_key(process, plane - 1)))
-		for (uint32_t i = 0; i < r->plane_count; i++)
-			if (r->planes[i].kind == PLANE_DEVICE && r->planes[i].input == input)
-				add_agent(r, process, i);
+	if (map_get(&r->agents, agent_key(process, plane - 1)))
+		return (uint32_t)map_get(&r->agents, agent_key(process, plane - 1));
+	if (r->plane_count > PLANES_MAX) /* no machine has so many: all in all would be too many */
+		add_agent(r, process, plane - 1);
+	for (uint32_t i = 0; i < r->plane_count && r->plane_count <= PLANES_MAX; i++)
+		if (r->planes[i].kind == PLANE_DEVICE && r->planes[i].input == input)
+			add_agent(r, process, i);
 	return (uint32_t)map_get(&r->agents, agent_key(process, plane - 1));
 }
 

@@ -25,6 +25,9 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 	if (w->error)
 		stream_error(w->o.log, "temporary file: %s; free space or set TMPDIR",
 			     strerror(w->error));
+	else if (w->failed)
+		stream_error(w->o.log, "%s: there is not enough memory to write it",
+			     w->o.named ? w->o.named : "standard output");
 	if (w->error || w->failed)
 		return w->error ? KYMO_ERROR_SYSTEM : KYMO_ERROR_NO_MEMORY;
 	unplaced_tell(&w->unplaced, w->o.log, "profiles of XLA have no place for");

@@ -327,8 +327,7 @@ void xevent_end(struct event *e)
 		e->item.length = (uint32_t)w->packed.length;
 		pile_add(w, &w->events, w->packed.s, w->packed.length);
 		l->plane = e->item.plane + 1;
-		if (spool_add(&w->spool, &e->item) != KYMO_OK)
-			w->failed = true;
+		spool_failed(w, spool_add(&w->spool, &e->item));
 	}
 	for (size_t i = 0; i < e->message.n_stats; i++)
 		free(e->owned[i]);

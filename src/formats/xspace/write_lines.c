@@ -155,16 +155,26 @@ static void place(struct xspace_writer *w, const struct item *i)
 	lane->bytes += head_size(head[1]) + head[1];
 }
 
+void spool_failed(struct xspace_writer *w, kymo_status_t status)
+{
+	if (status == KYMO_ERROR_SYSTEM && !w->error)
+		w->error = errno ? errno : EIO;
+	w->failed |= status != KYMO_OK;
+}
+
 bool lines_sort(struct xspace_writer *w)
 {
 	const void *next = NULL;
 
 	if (!pile_map(w, &w->events))
 		return false;
-	if (spool_rewind(&w->spool) != KYMO_OK)
-		w->failed = true;
-	while (!w->failed && !w->error && spool_next(&w->spool, &next) == KYMO_OK && next)
+	spool_failed(w, spool_rewind(&w->spool));
+	while (!w->failed && !w->error) {
+		spool_failed(w, spool_next(&w->spool, &next));
+		if (w->failed || !next)
+			break;
 		place(w, next);
+	}
 	spool_release(&w->spool);
 	return !w->failed && pile_map(w, &w->sorted);
 }

@@ -208,6 +208,8 @@ bool pile_map(struct xspace_writer *w, struct pile *p);
 void pile_seen(struct pile *p, size_t n);
 void pile_release(struct pile *p);
 
+/* Keeps what went wrong. */
+void spool_failed(struct xspace_writer *w, kymo_status_t status);
 int item_compare(const void *a, const void *b);
 /* Writes all events, in order, into `sorted`. */
 bool lines_sort(struct xspace_writer *w);

@@ -251,6 +251,14 @@ def test_what_overlaps_has_lines_of_its_own():
            [(1, 1, 5)], "further lines are read as what they are of")
 
 
+def test_numbers_of_streams():
+    """Of a device whose queues have pointers for handles no number is taken from them: two would be one."""
+    trace = made("streams", [kernel("k", 0, s, 1000 + i, 0.5, 0) for i, s in enumerate((1, 0, 7 << 32))] + [kernel("k", 1, 9, 1000, 0.5, 0)])
+    space, _ = exported(trace, "streams.xplane.pb")
+    names = [sorted(x.name for x in p.lines) for p in planes(space, "/device:")]
+    expect(names == [[f"Stream #{i}(Kernel)" for i in range(3)], ["Stream #9(Kernel)"]], names)
+
+
 def test_many_texts():
     """More different texts than the table takes: the later ones stand in the events, and none is wrong or lost."""
     n = 70000

@@ -282,10 +282,13 @@ static void add_works(struct text *out, uint32_t works)
 	text_add(out, later ? ")" : "");
 }
 
-/* The runtime's number of the queue, where it is one; else Kymo's. */
-static uint64_t stream_number(const struct t_queue *q)
+/* The runtime's numbers of queues, where all of a device have one; else, as of pointers, Kymo's. */
+static uint64_t stream_number(const struct trace *t, const struct t_queue *q)
 {
-	return q->handle < 1u << 16 ? q->handle : q->number;
+	for (uint32_t i = 1; i < t->queues_count; i++)
+		if (t->queues[i].agent == q->agent && t->queues[i].handle >= 1u << 16)
+			return q->number;
+	return q->handle;
 }
 
 /* A thread's line has its id for its own, unless another process has one of that id. */
@@ -326,7 +329,8 @@ static void line_name(const struct xspace_writer *w, enum line_kind kind, uint32
 			text_addf(out, "Host Threads/%u", th->tid);
 		break;
 	case LINE_QUEUE:
-		text_addf(out, "Stream #%llu", (unsigned long long)stream_number(&w->t->queues[i]));
+		text_addf(out, "Stream #%llu",
+			  (unsigned long long)stream_number(w->t, &w->t->queues[i]));
 		add_works(out, works);
 		break;
 	case LINE_AGENT:

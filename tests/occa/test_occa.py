@@ -9,6 +9,7 @@ inlined   the same where the compiler has inlined kernel::run()
 c         the C interface: counts, and the lines that call
 linked    OpenCL's kernels have OCCA's names, and lie in OCCA's calls
 chosen    options by kernel, device, memory, line
+left      functions that an exception, longjmp or the end of a thread leaves
 lacks     a libocca without some of the functions
 absent    a program without OCCA; the backend not wanted
 ranks     two ranks
@@ -28,6 +29,7 @@ KYMO, PROGRAMS = map(os.path.abspath, sys.argv[1:3])
 WHAT = sys.argv[3]
 del sys.argv[1:]
 PROGRAM = os.path.join(PROGRAMS, "occa_program")
+LEFT_PROGRAM = os.path.join(PROGRAMS, "occa_left")
 C_PROGRAM = os.path.join(PROGRAMS, "occa_c_program")
 
 
@@ -313,6 +315,46 @@ class Occa(unittest.TestCase):
 
         return (rows("select name, count(*) from regions where category = 'occa' group by 1"), rows("select name, count(*) from kernels group by 1"),
                 sum(rows("select operation, count(*) from memory_copies group by 1").values()))
+
+    # ---- left in other ways than by returning --------------------------------------------------------
+
+    def left(self, how, library="plain"):
+        """What follows is recorded; the call that was left: its name, kernel, bytes, whether it is told that it was left."""
+        p = self.record(LEFT_PROGRAM, how, library=library)
+        self.assertEqual(p.stdout, "done\n")
+        counts = {name: int(n) for name, n in self.query("select name, count(*) from regions where category = 'occa' group by 1")}
+        left = "memory::copyFrom" if how in ("frames", "stacks") else "kernel::run"
+        wanted = {"device::setup": 1, "device::malloc": 1, "buffer::allocate": 1, "device::buildKernel": 2, "device::finish": 1,
+                  "kernel::run": 20 + (how in ("kernel", "thread", "jump")), "buffer::free": 1}
+        if left == "memory::copyFrom":
+            wanted[left] = 1
+        self.assertEqual(counts, wanted)
+        self.assertEqual(self.query("select count(*) from kernels where name = 'fill'"), [("20",)])
+        found = self.query("select r.name, kymo_arg(r.id, 'kernel'), kymo_arg(r.id, 'bytes') from regions r join call_extra x on x.id = r.id "
+                           "where x.unwound")
+        return found
+
+    @only("left")
+    def test_exceptions(self):
+        """The call ends where it is left, with what is known of it; nothing that follows lies in it or is lost."""
+        for how in ("frames", "stacks", "kernel"):
+            for library in ("plain", "inlined"):
+                with self.subTest(how=how, library=library):
+                    found = self.left(how, library)
+                    self.assertEqual(found, [("kernel::run", "hook", "")] if how == "kernel" else [("memory::copyFrom", "", "512")])
+                    self.assertEqual(self.query("select m.parent_stack_id, m.start >= x.\"end\" from regions m, regions x join call_extra e "
+                                                "on e.id = x.id and e.unwound where m.name = 'clUnloadPlatformCompiler'"), [("0", "1")])
+
+    @only("left")
+    def test_thread_ends(self):
+        """A thread that ends inside of a kernel."""
+        self.assertEqual(self.left("thread"), [("kernel::run", "hook", "")])
+
+    @only("left")
+    def test_longjmp(self):
+        """Nobody is told of it: the next call ends it, on another stack nothing does. What follows is recorded all the same."""
+        self.assertEqual(self.left("jump"), [("kernel::run", "", "")])
+        self.assertEqual(self.left("jump-stacks"), [])
 
     # ---- what is not there --------------------------------------------------------------------------
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of a program into OCCA: which are the program's, who made them, and their records. */
+#include <errno.h>
+#include <execinfo.h>
 #include <link.h>
 #include <string.h>
 
 #include <kymo/register.h>
 #include <kymo/tool.h>
 
+#include "base/careful.h"
 #include "capture/occa/occa.h"
 #include "wire/value.h"
 
@@ -55,9 +58,16 @@ static bool of_library(const void *caller)
 
 /* ---- which call is the program's ---- */
 
+/* A stack of a coroutine's may be gone. */
 static bool there(const void *const *place, const void *what, const void *sp)
 {
-	return (uintptr_t)place >= (uintptr_t)sp && *place == what;
+	const void *found;
+
+	if ((uintptr_t)place < (uintptr_t)sp)
+		return false;
+	if (cap_same_stack(place, sp))
+		return *place == what;
+	return careful_copy(&found, place, sizeof(found)) == sizeof(found) && found == what;
 }
 
 bool occa_inside(const void *sp)
@@ -82,6 +92,49 @@ static void put_arguments(struct wire_enc *e, unsigned field, const struct occa_
 	if (c->kernel && t->arguments.kernel == c->kernel)
 		wire_array(e, field, t->arguments.memory, t->arguments.count,
 			   sizeof(t->arguments.memory[0]), OCCA_ARGUMENTS);
+}
+
+enum { FRAMES = 64 };
+
+/* By its frames: that of occa_guarded() is among them, or there are more than are looked at. */
+static __attribute__((noinline, cold)) bool inside_by_frames(void)
+{
+	void *frames[FRAMES];
+	int saved = errno, n;
+	bool found;
+
+	cap_guard_enter();
+	n = backtrace(frames, FRAMES);
+	cap_guard_leave();
+	found = n == FRAMES;
+	for (int i = 0; i < n && !found; i++)
+		found = (uintptr_t)frames[i] > (uintptr_t)occa_guarded &&
+			(uintptr_t)frames[i] <= (uintptr_t)occa_guarded_end;
+	errno = saved;
+	return found;
+}
+
+/*
+ * What longjmp has left may still be on the stack, as it was. Only launchers and the like call OCCA from elsewhere
+ * inside of a call; that it is one of them is found out once for each place that does.
+ */
+static bool calls_itself(const void *caller, const void *sp)
+{
+	struct occa_thread *t = occa_thread();
+	const void *by = caller;
+	unsigned slot;
+
+	if (!occa_inside(sp))
+		return false;
+	if (of_library(caller)) {
+		if (!t->noted.place)
+			return true;
+		by = t->noted.caller;
+	}
+	slot = (unsigned)(((uintptr_t)by * 0x9e3779b97f4a7c15ull) >> 62);
+	if (t->inner[slot] != by && inside_by_frames())
+		t->inner[slot] = by;
+	return t->inner[slot] == by;
 }
 
 static __attribute__((noinline, cold)) void callbacks(const struct occa_call *c,
@@ -131,15 +184,31 @@ static bool lets_go(const struct occa_inside *in, unsigned op, const void *calle
 	       (!in->noted_place || OCCA_LETS_GO(occa_thread()->noted.function));
 }
 
+/* A call that longjmp has left ends now, and what lies in it. On another stack it may not have been left. */
+static __attribute__((noinline, cold)) void left_before(const struct occa_inside *in,
+							const void *sp)
+{
+	struct cap_thread *t = cap_thread_current;
+	const struct cap_frame *f = in->frame;
+
+	if (f && t && cap_same_stack(in->place, sp) && cap_frame_lives(t, f) && f->id == in->id &&
+	    !f->end)
+		cap_unwind(t, f->sp);
+}
+
 bool occa_begin(struct occa_call *c, unsigned op, const void *caller, const void *sp)
 {
-	struct occa_inside *in = &occa_thread()->in;
+	struct occa_thread *t = occa_thread();
+	struct occa_inside *in = &t->in;
 	const void *by;
 
-	if (occa_inside(sp))
-		return false;
+	if (in->place) {
+		if (calls_itself(caller, sp))
+			return false;
+		left_before(in, sp);
+	}
 	*in = (struct occa_inside){
-		.place = (const void *const *)sp - 1, .caller = caller, .op = op};
+		.place = (const void *const *)sp - 1, .caller = caller, .op = op, .call = c};
 	c->op = op;
 	c->frame = NULL;
 	if (op == OCCA_OP_NONE)
@@ -147,7 +216,9 @@ bool occa_begin(struct occa_call *c, unsigned op, const void *caller, const void
 	by = program_of(in, caller, sp);
 	if (!lets_go(in, op, caller))
 		enter(c, by, sp);
+	t->noted.place = NULL;
 	in->frame = c->frame;
+	in->id = c->frame ? c->frame->id : 0;
 	return true;
 }
 
@@ -178,9 +249,24 @@ static void record(struct occa_call *c)
 
 void occa_end(struct occa_call *c)
 {
-	occa_thread()->in.place = NULL;
+	struct occa_thread *t = occa_thread();
+
+	t->in.place = NULL;
+	if (t->in.op != OCCA_OP_NONE)
+		t->noted.place = NULL;
 	if (c->frame)
 		record(c);
+}
+
+void occa_left(void)
+{
+	struct occa_inside *in = &occa_thread()->in;
+
+	if (!in->place)
+		return;
+	if (in->call->frame)
+		cap_unwound(in->call->frame);
+	occa_end(in->call);
 }
 
 void occa_point(struct occa_call *c, const void *caller, const void *sp)

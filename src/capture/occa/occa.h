@@ -137,8 +137,8 @@ struct occa_call {
 /* What a thread is in: the outermost of OCCA's functions. */
 struct occa_inside {
 	/*
-	 * Where on the stack its return address is, and that. An exception or longjmp leaves without a word, and
-	 * whatever is called next puts another there. NULL: it is in none.
+	 * Where on the stack its return address is, and that. longjmp leaves without a word, and whatever is called
+	 * next puts another there. NULL: it is in none.
 	 */
 	const void *const *place;
 	const void *caller;
@@ -146,8 +146,10 @@ struct occa_inside {
 	const void *const *noted_place;
 	const void *noted;
 	unsigned op;
-	bool ran; /* the kernel, on the host */
+	bool ran;               /* the kernel, on the host */
+	struct occa_call *call; /* of the wrapper, which waits for libocca */
 	struct cap_frame *frame;
+	uint64_t id; /* of the frame */
 	const struct occa_kernel *kernel;
 	struct occa_device *device;
 };
@@ -157,6 +159,8 @@ enum { OCCA_LATELY = 16, OCCA_ARGUMENTS = 32 };
 struct occa_thread {
 	struct occa_note noted; /* first; until a call of the program's has taken it */
 	struct occa_inside in;
+	const void *inner
+		[4]; /* places that are not libocca's and were found to call OCCA inside of a call */
 	/* Kernels that it has looked up last, as long as none came or went since. */
 	struct {
 		uint32_t as_of;
@@ -183,10 +187,20 @@ bool occa_inside(const void *sp);
 /* False: OCCA calls itself, nothing was done. `op` OCCA_OP_NONE: what it calls is its own doing. */
 bool occa_begin(struct occa_call *c, unsigned op, const void *caller, const void *sp);
 void occa_end(struct occa_call *c);
+/* An exception takes away the frame of occa_guarded(): the call ends, with what is known of it. */
+void occa_left(void);
 /* Something inside of a call (or of none, then by `caller`) that is recorded as well, and takes no time. */
 void occa_point(struct occa_call *c, const void *caller, const void *sp);
 /* The code of libocca, whose calls are not the program's. */
 void occa_library(const void *function, uintptr_t *begin, uintptr_t *bytes);
+
+/* ---- calls of libocca (left.c) ---- */
+
+/* Calls `function` with the six words of `a`; occa_left() where an exception leaves it. */
+uintptr_t occa_guarded(const uintptr_t *a, const void *function)
+	__attribute__((visibility("hidden")));
+extern const char occa_guarded_end[] __attribute__((visibility("hidden")));
+double occa_guarded_double(const uintptr_t *a, const void *function);
 
 /* ---- what the host does as a device (work.c) ---- */
 

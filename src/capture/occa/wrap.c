@@ -386,7 +386,7 @@ static uintptr_t through(enum occa_function id, const uintptr_t *a, const void *
 	}
 	told_before(&c, id, a);
 	end = ending(c.op, a);
-	result = call(id, a);
+	result = occa_guarded(a, real[id]);
 	told_after(&c, id, a, end);
 	occa_end(&c);
 	return result;
@@ -394,10 +394,15 @@ static uintptr_t through(enum occa_function id, const uintptr_t *a, const void *
 
 /* ---- kernels of the host's modes ---- */
 
-static uintptr_t run_timed(const uintptr_t *a)
+static uintptr_t run_leaf(const uintptr_t *a, bool outermost)
+{
+	return outermost ? occa_guarded(a, real[OCCA_RUN_HOST_LEAF]) : call(OCCA_RUN_HOST_LEAF, a);
+}
+
+static uintptr_t run_timed(const uintptr_t *a, bool outermost)
 {
 	struct occa_span s = occa_span_begin();
-	uintptr_t result = call(OCCA_RUN_HOST_LEAF, a);
+	uintptr_t result = run_leaf(a, outermost);
 
 	occa_host_ran(occa_thread()->in.kernel, &s);
 	return result;
@@ -418,14 +423,16 @@ static bool runs_here(uintptr_t kernel)
 static uintptr_t run_host(const uintptr_t *a, const void *caller, const void *sp)
 {
 	struct occa_call c = {0};
+	const bool outermost = occa_begin(&c, OCCA_OP_RUN, caller, sp);
 	uintptr_t result;
 
-	if (!occa_begin(&c, OCCA_OP_RUN, caller, sp))
-		return runs_here(a[0]) ? run_timed(a) : call(OCCA_RUN_HOST_LEAF, a);
-	c.kernel = at(a[0]);
-	kernel_is(&c, occa_kernel_find(at(a[0])));
-	result = runs_here(a[0]) ? run_timed(a) : call(OCCA_RUN_HOST_LEAF, a);
-	occa_end(&c);
+	if (outermost) {
+		c.kernel = at(a[0]);
+		kernel_is(&c, occa_kernel_find(at(a[0])));
+	}
+	result = runs_here(a[0]) ? run_timed(a, outermost) : run_leaf(a, outermost);
+	if (outermost)
+		occa_end(&c);
 	return result;
 }
 
@@ -619,14 +626,15 @@ OCCA_WRAPPED(WRAP)
 
 static double time_between(uintptr_t device, uintptr_t from, uintptr_t to)
 {
-	time_function *next = (time_function *)real[OCCA_TIME_BETWEEN];
+	const void *next = real[OCCA_TIME_BETWEEN];
+	const uintptr_t a[ARGUMENTS] = {device, from, to};
 	struct occa_call c = {0};
 	double seconds;
 
 	if (!occa_begin(&c, OCCA_OP_TIME_BETWEEN, __builtin_return_address(0), cap_sp()))
-		return next(device, from, to);
+		return ((time_function *)next)(device, from, to);
 	device_is(&c, occa_ask_device(at(device)));
-	seconds = next(device, from, to);
+	seconds = occa_guarded_double(a, next);
 	c.values[OCCA_SECOND] = seconds > 0 ? (uint64_t)(seconds * 1e9) : 0;
 	occa_end(&c);
 	return seconds;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <mutex>
 #include <stdexcept>
 
 #include "occa.h"
@@ -15,6 +16,7 @@
 #include <CL/cl.h>
 
 __attribute__((visibility("default"))) void (*occa_hook)(); // what kernel "hook" does in mode Serial
+__attribute__((visibility("default"))) void (*occa_build_hook)(); // before a kernel of OpenCL's is made
 
 namespace occa {
 
@@ -353,6 +355,10 @@ void kernel::deviceRun() const
 // As OCCA's: a launcher that is a kernel of the host's own device runs the device's kernels.
 modeKernel_t *device::build(const std::string &file, const std::string &name)
 {
+	static std::mutex one;
+	if (occa_build_hook)
+		occa_build_hook();
+	std::lock_guard<std::mutex> lock(one);
 	kernel *k = new kernel(this, name, file);
 	occa::kernel inner = host().buildKernel(file + ".launcher", name);
 	serial::kernel *launcher = new serial::kernel(*static_cast<serial::kernel *>(inner.getModeKernel()));

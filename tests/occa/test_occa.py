@@ -29,6 +29,7 @@ KYMO, PROGRAMS = map(os.path.abspath, sys.argv[1:3])
 WHAT = sys.argv[3]
 del sys.argv[1:]
 PROGRAM = os.path.join(PROGRAMS, "occa_program")
+RACE_PROGRAM = os.path.join(PROGRAMS, "occa_race")
 LEFT_PROGRAM = os.path.join(PROGRAMS, "occa_left")
 C_PROGRAM = os.path.join(PROGRAMS, "occa_c_program")
 
@@ -206,6 +207,17 @@ class Occa(unittest.TestCase):
                                     "from kernel_symbols order by 2"),
                          [("_occa_add_0", "add", "occa", "/cache/string_source.cpp", "OCCA OpenCL #0"),
                           ("_occa_fill_0", "fill", "occa", self.source, "OCCA OpenCL #0")])
+
+    @only("linked")
+    def test_race(self):
+        """Threads that build kernels of one name at once: each is told with the device and the file that it was built for."""
+        for mode in ("OpenCL", "Serial"):
+            with self.subTest(mode=mode):
+                self.record(RACE_PROGRAM, 4, mode)
+                rows = self.table("occa_kernels")
+                self.assertEqual({(r["source"], r["launches"], r["dispatches"]) for r in rows},
+                                 {(f"/file_{n}.okl", 10 * n, 10 * n) for n in (1, 2, 3, 4)})
+                self.assertEqual(len({r["device"] for r in rows}), 4)
 
     @only("linked")
     def test_lines(self):

@@ -299,6 +299,7 @@ static struct name *find_name(const char *text, size_t length)
 void occa_kernel_name(const char *name, const char *source, const struct occa_device *device)
 {
 	const char *of = kept(source), *text = kept(name);
+	const struct cap_kernel_origin origin = {"occa", text, of, device_text(device)};
 	struct name *n;
 
 	pthread_mutex_lock(&lock);
@@ -311,8 +312,9 @@ void occa_kernel_name(const char *name, const char *source, const struct occa_de
 		}
 	}
 	if (n)
-		*n = (struct name){{"occa", text, of, device_text(device)}, strlen(text)};
+		*n = (struct name){origin, strlen(text)};
 	pthread_mutex_unlock(&lock);
+	occa_thread()->in.builds = origin;
 }
 
 /* OCCA's names are _occa_NAME_NUMBER: a kernel of the user's may become several of the mode's. */
@@ -335,6 +337,11 @@ static bool strip(const char **symbol, size_t *length)
 	return true;
 }
 
+static bool is_it(const struct cap_kernel_origin *o, const char *symbol, size_t length)
+{
+	return o->name && strlen(o->name) == length && memcmp(o->name, symbol, length) == 0;
+}
+
 bool occa_kernel_origin(const char *symbol, size_t length, struct cap_kernel_origin *out)
 {
 	const struct occa_inside *t = &occa_thread()->in;
@@ -342,11 +349,14 @@ bool occa_kernel_origin(const char *symbol, size_t length, struct cap_kernel_ori
 
 	if (!strip(&symbol, &length))
 		return false;
-	/* The kernel that runs just now, for others may have its name. */
-	if (t->kernel && occa_inside(cap_sp()) && strlen(t->kernel->origin.name) == length &&
-	    memcmp(t->kernel->origin.name, symbol, length) == 0) {
-		*out = t->kernel->origin;
-		return true;
+	/* The kernel that is built or runs just now, for others may have its name. */
+	if (occa_inside(cap_sp())) {
+		const struct cap_kernel_origin *o = t->kernel ? &t->kernel->origin : &t->builds;
+
+		if (is_it(o, symbol, length)) {
+			*out = *o;
+			return true;
+		}
 	}
 	pthread_mutex_lock(&lock);
 	n = find_name(symbol, length);

@@ -152,6 +152,7 @@ struct occa_inside {
 	uint64_t id; /* of the frame */
 	const struct occa_kernel *kernel;
 	struct occa_device *device;
+	struct cap_kernel_origin builds; /* the kernel that it builds; no name: none */
 };
 
 enum { OCCA_LATELY = 16, OCCA_ARGUMENTS = 32 };

@@ -172,11 +172,19 @@ private:
 	modeDevice_t *mode_ = nullptr;
 };
 template <> memory device::malloc<void>(dim_t entries, const void *src, const json &props);
+template <class T> memory device::malloc(dim_t entries, const void *src, const json &props)
+{
+	return malloc(entries, dtype::float_, src, props);
+}
 
 device host();
 device &getDevice();
 void setDevice(const json &props);
 memory malloc(dim_t entries, const dtype_t &type, const void *src, const json &props);
+template <class T> memory malloc(dim_t entries, const void *src = nullptr, const json &props = json())
+{
+	return malloc(entries, dtype::float_, src, props);
+}
 kernel buildKernel(const std::string &file, const std::string &name, const json &props = json());
 void finish();
 

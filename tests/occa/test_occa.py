@@ -236,6 +236,16 @@ class Occa(unittest.TestCase):
                           ("use_host_memory", "wrapped", "OCCA Serial #0", 256, 1, 1),
                           ("use_default", "memory", "OCCA Serial #1", 16, 1, 1)})
 
+    @only("linked")
+    def test_headers(self):
+        """The program's lines, not those of OCCA's headers or of libocca that was opened."""
+        for program in ("occa_sites_0", "occa_sites_2", "occa_opened"):
+            with self.subTest(program=program):
+                p = self.record(os.path.join(PROGRAMS, program))
+                memory = [f"{r['site']} {r['bytes']}" for r in self.table("occa_memory")]
+                self.assertEqual(sorted(memory), sorted(p.stdout.splitlines()))
+        self.assertEqual([r["site"].split()[0] for r in self.table("kernels", "--by", "site")], ["launch"])
+
     # ---- choosing -----------------------------------------------------------------------------------
 
     @only("chosen")

@@ -2,7 +2,6 @@
 /* Calls of a program into OCCA: which are the program's, who made them, and their records. */
 #include <errno.h>
 #include <execinfo.h>
-#include <link.h>
 #include <string.h>
 
 #include <kymo/register.h>
@@ -13,48 +12,6 @@
 #include "wire/value.h"
 
 void *(*occa_thread_room)(void);
-
-/* ---- whose code calls ---- */
-
-static uintptr_t code_begin, code_end; /* of libocca */
-
-struct looked_for {
-	uintptr_t address;
-};
-
-static int look(struct dl_phdr_info *i, size_t size, void *data)
-{
-	const struct looked_for *l = data;
-	uintptr_t begin = UINTPTR_MAX, end = 0;
-
-	for (unsigned k = 0; k < i->dlpi_phnum; k++) {
-		uintptr_t at = i->dlpi_addr + i->dlpi_phdr[k].p_vaddr;
-
-		if (i->dlpi_phdr[k].p_type != PT_LOAD)
-			continue;
-		begin = at < begin ? at : begin;
-		end = at + i->dlpi_phdr[k].p_memsz > end ? at + i->dlpi_phdr[k].p_memsz : end;
-	}
-	if (l->address < begin || l->address >= end)
-		return 0;
-	code_begin = begin;
-	code_end = end;
-	return 1;
-}
-
-void occa_library(const void *function, uintptr_t *begin, uintptr_t *bytes)
-{
-	struct looked_for l = {(uintptr_t)function};
-
-	dl_iterate_phdr(look, &l);
-	*begin = code_begin;
-	*bytes = code_end - code_begin;
-}
-
-static bool of_library(const void *caller)
-{
-	return (uintptr_t)caller - code_begin < code_end - code_begin;
-}
 
 /* ---- which call is the program's ---- */
 
@@ -126,7 +83,7 @@ static bool calls_itself(const void *caller, const void *sp)
 
 	if (!occa_inside(sp))
 		return false;
-	if (of_library(caller)) {
+	if (occa_of_library(caller)) {
 		if (!t->noted.place)
 			return true;
 		by = t->noted.caller;
@@ -167,7 +124,8 @@ static const void *program_of(struct occa_inside *in, const void *caller, const 
 {
 	struct occa_thread *t = occa_thread();
 
-	if (!of_library(caller) || !t->noted.place || !there(t->noted.place, t->noted.caller, sp))
+	if (!occa_of_library(caller) || !t->noted.place ||
+	    !there(t->noted.place, t->noted.caller, sp))
 		return caller;
 	in->noted_place = t->noted.place;
 	in->noted = t->noted.caller;
@@ -180,7 +138,7 @@ static bool lets_go(const struct occa_inside *in, unsigned op, const void *calle
 {
 	return (op == OCCA_OP_DEVICE_FREE || op == OCCA_OP_KERNEL_FREE ||
 		op == OCCA_OP_STREAM_FREE) &&
-	       of_library(caller) &&
+	       occa_of_library(caller) &&
 	       (!in->noted_place || OCCA_LETS_GO(occa_thread()->noted.function));
 }
 
@@ -207,16 +165,20 @@ bool occa_begin(struct occa_call *c, unsigned op, const void *caller, const void
 			return false;
 		left_before(in, sp);
 	}
-	*in = (struct occa_inside){
-		.place = (const void *const *)sp - 1, .caller = caller, .op = op, .call = c};
+	*in = (struct occa_inside){.place = (const void *const *)sp - 1,
+				   .caller = caller,
+				   .by = caller,
+				   .op = op,
+				   .call = c};
 	c->op = op;
 	c->frame = NULL;
 	if (op == OCCA_OP_NONE)
 		return true;
-	by = program_of(in, caller, sp);
+	by = occa_site(program_of(in, caller, sp));
 	if (!lets_go(in, op, caller))
 		enter(c, by, sp);
 	t->noted.place = NULL;
+	in->by = by;
 	in->frame = c->frame;
 	in->id = c->frame ? c->frame->id : 0;
 	return true;
@@ -272,8 +234,7 @@ void occa_left(void)
 void occa_point(struct occa_call *c, const void *caller, const void *sp)
 {
 	struct occa_inside *t = &occa_thread()->in, none = {0};
-	const void *by = occa_inside(sp) ? t->noted_place ? t->noted : t->caller
-					 : program_of(&none, caller, sp);
+	const void *by = occa_inside(sp) ? t->by : occa_site(program_of(&none, caller, sp));
 
 	enter(c, by, sp);
 	if (c->frame)

@@ -401,4 +401,5 @@ bool occa_buffer_get(const void *handle, struct occa_buffer *out, bool gone)
 void occa_objects_fork_child(void)
 {
 	pthread_mutex_init(&lock, NULL); /* whoever held it is not in this process */
+	occa_site_fork_child();
 }

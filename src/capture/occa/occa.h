@@ -145,6 +145,7 @@ struct occa_inside {
 	/* The same of a noted function around it; NULL: there is none. */
 	const void *const *noted_place;
 	const void *noted;
+	const void *by; /* the program's code that has called */
 	unsigned op;
 	bool ran;               /* the kernel, on the host */
 	struct occa_call *call; /* of the wrapper, which waits for libocca */
@@ -192,8 +193,15 @@ void occa_end(struct occa_call *c);
 void occa_left(void);
 /* Something inside of a call (or of none, then by `caller`) that is recorded as well, and takes no time. */
 void occa_point(struct occa_call *c, const void *caller, const void *sp);
+
+/* ---- whose code calls (site.c) ---- */
+
 /* The code of libocca, whose calls are not the program's. */
 void occa_library(const void *function, uintptr_t *begin, uintptr_t *bytes);
+bool occa_of_library(const void *address);
+/* The program's own code that has led to the call that returns to `caller`; if none is found, `caller`. */
+const void *occa_site(const void *caller);
+void occa_site_fork_child(void);
 
 /* ---- calls of libocca (left.c) ---- */
 

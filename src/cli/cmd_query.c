@@ -78,7 +78,9 @@ static bool add_script(struct query_files *f, const char *file, const char *sql)
 		cli_error("not enough memory");
 		return false;
 	}
-	f->at[f->count++] = (struct query_script){name, text};
+	f->at[f->count].file = name;
+	f->at[f->count].sql = text;
+	f->count++;
 	return true;
 }
 

@@ -67,6 +67,19 @@ int cli_distinct(int argc, char **argv)
 	return kept;
 }
 
+static bool chooses(const struct cli_filter *o)
+{
+	const char *const texts[] = {
+		o->include,   o->exclude, o->domains, o->kernels, o->no_kernels, o->ranks,
+		o->processes, o->threads, o->nodes,   o->devices, o->queues,     o->ranges,
+		o->during,    o->sites,   o->memory,  o->after,   o->before};
+	bool any = o->min_duration || o->inside;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		any |= texts[i] != NULL;
+	return any;
+}
+
 struct stream_filter *cli_filter_new(const struct cli_filter *o, unsigned traces, bool *failed)
 {
 	const struct stream_filter_spec spec = {
@@ -90,15 +103,12 @@ struct stream_filter *cli_filter_new(const struct cli_filter *o, unsigned traces
 		.min_duration = (int64_t)o->min_duration,
 		.inside = o->inside,
 	};
-	const struct cli_filter nothing = {0};
 	struct stream_filter *filter = NULL;
-	struct cli_filter chosen = *o;
 
 	*failed = false;
 	if (o->mangled)
 		demangle_never();
-	chosen.mangled = false;
-	if (memcmp(&chosen, &nothing, sizeof(nothing)) == 0)
+	if (!chooses(o))
 		return NULL;
 	*failed = stream_filter_new(&spec, &cli_log, &filter) != KYMO_OK;
 	stream_filter_traces(filter, traces);

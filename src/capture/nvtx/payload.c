@@ -185,7 +185,7 @@ static double load_float(uint64_t type, const uint8_t *at)
 static void put_registered(struct nvtx_values *v, const char *key, const void *handle)
 {
 	const char *text = NULL;
-	kymo_string_t s;
+	kymo_string_t s = {0};
 
 	if (handle && careful_copy(&s, handle, sizeof(s)) == sizeof(s))
 		text = text_behind(v, s.text, 1);

@@ -190,6 +190,10 @@ static bool add_file(struct inputs *in, const char *path, const struct format_op
 
 	if (fd < 0)
 		return false;
+	if (!vec_reserve(&in->files, &in->room, in->count, 1)) {
+		close(fd);
+		return false;
+	}
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
 		data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (data == MAP_FAILED) {
@@ -200,11 +204,9 @@ static bool add_file(struct inputs *in, const char *path, const struct format_op
 		file.data = (struct part){data, (size_t)st.st_size};
 	}
 	close(fd);
-	file.path = strdup(path);
-	if (!file.path || !vec_reserve(&in->files, &in->room, in->count, 1))
-		return false;
-	in->files[in->count++] = file;
-	return true;
+	in->files[in->count] = file;
+	in->files[in->count].path = strdup(path);
+	return in->files[in->count++].path != NULL;
 }
 
 /* ---- folders --------------------------------------------------------------------------------- */

@@ -481,9 +481,9 @@ static uint32_t agent_named(struct emitter *m, const struct entry *e)
 
 static uint8_t what_named(struct part text)
 {
-	for (uint8_t i = 1; i <= ALLOCATION_REGISTERED; i++)
+	for (unsigned i = 1; i <= ALLOCATION_REGISTERED; i++)
 		if (part_is(text, name_allocation_what(i)))
-			return i;
+			return (uint8_t)i;
 	return 0;
 }
 

@@ -251,6 +251,55 @@ def test_wrong_values(at):
     check("and written", export(huge, at("n2.db")).status in (0, 3, 4), True)
 
 
+class Leaf:
+    """The first page of rows of a table, to be damaged: rows have numbers below 128."""
+
+    def __init__(self, path, table):
+        db = sqlite3.connect(path)
+        self.size = db.execute("PRAGMA page_size").fetchall()[0][0]
+        page = db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchall()[0][0]
+        db.close()
+        self.path = path
+        with open(path, "rb") as f:
+            self.data = bytearray(f.read())
+        while self.data[self.at(page)] == 5:  # it has pages below: their first
+            cell = int.from_bytes(self.data[self.at(page) + 12:self.at(page) + 14], "big")
+            page = int.from_bytes(self.data[self.at(page) + cell:self.at(page) + cell + 4], "big")
+        self.head = self.at(page)
+
+    def at(self, page):
+        return (page - 1) * self.size
+
+    def number(self, cell):
+        """Where the number of the row is."""
+        place = self.head + 8 + 2 * cell
+        place = self.head + int.from_bytes(self.data[place:place + 2], "big")
+        while self.data[place] & 0x80:
+            place += 1
+        return place + 1
+
+    def write(self):
+        with open(self.path, "wb") as f:
+            f.write(self.data)
+
+
+def test_told_in_two_ways(at):
+    """A row number that is there twice: which row it is depends on the way to it, and so may the operation be."""
+    path = at.changed("twice.db", """
+        INSERT INTO rocpd_string{s}(guid, string) SELECT guid, 'HIP_ONLY_API' FROM rocpd_string{s} LIMIT 1;
+        UPDATE rocpd_event{s} SET category_id = (SELECT max(id) FROM rocpd_string{s}) WHERE id = (SELECT min(id) FROM rocpd_event{s});
+        UPDATE rocpd_region{s} SET event_id = (SELECT min(id) + 1 FROM rocpd_event{s}) WHERE id = (SELECT min(id) FROM rocpd_region{s});
+        UPDATE rocpd_region{s} SET event_id = (SELECT min(id) FROM rocpd_event{s}), start = 1
+            WHERE id = (SELECT min(id) + 1 FROM rocpd_region{s});""")
+    leaf = Leaf(path, "rocpd_event" + at.suffix)
+    leaf.data[leaf.number(2)] = leaf.data[leaf.number(0)]
+    leaf.write()
+    run = Run([KYMO, "show", path])
+    check("shown", (run.status, "operations that pages tell in two ways (1)" in run.err), (0, True))
+    for to in ("text", "json", "perfetto"):
+        check(f"two ways to {to}", export(path, at(f"twice.{to}"), to).status, 0)
+
+
 def test_cut(at):
     with open(at.db, "rb") as f:
         data = f.read()

@@ -212,6 +212,8 @@ static kymo_status_t deliver_region(struct row_of *x, struct places *p, const st
 	place(x, &r, C_REGION_PROCESS, C_REGION_THREAD);
 	times(x, C_REGION_START, C_REGION_END, &r.start, &r.end);
 	r.op = model_op(x->r, x->s, of_event(x, C_EVENT_CATEGORY), number(x, C_REGION_NAME));
+	if (!r.op)
+		return KYMO_OK;
 	if (r.op >= x->r->activity[ACTIVITY_MARKER] && r.op < x->r->activity[ACTIVITY_COUNTER])
 		return deliver_marker(x, r, true);
 	read_status(x, &r);
@@ -238,6 +240,8 @@ static kymo_status_t deliver_sample(struct row_of *x, struct places *p, const st
 	r.external = of_event(x, C_EVENT_CORRELATION);
 	r.start = r.end = (int64_t)number(x, C_SAMPLE_TIME);
 	r.op = model_op(x->r, x->s, of_event(x, C_EVENT_CATEGORY), track & UINT32_MAX);
+	if (!r.op)
+		return KYMO_OK;
 	if (r.op >= x->r->activity[ACTIVITY_MARKER] && r.op < x->r->activity[ACTIVITY_COUNTER])
 		return deliver_marker(x, r, false);
 	return deliver_activity(x, &r);

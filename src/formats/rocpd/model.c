@@ -368,6 +368,10 @@ uint32_t model_op(struct reader *r, struct set *s, uint64_t category, uint64_t n
 
 	if (i)
 		return (uint32_t)i - 1;
+	if (r->complete) {
+		unplaced_add(&r->skipped, "operations that pages tell in two ways", 1);
+		return 0;
+	}
 	i = strncmp(text, "MARKER_", 7) == 0 ? r->activity[ACTIVITY_MARKER] + MARKER_OP_RANGE
 					     : find_op(r, text, model_text(r, s, (int64_t)name));
 	map_set(&s->ops, key, i + 1);
@@ -387,6 +391,10 @@ uint32_t model_queue(struct reader *r, struct set *s, uint32_t agent, int64_t st
 
 	if (i)
 		return (uint32_t)i;
+	if (r->complete) {
+		unplaced_add(&r->skipped, "queues that pages tell in two ways", 1);
+		return 0;
+	}
 	q = trace_add(r->t, queues);
 	q->process = r->t->agents[agent].process;
 	q->agent = agent;

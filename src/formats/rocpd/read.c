@@ -442,6 +442,7 @@ kymo_status_t rocpd_read(const char *path, const struct stream_filter *filter, b
 		status = walk(&r, learn, NULL);
 	if (status == KYMO_OK) {
 		finish_model(&r);
+		r.complete = true;
 		status = trace_failed(r.t) ? KYMO_ERROR_NO_MEMORY
 					   : read_selected(&r, filter, ordered, sink);
 	}

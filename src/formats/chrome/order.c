@@ -186,6 +186,16 @@ static uint32_t surrounding(const struct reader *r, const struct nest *s, const 
 	return 0;
 }
 
+/* Around it, of the other kind than what it lies in, + 1: surroundings have found theirs before. */
+static uint32_t other_surrounding(const struct reader *r, const struct entry *e)
+{
+	const struct entry *x = e->up ? &r->entries[e->up - 1] : NULL;
+
+	if (!x || !x->up)
+		return 0;
+	return r->entries[x->up - 1].kind != x->kind ? x->up : x->other;
+}
+
 static bool nest(struct reader *r)
 {
 	uint32_t n = pick(r, KIND(CALL) | KIND(RANGE) | KIND(MARK) | KIND(MEMORY), by_nesting);
@@ -196,6 +206,7 @@ static bool nest(struct reader *r)
 
 		close_until(r, &s, e);
 		e->up = surrounding(r, &s, e);
+		e->other = other_surrounding(r, e);
 		if (e->kind == ENTRY_RANGE)
 			e->number = ++r->scopes[r->t->threads[e->thread].process];
 		if (e->kind != ENTRY_CALL && e->kind != ENTRY_RANGE)

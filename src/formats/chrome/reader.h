@@ -51,6 +51,8 @@ struct entry {
 	uint64_t details : 56, kind : 8; /* details: where they lie */
 	uint32_t thread; /* of the trace; of device work: of its call, 0: not known */
 	uint32_t up;     /* entry that it lies in, + 1; of device work: its call, + 1 */
+	uint32_t
+		other; /* of calls and ranges, what else they lie in: the call around a range, or the reverse, + 1 */
 	uint32_t number; /* of ranges: the scope, in its process */
 	bool correlated : 1, left_open : 1;
 };

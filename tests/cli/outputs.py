@@ -102,6 +102,22 @@ def test_memory_after_it_is_freed():
             expect(got[0].returncode == got[1].returncode == fine, to, got)
 
 
+def test_own_folders_are_replaced():
+    """Formats that are folders, with folders in them, go over what the same command wrote before."""
+    for to in [name for name in WRITERS if name not in PROFILES]:
+        for trace in ("large.kymo", "t.kymo", "t.kymo"):
+            p = kymo("export", "-f", "--to", to, "-o", f"over-{to}", trace)
+            expect(p.returncode == 0, to, trace, p)
+        expect(kymo("export", "--to", to, "-o", f"fresh-{to}", "t.kymo").returncode == 0, to)
+        if not os.path.isdir(f"over-{to}"):
+            continue
+        for folder, _, names in os.walk(f"fresh-{to}"):
+            for name in names:
+                path = os.path.join(folder, name)
+                expect(os.path.getsize(path) == os.path.getsize(path.replace("fresh", "over", 1)), path)
+    expect(not [name for name in os.listdir(".") if name.startswith(".over")], os.listdir("."))
+
+
 def test_links_and_devices():
     os.mkdir("real")
     os.symlink("real/x.json", "link.json")

@@ -354,7 +354,9 @@ static void add_advice(struct text *out, const struct quality *q)
 		text_addf(out,
 			  " %s were dropped by the runtime that they are of; the notes say more.",
 			  count_text(dropped, number));
-	if (left)
+	if (left && q->imported)
+		text_add(out, " The other tool lost them, or they cannot be read in its file.");
+	else if (left)
 		text_addf(out,
 			  " %s found no room in the buffer: a larger --buffer-size, --mode minimal "
 			  "or a "
@@ -779,8 +781,9 @@ void summary_quality_line(struct text *out, const struct summary *s)
 	char number[32];
 
 	quality_add(&q, s);
-	if (q.imported && !lossy(&q)) {
-		text_addf(out, "Imported (%s): " NOT_TOLD ".", q.imported);
+	if (q.imported) {
+		text_addf(out, "Imported (%s): %s" NOT_TOLD ".", q.imported,
+			  lossy(&q) ? "a part could not be taken, see below; " : "");
 		return;
 	}
 	if (lossy(&q) || q.endless)
@@ -839,12 +842,14 @@ static void tell_quality(struct report *r, const struct quality *q, const struct
 		return;
 	add_loss(&line, q);
 	report_foot(r, "%s", line.s ? line.s : "");
-	line.length = 0;
-	add_clocks(&line, q, has_devices(s, count));
-	report_foot(r, "%s", line.s ? line.s : "");
-	line.length = 0;
-	add_overhead(&line, q);
-	report_foot(r, "%s", line.s ? line.s : "");
+	if (recorded) {
+		line.length = 0;
+		add_clocks(&line, q, has_devices(s, count));
+		report_foot(r, "%s", line.s ? line.s : "");
+		line.length = 0;
+		add_overhead(&line, q);
+		report_foot(r, "%s", line.s ? line.s : "");
+	}
 	text_release(&line);
 }
 

@@ -155,6 +155,12 @@ struct node {
 	unsigned type, cells, cell_array;
 };
 
+/* Pages without rows are roots of tables that have none, and have no text of rows either. */
+static bool is_empty(const struct dbfile *f, const struct node *n)
+{
+	return n->type == INTERIOR || big16(n->head + 5) == (f->usable & 0xffff);
+}
+
 static bool read_node(const struct dbfile *f, uint32_t number, struct node *n)
 {
 	unsigned head = number == 1 ? HEADER : 0;
@@ -167,7 +173,7 @@ static bool read_node(const struct dbfile *f, uint32_t number, struct node *n)
 	n->cells = big16(n->head + 3);
 	n->cell_array = head + (n->type == INTERIOR ? 12 : 8);
 	return (n->type == LEAF || n->type == INTERIOR) &&
-	       n->cell_array + 2 * n->cells <= f->usable;
+	       n->cell_array + 2 * n->cells <= f->usable && (n->cells || is_empty(f, n));
 }
 
 /* NULL: it lies outside of the page. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -210,6 +211,26 @@ static void define_model(struct reader *r)
 		make_activity(&r->model, domains[i], 0);
 }
 
+/* What was not taken stays with the trace: of other kinds of events a note, else as lost. */
+static void keep_losses(struct reader *r)
+{
+	char text[sizeof(r->left_out->text) + 16];
+
+	make_lost(r->t, 0, r->malformed + r->source.too_large, r->source.broken != NULL);
+	for (uint32_t i = 0; i < r->left_out_count && r->t->processes_count > 1; i++) {
+		int n = snprintf(text, sizeof(text), "not taken: %s", r->left_out[i].text);
+
+		*trace_add(r->t, notes) = (struct t_note){
+			.process = 1,
+			.severity = 1,
+			.part = "chrome",
+			.text = trace_string(r->t, text, (size_t)n),
+			.time = r->t->origin,
+			.count = r->left_out[i].count,
+		};
+	}
+}
+
 static kymo_status_t read_all(struct reader *r, struct stream_sink *sink)
 {
 	take_file(r);
@@ -224,6 +245,7 @@ static kymo_status_t read_all(struct reader *r, struct stream_sink *sink)
 		return KYMO_ERROR_NOT_FOUND;
 	}
 	reader_complete(r);
+	keep_losses(r);
 	if (!make_complete(r->t))
 		return KYMO_ERROR_NO_MEMORY;
 	stream_sink_complete(sink);

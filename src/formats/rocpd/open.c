@@ -396,6 +396,7 @@ void reader_close(struct reader *r)
 		free(r->paths[i]);
 	}
 	free(r->files);
+	free(r->damaged);
 	free(r->paths);
 	free(r->sets);
 	free((void *)r->texts);

@@ -75,6 +75,7 @@ struct set {
 	struct map live;                      /* address -> bytes + 1, of what is allocated */
 	struct map live_ids;                  /* address -> id */
 	uint64_t allocations;
+	uint64_t left_out; /* rows that are no record */
 };
 
 struct reader {
@@ -90,6 +91,7 @@ struct reader {
 	uint32_t texts_count, texts_room;
 	uint32_t activity[16]; /* first op of each domain of activities */
 	bool complete;         /* the trace was handed on: it takes no more definitions */
+	uint64_t *damaged;     /* by file: when definitions had been read */
 	uint64_t wrong;        /* values of another type than their column's */
 	struct unplaced skipped;
 	struct filter_binding *filter;

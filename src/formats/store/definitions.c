@@ -693,6 +693,10 @@ struct trace *definitions_read(struct sql_context *c)
 	t->command = metadata_text(c, "command");
 	if (!t->command)
 		t->command = "";
+	t->imported = metadata_text(c, "imported");
+	t->imported_format = metadata_text(c, "imported_format");
+	if (t->imported && !t->imported_format)
+		t->imported_format = "";
 	for (unsigned i = 0; ok && i < DEFINITIONS; i++)
 		ok = read_definition(c, &definitions[i], t);
 	for (uint32_t i = 1; ok && i < t->sites_count; i++) {

@@ -6,6 +6,7 @@ read are not written over.
 Usage: outputs.py KYMO KYMO_SYNTH
 """
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -100,6 +101,21 @@ def test_memory_after_it_is_freed():
                    for i, environment in enumerate(({}, OVERWRITTEN))]
             fine = 2 if words else 3 if to in PROFILES else 0  # there are no samples
             expect(got[0].returncode == got[1].returncode == fine, to, got)
+
+
+def test_nothing_recorded():
+    """A trace without records is written, as what it is."""
+    shutil.copytree("t.kymo", "empty.kymo")
+    for name in os.listdir("empty.kymo/raw"):
+        os.unlink(f"empty.kymo/raw/{name}")
+    for to in [name for name in WRITERS if name not in PROFILES]:
+        p = kymo("export", "--to", to, "-o", f"empty-{to}", "empty.kymo")
+        expect(p.returncode == 0 and os.path.exists(f"empty-{to}") and "error" not in p.stderr, to, p)
+    for to in ("rocpd", "rocpd:folder"):
+        expect(kymo("export", "-f", "--to", to, "-o", "empty.rpdb", "empty.kymo").returncode == 0, to)
+        p = kymo("info", "empty.rpdb")
+        expect(p.returncode == 0 and "Records      0\n" in p.stdout, p)
+        kymotest.remove("empty.rpdb") if os.path.isdir("empty.rpdb") else os.unlink("empty.rpdb")
 
 
 def test_own_folders_are_replaced():

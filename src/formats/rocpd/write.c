@@ -187,6 +187,9 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 	kymo_status_t status = KYMO_OK;
 
 	w->t = t;
+	if (t->processes_count <=
+	    1) /* a database needs tables: those of a process that is not known */
+		status = part_get(w, 0) ? KYMO_OK : KYMO_ERROR_SYSTEM;
 	for (uint32_t i = 1; i < t->processes_count && status == KYMO_OK; i++)
 		status = part_get(w, i) ? KYMO_OK : KYMO_ERROR_SYSTEM;
 	if (status == KYMO_OK)

@@ -218,6 +218,37 @@ def test_bad_input():
     expect("\x1b" not in run("summary", trace).stdout + run("show", trace).stdout, "an escape came through")
 
 
+def test_what_is_wrong_is_told():
+    one = complete("cpu_op", "a", 1, 1, 1, 1)
+    for name, text, said, records in (
+            ("trail.json", json.dumps([one]) + "GARBAGE" + json.dumps([one]), "what comes after its end is not read", 1),
+            ("trail2.json", json.dumps({"traceEvents": [one]}) + "{}", "what comes after its end is not read", 1),
+            ("grid.json", [kernel("k", 0, 7, 1, 1, 1, grid=[4, -1, 1], block="x", **{"shared memory": -5})],
+             "read as 0 (3)", 1),
+            ("bytes.json", [complete("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 0, 7, 1, 1, device=0, stream=7, bytes=-4)],
+             "read as 0 (1)", 1),
+            ("back.json", [one, complete("cpu_op", "b", 1, 1, 5, -2)], "complete events that end before they begin (1)", 1)):
+        trace, told = imported(name, text)
+        expect(said in told and "passed over" not in told, name, told)
+        expect(f": {records} record" in told, name, told)
+        if "not taken" in told or "not read" in told:  # and stays with the trace
+            expect("1 damaged block" in run("summary", trace).stdout or "end before they begin" in run("summary", trace).stdout, trace)
+    _, told = imported("fine.json", [kernel("k", 0, 7, 1, 1, 1, grid=None)])
+    expect("warning" not in told, told)
+    _, told = imported("mark.json", "\ufeff" + json.dumps([one]))
+    expect("warning" not in told and ": 1 record" in told, told)
+    _, told = imported("late.json", json.dumps({"other": ["x" * 1000] * 5000, "traceEvents": [one]}))
+    expect("warning" not in told and ": 1 record" in told, told)
+    packed = bytearray(gzip.compress(json.dumps(kineto()).encode()))
+    for at in (-8, len(packed) // 2):  # its checksum; a byte in it
+        broken = packed[:]
+        broken[at] ^= 0xff
+        with open("broken.json.gz", "wb") as f:
+            f.write(broken)
+        told = run("import", "broken.json.gz", "-o", f"broken{at}.kymo", status=None).stderr
+        expect("its compressed data is damaged" in told and "not a trace" not in told, told)
+
+
 def test_memory_of_large_values():
     """A value of a hundred megabytes is passed over in the memory that others take."""
     with gzip.open("bomb.json.gz", "wt", compresslevel=1) as f:

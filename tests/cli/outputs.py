@@ -5,6 +5,7 @@ read are not written over.
 
 Usage: outputs.py KYMO KYMO_SYNTH
 """
+import json
 import os
 import shutil
 import signal
@@ -179,6 +180,30 @@ def test_signals():
                 kymotest.remove("ended/out") if to == "csv" else os.unlink("ended/out")
             else:
                 expect(status == -end and not os.listdir("ended"), to, end, status, os.listdir("ended"))
+
+
+def raw_files(folder):
+    """Whether a file of a trace is below it; what is gone meanwhile is none."""
+    return any(name.endswith(".kyr") for _, _, names in os.walk(folder) for name in names)
+
+
+def test_signals_of_imports():
+    """While another tool's file is made a trace, for good or for a while, a signal leaves nothing."""
+    with open("large.json", "w", encoding="utf-8") as f:
+        json.dump([{"ph": "X", "name": f"n{i % 50}", "pid": i % 40, "tid": 1, "ts": i, "dur": 1} for i in range(200000)], f)
+    os.mkdir("imported")
+    for words in (("import", "large.json", "-o", "imported/out.kymo"), ("summary", "large.json")):
+        for end in (signal.SIGTERM, signal.SIGINT):
+            p = subprocess.Popen([KYMO, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                 env=dict(os.environ, TMPDIR=os.path.abspath("imported")),
+                                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+            kymotest.wait_for(lambda: raw_files("imported") or p.poll() is not None, "files of the trace", pause=0)
+            p.send_signal(end)
+            status = p.wait()
+            expect(status == -end or (status == 0 and words[0] == "import"), words, status)
+            expect(status == 0 or not os.listdir("imported"), words, os.listdir("imported"))
+            if status == 0:
+                kymotest.remove("imported/out.kymo")
 
 
 def main():

@@ -204,6 +204,12 @@ def test_refused(at):
         f.seek(56)
         f.write((2).to_bytes(4, "big"))
     refused("UTF-16", at("16.db"), "UTF-8")
+    db = sqlite3.connect(at("wide.db"))
+    db.execute("PRAGMA encoding = 'UTF-16'")
+    db.execute("CREATE TABLE rocpd_region_x(id INTEGER PRIMARY KEY)")
+    db.commit()
+    db.close()
+    refused("written in UTF-16", at("wide.db"), "UTF-8")
 
 
 def test_hostile(at):

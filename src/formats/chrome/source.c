@@ -48,8 +48,20 @@ static bool fill(struct source *s)
 	return false;
 }
 
+/* Some writers begin with a mark of the order of bytes, which UTF-8 does not need. */
+static void skip_mark(struct source *s)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+
+	if (s->used >= 3 && memcmp(s->buffer, mark, 3) == 0)
+		s->at = 3;
+}
+
 int source_peek(struct source *s)
 {
+	if (!s->begun && !s->used && fill(s))
+		skip_mark(s);
+	s->begun = true;
 	for (;; s->at++) {
 		char c;
 

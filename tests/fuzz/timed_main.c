@@ -61,7 +61,8 @@ static void run(const uint8_t *data, size_t size)
 
 static void mutate(uint8_t *data, size_t size, const uint8_t *other, size_t other_size)
 {
-	static const uint8_t values[] = {0, 1, 2, 5, 13, 0x7f, 0x80, 0xfe, 0xff, '"', '{', ']', '-', '9'};
+	static const uint8_t values[] = {0,    1,    2,   5,   13,  0x7f, 0x80,
+					 0xfe, 0xff, '"', '{', ']', '-',  '9'};
 	size_t at = roll(size), n = 1 + roll(64), from = roll(other_size);
 
 	n = n < size - at ? n : size - at;
@@ -126,7 +127,8 @@ int main(int argc, char **argv)
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	end.tv_sec += argc > 1 ? atoi(argv[1]) : 0;
 	seed = ((uint64_t)end.tv_nsec << 32 ^ (uint64_t)end.tv_sec ^ (uint64_t)getpid()) | 1;
-	snprintf(left, sizeof(left), "%s-%016llx.input", name ? name + 1 : argv[0], (unsigned long long)seed);
+	snprintf(left, sizeof(left), "%s-%016llx.input", name ? name + 1 : argv[0],
+		 (unsigned long long)seed);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
 		signal(ends[i], on_end);
 	count = load(argc, argv);

@@ -48,13 +48,13 @@ enum entry_kind {
 struct entry {
 	int64_t start, end; /* ns, of the file */
 	uint64_t key; /* of calls, device work: correlation; of pairs: what is the same for both */
-	uint64_t details : 56, kind : 8; /* details: where they lie */
+	/* details: where they lie */
+	uint64_t details : 54, kind : 8, correlated : 1, left_open : 1;
 	uint32_t thread; /* of the trace; of device work: of its call, 0: not known */
 	uint32_t up;     /* entry that it lies in, + 1; of device work: its call, + 1 */
 	uint32_t
-		other; /* of calls and ranges, what else they lie in: the call around a range, or the reverse, + 1 */
+		other; /* around it, + 1: of what lies in a range the call, of what lies in a call the range */
 	uint32_t number; /* of ranges: the scope, in its process */
-	bool correlated : 1, left_open : 1;
 };
 
 /* What emit.c needs besides. Of calls and ranges `values` bytes follow: see values_pack(). */

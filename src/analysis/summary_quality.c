@@ -97,6 +97,7 @@ struct quality {
 	uint64_t no_memory;     /* of the lost records: the process had no memory for them */
 	uint64_t dropped;       /* of the lost records: by the runtime that they are of */
 	uint64_t left_out_rows; /* of tallies: the table of the job had no room for them */
+	uint64_t unrecorded;    /* ranges beyond the limits of core/marker */
 	unsigned missing;       /* files that are not there, or cannot be read */
 	unsigned refused;       /* processes that could not be recorded */
 	unsigned unaligned;     /* clocks */
@@ -242,6 +243,23 @@ static void quality_cost(struct quality *q, const struct t_process *p)
 	q->cost.known |= p->record_cost_ns > 0;
 }
 
+/* As notes of core/marker tell it: "a range was nested deeper than 256 and not recorded". */
+static uint64_t unrecorded_ranges(const struct trace *t)
+{
+	static const char end[] = " and not recorded";
+	uint64_t sum = 0;
+
+	for (uint32_t i = 1; i < t->notes_count; i++) {
+		const struct t_note *n = &t->notes[i];
+		size_t length = strlen(n->text);
+
+		if (strcmp(n->part, "marker") == 0 && length >= sizeof(end) &&
+		    strcmp(n->text + length - sizeof(end) + 1, end) == 0)
+			sum = add_up(sum, n->count);
+	}
+	return sum;
+}
+
 static void quality_add(struct quality *q, const struct summary *s)
 {
 	const struct trace *t = s->trace;
@@ -249,6 +267,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 	uint64_t in_band = 0, counted = 0;
 
 	quality_samples(q, s);
+	q->unrecorded = add_up(q->unrecorded, unrecorded_ranges(t));
 	q->ranks += summary_without_file(t);
 	q->coarse |= s->tallies->coarse;
 	q->imported = t->imported ? t->imported_format : q->imported;
@@ -321,7 +340,7 @@ static uint64_t untimed_of(const struct quality *q)
 static bool lossy(const struct quality *q)
 {
 	return q->refused || q->missing || q->lost || q->samples || q->gaps || q->definitions ||
-	       q->damaged || q->left_out_rows;
+	       q->damaged || q->left_out_rows || q->unrecorded;
 }
 
 static uint64_t take_part(uint64_t *left, uint64_t n)
@@ -386,6 +405,7 @@ static void add_loss(struct text *out, const struct quality *q)
 	add_count(out, q->definitions, "definition");
 	add_count(out, q->damaged, "damaged block");
 	add_count(out, q->left_out_rows, "tally row");
+	add_count(out, q->unrecorded, "unrecorded range");
 	if (!lossy(q))
 		text_add(out, q->endless ? "" : " nothing");
 	if (q->recording)

@@ -46,6 +46,17 @@ typedef struct kymo_sample_desc {
 	kymo_sample_clock_t clock;
 	kymo_sample_method_t method;
 	uint32_t depth; /* stack entries at most; 0: KYMO_SAMPLE_DEPTH, 1: program counter alone */
+	/*
+	 * These threads alone, comma separated: numbers of the system, names as the system has them, "main". NULL:
+	 * all. A thread that gets its name is sampled from the next 100 ms on. Strings are copied.
+	 */
+	const char *threads;
+	/*
+	 * A sample each time that a thread has met so many of these events ("page-faults", "instructions", what
+	 * provider perf counts) instead of by time; weights are 0. NULL: by time. Method perf only.
+	 */
+	const char *event;
+	uint64_t event_period; /* 1 at least */
 } kymo_sample_desc_t;
 
 /*

@@ -178,6 +178,9 @@ typedef struct kymo_work {
 	uint64_t memory[2]; /* ids of allocations: of a copy source and destination */
 	uint64_t bytes;
 	uint64_t correlation; /* of the call that submits it, or 0 */
+	/* As a framework above the runtime (OCCA) calls the device that it submits to, or NULL. Stays. Its last member:
+	 * see `size`. */
+	const char *framework_device;
 } kymo_work_t;
 
 /*

@@ -623,7 +623,7 @@ static kymo_status_t read_run(struct compare *c, struct compare_run *run,
 	if (status != KYMO_OK)
 		return status;
 	if (c->options.by & COMPARE_BY_SCOPE) {
-		r.scopes = scopes_new(rt);
+		r.scopes = scopes_new(rt, 0);
 		status = r.scopes ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
 	}
 	r.in_part = o->filter && stream_filter_in_part(o->filter);

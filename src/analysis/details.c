@@ -452,7 +452,7 @@ static bool look_at_names(struct details *d)
 	return d->foreign && d->kernel;
 }
 
-struct details *details_new(struct raw_trace *rt, unsigned by, struct stream_log *log)
+struct details *details_new(struct raw_trace *rt, unsigned by, const struct format_options *o)
 {
 	struct details *d = calloc(1, sizeof(*d));
 	bool ok;
@@ -471,10 +471,10 @@ struct details *details_new(struct raw_trace *rt, unsigned by, struct stream_log
 	if (ok && by & BY_LIBRARY)
 		ok = look_at_libraries(d);
 	if (ok && by & BY_SCOPE)
-		ok = (d->scopes = scopes_new(rt)) != NULL;
+		ok = (d->scopes = scopes_new(rt, o->depth)) != NULL;
 	if (ok && details_in_full(by))
 		ok = (d->launches = launches_new(rt, d->foreign)) != NULL &&
-		     (d->symbols = symbols_new(d->trace, log)) != NULL;
+		     (d->symbols = symbols_new(d->trace, o->log)) != NULL;
 	if (ok)
 		return d;
 	details_free(d);

@@ -17,7 +17,7 @@ struct details;
 #define DETAILS_BY (BY_SCOPE | BY_SITE | BY_STACK | BY_GRID | BY_LIBRARY)
 
 /* Makes the passes that are needed for these. NULL: no memory. */
-struct details *details_new(struct raw_trace *rt, unsigned by, struct stream_log *log);
+struct details *details_new(struct raw_trace *rt, unsigned by, const struct format_options *o);
 void details_free(struct details *d);
 
 /* Sites, stacks and grids are asked for: calls have to be read in full. */

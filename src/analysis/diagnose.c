@@ -128,7 +128,7 @@ struct finding *finding_add(struct diagnosis *d, uint64_t gain, const char *titl
 struct finding *finding_add_spent(struct diagnosis *d, uint64_t spent, const char *title, ...)
 {
 	/* What lies between the calls that are there is not known. */
-	struct finding *f = d->tl->chosen ? NULL : add(d, spent);
+	struct finding *f = d->tl->chosen || timeline_overwritten(d->tl) ? NULL : add(d, spent);
 	va_list args;
 
 	if (!f)
@@ -334,6 +334,12 @@ bool diagnose(struct diagnosis *d, const char *path, const struct timeline *tl,
 	else if (timeline_pauses(tl))
 		text_add(&d->abstained,
 			 "recording was paused: no time that could be won is told of such a run\n");
+	else if (timeline_overwritten(tl))
+		text_addf(&d->abstained,
+			  "the first part of the run gave way to newer records: no time that could "
+			  "be "
+			  "won is told of the whole; of the rest: --after %.6f\n",
+			  timeline_complete_from(tl));
 	tell_endless(d);
 	for (uint32_t i = 0; i < rules_count && !tl->cut; i++)
 		ask(d, rules[i]);

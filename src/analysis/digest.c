@@ -687,6 +687,38 @@ static bool is_asked_for(const struct report *r)
 	return asked;
 }
 
+/* What there is of the run says nothing of the whole. */
+static bool tell_incomplete(struct digest *g)
+{
+	const struct timeline *tl = g->tl;
+	struct text line = {0};
+	uint64_t records;
+
+	if (timeline_overwritten(tl)) {
+		text_addf(&line,
+			  "What bounds the run, and why devices idle, cannot be told of the whole: "
+			  "its "
+			  "first part gave way to newer records. Of the rest: kymo summary --after "
+			  "%.6f ",
+			  timeline_complete_from(tl));
+		text_add_shell(&line, g->s->path);
+	} else if (timeline_lossy(tl, &records)) {
+		text_addf(&line,
+			  "What bounds the run, and why devices idle, cannot be told: %" PRIu64
+			  " of %" PRIu64 " records were lost.",
+			  tl->lost, records);
+	}
+	if (!line.s)
+		return false;
+	TELL(g, "%s", "");
+	add_wrapped(g, line.s, 0);
+	text_release(&line);
+	summary_quality_line(&line, g->s);
+	add_wrapped(g, line.s, 2);
+	text_release(&line);
+	return true;
+}
+
 bool summary_digest(struct report *r, const struct summary *s)
 {
 	struct digest g = {
@@ -717,6 +749,8 @@ bool summary_digest(struct report *r, const struct summary *s)
 			 "parts by time (--after, --before).");
 		return true;
 	}
+	if (tell_incomplete(&g))
+		return true;
 	if (!diagnose(&g.d, s->path, s->timeline, s->tallies, NULL))
 		return false;
 	g.run = timeline_length(s->timeline);

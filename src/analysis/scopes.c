@@ -29,19 +29,23 @@ struct scopes {
 	int64_t *within; /* scopes of submitting calls */
 	uint32_t within_count, within_room;
 	struct map path_of; /* path above << 32 | name */
-	char **paths;
+	struct path {
+		char *text;
+		uint32_t depth; /* names in it */
+	} * paths;
 	uint32_t path_count, path_room;
+	uint32_t depth; /* most names of a path; 0: any */
 	bool failed;
 };
 
-static uint32_t add_path(struct scopes *s, char *text)
+static uint32_t add_path(struct scopes *s, char *text, uint32_t depth)
 {
 	if (!text || !vec_reserve(&s->paths, &s->path_room, s->path_count, 1)) {
 		free(text);
 		s->failed = true;
 		return UNKNOWN;
 	}
-	s->paths[s->path_count] = text;
+	s->paths[s->path_count] = (struct path){text, depth};
 	return s->path_count++;
 }
 
@@ -85,7 +89,7 @@ static bool wants(const struct trace *t, const struct t_op *op)
 	return op->flags & KYMO_OP_SUBMITS || strcmp(t->domains[op->domain].name, "marker") == 0;
 }
 
-struct scopes *scopes_new(struct raw_trace *rt)
+struct scopes *scopes_new(struct raw_trace *rt, uint32_t depth)
 {
 	struct scopes *s = calloc(1, sizeof(*s));
 	struct look look = {{.call = add_submit, .marker = add_range, .brief = true}, s};
@@ -93,6 +97,7 @@ struct scopes *scopes_new(struct raw_trace *rt)
 	if (!s)
 		return NULL;
 	s->trace = raw_trace_definitions(rt);
+	s->depth = depth;
 	s->process_count = s->trace->processes_count;
 	s->nodes = calloc(s->process_count, sizeof(*s->nodes));
 	s->submits = calloc(s->process_count, sizeof(*s->submits));
@@ -100,8 +105,8 @@ struct scopes *scopes_new(struct raw_trace *rt)
 	s->failed = !s->nodes || !s->submits || !vec_reserve(&s->node, &s->node_room, 0, 1) ||
 		    !vec_reserve(&s->within, &s->within_room, 0, 1);
 	s->node_count = s->within_count = 1;
-	add_path(s, strdup(""));
-	add_path(s, strdup("(not recorded)"));
+	add_path(s, strdup(""), 0);
+	add_path(s, strdup("(not recorded)"), 1);
 	if (!s->failed && raw_trace_look(rt, wants, &look.sink) == KYMO_OK)
 		return s;
 	scopes_free(s);
@@ -117,7 +122,7 @@ void scopes_free(struct scopes *s)
 	for (uint32_t i = 0; s->submits && i < s->process_count; i++)
 		map_release(&s->submits[i]);
 	for (uint32_t i = 0; i < s->path_count; i++)
-		free(s->paths[i]);
+		free(s->paths[i].text);
 	map_release(&s->path_of);
 	free(s->nodes);
 	free(s->submits);
@@ -139,15 +144,17 @@ static uint32_t path_below(struct scopes *s, uint32_t above, uint32_t name)
 
 	if (path)
 		return path;
-	a = strlen(s->paths[above]);
+	if (s->depth && s->paths[above].depth >= s->depth)
+		return above;
+	a = strlen(s->paths[above].text);
 	b = strlen(text);
 	whole = malloc(a + b + 2);
 	if (whole) {
-		memcpy(whole, s->paths[above], a);
+		memcpy(whole, s->paths[above].text, a);
 		whole[a] = '/';
 		memcpy(whole + a + (a != 0), text, b + 1);
 	}
-	path = add_path(s, whole);
+	path = add_path(s, whole, s->paths[above].depth + 1);
 	if (!map_set(&s->path_of, key, path))
 		s->failed = true;
 	return path;
@@ -184,5 +191,5 @@ uint32_t scopes_path_of_call(struct scopes *s, uint32_t process, uint64_t call)
 
 const char *scopes_text(const struct scopes *s, uint32_t path)
 {
-	return path && path < s->path_count ? s->paths[path] : "(no scope)";
+	return path && path < s->path_count ? s->paths[path].text : "(no scope)";
 }

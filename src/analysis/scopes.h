@@ -11,8 +11,11 @@
 
 struct scopes;
 
-/* Reads the whole trace. NULL: no memory. */
-struct scopes *scopes_new(struct raw_trace *rt);
+/*
+ * Reads the whole trace. `depth`: names of a path at most, what is below counts for the range there; 0: all.
+ * NULL: no memory.
+ */
+struct scopes *scopes_new(struct raw_trace *rt, uint32_t depth);
 void scopes_free(struct scopes *s);
 
 /* Number of the path of a scope, 0: none. */

@@ -40,7 +40,7 @@ static kymo_status_t read_raw(struct summary *s, const char *path, unsigned deta
 	if (details) {
 		sink.sink.brief = !details_in_full(details);
 		sink.scope_of = details_of;
-		sink.data = s->details = details_new(rt, details, o->log);
+		sink.data = s->details = details_new(rt, details, o);
 		if (!s->details)
 			return KYMO_ERROR_NO_MEMORY;
 	}

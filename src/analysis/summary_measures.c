@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/formula.h"
 #include "analysis/summary_parts.h"
 #include "base/vec.h"
 #include "stream/symbol.h"
@@ -14,8 +15,9 @@
 
 struct function {
 	char *name, *module;
-	uint64_t samples, self, total;
-	uint64_t seen; /* the stack that counted it last, plus 1 */
+	uint64_t samples, self, total; /* the latter two: time */
+	uint64_t in;                   /* samples that it is in the stack of */
+	uint64_t seen;                 /* the stack that counted it last, plus 1 */
 };
 
 struct functions {
@@ -78,8 +80,10 @@ static void add_stack(struct functions *f, const struct trace *t, struct symbols
 			x->self += row->total;
 			x->samples += row->count;
 		}
-		if (x->seen != f->stacks)
+		if (x->seen != f->stacks) {
 			x->total += row->total;
+			x->in += row->count;
+		}
 		x->seen = f->stacks;
 	}
 }
@@ -104,25 +108,31 @@ static int by_self(const void *a, const void *b)
 
 	if (x->self != y->self)
 		return x->self > y->self ? -1 : 1;
+	if (x->samples != y->samples)
+		return x->samples > y->samples ? -1 : 1;
 	if (x->total != y->total)
 		return x->total > y->total ? -1 : 1;
+	if (x->in != y->in)
+		return x->in > y->in ? -1 : 1;
 	return strcmp(x->name, y->name);
 }
 
 static void function_row(struct table *t, const struct functions *f, const struct function *x)
 {
 	struct cell *c = table_row(t);
-	double whole = f->total ? (double)f->total : 1;
+	const uint64_t all = f->total ? f->total : f->samples, total = f->total ? x->total : x->in,
+		       self = f->total ? x->self : x->samples;
 
 	if (!c)
 		return;
 	cell_text(t, c++, x->name);
 	cell_text(t, c++, x->module);
 	cell_number(c++, x->samples);
-	cell_number(c++, x->self);
-	cell_real(c++, 100.0 * (double)x->self / whole);
-	cell_number(c++, x->total);
-	cell_real(c, 100.0 * (double)x->total / whole);
+	if (f->total)
+		cell_number(c++, self);
+	cell_real(c++, 100.0 * (double)self / (double)(all ? all : 1));
+	cell_number(c++, total);
+	cell_real(c, 100.0 * (double)total / (double)(all ? all : 1));
 }
 
 bool summary_functions(struct report *r, const struct summary *s, unsigned count, unsigned by)
@@ -139,9 +149,13 @@ bool summary_functions(struct report *r, const struct summary *s, unsigned count
 		table_column(t, "function", "function", CELL_TEXT);
 		table_column(t, "module", "module", CELL_TEXT);
 		table_column(t, "samples", "samples", CELL_COUNT);
-		table_column(t, "self_ns", "self", CELL_TIME);
+		if (f.total)
+			table_column(t, "self_ns", "self", CELL_TIME);
 		table_column(t, "self_percent", "%", CELL_PERCENT);
-		table_column(t, "total_ns", "total", CELL_TIME);
+		if (f.total)
+			table_column(t, "total_ns", "total", CELL_TIME);
+		else /* by events: they stand for no time */
+			table_column(t, "total_samples", "total", CELL_COUNT);
 		table_column(t, "total_percent", "%", CELL_PERCENT);
 		if (f.count)
 			qsort(f.list, f.count, sizeof(*f.list), by_self);
@@ -167,6 +181,10 @@ struct counted {
 	uint32_t instance;
 	uint64_t records;
 	double sum, low, high;
+	/* Made of others, if not NULL; of their sums and averages: */
+	const struct formula *formula;
+	double average;
+	bool has_sum, has_average;
 };
 
 struct counts {
@@ -223,13 +241,93 @@ static void add_count(struct counts *all, const struct trace *t, const struct ta
 	c->records += row->count;
 }
 
+/* ---- formulas -------------------------------------------------------------------------------- */
+
+static double average_of(const struct counted *c)
+{
+	return c->sum / (double)c->records;
+}
+
+/* Of levels there is no sum. */
+static double whole_of(const struct counted *c)
+{
+	return c->counter->flags & 1 ? average_of(c) : c->sum;
+}
+
+static bool of_one(const struct counted *a, const struct counted *b)
+{
+	return a->instance == b->instance && strcmp(a->kind, b->kind) == 0 &&
+	       strcmp(a->what, b->what) == 0;
+}
+
+/* What `first` is counted of: a row, if all counters of the formula are there. */
+static bool add_derived(struct counts *all, uint32_t first, uint32_t count, const struct formula *f)
+{
+	struct counted made = all->list[first];
+	double values[FORMULA_NAMES], averages[FORMULA_NAMES];
+	bool found[FORMULA_NAMES] = {false};
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct counted *c = &all->list[i];
+		int n = of_one(c, &all->list[first])
+				? formula_counter(f, c->counter->provider, c->counter->name)
+				: -1;
+
+		if (n >= 0 && !found[n]) {
+			values[n] = whole_of(c);
+			averages[n] = average_of(c);
+			found[n] = true;
+		}
+	}
+	for (unsigned i = 0; i < f->name_count; i++)
+		if (!found[i])
+			return false;
+	made.formula = f;
+	made.sum = 0;
+	made.has_sum = formula_value(f, values, &made.sum) && !formula_is_ratio(f, values);
+	made.has_average = formula_value(f, averages, &made.average);
+	if (vec_reserve(&all->list, &all->room, all->count, 1))
+		all->list[all->count++] = made;
+	else
+		all->failed = true;
+	return true;
+}
+
+/* `left`: of those that have no row although some of their counters are there. */
+static void add_formulas(struct counts *all, const struct formula *list, unsigned formulas,
+			 struct text *left)
+{
+	uint32_t count = all->count;
+
+	for (unsigned k = 0; k < formulas; k++) {
+		bool some = false, row = false;
+
+		for (uint32_t i = 0; i < count; i++) {
+			const struct t_counter *c = all->list[i].counter;
+			int at = formula_counter(&list[k], c->provider, c->name);
+
+			some |= at >= 0;
+			row |= at == 0 && add_derived(all, i, count, &list[k]);
+		}
+		if (some && !row)
+			text_addf(left, "%s%s", left->length ? ", " : "", list[k].name);
+	}
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static const char *name_of(const struct counted *x)
+{
+	return x->formula ? x->formula->name : x->counter->name;
+}
+
 /* By kind and counter, the greatest first. */
 static int by_counter(const void *a, const void *b)
 {
 	const struct counted *x = a, *y = b;
 	int order = strcmp(x->kind, y->kind);
 
-	order = order ? order : strcmp(x->counter->name, y->counter->name);
+	order = order ? order : strcmp(name_of(x), name_of(y));
 	if (order)
 		return order;
 	return x->sum > y->sum ? -1 : x->sum < y->sum;
@@ -245,12 +343,19 @@ static void count_row(struct table *t, const struct counted *x)
 		return;
 	cell_text(t, c++, x->kind);
 	cell_text(t, c++, x->what);
-	cell_text(t, c++, x->counter->name);
-	cell_text(t, c++, x->counter->unit);
+	cell_text(t, c++, name_of(x));
+	cell_text(t, c++, x->formula ? x->formula->unit : x->counter->unit);
 	if (*x->counter->dimensions)
 		cell_number(c, x->instance);
 	c++;
 	cell_number(c++, x->records);
+	if (x->formula) {
+		if (x->has_sum)
+			cell_real(c, x->sum);
+		if (x->has_average)
+			cell_real(c + 1, x->average);
+		return;
+	}
 	if (!level)
 		cell_real(c, x->sum);
 	c++;
@@ -262,6 +367,9 @@ static void count_row(struct table *t, const struct counted *x)
 bool summary_counters(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	struct counts all = {0};
+	struct formula *formulas;
+	unsigned formula_count;
+	struct text left = {0};
 	struct table *t;
 	uint32_t zero = 0;
 
@@ -273,6 +381,8 @@ bool summary_counters(struct report *r, const struct summary *s, unsigned count,
 			    !s[i].trace->processes[set->rows[k]->key[KEY_PROCESS]].telemetry)
 				add_count(&all, s[i].trace, set->rows[k]);
 	}
+	formulas = formulas_of(count ? s[0].trace->formulas : "", &formula_count);
+	add_formulas(&all, formulas, formula_count, &left);
 	t = all.count ? report_table(r, "counters", "Counters") : NULL;
 	if (t) {
 		table_column(t, "kind", "of each", CELL_TEXT);
@@ -287,17 +397,27 @@ bool summary_counters(struct report *r, const struct summary *s, unsigned count,
 		table_column(t, "max", "max", CELL_NUMBER);
 		qsort(all.list, all.count, sizeof(*all.list), by_counter);
 		for (uint32_t i = 0; i < all.count; i++) {
-			if (all.list[i].low != 0 || all.list[i].high != 0)
+			if (all.list[i].formula || all.list[i].low != 0 || all.list[i].high != 0)
 				count_row(t, &all.list[i]);
 			else
 				zero++;
 		}
+		if (left.length)
+			table_note(
+				t,
+				"formulas without a row, as not all of their counters are of one "
+				"operation: %s",
+				left.s);
 		if (zero)
 			table_note(t,
 				   "%" PRIu32 " operations and counters at which nothing was "
 				   "counted are left out",
 				   zero);
 	}
+	for (unsigned i = 0; i < formula_count; i++)
+		formula_release(&formulas[i]);
+	free(formulas);
+	text_release(&left);
 	free(all.list);
 	return !all.failed;
 }

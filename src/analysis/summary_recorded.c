@@ -103,6 +103,7 @@ static void head_no_work(struct report *r, const struct summary *s)
 
 	for (uint32_t i = 1; i < t->processes_count; i++)
 		asked |= strstr(filters_of(&t->processes[i]), "-k '") ||
+			 strstr(filters_of(&t->processes[i]), "--exclude-kernel '") ||
 			 strstr(filters_of(&t->processes[i]), "--device '");
 	if (asked && !s->selection && !s->tallies->set[TALLY_DISPATCH].count &&
 	    !s->tallies->set[TALLY_COPY].count)

@@ -204,8 +204,8 @@ bool summary_regions(struct report *r, struct diagnosis *d)
 	struct sums s = {.d = d, .teams = &teams};
 	bool ok;
 
-	if (!d->tl->implicit_tasks || d->tl->lost || d->tl->partial || d->trace->pauses_count > 1 ||
-	    !teams_find(d, &teams))
+	if (!d->tl->implicit_tasks || timeline_missing(d->tl) || d->tl->partial ||
+	    d->trace->pauses_count > 1 || !teams_find(d, &teams))
 		return !d->failed;
 	ok = find_barriers(&s);
 	for (uint32_t i = 0; ok && i < teams.regions_count; i++)

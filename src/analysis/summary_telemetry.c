@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/device_match.h"
+#include "analysis/formula.h"
 #include "analysis/labels.h"
 #include "analysis/summary_parts.h"
 
@@ -87,16 +88,16 @@ static double scale_of(const struct t_counter *k, const char **unit)
 	return 1.0 / (1 << 20);
 }
 
-static void value_row(struct table *t, const struct told *v, struct text *label)
+/* Up to the source; returns the cell behind. */
+static struct cell *name_cells(struct table *t, const struct told *v, struct text *label,
+			       const char *name, const char *unit, const char *source)
 {
 	const struct trace *trace = v->s->trace;
 	const struct t_counter *k = counter_of(v);
 	struct cell *c = table_row(t);
-	const char *unit;
-	double scale = scale_of(k, &unit);
 
 	if (!c)
-		return;
+		return NULL;
 	cell_text(t, c++, trace->processes[v->row->key[KEY_PROCESS]].hostname);
 	label->length = 0;
 	if (k->agent)
@@ -104,12 +105,23 @@ static void value_row(struct table *t, const struct told *v, struct text *label)
 	else
 		text_add(label, "node");
 	cell_text(t, c++, label->s ? label->s : "");
-	cell_text(t, c++, k->name);
+	cell_text(t, c++, name);
 	cell_text(t, c++, unit);
 	if (*k->dimensions)
 		cell_number(c, v->row->key[KEY_COUNTER_INSTANCE]);
-	c++;
-	cell_text(t, c++, k->provider);
+	cell_text(t, ++c, source);
+	return c + 1;
+}
+
+static void value_row(struct table *t, const struct told *v, struct text *label)
+{
+	const struct t_counter *k = counter_of(v);
+	const char *unit;
+	double scale = scale_of(k, &unit);
+	struct cell *c = name_cells(t, v, label, k->name, unit, k->provider);
+
+	if (!c)
+		return;
 	cell_number(c++, v->row->count);
 	if (k->flags & GAUGE) {
 		cell_real(c, scale * v->row->low);
@@ -121,6 +133,91 @@ static void value_row(struct table *t, const struct told *v, struct text *label)
 	}
 }
 
+/* Values of one device, or processor, in one file. */
+static bool of_one(const struct told *a, const struct told *b)
+{
+	return a->s == b->s && a->row->key[KEY_PROCESS] == b->row->key[KEY_PROCESS] &&
+	       counter_of(a)->agent == counter_of(b)->agent &&
+	       a->row->key[KEY_COUNTER_INSTANCE] == b->row->key[KEY_COUNTER_INSTANCE];
+}
+
+/* "uncore_imc/cas_count_read/" of the device uncore_imc_0. */
+static bool is_pmu_event(const struct told *v, const char *name)
+{
+	const struct t_counter *k = counter_of(v);
+	const char *slash = strchr(name, '/'), *device = v->s->trace->agents[k->agent].name;
+	size_t n = slash ? (size_t)(slash - name) : 0, event = strlen(k->name);
+
+	return n && strncmp(device, name, n) == 0 && (!device[n] || device[n] == '_') &&
+	       strncmp(slash + 1, k->name, event) == 0 && strcmp(slash + 1 + event, "/") == 0;
+}
+
+static int position(const struct formula *f, const struct told *v)
+{
+	int at = formula_counter(f, counter_of(v)->provider, counter_of(v)->name);
+
+	for (unsigned i = 0; at < 0 && counter_of(v)->agent && i < f->name_count; i++)
+		if (is_pmu_event(v, f->names[i]))
+			at = (int)i;
+	return at;
+}
+
+/* Of sums and averages over the run; what has no value has no number. */
+static bool formula_row(struct table *t, const struct told *list, uint32_t count,
+			const struct told *first, const struct formula *f, struct text *label)
+{
+	double values[FORMULA_NAMES], value;
+	unsigned found = 0;
+	bool levels = false;
+	struct cell *c;
+
+	for (uint32_t i = 0; i < count; i++) {
+		int n = of_one(&list[i], first) ? position(f, &list[i]) : -1;
+		const struct tally *row = list[i].row;
+
+		if (n < 0 || (found & 1u << n))
+			continue;
+		found |= 1u << n;
+		levels |= (counter_of(&list[i])->flags & GAUGE) != 0;
+		values[n] = counter_of(&list[i])->flags & GAUGE ? row->sum / (double)row->count
+								: row->sum;
+	}
+	if (found + 1 != 1u << f->name_count)
+		return false;
+	c = name_cells(t, first, label, f->name, f->unit, "formula");
+	if (c)
+		cell_number(c, first->row->count);
+	if (c && formula_value(f, values, &value))
+		cell_real(c + (levels || formula_is_ratio(f, values) ? 2 : 5), value);
+	return true;
+}
+
+static void formula_rows(struct table *t, const struct told *list, uint32_t count,
+			 struct text *label)
+{
+	unsigned formulas;
+	struct formula *f = formulas_of(count ? list[0].s->trace->formulas : "", &formulas);
+
+	for (unsigned k = 0; k < formulas; k++) {
+		bool some = false, row = false;
+
+		for (uint32_t i = 0; i < count; i++) {
+			int at = position(&f[k], &list[i]);
+
+			some |= at >= 0;
+			row |= at == 0 && formula_row(t, list, count, &list[i], &f[k], label);
+		}
+		if (some && !row)
+			table_note(
+				t,
+				"%s has no row: its counters are not of one device and processor, "
+				"or were 0 throughout",
+				f[k].name);
+		formula_release(&f[k]);
+	}
+	free(f);
+}
+
 static bool several_hosts(const struct told *list, uint32_t count)
 {
 	for (uint32_t i = 1; i < count; i++)
@@ -130,17 +227,26 @@ static bool several_hosts(const struct told *list, uint32_t count)
 	return false;
 }
 
-static bool some_instance(const struct told *list, uint32_t count)
+/* What the instances are; NULL: there are none. */
+static const char *instances_are(const struct told *list, uint32_t count)
 {
-	for (uint32_t i = 0; i < count; i++)
-		if (*counter_of(&list[i])->dimensions)
-			return true;
-	return false;
+	bool processes = false, processors = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const char *d = counter_of(&list[i])->dimensions;
+
+		processes |= strncmp(d, "pid:", 4) == 0;
+		processors |= strncmp(d, "cpu:", 4) == 0;
+	}
+	if (processes && processors)
+		return "process, processor";
+	return processes ? "process" : processors ? "processor" : NULL;
 }
 
 static void value_table(struct report *r, const struct told *list, uint32_t count, uint32_t zero)
 {
 	struct table *t = report_table(r, "telemetry", "Telemetry");
+	const char *instances = instances_are(list, count);
 	struct text label = {0};
 
 	if (!t)
@@ -149,7 +255,7 @@ static void value_table(struct report *r, const struct told *list, uint32_t coun
 	table_column(t, "device", "device", CELL_TEXT);
 	table_column(t, "counter", "counter", CELL_TEXT);
 	table_column(t, "unit", "unit", CELL_TEXT);
-	table_column_if(t, some_instance(list, count), "instance", "process", CELL_COUNT);
+	table_column_if(t, instances != NULL, "instance", instances ? instances : "", CELL_COUNT);
 	table_column_if(t, false, "source", "source", CELL_TEXT);
 	table_column_if(t, false, "samples", "samples", CELL_COUNT);
 	table_column(t, "min", "min", CELL_NUMBER);
@@ -159,6 +265,7 @@ static void value_table(struct report *r, const struct told *list, uint32_t coun
 	table_column(t, "total", "total", CELL_NUMBER);
 	for (uint32_t i = 0; i < count; i++)
 		value_row(t, &list[i], &label);
+	formula_rows(t, list, count, &label);
 	if (zero)
 		table_note(t, "%" PRIu32 " that were 0 throughout are left out", zero);
 	text_release(&label);

@@ -7,6 +7,7 @@
 #define ANALYSIS_TABLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum cell_unit {
@@ -67,6 +68,7 @@ struct report {
 	struct table **tables;
 	unsigned table_count, table_room;
 	struct text_lines head, foot;
+	bool alone;         /* the one table needs no column with its name in CSV */
 	const char *chosen; /* borrowed: a list of those that are asked for; NULL: all */
 	const char *by;     /* borrowed: what their rows are asked by; NULL: as they are */
 	const char *more;   /* how people get the rows that they are not shown */

@@ -479,7 +479,13 @@ static kymo_status_t on_device_sample(struct stream_sink *s, const struct rec_de
 
 static kymo_status_t on_loss(struct stream_sink *s, const struct rec_loss *r)
 {
-	of(s)->lost += r->count ? r->count : 1;
+	struct timeline *tl = of(s);
+
+	if (!r->count && tl->trace->processes[r->process].overwritten_records)
+		tl->overwritten_until =
+			r->before > tl->overwritten_until ? r->before : tl->overwritten_until;
+	else
+		tl->lost += r->count ? r->count : 1;
 	return FORWARD(s, loss, r);
 }
 

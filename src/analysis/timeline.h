@@ -223,6 +223,7 @@ struct timeline {
 	uint32_t devices_count, devices_room;
 	struct tl_thread *threads; /* by the trace's index */
 	uint64_t lost;             /* records of which nothing is here */
+	int64_t overwritten_until; /* ns: of a flight recorder, what came before is not all here */
 	uint64_t early;            /* work that starts before it was submitted */
 	uint64_t untimed;          /* work without device times: in nothing here */
 	uint64_t backwards;        /* ends before it starts: likewise */
@@ -247,6 +248,9 @@ struct timeline {
 	uint32_t *last_region;    /* likewise, of teams */
 	struct tl_index *call_of; /* by process: its calls by their ids */
 };
+
+/* Whether so much was lost that what is told of the whole may be wrong; *records: that there were, or NULL. */
+bool timeline_lossy(const struct timeline *tl, uint64_t *records);
 
 /* Hands every record on to `next`, which may be NULL. `brief` and `matches` are those that it wants, and may be set. */
 struct timeline_sink {
@@ -290,10 +294,28 @@ static inline bool timeline_pauses(const struct timeline *tl)
 	return 50 * tl->paused > (uint64_t)(tl->end - tl->start);
 }
 
+/* Of a flight recorder, what is looked at reaches into what gave way to newer records. */
+static inline bool timeline_overwritten(const struct timeline *tl)
+{
+	return tl->overwritten_until > tl->start;
+}
+
+/* Seconds since the trace begins from which on nothing gave way, as --after takes them, to the next microsecond. */
+static inline double timeline_complete_from(const struct timeline *tl)
+{
+	return 1e-6 * (double)((tl->overwritten_until - tl->trace->origin) / 1000 + 1);
+}
+
+/* Records are missing: what is counted or paired may be without its other half. */
+static inline bool timeline_missing(const struct timeline *tl)
+{
+	return tl->lost || timeline_overwritten(tl);
+}
+
 /* What is not there was not idle for all that is known: no time that could be won is told of it. */
 static inline bool timeline_gaps(const struct timeline *tl)
 {
-	return tl->chosen || timeline_pauses(tl);
+	return tl->chosen || timeline_pauses(tl) || timeline_overwritten(tl);
 }
 
 /* Length of the run. */

@@ -645,6 +645,19 @@ static bool find_absent(struct timeline *tl)
 	return ok;
 }
 
+enum { LEAST_RECORDS = 1000, LOST_SHARE = 20 }; /* of fewer no share is told */
+
+bool timeline_lossy(const struct timeline *tl, uint64_t *records)
+{
+	uint64_t all = tl->lost;
+
+	for (uint32_t i = 1; i < tl->trace->threads_count; i++)
+		all += tl->trace->threads[i].records;
+	if (records)
+		*records = all;
+	return all >= LEAST_RECORDS && LOST_SHARE * tl->lost >= all;
+}
+
 /* The run, or the time that was selected of it. */
 static void set_window(struct timeline *tl, const struct stream_sink *sink)
 {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "analysis/trace_store.h"
+#include "stream/demangle.h"
 #include "base/file.h"
 #include "base/temporary.h"
 #include "formats/raw/read.h"
@@ -199,7 +200,8 @@ kymo_status_t trace_store_open_named(const char *path, bool rebuild, const struc
 	char file[PATH_MAX];
 
 	trace_store_sweep(path);
-	if (o->filter)
+	/* Names that the store has otherwise are asked for once. */
+	if (o->filter || demangle_is_off())
 		return open_selected(path, o, out);
 	if (!is_directory(path)) {
 		if (access(path, F_OK) != 0) {

@@ -308,7 +308,7 @@ bool waits_known(struct diagnosis *d)
 	if (w->ranks_count < 2)
 		return false;
 	d->waits_told = true;
-	if (d->tl->counted || d->tl->cut || d->tl->lost) {
+	if (d->tl->counted || d->tl->cut || timeline_missing(d->tl)) {
 		if (!told)
 			diagnosis_abstain(d, "%s: who waited for whom is not known",
 					  d->tl->counted ? "calls were counted, not recorded"

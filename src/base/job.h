@@ -51,6 +51,15 @@ struct job_around {
 	uint32_t inside; /* the first of them that have the same rank; the next has started it */
 };
 
+/*
+ * "NAME" or "NAME:SIZE_NAME": variables that have a process's rank, and how many there are, instead of what launchers
+ * say. Of processes that have KYMO_RANK_VARIABLE in their environment it is known; `names`, which stay, are of the others.
+ */
+enum { JOB_NAME = 128 };
+void job_use_variable(const char *names);
+/* False: these are no names. */
+bool job_variable_split(const char *names, char rank[JOB_NAME], char size[JOB_NAME]);
+
 /* From NUL separated NAME=VALUE words. `starter`, which may be NULL, names the job where the
  * environment does not. */
 void job_from_environment(struct job *job, const char *block, size_t bytes,

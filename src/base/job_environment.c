@@ -152,13 +152,61 @@ static bool is_nested(const struct job_rank *inner, const struct job_rank *outer
 	return outer->size && inner->size > outer->size && variable(b, "LOCAL_RANK");
 }
 
+/* ---- a variable of the user's ---- */
+
+static const char *rank_variable; /* this process's own, before it is in its environment */
+
+void job_use_variable(const char *names)
+{
+	rank_variable = names;
+}
+
+static const char *names_of(const struct job_block *b)
+{
+	const char *names = variable(b, "KYMO_RANK_VARIABLE");
+
+	return names ? names : rank_variable;
+}
+
+bool job_variable_split(const char *names, char rank[JOB_NAME], char size[JOB_NAME])
+{
+	const char *colon = strchr(names, ':');
+	size_t n = colon ? (size_t)(colon - names) : strlen(names),
+	       m = colon ? strlen(colon + 1) : 0;
+
+	if (!n || n >= JOB_NAME || m >= JOB_NAME || (colon && !m) || strchr(names, '=') ||
+	    (colon && strchr(colon + 1, ':')))
+		return false;
+	memcpy(rank, names, n);
+	rank[n] = '\0';
+	memcpy(size, colon ? colon + 1 : "", m);
+	size[m] = '\0';
+	return true;
+}
+
+/* The user has said where ranks are: launchers are not asked, and who has no such number is none. */
+static bool rank_of_user(struct job_rank *r, const struct job_block *b, const char *names)
+{
+	char rank[JOB_NAME], size[JOB_NAME];
+	uint32_t of;
+
+	if (!job_variable_split(names, rank, size))
+		return false;
+	of = *size ? number(variable(b, size), JOB_UNKNOWN) : JOB_UNKNOWN;
+	return is_rank(r, "variable", "KYMO_RANK_VARIABLE", number(variable(b, rank), JOB_UNKNOWN),
+		       of);
+}
+
 bool job_rank_of(struct job_rank *r, const struct job_block *b)
 {
 	struct job_rank torch, outer;
-	bool by_torch = rank_of_torch(&torch, b);
-	bool by_outer =
-		rank_of_mpi(&outer, b) || rank_of_jax(&outer, b) || rank_of_slurm(&outer, b);
+	const char *names = names_of(b);
+	bool by_torch, by_outer;
 
+	if (names)
+		return rank_of_user(r, b, names);
+	by_torch = rank_of_torch(&torch, b);
+	by_outer = rank_of_mpi(&outer, b) || rank_of_jax(&outer, b) || rank_of_slurm(&outer, b);
 	if (by_torch && (is_torchrun(b) || !by_outer || is_nested(&torch, &outer, b)))
 		*r = torch;
 	else if (by_outer)
@@ -290,7 +338,7 @@ static void make_safe(char *name)
 
 bool job_needs_proxy(const struct job_block *b)
 {
-	return variable(b, "PMI_RANK") || variable(b, "PMI_ID");
+	return variable(b, "PMI_RANK") || variable(b, "PMI_ID") || names_of(b);
 }
 
 bool job_meets(const struct job_rank *r)

@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <regex.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/patterns.h"
 #include "base/period.h"
 #include "base/text.h"
 
@@ -161,24 +161,57 @@ static bool set_enum(int *out, const char *values, const char *s, char error[KNO
 	return true;
 }
 
-static bool check_regex(const char *s, char error[KNOB_ERROR_MAX])
+/* With the nearest one that there is. */
+static bool unknown_word(const struct knob *k, const char *s, size_t n, bool whole,
+			 char error[KNOB_ERROR_MAX])
 {
-	regex_t re;
-	char why[128];
-	int rc;
+	char word[40], known[40], guess[40] = "";
+	unsigned best = UINT_MAX;
 
-	if (!text_regex_bearable(s, why, sizeof(why)))
-		return fail(error, "the regular expression \"%.80s\" %s", s, why);
-	rc = regcomp(&re, s, REG_EXTENDED | REG_NOSUB);
-	if (rc == 0) {
-		regfree(&re);
-		return true;
+	snprintf(word, sizeof(word), "%.*s", (int)n, s);
+	for (const char *v = k->values; *v; v += strspn(v, "|")) {
+		snprintf(known, sizeof(known), "%.*s", (int)strcspn(v, "|"), v);
+		if (text_nearer(word, known, &best))
+			memcpy(guess, known, sizeof(guess));
+		v += strcspn(v, "|");
 	}
-	regerror(rc, &re, why, sizeof(why));
-	return fail(error, "\"%s\" is not a regular expression: %s", s, why);
+	return fail(error, "\"%.*s\" is none of %s%s%s%s%s", (int)n, s, whole ? "all|none|" : "",
+		    k->values, *guess ? "; did you mean \"" : "", guess, *guess ? "\"?" : "");
 }
 
-/* "all" and "none" are choices of lists that are "all" unless somebody says otherwise. */
+static bool is_word(const char *s, size_t n, const char *word)
+{
+	return n == strlen(word) && strncmp(s, word, n) == 0;
+}
+
+/* Of "all,-mpi" and "-mpi", what the words say together: nothing is named that is left out, or all is. */
+static bool check_left_out(const struct knob *k, const char *s, char error[KNOB_ERROR_MAX])
+{
+	bool left = false;
+	size_t named = 0, n;
+	const char *name = NULL;
+
+	for (const char *p = s; *p; p += n + (p[n] == ',')) {
+		n = strcspn(p, ",");
+		left |= n && *p == '-';
+		if (!n || *p == '-' || is_word(p, n, "all"))
+			continue;
+		name = p;
+		named = n;
+	}
+	if (!left || !name)
+		return true;
+	return fail(error,
+		    "\"%s\" names \"%.*s\", and what is left out: of those that are named nothing "
+		    "is to be left out. Write all,-NAME for all but some, or the names of those "
+		    "wanted alone",
+		    s, (int)named, name);
+}
+
+/*
+ * "all" and "none" are choices of lists that are "all" unless somebody says otherwise; there "-mpi" takes one away
+ * from all.
+ */
 static bool check_list(const struct knob *k, const char *s, char error[KNOB_ERROR_MAX])
 {
 	const bool whole = k->fallback && strcmp(k->fallback, "all") == 0;
@@ -188,15 +221,33 @@ static bool check_list(const struct knob *k, const char *s, char error[KNOB_ERRO
 		return true;
 	for (const char *p = s; *p;) {
 		size_t n = strcspn(p, ",");
+		const size_t sign = whole && *p == '-';
 
-		if (n && value_index(values, p, n) < 0 &&
-		    !(whole && ((n == 3 && strncmp(p, "all", 3) == 0) ||
-				(n == 4 && strncmp(p, "none", 4) == 0))))
-			return fail(error, "\"%.*s\" is none of %s%s", (int)n, p,
-				    whole ? "all|none|" : "", values);
+		if (n && value_index(values, p + sign, n - sign) < 0 &&
+		    !(whole && (is_word(p, n, "all") || is_word(p, n, "none"))))
+			return unknown_word(k, p + sign, n - sign, whole, error);
 		p += n + (p[n] == ',');
 	}
-	return true;
+	return !whole || check_left_out(k, s, error);
+}
+
+/* "@FILE" are the expressions of the file. Kept for ever, as all values are. */
+static const char *patterns_of(const char *s, bool numbered, char why[KNOB_ERROR_MAX])
+{
+	char wrong[KNOB_ERROR_MAX - 120];
+	const char *text = s;
+
+	if (*s == '@')
+		text = patterns_read(s + 1, wrong, sizeof(wrong));
+	if (!text)
+		fail(why, "the file \"%.100s\" %s", s + 1, wrong);
+	else if (patterns_check(text, numbered, wrong, sizeof(wrong)))
+		return text;
+	else if (*s == '@')
+		fail(why, "the file \"%.100s\": %s", s + 1, wrong);
+	else
+		fail(why, "%s", wrong);
+	return NULL;
 }
 
 static bool set_value(struct knob_table *t, unsigned row, const char *s, char why[KNOB_ERROR_MAX])
@@ -216,7 +267,9 @@ static bool set_value(struct knob_table *t, unsigned row, const char *s, char wh
 	case KNOB_ENUM:
 		return set_enum(m, k->values, s, why);
 	case KNOB_REGEX:
-		if (!check_regex(s, why))
+	case KNOB_KERNELS:
+		s = patterns_of(s, k->type == KNOB_KERNELS, why);
+		if (!s)
 			return false;
 		break;
 	case KNOB_LIST:
@@ -224,7 +277,9 @@ static bool set_value(struct knob_table *t, unsigned row, const char *s, char wh
 			return false;
 		break;
 	case KNOB_PERIOD:
-		if (!period_parse(&period, s, why, KNOB_ERROR_MAX))
+		if (strcmp(s, "0") == 0)
+			s = NULL;
+		else if (!period_parse(&period, s, why, KNOB_ERROR_MAX))
 			return false;
 		break;
 	default:
@@ -479,30 +534,83 @@ static const char *keep_text(const char *s)
 	return k->s;
 }
 
-/* Takes one line of a file. */
-static bool take_line(struct knob_table *t, char *line, enum knob_source source,
-		      char error[KNOB_ERROR_MAX])
+static const char *chosen_job;
+
+void knob_choose_job(const char *name)
+{
+	chosen_job = name;
+}
+
+/* The name in "[job NAME]", a trimmed line; NULL: it is no such line. */
+static char *job_of_line(char *line)
+{
+	size_t n = strlen(line);
+	char *name;
+
+	if (strncmp(line, "[job ", 5) != 0 || line[n - 1] != ']')
+		return NULL;
+	line[n - 1] = '\0';
+	name = trim(line + 5);
+	for (const char *p = name; *p; p++)
+		if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
+			return NULL;
+	return *name ? name : NULL;
+}
+
+/* Where a file is read. */
+struct place {
+	bool in_job;
+	bool passed_over; /* it is another job */
+};
+
+/* [job NAME] */
+static bool take_section(struct place *at, char *line, char error[KNOB_ERROR_MAX])
+{
+	const char *name = job_of_line(line);
+
+	if (!name)
+		return fail(error,
+			    "\"%.100s\" begins no section: a job has a line [job NAME], with a "
+			    "name of letters, digits and ._-",
+			    line);
+	at->in_job = true;
+	at->passed_over = !chosen_job || strcmp(chosen_job, name) != 0;
+	return true;
+}
+
+/* Names of other commands are left to their tables: *mine is false. */
+static char *name_here(const struct knob_table *t, char *name, bool *mine)
 {
 	size_t prefix = strlen(t->command);
+
+	*mine = prefix ? strncmp(name, t->command, prefix) == 0 && name[prefix] == '.'
+		       : !strchr(name, '.');
+	return *mine && prefix ? name + prefix + 1 : name;
+}
+
+/* Takes one line of a file. */
+static bool take_line(struct knob_table *t, struct place *at, char *line, enum knob_source source,
+		      char error[KNOB_ERROR_MAX])
+{
 	const char *guess, *value;
 	char *equals, *name;
+	bool mine;
 	int row;
 
 	name = trim(line);
 	if (*name == '\0' || *name == '#')
 		return true;
+	if (*name == '[')
+		return take_section(at, name, error);
 	equals = strchr(name, '=');
 	if (!equals)
 		return fail(error, "\"%.100s\" is not \"name = value\"", name);
 	*equals = '\0';
-	name = trim(name);
-	if (prefix) {
-		if (strncmp(name, t->command, prefix) != 0 || name[prefix] != '.')
-			return true;
-		name += prefix + 1;
-	} else if (strchr(name, '.')) {
+	name = name_here(t, trim(name), &mine);
+	if (at->in_job && strchr(name, '.'))
+		return fail(error, "\"%.100s\": a job has options of kymo run alone", name);
+	if (!mine || (at->in_job && (at->passed_over || *t->command)))
 		return true;
-	}
 	row = knob_find(t, name);
 	if (row < 0) {
 		guess = nearest_row(t, name);
@@ -510,34 +618,113 @@ static bool take_line(struct knob_table *t, char *line, enum knob_source source,
 			    guess ? "; did you mean \"" : "", guess ? guess : "",
 			    guess ? "\"?" : "");
 	}
+	if (t->rows[row].flags & KNOB_NO_FILE ||
+	    (source == KNOB_PRESET && t->rows[row].flags & KNOB_NO_PRESET))
+		return fail(error, "%s: a file does not begin with another; put its lines here",
+			    name);
 	value = keep_text(trim(equals + 1));
 	if (!value)
 		return fail(error, "out of memory");
 	return knob_set(t, (unsigned)row, value, source, error);
 }
 
+/* A pipe will do, but not one without an end. */
+static char *read_text(const char *path, char error[KNOB_ERROR_MAX])
+{
+	enum { MOST = 1 << 20 };
+	FILE *f = fopen(path, "re");
+	char *text = f ? malloc(MOST + 1) : NULL;
+	size_t n = text ? fread(text, 1, MOST + 1, f) : 0;
+	bool good = f && text && !ferror(f) && n <= MOST && !memchr(text, '\0', n);
+
+	if (n > MOST || (n && memchr(text, '\0', n)))
+		fail(error, "\"%.200s\" is no configuration file: %s", path,
+		     n > MOST ? "it is larger than 1 MiB" : "there are zeros in it");
+	else if (!good)
+		fail(error, "configuration file \"%.200s\": %s", path, strerror(errno));
+	else
+		text[n] = '\0';
+	if (f)
+		fclose(f);
+	if (good)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* Each line goes to `take`; false: `error` says where and why. */
+static bool read_lines(const char *path, bool (*take)(void *data, char *line, char *error),
+		       void *data, char error[KNOB_ERROR_MAX])
+{
+	char why[KNOB_ERROR_MAX], *text = read_text(path, error), *rest = text;
+	unsigned number = 0;
+	bool ok = text != NULL;
+
+	while (ok && rest) {
+		number++;
+		ok = take(data, strsep(&rest, "\n"), why);
+	}
+	if (text && !ok)
+		fail(error, "%.100s:%u: %.250s", path, number, why);
+	free(text);
+	return ok;
+}
+
+struct parsing {
+	struct knob_table *table;
+	enum knob_source source;
+	struct place at;
+};
+
+static bool parse_line(void *data, char *line, char *error)
+{
+	struct parsing *p = data;
+
+	return take_line(p->table, &p->at, line, p->source, error);
+}
+
 static bool parse_file(struct knob_table *t, const char *path, enum knob_source source,
 		       char error[KNOB_ERROR_MAX])
 {
-	char *line = NULL, why[KNOB_ERROR_MAX];
-	size_t room = 0;
-	unsigned number = 0;
-	bool ok = true;
-	FILE *f = fopen(path, "re");
+	struct parsing p = {.table = t, .source = source};
 
-	if (!f)
-		return fail(error, "configuration file \"%.200s\": %s", path, strerror(errno));
-	while (ok && getline(&line, &room, f) >= 0) {
-		number++;
-		ok = take_line(t, line, source, why);
-	}
-	if (!ok)
-		fail(error, "%.100s:%u: %.250s", path, number, why);
-	else if (ferror(f))
-		ok = fail(error, "configuration file \"%.200s\": %s", path, strerror(errno));
-	free(line);
-	fclose(f);
-	return ok;
+	return read_lines(path, parse_line, &p, error);
+}
+
+struct jobs {
+	char **names;
+	unsigned count;
+};
+
+static bool add_job(void *data, char *line, char *error)
+{
+	struct jobs *j = data;
+	char *text = trim(line), *name = *text == '[' ? job_of_line(text) : NULL, **names;
+
+	if (!name)
+		return true;
+	for (unsigned i = 0; i < j->count; i++)
+		if (strcmp(j->names[i], name) == 0)
+			return fail(error, "there is a job \"%.60s\" already", name);
+	names = realloc(j->names, (j->count + 2) * sizeof(*names));
+	if (!names)
+		return fail(error, "out of memory");
+	j->names = names;
+	names[j->count] = strdup(name);
+	names[j->count + 1] = NULL;
+	return names[j->count++] || fail(error, "out of memory");
+}
+
+char **knob_config_jobs(const char *path, char error[KNOB_ERROR_MAX])
+{
+	struct jobs j = {calloc(1, sizeof(char *)), 0};
+
+	if (j.names && read_lines(path, add_job, &j, error))
+		return j.names;
+	for (unsigned i = 0; i < j.count; i++)
+		free(j.names[i]);
+	free(j.names);
+	return NULL;
 }
 
 bool knob_parse_config(struct knob_table *t, const char *path, char error[KNOB_ERROR_MAX])

@@ -23,9 +23,10 @@ enum knob_type {
 	KNOB_SIZE,     /* uint64_t bytes; suffix K, M, G */
 	KNOB_DURATION, /* uint64_t ns; "1.5", "10ms", "2s", "3m" */
 	KNOB_ENUM,     /* int, index into `values` */
-	KNOB_REGEX,    /* const char *, a valid POSIX extended regular expression */
-	KNOB_LIST,     /* const char *, comma separated; each word one of `values` if that is set */
-	KNOB_PERIOD    /* const char *, a valid period (period.h) */
+	KNOB_REGEX, /* const char *, valid POSIX extended regular expressions (patterns.h); "@FILE": of a file */
+	KNOB_KERNELS, /* const char *, likewise; each may end in numbers of executions: "scale#1-3" */
+	KNOB_LIST,    /* const char *, comma separated; each word one of `values` if that is set */
+	KNOB_PERIOD   /* const char *, a valid period (period.h) */
 };
 
 /* Where a value came from; a lower one never replaces a higher one. */
@@ -38,9 +39,11 @@ enum knob_source {
 };
 
 enum knob_flags {
-	KNOB_OPTIONAL = 1,  /* the value may be left out: --stacks or --stacks=REGEX; `implied` */
-	KNOB_HANDED_ON = 2, /* the launcher hands it to the program in the environment */
-	KNOB_REPEAT = 4     /* several on the command line are one value, colons between them; the
+	KNOB_OPTIONAL = 1,   /* the value may be left out: --stacks or --stacks=REGEX; `implied` */
+	KNOB_HANDED_ON = 2,  /* the launcher hands it to the program in the environment */
+	KNOB_NO_FILE = 8,    /* no configuration file says it */
+	KNOB_NO_PRESET = 16, /* likewise, no preset */
+	KNOB_REPEAT = 4      /* several on the command line are one value, colons between them; the
 			       environment variable has an S more: --tool and KYMO_TOOLS */
 };
 
@@ -105,6 +108,15 @@ bool knob_parse_environment(struct knob_table *t, char error[KNOB_ERROR_MAX]);
  * unknown names of this command are errors.
  */
 bool knob_parse_config(struct knob_table *t, const char *path, char error[KNOB_ERROR_MAX]);
+
+/*
+ * A line [job NAME] begins a section, which counts for the options of `kymo run` alone, after what
+ * stands before the first section, and only in the job that is chosen here; NULL: in none.
+ */
+void knob_choose_job(const char *name);
+
+/* Names of jobs in the order of a file, to be freed each, in an array that ends with NULL; NULL: error. */
+char **knob_config_jobs(const char *path, char error[KNOB_ERROR_MAX]);
 bool knob_parse_preset(struct knob_table *t, const char *path, char error[KNOB_ERROR_MAX]);
 
 /* Name of the environment variable of a row, "KYMO_BUFFER_SIZE". */
@@ -127,7 +139,8 @@ void knob_check_environment(const struct knob_table *const *tables, const char *
 /* Reads a duration as knobs have them; false: it is none. */
 bool knob_duration(uint64_t *out, const char *s);
 
-/* True if `word` is in the comma separated `list`; a NULL list or "all" holds every word. */
+/* True if `word` is in the comma separated `list`; a NULL list or "all" holds every word, "all,-mpi" and "-mpi" all
+ * but one. */
 bool knob_list_has(const char *list, const char *word);
 
 #endif

@@ -7,15 +7,17 @@
 bool knob_list_has(const char *list, const char *word)
 {
 	size_t n = strlen(word);
+	bool all = !list, less = false;
 
-	if (!list)
-		return true;
-	for (const char *p = list; *p;) {
+	for (const char *p = list; p && *p;) {
 		size_t m = strcspn(p, ",");
 
+		if (*p == '-' && m == n + 1 && strncmp(p + 1, word, n) == 0)
+			return false;
 		if ((m == n && strncmp(p, word, n) == 0) || (m == 3 && strncmp(p, "all", 3) == 0))
-			return true;
+			all = true;
+		less |= *p == '-';
 		p += m + (p[m] == ',');
 	}
-	return false;
+	return all || less;
 }

@@ -259,3 +259,32 @@ void plain_add_csv(struct text *out, const char *s, size_t n)
 		text_add(out, "\"");
 	text_release(&line);
 }
+
+void plain_add_tsv(struct text *out, const char *s, size_t n)
+{
+	if (is_formula(s, n))
+		text_add(out, "'");
+	plain_add(out, s, n);
+}
+
+void plain_add_html(struct text *out, const char *s, size_t n)
+{
+	struct text line = {0};
+
+	plain_add(&line, s, n);
+	out->failed |= line.failed;
+	for (const char *p = line.s ? line.s : ""; *p; p++) {
+		const char *entity = *p == '&'    ? "&amp;"
+				     : *p == '<'  ? "&lt;"
+				     : *p == '>'  ? "&gt;"
+				     : *p == '"'  ? "&quot;"
+				     : *p == '\'' ? "&#39;"
+						  : NULL;
+
+		if (entity)
+			text_add(out, entity);
+		else
+			text_add_bytes(out, p, 1);
+	}
+	text_release(&line);
+}

@@ -61,6 +61,12 @@ void plain_add_markdown(struct text *out, const char *s, size_t n);
  */
 void plain_add_csv(struct text *out, const char *s, size_t n);
 
+/* `s` as a field of a line whose fields are apart by tabs: likewise against formulas, never quoted. */
+void plain_add_tsv(struct text *out, const char *s, size_t n);
+
+/* `s` as text of an HTML page or of an attribute in quotes. */
+void plain_add_html(struct text *out, const char *s, size_t n);
+
 /* Columns that plain_add() of `s` takes on a terminal (plain_width.c). */
 unsigned plain_width(const char *s);
 

@@ -15,7 +15,9 @@ static const char backend_names[] =
 
 static const struct knob rows[] = {
 	{"output", 'o', KNOB_STRING, 0, AT(output), "DIR", NULL, NULL, NULL, "Trace",
-	 "Trace directory to make (default ./NAME-TIME.kymo, ./NAME-JOB.kymo in a parallel job)"},
+	 "Trace directory to make (default ./NAME-TIME.kymo, ./NAME-JOB.kymo in a parallel job); "
+	 "keys in it get their values: %host%, %program%, %date%, %env{NAME}% ..., see kymo list "
+	 "keys"},
 	{"force", 'f', KNOB_FLAG, 0, AT(force), NULL, NULL, NULL, NULL, "Trace",
 	 "Replace an existing trace of that name"},
 	{"no-summary", 0, KNOB_FLAG, 0, AT(no_summary), NULL, NULL, NULL, NULL, "Trace",
@@ -33,25 +35,39 @@ static const struct knob rows[] = {
 	 "end"},
 
 	{"backends", 'b', KNOB_LIST, KNOB_HANDED_ON, AT(backends), "LIST", "all", backend_names + 1,
-	 NULL, "What is recorded", "Runtimes to record, comma separated; see kymo list backends"},
+	 NULL, "What is recorded",
+	 "Runtimes to record, comma separated; see kymo list backends. all,-mpi is all but one"},
 	{"mode", 'm', KNOB_ENUM, KNOB_HANDED_ON, AT(mode), "MODE", "default",
 	 "summary|minimal|default|full", NULL, "What is recorded",
 	 "How much: default leaves out the chattiest queries"},
 	{"args", 'a', KNOB_ENUM, KNOB_HANDED_ON, AT(args), "LEVEL", "full", "none|scalars|full",
 	 NULL, "What is recorded", "Arguments of calls"},
 	{"include", 'i', KNOB_REGEX, KNOB_HANDED_ON, AT(include), "REGEX", NULL, NULL, NULL,
-	 "What is recorded", "Record only the operations whose name matches"},
+	 "What is recorded",
+	 "Record only the operations whose name matches; @FILE has an expression a line, here and "
+	 "wherever a REGEX is taken"},
 	{"exclude", 'x', KNOB_REGEX, KNOB_HANDED_ON, AT(exclude), "REGEX", NULL, NULL, NULL,
 	 "What is recorded",
 	 "Leave out the operations whose name matches, and the messages they start"},
-	{"kernel", 'k', KNOB_REGEX, KNOB_HANDED_ON, AT(kernel), "REGEX", NULL, NULL, NULL,
+	{"kernel", 'k', KNOB_KERNELS, KNOB_HANDED_ON, AT(kernel), "REGEX", NULL, NULL, NULL,
 	 "What is recorded",
-	 "Of what devices do, record only executions of the kernels whose name matches; calls are "
-	 "recorded as ever"},
+	 "Of what devices do, record only executions of the kernels whose name matches, or of "
+	 "these the first, NAME#1, or NAME#10-20; calls are recorded as ever"},
+	{"exclude-kernel", 0, KNOB_KERNELS, KNOB_HANDED_ON, AT(exclude_kernel), "REGEX", NULL, NULL,
+	 NULL, "What is recorded",
+	 "Leave out executions of the kernels whose name matches, likewise"},
 	{"device", 0, KNOB_STRING, KNOB_HANDED_ON, AT(device), "DEVICE", NULL, NULL, NULL,
 	 "What is recorded",
 	 "Record only what these devices do: numbers, as each process counts its devices of one "
 	 "name (0,2-3), else a regular expression over names"},
+	{"annotations", 0, KNOB_REGEX, KNOB_HANDED_ON, AT(annotations), "REGEX", NULL, NULL, NULL,
+	 "What is recorded",
+	 "Of ranges and marks, record only those of the annotation domains whose name matches: "
+	 "those "
+	 "that NVTX and ITT name; nvtx, itt, roctx, kokkos without one"},
+	{"exclude-annotations", 0, KNOB_REGEX, KNOB_HANDED_ON, AT(exclude_annotations), "REGEX",
+	 NULL, NULL, NULL, "What is recorded",
+	 "Leave out ranges and marks of the annotation domains whose name matches"},
 	{"stacks", 0, KNOB_REGEX, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(stacks), "REGEX", NULL, NULL,
 	 ".", "What is recorded", "Keep the whole call stack of the operations whose name matches"},
 	{"threads", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(threads), NULL, NULL, NULL, NULL,
@@ -61,10 +77,25 @@ static const struct knob rows[] = {
 	{"counters", 0, KNOB_STRING, KNOB_HANDED_ON, AT(counters), "LIST", NULL, NULL, NULL,
 	 "What is recorded",
 	 "Count these for every call and thread, comma separated, of devices NAME:device=0,2-3 on "
-	 "these alone; see kymo list counters"},
+	 "these alone; NAME:cpu=0,2-3 and PMU/EVENT/ of whole processors, over time; formulas "
+	 "NAME=EXPRESSION; see kymo list counters"},
+	{"formulas", 0, KNOB_STRING, 0, AT(formulas), "FILE", NULL, NULL, NULL, "What is recorded",
+	 "With --counters: formulas that it may name, a line NAME{UNIT} = EXPRESSION each"},
 	{"sample", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(sample_hz), "HZ", "0", NULL,
 	 "100", "What is recorded",
 	 "Sample where the threads are, so often a second of processor time; 0: never"},
+	{"sample-clock", 0, KNOB_ENUM, KNOB_HANDED_ON, AT(sample_clock), "CLOCK", "cpu", "cpu|wall",
+	 NULL, "What is recorded",
+	 "Which time --sample goes by: that of a processor, or all time, also while threads wait. "
+	 "For the latter each is sent a signal: calls that wait may return EINTR"},
+	{"sample-event", 0, KNOB_STRING, KNOB_HANDED_ON, AT(sample_event), "EVENT:N", NULL, NULL,
+	 NULL, "What is recorded",
+	 "Instead of by time: a sample each time that a thread has met N of these events, as in "
+	 "page-faults:100 or instructions:1000000; the events of provider perf in kymo list "
+	 "counters"},
+	{"sample-threads", 0, KNOB_STRING, KNOB_HANDED_ON, AT(sample_threads), "LIST", NULL, NULL,
+	 NULL, "What is recorded",
+	 "Sample only these threads, comma separated: names, numbers of the system, main"},
 	{"pc-sampling", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(pc_sampling), "N", "0",
 	 NULL, "18", "What is recorded",
 	 "Sample where kernels are on the GPU and why they wait, every 2^N cycles, N 5 to 31; 0: "
@@ -76,17 +107,32 @@ static const struct knob rows[] = {
 	 "What is recorded",
 	 "Read power, clocks, memory, load of the node and its devices every MS "
 	 "milliseconds, outside of the program; 0: never"},
+	{"telemetry-delay", 0, KNOB_DURATION, 0, AT(telemetry_delay_ns), "TIME", "0", NULL, NULL,
+	 "What is recorded", "With --telemetry: begin to read this long after the program"},
+	{"telemetry-duration", 0, KNOB_DURATION, 0, AT(telemetry_duration_ns), "TIME", "0", NULL,
+	 NULL, "What is recorded", "With --telemetry: read for this long; 0: until the end"},
 	{"telemetry-only", 0, KNOB_STRING, 0, AT(telemetry_only), "LIST", NULL, NULL, NULL,
 	 "What is recorded",
 	 "With --telemetry: read only these sources and values, comma separated, as in "
-	 "nvml:device=0,2-3 or net:interface=eth0; see kymo list telemetry"},
+	 "nvml:device=0,2-3, cpu:cpu=0-3, net:interface=eth0 or amd_smi:value=power; see kymo list "
+	 "telemetry"},
 
 	{"rank", 0, KNOB_LIST, KNOB_HANDED_ON, AT(ranks), "LIST", NULL, NULL, NULL,
 	 "What is recorded",
 	 "Record only these ranks of a parallel job, as in 0-3,7; the others run as they are"},
+	{"rank-variable", 0, KNOB_STRING, KNOB_HANDED_ON, AT(rank_variable), "NAME[:SIZE_NAME]",
+	 NULL, NULL, NULL, "What is recorded",
+	 "Take a process's rank out of this variable of the environment, and the number of ranks "
+	 "out of SIZE_NAME, whatever the job's launcher says"},
 
 	{"start-paused", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(start_paused), NULL, NULL, NULL, NULL,
-	 "When", "Record nothing until the program resumes it, with the annotations it uses"},
+	 "When",
+	 "Record nothing until the program resumes it, with the annotations it uses or "
+	 "cudaProfilerStart"},
+	{"pauses", 0, KNOB_ENUM, KNOB_HANDED_ON, AT(pauses), "MODE", "last", "last|count|ignore",
+	 NULL, "When",
+	 "What pauses and resumes of the program do (kymo_pause, cudaProfilerStop, ...): the last "
+	 "one holds; they nest, and as many resumes as pauses count; nothing"},
 	{"delay", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(delay_ns), "TIME", "0", NULL, NULL, "When",
 	 "Begin to record this long after each process started"},
 	{"duration", 0, KNOB_DURATION, KNOB_HANDED_ON, AT(duration_ns), "TIME", "0", NULL, NULL,
@@ -99,7 +145,11 @@ static const struct knob rows[] = {
 	 NULL, NULL, "When",
 	 "Record nothing for DELAY, then for DURATION, and again, REPEAT times in all; without "
 	 "REPEAT, or with 0, until the end. Counts from when the run began, in all processes and "
-	 "ranks alike"},
+	 "ranks alike; 0: always"},
+
+	{"kill", 0, KNOB_STRING, KNOB_OPTIONAL, AT(kill), "SIGNAL", NULL, NULL, "TERM", "When",
+	 "Send the program and all processes below it this signal when recording ends: by "
+	 "--duration, --before or the last window of --period; else the program runs on"},
 
 	{"range", 0, KNOB_STRING, KNOB_HANDED_ON, AT(range), "RANGE", NULL, NULL, NULL, "When",
 	 "Record only what a thread does in this range of the program's annotations, or in these "
@@ -123,9 +173,13 @@ static const struct knob rows[] = {
 	{"tool", 0, KNOB_STRING, KNOB_REPEAT | KNOB_HANDED_ON, AT(tools), "LIB", NULL, NULL, NULL,
 	 "Running",
 	 "Load this tool into the program, beside the recorder; may be given several times"},
-	{"config", 'c', KNOB_STRING, 0, AT(config), "FILE", NULL, NULL, NULL, "Running",
+	{"config", 'c', KNOB_STRING, KNOB_NO_FILE, AT(config), "FILE", NULL, NULL, NULL, "Running",
 	 "Read options from a file; kymo list options --config writes one"},
-	{"preset", 0, KNOB_STRING, 0, AT(preset), "NAME|FILE", NULL, NULL, NULL, "Running",
+	{"config-job", 0, KNOB_STRING, 0, AT(config_job), "NAME", NULL, NULL, NULL, "Running",
+	 "Run this one of the jobs of the configuration file, its sections [job NAME]; without it "
+	 "the program is run once for each"},
+	{"preset", 0, KNOB_STRING, KNOB_NO_PRESET, AT(preset), "NAME|FILE", NULL, NULL, NULL,
+	 "Running",
 	 "Begin with the options of a preset; kymo list presets explains them. What the command "
 	 "line, the environment and --config say counts more, in this order"},
 	{"dry-run", 'n', KNOB_FLAG, 0, AT(dry_run), NULL, NULL, NULL, NULL, "Running",

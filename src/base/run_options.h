@@ -17,6 +17,9 @@ enum run_mode {
 enum run_args { RUN_ARGS_NONE = 0, RUN_ARGS_SCALARS = 1, RUN_ARGS_FULL = 2 };
 enum run_on_full { RUN_BLOCK = 0, RUN_DROP = 1, RUN_OVERWRITE = 2 };
 
+enum run_sample_clock { RUN_SAMPLE_CPU = 0, RUN_SAMPLE_WALL = 1 };
+enum run_pauses { RUN_PAUSES_LAST = 0, RUN_PAUSES_COUNT = 1, RUN_PAUSES_IGNORE = 2 };
+
 struct run_options {
 	const char *output;
 	const char *backends; /* list; NULL: all */
@@ -24,38 +27,53 @@ struct run_options {
 	int args;             /* enum run_args */
 	const char *include;  /* regex, or NULL */
 	const char *exclude;
-	int on_full;          /* enum run_on_full */
-	uint64_t block_ns;    /* longest wait for room with RUN_BLOCK */
-	uint64_t buffer_size; /* bytes of the shared buffer of each process */
-	const char *stacks;   /* regex of ops whose call stack is kept, or NULL */
-	bool threads;         /* all threads and processes, whatever they use */
-	bool start_paused;    /* until the program resumes */
+	const char *annotations; /* regexes of the annotation domains that are recorded, or NULL */
+	const char *exclude_annotations; /* and of those that are not */
+	int on_full;                     /* enum run_on_full */
+	uint64_t block_ns;               /* longest wait for room with RUN_BLOCK */
+	uint64_t buffer_size;            /* bytes of the shared buffer of each process */
+	const char *stacks;              /* regex of ops whose call stack is kept, or NULL */
+	bool threads;                    /* all threads and processes, whatever they use */
+	bool start_paused;               /* until the program resumes */
+	int pauses;                      /* enum run_pauses */
 	uint64_t delay_ns;
 	uint64_t duration_ns; /* 0: until the end */
 	uint64_t after_ns;    /* since the run began, not the process; 0: from its beginning */
 	uint64_t before_ns;   /* likewise; 0: until its end */
 	const char *period;   /* windows since the run began, or NULL */
+	const char *kill;     /* signal for the program when recording is over, or NULL */
 	const char *range;    /* NAME, NAME#N-M: threads record in these alone; or NULL */
 	const char *during;   /* likewise the process */
-	const char *kernel;   /* regex of the kernels whose executions are recorded, or NULL: all */
-	const char *device;   /* numbers or regex of the devices whose work is, or NULL: all */
-	const char *counters; /* list, or NULL */
-	int64_t sample_hz;    /* 0: no samples */
-	int64_t pc_sampling;  /* a sample every 2^n cycles; 0: none of kernels */
+	const char *kernel; /* regexes of the kernels whose executions are recorded, or NULL: all */
+	const char *exclude_kernel; /* of these, those that are not */
+	const char *device;        /* numbers or regex of the devices whose work is, or NULL: all */
+	const char *counters;      /* list, or NULL */
+	const char *formulas;      /* file, or NULL */
+	const char *formula_lines; /* those that `counters` named, or NULL */
+	int64_t sample_hz;         /* 0: no samples */
+	int sample_clock;          /* enum run_sample_clock */
+	const char *sample_event;  /* EVENT:N, a sample every N of them; or NULL */
+	const char *sample_threads; /* list, or NULL: all */
+	int64_t pc_sampling;        /* a sample every 2^n cycles; 0: none of kernels */
 	bool pc_serialize;
-	int64_t telemetry_ms;       /* 0: no telemetry */
-	const char *telemetry_only; /* list of its sources and values, or NULL: all */
-	const char *tools;          /* libraries, colons between them, or NULL */
+	int64_t telemetry_ms; /* 0: no telemetry */
+	uint64_t telemetry_delay_ns;
+	uint64_t telemetry_duration_ns; /* 0: until the end */
+	const char *telemetry_only;     /* list of its sources and values, or NULL: all */
+	const char *tools;              /* libraries, colons between them, or NULL */
+	const char *events;             /* of `counters`, those of whole processors, or NULL */
 	const char *config;
-	const char *preset; /* name or file, or NULL */
+	const char *config_job; /* the one of its jobs that is run, or NULL */
+	const char *preset;     /* name or file, or NULL */
 	bool dry_run;
 	bool no_summary;
 	bool strict;
 	bool no_compress;
 	bool force;
 	bool untraced;
-	const char *ranks;      /* list of a job's ranks that are recorded, or NULL: all */
-	const char *node_local; /* where raw files lie until the end, or NULL: in the trace */
+	const char *ranks;         /* list of a job's ranks that are recorded, or NULL: all */
+	const char *rank_variable; /* "NAME" or "NAME:SIZE_NAME" that have rank and size, or NULL */
+	const char *node_local;    /* where raw files lie until the end, or NULL: in the trace */
 };
 
 /* Values live in run_options_values; see knob.h. */

@@ -7,10 +7,16 @@
 #include <stdio.h>
 
 static enum units_time_unit time_unit;
+static enum units_size_unit size_unit;
 
 void units_time_in(enum units_time_unit unit)
 {
 	time_unit = unit;
+}
+
+void units_size_in(enum units_size_unit unit)
+{
+	size_unit = unit;
 }
 
 /* "1.234 ms": the largest unit that leaves a number of at least 1. */
@@ -70,7 +76,22 @@ const char *units_time(uint64_t ns, char buffer[UNITS_TEXT])
 const char *units_bytes(double bytes, char buffer[UNITS_TEXT])
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	static const struct {
+		double bytes;
+		const char *name;
+	} fixed[] = {{0, NULL},           {1, "B"},
+		     {1e3, "kB"},         {1e6, "MB"},
+		     {1e9, "GB"},         {1e12, "TB"},
+		     {1024, "KiB"},       {1048576, "MiB"},
+		     {1073741824, "GiB"}, {1099511627776, "TiB"}};
 
+	if (size_unit == UNITS_SIZE_B && bytes == floor(bytes))
+		snprintf(buffer, UNITS_TEXT, "%.0f B", bytes);
+	else if (size_unit != UNITS_SIZE_FITTING)
+		snprintf(buffer, UNITS_TEXT, "%.*f %s", size_unit == UNITS_SIZE_B ? 3 : 6,
+			 bytes / fixed[size_unit].bytes, fixed[size_unit].name);
+	if (size_unit != UNITS_SIZE_FITTING)
+		return buffer;
 	return print_scaled(bytes, 1024, units, 5, buffer);
 }
 

@@ -20,6 +20,21 @@ enum units_time_unit {
 };
 void units_time_in(enum units_time_unit unit);
 
+/* From now on all sizes are in this unit: "1.500000 MiB". */
+enum units_size_unit {
+	UNITS_SIZE_FITTING,
+	UNITS_SIZE_B,
+	UNITS_SIZE_KB,
+	UNITS_SIZE_MB,
+	UNITS_SIZE_GB,
+	UNITS_SIZE_TB,
+	UNITS_SIZE_KIB,
+	UNITS_SIZE_MIB,
+	UNITS_SIZE_GIB,
+	UNITS_SIZE_TIB
+};
+void units_size_in(enum units_size_unit unit);
+
 /* "1.500 MiB", and by powers of 1000 a second: "12.30 GB/s" */
 const char *units_bytes(double bytes, char buffer[UNITS_TEXT]);
 const char *units_rate(double bytes, char buffer[UNITS_TEXT]);

@@ -39,6 +39,9 @@ struct command {
 /* What `kymo help selection` prints. */
 extern const char cli_selection_help[];
 
+/* What follows the command's name, as it was written. */
+extern char **cli_words;
+
 /* NULL terminated, in order of commands.list. */
 extern const struct command *const command_table[];
 

@@ -81,9 +81,9 @@ static bool parse_options(struct compare_options *o)
 		     {"device", COMPARE_BY_DEVICE},
 		     {"iteration", COMPARE_BY_ITERATION}};
 
-	*o = (struct compare_options){.full_names = options.names == NAMES_FULL,
-				      .people = options.format == REPORT_TEXT ||
-						options.format == REPORT_MARKDOWN};
+	*o = (struct compare_options){
+		.full_names = options.names == NAMES_FULL,
+		.people = report_for_people((enum report_format)options.format)};
 	for (unsigned i = 0; i < sizeof(words) / sizeof(*words); i++)
 		o->by |= knob_list_has(options.by, words[i].word) ? words[i].by : 0;
 	return parse_percent(options.threshold, "threshold", &o->threshold) &&

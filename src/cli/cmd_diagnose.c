@@ -233,9 +233,9 @@ static bool of_some_processes(void)
 static int tell(struct summary *s)
 {
 	struct symbols *symbols = symbols_new(s->trace, &cli_log);
-	struct diagnosis d = {.whole_names = options.format == REPORT_CSV ||
-					     options.format == REPORT_JSON ||
-					     options.names == NAMES_FULL};
+	struct diagnosis d = {.whole_names =
+				      !report_for_people((enum report_format)options.format) ||
+				      options.names == NAMES_FULL};
 	int result = CLI_FAILURE;
 
 	if (symbols && diagnose(&d, s->path, s->timeline, s->tallies, symbols)) {

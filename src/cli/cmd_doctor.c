@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/perf_named.h"
 #include "base/run_options.h"
 #include "base/plain.h"
 #include "cli/cli.h"
@@ -115,13 +116,20 @@ static long read_number(const char *path, long otherwise)
 
 static void check_kernel_settings(void)
 {
+	const struct perf_named *event = perf_named_find("task-clock");
 	long perf = read_number("/proc/sys/kernel/perf_event_paranoid", -100);
+	char why[256];
 	long ptrace = read_number("/proc/sys/kernel/yama/ptrace_scope", -100);
 
 	if (perf == -100)
 		print_grade(FAIR, "perf events",
 			    "not offered by this kernel; --sample needs them, --counters has "
 			    "others");
+	else if (!perf_named_try(event, 1000000, why, sizeof(why)))
+		print_grade(
+			FAIR, "perf events",
+			"%s; --sample needs them (or --sample-clock wall), --counters has others",
+			why);
 	else
 		print_grade(GOOD, "perf events",
 			    "perf_event_paranoid is %ld; --counters and --sample use "

@@ -14,7 +14,10 @@ static struct export_options {
 	struct cli_filter filter;
 	const char *to, *output;
 	bool force;
+	int rows;
 } options;
+
+enum { ROWS_QUEUE, ROWS_DEVICE };
 
 static const struct knob rows[] = {
 	{"to", 0, KNOB_STRING, 0, offsetof(struct export_options, to), "FORMAT", "perfetto", NULL,
@@ -26,6 +29,10 @@ static const struct knob rows[] = {
 	 "suffix); - is standard output"},
 	{"force", 'f', KNOB_FLAG, 0, offsetof(struct export_options, force), NULL, NULL, NULL, NULL,
 	 "Output", "Replace what is there"},
+	{"rows", 0, KNOB_ENUM, 0, offsetof(struct export_options, rows), "ROWS", "queue",
+	 "queue|device", NULL, "Output",
+	 "Of perfetto and chrome: a row for each queue, or one for all queues of a device; work "
+	 "that runs at the same time has further rows"},
 	CLI_FILTER_KNOBS(struct export_options),
 };
 
@@ -127,6 +134,7 @@ static kymo_status_t export_one(const char *path, const struct format *writer,
 {
 	const struct format *reader = cli_reader(path);
 	struct format_options o = {.force = options.force,
+				   .by_device = options.rows == ROWS_DEVICE,
 				   .variant = variant_of(options.to),
 				   .log = &cli_log,
 				   .progress = cli_progress,
@@ -232,6 +240,9 @@ static int run(int argc, char **argv)
 
 	if (!writer)
 		return CLI_USAGE;
+	if (options.rows != ROWS_QUEUE && !writer->has_rows)
+		return cli_usage("export", "--rows is for timelines: perfetto and chrome, not %s",
+				 writer->name);
 	if (argc == 0)
 		return cli_usage("export", "which trace? Give its directory");
 	if (argc > 1 && options.output)

@@ -4,6 +4,7 @@
 
 #include "base/run_options.h"
 #include "cli/cli.h"
+#include "cli/list_output.h"
 #include "cli/pager.h"
 #include "launch/launch.h"
 
@@ -33,17 +34,16 @@ static bool is_help(const char *word)
 
 static int run_topic(const struct list *l, int argc, char **argv)
 {
-	bool people = true;
-
 	for (int i = 0; i < argc; i++) {
-		people &= !strstr(argv[i], "json"); /* of --format */
 		if (is_help(argv[i])) {
-			printf("Usage: kymo list %s%s%s\n\n%s.\n", l->name, l->operands ? " " : "",
-			       l->operands ? l->operands : "", l->summary);
+			printf("Usage: kymo list %s%s%s [-f " REPORT_FORMATS "]\n\n%s.\n", l->name,
+			       l->operands ? " " : "", l->operands ? l->operands : "", l->summary);
 			return CLI_OK;
 		}
 	}
-	if (people)
+	if (!list_take_format(&argc, argv))
+		return CLI_USAGE;
+	if (list_format() == REPORT_TEXT)
 		pager_start(CLI_OK);
 	return l->run(argc, argv);
 }
@@ -51,7 +51,7 @@ static int run_topic(const struct list *l, int argc, char **argv)
 static int run_list(int argc, char **argv)
 {
 	if (argc == 0 || is_help(argv[0])) {
-		printf("Usage: kymo list TOPIC\n\n");
+		printf("Usage: kymo list TOPIC [-f " REPORT_FORMATS "]\n\n");
 		return list_topics(stdout);
 	}
 	for (size_t i = 0; list_table[i]; i++)
@@ -72,12 +72,16 @@ const struct command cmd_list = {
 
 static int run_backends(int argc, char **argv)
 {
+	struct list_output o;
+
 	if (argc)
 		return cli_usage("list", "list backends takes no operand, not \"%s\"", argv[0]);
-#define BACKEND(name, what) printf("%-12s %s\n", name, what);
+	list_begin(&o, "backends", "Backends", (const char *const[]){"name", "description", NULL},
+		   (const unsigned[]){12});
+#define BACKEND(name, what) LIST_ROW(&o, name, what);
 #include "backends.inc"
 #undef BACKEND
-	return CLI_OK;
+	return list_end(&o);
 }
 
 const struct list list_backends = {"backends", "Runtimes that can be recorded", run_backends, NULL};
@@ -90,9 +94,10 @@ static void write_config(void)
 			knob_write_config(command_table[i]->knobs, stdout);
 }
 
-static void print_options(void)
+static void add_options(struct list_output *o)
 {
-	char name[80];
+	const char *dashes = list_format() == REPORT_TEXT ? "--" : "";
+	char name[80], option[80];
 
 	for (size_t i = 0; command_table[i]; i++) {
 		const struct knob_table *t =
@@ -100,36 +105,48 @@ static void print_options(void)
 
 		for (unsigned j = 0; t && j < t->count; j++) {
 			knob_environment_name(t, j, name, sizeof(name));
-			printf("%-8s --%-16s %-26s %s\n", command_table[i]->name, t->rows[j].name,
-			       name, t->rows[j].doc);
+			snprintf(option, sizeof(option), "%s%s", dashes, t->rows[j].name);
+			LIST_ROW(o, command_table[i]->name, option, name, t->rows[j].doc,
+				 t->rows[j].fallback);
 		}
 	}
 }
 
-static void print_variables(const struct knob_variable *v)
+static void add_variables(struct list_output *o, const struct knob_variable *v)
 {
+	const char *none = list_format() == REPORT_TEXT ? "-" : NULL;
+
 	for (; v && v->name; v++)
-		printf("%-8s %-18s %-26s %s\n", "-", "-", v->name, v->what);
+		LIST_ROW(o, none, none, v->name, v->what, NULL);
 }
 
 /* Options, then variables without one. */
-static void print_all(void)
+static int list_all_options(void)
 {
-	print_options();
-	print_variables(run_other_variables);
+	struct list_output o;
+
+	list_begin(&o, "options", "Options",
+		   (const char *const[]){"command", "option", "variable", "description",
+					 list_format() == REPORT_TEXT ? NULL : "default", NULL},
+		   (const unsigned[]){8, 18, 26, 0});
+	add_options(&o);
+	add_variables(&o, run_other_variables);
 	for (const struct kymo_launch *const *l = launch_table; *l; l++)
-		print_variables((*l)->variables);
+		add_variables(&o, (*l)->variables);
+	return list_end(&o);
 }
 
 static int run_list_options(int argc, char **argv)
 {
-	if (argc == 1 && strcmp(argv[0], "--config") == 0)
-		write_config();
-	else if (argc == 0)
-		print_all();
-	else
+	if (argc == 0)
+		return list_all_options();
+	if (argc > 1 || strcmp(argv[0], "--config") != 0)
 		return cli_usage("list", "list options takes --config or nothing, not \"%s\"",
-				 argv[0]);
+				 argv[argc > 1 && strcmp(argv[0], "--config") == 0]);
+	if (list_format() != REPORT_TEXT)
+		return cli_usage("list",
+				 "--config writes a configuration file: it has no --format");
+	write_config();
 	return CLI_OK;
 }
 

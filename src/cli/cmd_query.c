@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kymo query`: SQL over the stores of traces, built where they are missing. */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/file.h"
+#include "base/vec.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/pager.h"
@@ -15,6 +21,7 @@
 
 struct query_options {
 	struct cli_filter filter;
+	const char *file;
 	bool schema, rebuild;
 	int format;
 };
@@ -26,6 +33,9 @@ static struct query_options options;
 static const struct knob rows[] = {
 	{"format", 'f', KNOB_ENUM, 0, AT(format), "FORMAT", "text", REPORT_FORMATS, NULL, "Query",
 	 "How results are printed"},
+	{"file", 0, KNOB_STRING, 0, AT(file), "FILE", NULL, NULL, NULL, "Query",
+	 "Take the SQL out of a file (of a folder: all its files NAME.sql, by their names): each "
+	 "statement's result has a heading, the first line of the comment before it"},
 	{"schema", 0, KNOB_FLAG, 0, AT(schema), NULL, NULL, NULL, NULL, "Query",
 	 "Print the tables and views instead; no trace is needed"},
 	{"rebuild", 0, KNOB_FLAG, 0, AT(rebuild), NULL, NULL, NULL, NULL, "Query",
@@ -51,8 +61,112 @@ static void page(void)
 		pager_start(CLI_OK);
 }
 
-static int query_stores(struct store **stores, char **paths, unsigned count, const char *sql,
-			struct stream_log *log)
+/* ---- statements of files ----------------------------------------------------------------------- */
+
+struct query_files {
+	struct query_script *at;
+	unsigned count, room;
+};
+
+static bool add_script(struct query_files *f, const char *file, const char *sql)
+{
+	char *name = file ? strdup(file) : NULL, *text = strdup(sql);
+
+	if ((file && !name) || !text || !vec_reserve(&f->at, &f->room, f->count, 1)) {
+		free(name);
+		free(text);
+		cli_error("not enough memory");
+		return false;
+	}
+	f->at[f->count++] = (struct query_script){name, text};
+	return true;
+}
+
+static void release_scripts(struct query_files *f)
+{
+	while (f->count) {
+		f->count--;
+		free((char *)(uintptr_t)f->at[f->count].file);
+		free((char *)(uintptr_t)f->at[f->count].sql);
+	}
+	free(f->at);
+}
+
+static unsigned lines_of(const char *text)
+{
+	unsigned n = 1;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+static bool read_script(struct query_files *f, const char *path)
+{
+	size_t bytes = 0;
+	char *sql = file_read(path, &bytes);
+	bool ok = false;
+
+	if (!sql)
+		cli_error("%s: %s", path, strerror(errno));
+	else if (strlen(sql) != bytes)
+		cli_error("%s: it is no text: there is a zero byte in line %u", path,
+			  lines_of(sql));
+	else
+		ok = add_script(f, path, sql);
+	free(sql);
+	return ok;
+}
+
+static int is_sql(const struct dirent *e)
+{
+	size_t n = strlen(e->d_name);
+
+	return n > 4 && e->d_name[0] != '.' && strcmp(e->d_name + n - 4, ".sql") == 0;
+}
+
+static bool read_folder(struct query_files *f, const char *path)
+{
+	struct dirent **entries = NULL;
+	int n = scandir(path, &entries, is_sql, alphasort);
+	bool ok = n > 0;
+
+	if (n < 0)
+		cli_error("%s: %s", path, strerror(errno));
+	else if (n == 0)
+		cli_error("%s: no file NAME.sql is in it", path);
+	for (int i = 0; i < n; i++) {
+		char file[PATH_MAX];
+
+		snprintf(file, sizeof(file), "%.*s/%s", PATH_MAX - NAME_MAX - 2, path,
+			 entries[i]->d_name);
+		ok = ok && read_script(f, file);
+		free(entries[i]);
+	}
+	free(entries);
+	return ok;
+}
+
+static bool read_scripts(struct query_files *f, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return read_folder(f, path);
+	return read_script(f, path);
+}
+
+/* Takes the SQL off the operands. False: said why. */
+static bool take_scripts(struct query_files *f, int *argc, char **argv)
+{
+	if (options.file)
+		return read_scripts(f, options.file);
+	--*argc;
+	return add_script(f, NULL, argv[*argc]);
+}
+
+static int query_stores(struct store **stores, char **paths, unsigned count,
+			const struct query_files *files, struct stream_log *log)
 {
 	kymo_status_t status = KYMO_OK;
 
@@ -61,8 +175,8 @@ static int query_stores(struct store **stores, char **paths, unsigned count, con
 	for (unsigned i = 0; i < count; i++)
 		store_remove_temporary(stores[i]); /* all that opens them by their names has */
 	if (status == KYMO_OK)
-		status = query_print(stores[0], sql, (enum report_format)options.format, stdout,
-				     page, log);
+		status = query_print(stores[0], files->at, files->count,
+				     (enum report_format)options.format, stdout, page, log);
 	if (ferror(stdout))
 		cli_error("the results could not be written");
 	if (status == KYMO_ERROR_NO_MEMORY)
@@ -113,20 +227,23 @@ static int run_query(int argc, char **argv)
 	unsigned count = 0;
 	int result = CLI_OK;
 	bool failed;
-	const char *sql;
+	struct query_files files = {0};
 
 	if (options.schema) {
 		pager_start(CLI_OK);
 		fputs(store_schema, stdout);
 		return CLI_OK;
 	}
-	if (argc < 2)
+	if (argc < 1 + !options.file)
 		return cli_usage("query", argc ? "what is the question? The last operand is SQL"
 					       : "which trace, and which question?");
-	if (argv[argc - 1][strspn(argv[argc - 1], " \t\r\n;")] == '\0')
+	if (!options.file && argv[argc - 1][strspn(argv[argc - 1], " \t\r\n;")] == '\0')
 		return cli_usage("query", "the last operand, the SQL, is empty");
-	sql = argv[argc - 1];
-	argc = cli_distinct(argc - 1, argv);
+	if (!take_scripts(&files, &argc, argv)) {
+		release_scripts(&files);
+		return CLI_USAGE;
+	}
+	argc = cli_distinct(argc, argv);
 	stores = calloc((size_t)argc, sizeof(struct store *));
 	if (!stores)
 		return CLI_FAILURE;
@@ -146,10 +263,11 @@ static int run_query(int argc, char **argv)
 	if (result == CLI_OK && stream_filter_finish(filter) != KYMO_OK)
 		result = CLI_USAGE;
 	if (result == CLI_OK)
-		result = query_stores(stores, argv, count, sql, &log);
+		result = query_stores(stores, argv, count, &files, &log);
 	for (unsigned i = 0; i < count; i++)
 		store_close(stores[i]);
 	free(stores);
+	release_scripts(&files);
 	stream_filter_free(filter);
 	return result == CLI_OK && cli_told_errors() ? CLI_FAILURE : result;
 }
@@ -164,7 +282,7 @@ static int run_query(int argc, char **argv)
 
 const struct command cmd_query = {
 	.name = "query",
-	.operands = "[OPTION]... TRACE... SQL",
+	.operands = "[OPTION]... TRACE... [SQL]",
 	.summary = "Query a trace in SQL",
 	.about =
 		"The trace's database is built for the first query, and kept in the trace.\n"

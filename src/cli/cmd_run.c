@@ -20,6 +20,7 @@
 #include "base/unseen.h"
 #include "cli/cli.h"
 #include "cli/run.h"
+#include "cli/trace_keys.h"
 #include "drain/collect.h"
 #include "drain/place.h"
 #include "telemetry/telemetry.h"
@@ -227,6 +228,7 @@ static int prepare_run(struct run *r)
 
 	manifest_init(&r->manifest);
 	r->manifest.command = r->argv;
+	r->manifest.formulas = r->options->formula_lines;
 	r->manifest.untraced = r->traced ? NULL : r->program.untraceable;
 	if (!r->traced)
 		return environment_make(&r->environment, &run_options_table, r->program.path, NULL,
@@ -345,6 +347,26 @@ static bool has_window(const struct run_options *o)
 	return o->delay_ns || o->duration_ns || o->after_ns || o->before_ns || o->period;
 }
 
+static enum knob_source source_of(const char *option)
+{
+	return run_options_table.source[knob_find(&run_options_table, option)];
+}
+
+/* When a preset would record gives way to what else says when. */
+static void settle_times(struct run_options *o)
+{
+	static const char *const limits[] = {"delay", "duration", "after", "before"};
+	bool said = false, of_preset = source_of("period") == KNOB_PRESET;
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		said |= source_of(limits[i]) > KNOB_PRESET;
+	if (of_preset && (said || o->start_paused)) {
+		o->period = NULL;
+	} else if (!of_preset && source_of("period") != KNOB_DEFAULT && !said) {
+		o->delay_ns = o->duration_ns = o->after_ns = o->before_ns = 0;
+	}
+}
+
 /* What says when to record, and cannot be said together. 0 or the exit status. */
 static int check_times(const struct run_options *o)
 {
@@ -443,6 +465,15 @@ static bool lost_something(const struct outcome *out)
 	       t->damaged_chunks || t->refused || out->unrecorded;
 }
 
+static void say_killed(const struct run *r, const struct outcome *out)
+{
+	if (out->killed)
+		cli_note("recording was over: signal %d (%s) was sent to %u process%s of the "
+			 "program",
+			 kill_signal(r->options->kill), strsignal(kill_signal(r->options->kill)),
+			 out->killed, out->killed == 1 ? "" : "es");
+}
+
 static void say_losses(const struct run *r, const struct outcome *out)
 {
 	const struct drain_totals *t = &out->totals;
@@ -457,7 +488,10 @@ static void say_losses(const struct run *r, const struct outcome *out)
 	say_restarts(t);
 	if (t->failed)
 		say_cut(r, t->failed);
-	if (out->telemetry)
+	if (out->telemetry == ECANCELED)
+		cli_note("no telemetry was read: the program ended before --telemetry-delay was "
+			 "over");
+	else if (out->telemetry)
 		cli_warn("the telemetry is cut short: %s", strerror(out->telemetry));
 	if (t->unwritten_records)
 		cli_warn("%" PRIu64
@@ -562,6 +596,7 @@ static void print_result(struct run *r, struct outcome *out, int ranks_ms)
 		ranks_ms = RANKS_KILLED_MS;
 	if (is_speaker(r) || r->options->strict)
 		out->unrecorded = trace_unrecorded(r->trace, &out->unrecorded_error);
+	say_killed(r, out);
 	say_losses(r, out);
 	if ((out->interrupted && job->size < 2) || !is_speaker(r))
 		return;
@@ -614,7 +649,8 @@ static void conclude_in_place(void *data, struct outcome *out)
 /* -1: not here; the exit status if it could not be. Does not return if it could. */
 static int go_in_place(struct run *r, const struct launch *l)
 {
-	int output = r->traced && !l->telemetry_ns ? in_place_output(&r->manifest.job) : -1;
+	int output =
+		r->traced && !l->telemetry_ns && !l->kill ? in_place_output(&r->manifest.job) : -1;
 	struct outcome out = {.control = -1};
 
 	if (output < 0)
@@ -622,6 +658,17 @@ static int go_in_place(struct run *r, const struct launch *l)
 	out.exec_error = launch_in_place(l, output, conclude_in_place, r);
 	close(output);
 	return out.exec_error == EAGAIN ? -1 : not_executed(r, &out);
+}
+
+static void set_kill(const struct run *r, struct launch *l)
+{
+	const uint64_t now = clock_ns(CLOCK_REALTIME);
+	const uint64_t began = r->traced ? trace_began(r->trace) : 0;
+
+	if (!r->options->kill)
+		return;
+	l->kill = kill_signal(r->options->kill);
+	l->kill_ns = kill_moment(r->options, began && began < now ? began : now, now);
 }
 
 static int run_program(struct run *r)
@@ -636,10 +683,14 @@ static int run_program(struct run *r)
 			   .local = r->local[0] ? r->local : NULL,
 			   .node = r->node,
 			   .telemetry_ns = (uint64_t)r->options->telemetry_ms * 1000000u,
-			   .telemetry_only = r->options->telemetry_only};
+			   .telemetry_delay_ns = r->options->telemetry_delay_ns,
+			   .telemetry_duration_ns = r->options->telemetry_duration_ns,
+			   .telemetry_only = r->options->telemetry_only,
+			   .events = r->options->events};
 	struct outcome out;
 	int status;
 
+	set_kill(r, &l);
 	fflush(NULL);
 	status = go_in_place(r, &l);
 	if (status >= 0)
@@ -706,8 +757,7 @@ static bool tools_check(struct run_options *o)
 	return ok;
 }
 
-/* The command starts ranks itself: a rank that it is of another launcher's is not meant. */
-static bool starts_ranks(char *const *argv)
+bool starts_ranks(char *const *argv)
 {
 	static const char *const names[] = {
 		"torchrun", "accelerate", "deepspeed",  "horovodrun",   "mpirun", "mpiexec",
@@ -735,6 +785,46 @@ static bool left_out(const struct run_options *o, char *const *argv)
 		return false;
 	job_of_process(&job, 0);
 	return job.rank != JOB_UNKNOWN && !ranks_have(o->ranks, job.rank);
+}
+
+/* What the environment says is a number, if it says anything: the command may start the ranks. */
+static bool number_valid(const char *name)
+{
+	const char *value = *name ? getenv(name) : NULL;
+	struct number_list n = {0};
+	bool ok = !value || !*value ||
+		  (numbers_parse(&n, value) && n.count == 1 && n.at[0].first == n.at[0].last &&
+		   n.at[0].first < JOB_UNKNOWN);
+
+	free(n.at);
+	if (!ok)
+		cli_error("--rank-variable: %s is \"%.100s\", which is no number", name, value);
+	return ok;
+}
+
+/* Before this process is asked for its rank. */
+static bool rank_variable_use(const char *names)
+{
+	char rank[JOB_NAME], size[JOB_NAME];
+	struct job job;
+
+	if (!names)
+		return true;
+	if (!job_variable_split(names, rank, size)) {
+		cli_error("--rank-variable \"%.200s\": expected the name of a variable, or two, as "
+			  "in MY_RANK:MY_SIZE",
+			  names);
+		return false;
+	}
+	if (!number_valid(rank) || !number_valid(size))
+		return false;
+	job_use_variable(names);
+	job_of_process(&job, 0);
+	if (job.rank != JOB_UNKNOWN || !getenv(rank) || !*getenv(rank))
+		return true;
+	cli_error("--rank-variable: %s is %s, and there are %s ranks (%s)", rank, getenv(rank),
+		  *size && getenv(size) ? getenv(size) : "no", *size ? size : "no variable");
+	return false;
 }
 
 /* NAME, or NAME#N-M. */
@@ -790,17 +880,20 @@ static bool telemetry_valid(const struct run_options *o)
 	pid_t pid;
 	int status = 0;
 
-	if (!o->telemetry_only)
-		return true;
-	if (!o->telemetry_ms) {
-		cli_error("--telemetry-only goes with --telemetry");
+	if (!o->telemetry_ms && (o->telemetry_only || (!o->events && (o->telemetry_delay_ns ||
+								      o->telemetry_duration_ns)))) {
+		cli_error("--telemetry-only, --telemetry-delay and --telemetry-duration go with "
+			  "--telemetry");
 		return false;
 	}
+	if (!o->telemetry_only)
+		return true;
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0) {
 		alarm(SECONDS);
-		if (telemetry_check(telemetry_root(), o->telemetry_only, error, sizeof(error)))
+		if (telemetry_check(telemetry_root(), o->telemetry_only, o->events, error,
+				    sizeof(error)))
 			_exit(0);
 		cli_error("--telemetry-only: %s", error);
 		fflush(NULL);
@@ -814,6 +907,31 @@ static bool telemetry_valid(const struct run_options *o)
 	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/* Keys in the name of the trace get their values. */
+static bool name_trace(struct run_options *o, char *const *argv)
+{
+	struct text name = {0}, error = {0};
+	struct job job;
+	bool ok = true;
+
+	if (!o->config_job && (!o->output || !strchr(o->output, '%')))
+		return true;
+	job_of_process(&job, 0);
+	if (!o->output)
+		o->output = job.id[0] ? "%program%-%config_job%-%job%.kymo"
+				      : "%program%-%config_job%-%date%-%time%.kymo";
+	ok = trace_keys_expand(&(struct trace_keys_of){argv, &job, starts_ranks(argv)}, o->output,
+			       &name, &error);
+	if (ok)
+		o->output = name.s; /* kept */
+	else
+		cli_error("-o %s: %s", o->output, error.s ? error.s : strerror(ENOMEM));
+	if (!ok)
+		text_release(&name);
+	text_release(&error);
+	return ok;
+}
+
 static int run_run(int argc, char **argv)
 {
 	static struct run r; /* paths: too large for small stacks (ulimit -s) */
@@ -823,8 +941,12 @@ static int run_run(int argc, char **argv)
 	r.argv = argv;
 	if (argc == 0)
 		return cli_usage("run", "no program is named");
+	if (jobs_run(r.options, argv, &status))
+		return status;
 	if (r.options->ranks && !ranks_valid(r.options->ranks))
 		return cli_usage("run", "--rank takes numbers and ranges, as in 0-3,7");
+	if (!rank_variable_use(r.options->rank_variable))
+		return CLI_USAGE;
 	if (left_out(r.options, argv))
 		return run_plainly(argv);
 	status = check_program(&r);
@@ -832,13 +954,20 @@ static int run_run(int argc, char **argv)
 		return status;
 	if (r.options->telemetry_ms > 3600000)
 		return cli_usage("run", "--telemetry takes milliseconds, 3600000 at most");
-	if (!telemetry_valid(r.options))
+	if (!formulas_take(&run_options_values) || !events_take(&run_options_values) ||
+	    !telemetry_valid(r.options))
 		return CLI_USAGE;
+	events_read(&run_options_values);
+	settle_times(&run_options_values);
 	status = check_times(r.options);
+	if (!status)
+		status = kill_check(r.options);
 	if (status)
 		return status;
 	if (!range_valid("range", r.options->range) || !range_valid("during", r.options->during) ||
 	    !devices_valid(r.options->device))
+		return CLI_USAGE;
+	if (!name_trace(&run_options_values, argv))
 		return CLI_USAGE;
 	if (!measures_check(&run_options_values) || !tools_check(&run_options_values))
 		return CLI_USAGE;

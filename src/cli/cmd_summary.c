@@ -22,7 +22,9 @@ struct summary_options {
 	const char *tables;
 	const char *output;
 	int format;
-	int unit; /* enum units_time_unit */
+	int unit;      /* enum units_time_unit */
+	int size_unit; /* enum units_size_unit */
+	int64_t max_depth;
 	int64_t top;
 	int names;
 	bool all;
@@ -40,6 +42,9 @@ static const struct knob rows[] = {
 	 "grid|"
 	 "communicator|direction|size|trace",
 	 NULL, "Summary", "What a row stands for; several words: a row for each combination"},
+	{"max-depth", 0, KNOB_INTEGER, 0, AT(max_depth), "N", "0", NULL, NULL, "Summary",
+	 "With --by scope: paths of N names at most; what is done in ranges below counts for the "
+	 "one at that depth. 0: all"},
 	{"tables", 0, KNOB_LIST, 0, AT(tables), "LIST", NULL, NULL, NULL, "Summary",
 	 "Show these tables alone, by their names in csv and json; --tables help names them, "
 	 "digest "
@@ -53,6 +58,9 @@ static const struct knob rows[] = {
 	{"unit", 0, KNOB_ENUM, 0, AT(unit), "UNIT", "fitting", "fitting|ns|us|ms|s", NULL,
 	 "Summary",
 	 "Of times in text and md: the one that fits each, or one for all, to the nanosecond"},
+	{"size-unit", 0, KNOB_ENUM, 0, AT(size_unit), "UNIT", "fitting",
+	 "fitting|B|kB|MB|GB|TB|KiB|MiB|GiB|TiB", NULL, "Summary",
+	 "Of sizes, likewise: powers of 1000 (kB, MB, ...) or of 1024 (KiB, MiB, ...)"},
 	{"top", 0, KNOB_INTEGER, 0, AT(top), "N", "10", NULL, NULL, "Summary",
 	 "Show so many rows of each table; 0: all. In csv and json all rows are there"},
 	{"all", 0, KNOB_FLAG, 0, AT(all), NULL, NULL, NULL, NULL, "Summary",
@@ -181,7 +189,7 @@ static int print_report(struct report *r, struct summary *s, unsigned count, uns
 
 static int print_traces(struct summary *s, unsigned count, unsigned by, char *const *traces)
 {
-	bool people = options.format == REPORT_TEXT || options.format == REPORT_MARKDOWN;
+	bool people = report_for_people((enum report_format)options.format);
 	struct report r = {.top = options.all || options.top > UINT32_MAX ? 0
 									  : (uint32_t)options.top,
 			   .chosen = options.tables,
@@ -219,8 +227,10 @@ static int run_summary(int argc, char **argv)
 
 	if (options.tables && strcmp(options.tables, "help") == 0)
 		return list_tables();
-	if (options.format == REPORT_TEXT || options.format == REPORT_MARKDOWN)
+	if (report_for_people((enum report_format)options.format)) {
 		units_time_in((enum units_time_unit)options.unit);
+		units_size_in((enum units_size_unit)options.size_unit);
+	}
 	if (argc == 0)
 		return cli_usage("summary", "which trace? (the directory that `kymo run` left)");
 	by = summary_by_parse(options.by, &bad, &bad_length);
@@ -233,6 +243,9 @@ static int run_summary(int argc, char **argv)
 				 "peer, kernels and copies a device and a queue, copies also a "
 				 "direction; only copies and messages have a size",
 				 options.by);
+	if (options.max_depth && !(by & BY_SCOPE))
+		return cli_usage("summary", "--max-depth goes with --by scope");
+	o.depth = options.max_depth < UINT32_MAX ? (uint32_t)options.max_depth : 0;
 	argc = cli_distinct(argc, argv);
 	if (argc > 1 && !(by & BY_TRACE))
 		cli_note("%d traces are added up; --by trace,op keeps them apart", argc);

@@ -17,17 +17,40 @@
 
 #define FOLDER "kymo-import-"
 
+/* A folder may end with slashes. */
+static const char *last_part(const char *path)
+{
+	size_t n = strlen(path);
+	const char *slash;
+
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	slash = memrchr(path, '/', n);
+	return slash && (size_t)(slash - path) + 1 < n ? slash + 1 : path;
+}
+
+static bool ends(const char *name, size_t n, const char *with)
+{
+	size_t m = strlen(with);
+
+	return n > m && memcmp(name + n - m, with, m) == 0;
+}
+
 void cli_foreign_name(const char *path, struct text *out)
 {
-	const char *slash = strrchr(path, '/'), *name = slash && slash[1] ? slash + 1 : path;
+	const char *name = last_part(path);
 	size_t n = strlen(name);
 	const char *dot;
 
-	if (n > 3 && strcmp(name + n - 3, ".gz") == 0)
+	while (n > 1 && name[n - 1] == '/')
+		n--;
+	if (ends(name, n, ".gz"))
 		n -= 3;
 	dot = memrchr(name, '.', n);
 	if (dot && dot > name)
 		n = (size_t)(dot - name);
+	if (ends(name, n, ".xplane"))
+		n -= strlen(".xplane");
 	text_add_bytes(out, name, n);
 	text_add(out, ".kymo");
 }

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "formats/format.h"
 
-/* What a trace of that file is called: RESULTS.rpd becomes RESULTS.kymo; of a file .json.gz both suffixes go. */
+/* What a trace of that file is called: RESULTS.rpd becomes RESULTS.kymo; of files .json.gz and .xplane.pb both suffixes go. */
 void cli_foreign_name(const char *path, struct text *out);
 
 /*

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "stream/demangle.h"
 
 #define WARNINGS_SHOWN 10u
 
@@ -73,6 +74,7 @@ struct stream_filter *cli_filter_new(const struct cli_filter *o, unsigned traces
 		.ops = o->include,
 		.exclude = o->exclude,
 		.kernels = o->kernels,
+		.no_kernels = o->no_kernels,
 		.processes = o->processes,
 		.threads = o->threads,
 		.ranks = o->ranks,
@@ -86,12 +88,17 @@ struct stream_filter *cli_filter_new(const struct cli_filter *o, unsigned traces
 		.after = o->after,
 		.before = o->before,
 		.min_duration = (int64_t)o->min_duration,
+		.inside = o->inside,
 	};
 	const struct cli_filter nothing = {0};
 	struct stream_filter *filter = NULL;
+	struct cli_filter chosen = *o;
 
 	*failed = false;
-	if (memcmp(o, &nothing, sizeof(nothing)) == 0)
+	if (o->mangled)
+		demangle_never();
+	chosen.mangled = false;
+	if (memcmp(&chosen, &nothing, sizeof(nothing)) == 0)
 		return NULL;
 	*failed = stream_filter_new(&spec, &cli_log, &filter) != KYMO_OK;
 	stream_filter_traces(filter, traces);

@@ -22,9 +22,12 @@ const struct format *cli_reader(const char *path);
  * take.
  */
 struct cli_filter {
-	const char *include, *exclude, *domains, *kernels, *processes, *threads, *ranks, *nodes,
-		*devices, *queues, *ranges, *during, *sites, *memory, *after, *before;
+	const char *include, *exclude, *domains, *kernels, *no_kernels, *processes, *threads,
+		*ranks, *nodes, *devices, *queues, *ranges, *during, *sites, *memory, *after,
+		*before;
 	uint64_t min_duration;
+	bool inside;
+	bool mangled; /* no choice, but goes with them */
 };
 
 #define CLI_FILTER_AT(type, member) (offsetof(type, filter) + offsetof(struct cli_filter, member))
@@ -34,13 +37,17 @@ struct cli_filter {
 	 "Which records (kymo help selection)", doc}
 #define CLI_FILTER_KNOBS(type)                                                                     \
 	CLI_FILTER_ROW(type, "include", 'i', KNOB_REGEX, include, "REGEX",                         \
-		       "Only operations whose DOMAIN:NAME matches"),                               \
+		       "Only operations whose DOMAIN:NAME matches; @FILE has an expression a "     \
+		       "line, here and wherever a REGEX is taken"),                                \
 	CLI_FILTER_ROW(type, "exclude", 'x', KNOB_REGEX, exclude, "REGEX",                         \
 		       "No operations whose DOMAIN:NAME matches"),                                 \
 	CLI_FILTER_ROW(type, "domain", 'd', KNOB_LIST, domains, "LIST",                            \
 		       "Only these domains (opencl, dispatch, copy, ...), comma separated"),       \
-	CLI_FILTER_ROW(type, "kernel", 'k', KNOB_REGEX, kernels, "REGEX",                          \
-		       "Only executions of kernels whose name matches"),                           \
+	CLI_FILTER_ROW(type, "kernel", 'k', KNOB_KERNELS, kernels, "REGEX",                        \
+		       "Only executions of kernels whose name matches; NAME#1, NAME#10-20: these " \
+		       "of each process and kernel"),                                              \
+	CLI_FILTER_ROW(type, "exclude-kernel", 0, KNOB_KERNELS, no_kernels, "REGEX",               \
+		       "No executions of kernels whose name matches, likewise"),                   \
 	CLI_FILTER_ROW(type, "process", 'p', KNOB_LIST, processes, "LIST",                         \
 		       "Only processes with these ids or program names, comma separated"),         \
 	CLI_FILTER_ROW(type, "thread", 't', KNOB_LIST, threads, "LIST",                            \
@@ -69,8 +76,13 @@ struct cli_filter {
 		       "end-2s, 14:03:05, @NAME where a range or mark begins"),                    \
 	CLI_FILTER_ROW(type, "before", 0, KNOB_STRING, before, "TIME",                             \
 		       "Only records that start before this time, likewise"),                      \
+	CLI_FILTER_ROW(type, "inside", 0, KNOB_FLAG, inside, NULL,                                 \
+		       "With --after and --before: only records that lie wholly between them"),    \
 	CLI_FILTER_ROW(type, "min-duration", 0, KNOB_DURATION, min_duration, "TIME",               \
-		       "Only records that take at least this long")
+		       "Only records that take at least this long"),                                \
+	{"mangled", 0, KNOB_FLAG, 0, CLI_FILTER_AT(type, mangled), NULL, NULL, NULL, NULL,         \
+	 "Names", "Show names of kernels and functions as the linker has them, and look for "      \
+		  "those; names in traces of other tools are as these wrote them"}
 /* clang-format on */
 
 /* Leaves out traces that are named before, with a note. Returns how many are left. */

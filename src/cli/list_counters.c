@@ -13,13 +13,18 @@
 #include <kymo/counter.h>
 #include <kymo/sample.h>
 
+#include "analysis/formula.h"
 #include "base/numbers.h"
+#include "base/perf_named.h"
 #include "base/plain.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/list_output.h"
 #include "cli/run.h"
 #include "launch/launch.h"
+#include "telemetry/perf_list.h"
+#include "telemetry/telemetry.h"
 
 struct library {
 	void *handle;
@@ -133,11 +138,31 @@ static const char *counters_here(struct library *l, const char *list)
 	return here.s; /* kept */
 }
 
+/* What is counted twice would be added up twice. */
+static bool each_once(struct library *l, const char *list)
+{
+	char *words = strdup(list), *rest = words;
+	bool once = true;
+
+	for (char *w = words ? next_item(l, &rest) : NULL; w && once; w = next_item(l, &rest)) {
+		char *others = strdup(rest), *left = others;
+
+		for (char *x = others ? next_item(l, &left) : NULL; x && once;
+		     x = next_item(l, &left))
+			once = strcmp(w, x) != 0;
+		if (!once)
+			cli_error("--counters: %s is named twice", w);
+		free(others);
+	}
+	free(words);
+	return once;
+}
+
 static bool counters_check(struct library *l, const char *list)
 {
 	char *words = strdup(list), *rest = words;
 	kymo_counter_set_t set;
-	bool ok = words != NULL, can_be = true;
+	bool ok = words != NULL, can_be = each_once(l, list);
 
 	if (ok && !list[strspn(list, ",")])
 		ok = l->parse("recorder", list, &set) == KYMO_OK;
@@ -155,14 +180,74 @@ static bool counters_check(struct library *l, const char *list)
 	return ok && can_be;
 }
 
+static void add_events(struct text *t)
+{
+	for (unsigned i = 0; i < PERF_NAMED; i++)
+		text_addf(t, "%s%s", i ? ", " : "", perf_named[i].name);
+}
+
+static bool event_check(const char *text)
+{
+	struct text names = {0};
+	const struct perf_named *e;
+	char reason[256];
+	uint64_t every;
+
+	e = perf_named_parse(text, &every);
+	if (e && perf_named_try(e, every, reason, sizeof(reason)))
+		return true;
+	if (e) {
+		cli_error("--sample-event %s: %s", text, reason);
+		return false;
+	}
+	add_events(&names);
+	cli_error("--sample-event \"%s\" is not EVENT:N, as in page-faults:100; events are %s",
+		  text, names.s ? names.s : "");
+	text_release(&names);
+	return false;
+}
+
+static bool sampling_check(const struct run_options *o)
+{
+	const char *list = o->sample_threads;
+
+	if (o->sample_event && o->sample_hz) {
+		cli_error("--sample is by time, --sample-event instead of that: give one of them");
+		return false;
+	}
+	if (o->sample_clock == RUN_SAMPLE_WALL && !o->sample_hz) {
+		cli_error("--sample-clock goes with --sample");
+		return false;
+	}
+	if (list && !o->sample_event && !o->sample_hz) {
+		cli_error("--sample-threads goes with --sample or --sample-event");
+		return false;
+	}
+	if (list && (!*list || *list == ',' || list[strlen(list) - 1] == ',' ||
+		     strstr(list, ",,") || strlen(list) > 1000)) {
+		cli_error("--sample-threads \"%s\": a name is missing, or there are too many",
+			  list);
+		return false;
+	}
+	return !o->sample_event || event_check(o->sample_event);
+}
+
 bool measures_check(struct run_options *o)
 {
+	const kymo_sample_method_t method =
+		o->sample_clock == RUN_SAMPLE_WALL ? KYMO_SAMPLE_TIMER : KYMO_SAMPLE_QUIET;
 	struct library l;
 
 	if (o->pc_sampling && (o->pc_sampling < 5 || o->pc_sampling > 31)) {
 		cli_error("--pc-sampling takes 5 to 31: a sample every 2^N cycles");
 		return false;
 	}
+	if (o->pc_serialize && !o->pc_sampling) {
+		cli_error("--pc-serialize goes with --pc-sampling");
+		return false;
+	}
+	if (!sampling_check(o))
+		return false;
 	if (!o->counters && !o->sample_hz)
 		return true;
 	if (o->sample_hz > 10000) {
@@ -175,12 +260,16 @@ bool measures_check(struct run_options *o)
 		o->counters = counters_here(&l, o->counters);
 	if (o->counters && !counters_check(&l, o->counters))
 		return false;
-	if (o->sample_hz && of_preset("sample") && l.sample_check(KYMO_SAMPLE_QUIET) != KYMO_OK) {
+	if (o->sample_hz && of_preset("sample") && l.sample_check(method) != KYMO_OK) {
 		cli_note("--preset: not sampled: %s", l.sample_error());
 		o->sample_hz = 0;
 	}
-	if (o->sample_hz && l.sample_check(KYMO_SAMPLE_QUIET) != KYMO_OK) {
-		cli_error("--sample: %s", l.sample_error());
+	if (o->sample_hz && l.sample_check(method) != KYMO_OK) {
+		cli_error("--sample: %s%s", l.sample_error(),
+			  method == KYMO_SAMPLE_QUIET &&
+					  l.sample_check(KYMO_SAMPLE_TIMER) == KYMO_OK
+				  ? "; --sample-clock wall samples by timers, which work here"
+				  : "");
 		return false;
 	}
 	return true;
@@ -188,40 +277,60 @@ bool measures_check(struct run_options *o)
 
 /* ---- listing ---- */
 
-static void print_dimensions(const kymo_counter_info_t *i)
+static void add_dimensions(struct text *out, const kymo_counter_info_t *i)
 {
 	for (uint32_t d = 0; d < i->dimension_count; d++)
-		plain_printf(stdout, "%s%s:%u", d ? "," : " [", i->dimensions[d].name,
-			     i->dimensions[d].size);
-	if (i->dimension_count)
-		putchar(']');
+		text_addf(out, "%s%s:%u", d ? "," : "", i->dimensions[d].name,
+			  i->dimensions[d].size);
 }
 
 struct listing {
 	bool available;
-	uint32_t device; /* the first one that has counters: others have the same */
+	uint32_t device;        /* the first one that has counters: others have the same */
+	struct list_output out; /* for programs */
 };
+
+static void print_lines(const char *name, const kymo_counter_info_t *i, const char *dimensions)
+{
+	plain_printf(stdout, "%-34s %s", name, i->description);
+	if (*dimensions)
+		plain_printf(stdout, " [%s]", dimensions);
+	if (*i->unit)
+		plain_printf(stdout, " (%s)", i->unit);
+	if (!i->unavailable && i->read_ns)
+		plain_printf(stdout, "; a reading costs about %u ns", i->read_ns);
+	if (i->unavailable)
+		plain_printf(stdout, "\n%-34s not here: %s", "", i->unavailable);
+	putchar('\n');
+}
+
+static void add_counter(struct list_output *o, const char *name, const kymo_counter_info_t *i,
+			const char *dimensions)
+{
+	char cost[16] = "";
+
+	if (i->read_ns)
+		snprintf(cost, sizeof(cost), "%u", i->read_ns);
+	LIST_ROW(o, name, i->description, dimensions, i->unit, cost, i->unavailable);
+}
 
 static kymo_status_t print_one(kymo_counter_t counter, const char *provider,
 			       const kymo_counter_info_t *i, void *data)
 {
 	struct listing *l = data;
-	bool available = l->available;
+	struct text dimensions = {0};
 	char name[96];
 
 	l->device = l->device ? l->device : i->agent;
-	if ((i->unavailable == NULL) != available || (i->agent && i->agent != l->device))
+	if ((i->unavailable == NULL) != l->available || (i->agent && i->agent != l->device))
 		return KYMO_OK;
 	snprintf(name, sizeof(name), "%s:%s", provider, i->name);
-	plain_printf(stdout, "%-34s %s", name, i->description);
-	print_dimensions(i);
-	if (*i->unit)
-		plain_printf(stdout, " (%s)", i->unit);
-	if (available && i->read_ns)
-		plain_printf(stdout, "; a reading costs about %u ns", i->read_ns);
-	if (!available)
-		plain_printf(stdout, "\n%-34s not here: %s", "", i->unavailable);
-	putchar('\n');
+	add_dimensions(&dimensions, i);
+	if (list_format() == REPORT_TEXT)
+		print_lines(name, i, dimensions.s ? dimensions.s : "");
+	else
+		add_counter(&l->out, name, i, dimensions.s ? dimensions.s : "");
+	text_release(&dimensions);
 	return KYMO_OK;
 }
 
@@ -236,20 +345,61 @@ static void start_devices(void)
 			(*l)->start_devices(path);
 }
 
+static void print_formulas(void)
+{
+	char why[200];
+	struct formula f;
+
+	printf("\nFormulas (--counters NAME; others: NAME=EXPRESSION):\n");
+	for (size_t i = 0; formulas_known[i]; i++) {
+		if (formula_parse(&f, formulas_known[i], why, sizeof(why)))
+			printf("%-34s %s (%s): %s\n", f.name, f.description, f.unit, f.expression);
+		formula_release(&f);
+	}
+}
+
+/* Of whole processors, over time: outside of programs, so that the library has no part in it. */
+static void print_processors(void)
+{
+	struct text pmus = {0};
+	char why[400], *save = NULL;
+
+	perf_list_all(telemetry_root(), &pmus);
+	if (telemetry_events_check(telemetry_root(), "cpu-clock:cpu=0", why, sizeof(why)))
+		printf("\nOver time, of whole processors (perf:NAME:cpu=0,2-3), and of PMUs:\n");
+	else
+		plain_printf(stdout, "\nOver time, of whole processors and PMUs, not here: %s\n",
+			     why);
+	for (char *w = pmus.length ? strtok_r(pmus.s, "\n", &save) : NULL; w;
+	     w = strtok_r(NULL, "\n", &save))
+		plain_printf(stdout, "%s\n", w);
+	text_release(&pmus);
+}
+
 static int run(int argc, char **argv)
 {
 	struct library l;
 	struct listing all = {.available = true};
+	int status;
 
 	if (argc)
 		return cli_usage("list", "list counters takes no more words, not \"%s\"", argv[0]);
 	if (!library_open(&l))
 		return CLI_FAILURE;
+	list_begin(&all.out, "counters", "Counters",
+		   (const char *const[]){"name", "description", "dimensions", "unit", "read_ns",
+					 "unavailable", NULL},
+		   (const unsigned[]){0, 0, 0, 0, 0});
 	start_devices();
 	l.counters(KYMO_COUNTER_ALL, print_one, &all);
 	all.available = false;
 	l.counters(KYMO_COUNTER_ALL, print_one, &all);
-	return CLI_OK;
+	status = list_end(&all.out);
+	if (list_format() == REPORT_TEXT) {
+		print_formulas();
+		print_processors();
+	}
+	return status;
 }
 
 extern const struct list list_counters;

@@ -9,6 +9,7 @@
 #include "base/plain.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/list_output.h"
 
 static void bytes_text(uint64_t bytes, char out[32])
 {
@@ -283,27 +284,60 @@ static int print_text(void)
 	return CLI_OK;
 }
 
+/* ---- tables ---- */
+
+static void set_number(char out[24], uint64_t number)
+{
+	snprintf(out, 24, "%" PRIu64, number);
+}
+
+static kymo_status_t add_row(const kymo_agent_t *a, void *data)
+{
+	char id[24], parent[24], node[24], memory[24], units[24], threads[24], clock[24], pci[32];
+
+	set_number(id, a->id);
+	set_number(parent, a->parent);
+	snprintf(node, sizeof(node), "%d", a->numa_node);
+	set_number(memory, a->memory_bytes);
+	set_number(units, a->compute_units);
+	set_number(threads, a->threads);
+	set_number(clock, a->clock_max_hz);
+	if (a->pci)
+		pci_text(a->pci, pci);
+	LIST_ROW(data, id, kymo_agent_type_name(a->type), a->name, a->vendor,
+		 a->parent ? parent : NULL, a->pci ? pci : NULL, a->uuid, a->driver, a->version,
+		 a->numa_node >= 0 ? node : NULL, a->memory_bytes ? memory : NULL,
+		 a->compute_units ? units : NULL, a->threads ? threads : NULL,
+		 a->clock_max_hz ? clock : NULL);
+	return KYMO_OK;
+}
+
+static int print_table(void)
+{
+	struct list_output o;
+
+	list_begin(&o, "devices", "Devices",
+		   (const char *const[]){"id", "type", "name", "vendor", "parent", "pci", "uuid",
+					 "driver", "driver_version", "numa_node", "memory_bytes",
+					 "compute_units", "threads", "clock_max_hz", NULL},
+		   NULL);
+	if (kymo_agents(add_row, &o) != KYMO_OK) {
+		report_release(&o.report);
+		return no_memory();
+	}
+	return list_end(&o);
+}
+
 static int run(int argc, char **argv)
 {
-	const char *format = "text";
-
-	if (argc == 2 && (strcmp(argv[0], "--format") == 0 || strcmp(argv[0], "-f") == 0))
-		format = argv[1];
-	else if (argc == 1 && strncmp(argv[0], "--format=", 9) == 0)
-		format = argv[0] + 9;
-	else if (argc)
-		return cli_usage("list",
-				 "list devices takes --format text|json or nothing, not "
-				 "\"%s\"",
-				 argv[0]);
-	if (strcmp(format, "json") == 0)
+	if (argc)
+		return cli_usage("list", "list devices takes no operand, not \"%s\"", argv[0]);
+	if (list_format() == REPORT_JSON)
 		return print_json();
-	if (strcmp(format, "text") == 0)
-		return print_text();
-	return cli_usage("list", "--format of list devices is text or json, not \"%s\"", format);
+	return list_format() == REPORT_TEXT ? print_text() : print_table();
 }
 
 extern const struct list list_devices;
 const struct list list_devices = {
-	"devices", "Processors, accelerators and network adapters; --format json for programs", run,
-	"[--format FORMAT]"};
+	"devices", "Processors, accelerators and network adapters; --format json has all of them",
+	run, NULL};

@@ -10,9 +10,9 @@
 
 #include <kymo/tool.h>
 
-#include "base/plain.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/list_output.h"
 #include "launch/launch.h"
 
 typedef __typeof__(kymo_domains_known) known_fn;
@@ -48,16 +48,26 @@ static bool has_calls(const kymo_domain_desc_t *d)
 
 static kymo_status_t print_domain(const kymo_domain_desc_t *d, void *data)
 {
-	plain_printf(stdout, "%-14s %5u %-10s %s\n", d->name, d->op_count,
-		     has_calls(d) ? "calls" : "activities", d->title);
+	char count[16];
+
+	snprintf(count, sizeof(count), list_format() == REPORT_TEXT ? "%5u" : "%u", d->op_count);
+	LIST_ROW(data, d->name, count, has_calls(d) ? "calls" : "activities", d->title);
 	return KYMO_OK;
 }
 
 static int run_domains(int argc, char **argv)
 {
+	struct list_output o;
+	int result, printed;
+
 	if (argc)
 		return cli_usage("list", "list domains takes no operand, not \"%s\"", argv[0]);
-	return each_domain(print_domain, NULL);
+	list_begin(&o, "domains", "Domains",
+		   (const char *const[]){"name", "operations", "kind", "description", NULL},
+		   (const unsigned[]){14, 5, 10});
+	result = each_domain(print_domain, &o);
+	printed = list_end(&o);
+	return result == CLI_OK ? printed : result;
 }
 
 const struct list list_domains = {"domains", "Domains of what is recorded: APIs and activities",
@@ -69,6 +79,7 @@ struct wanted {
 	const char *domain; /* NULL: all */
 	bool found;
 	struct text names;
+	struct list_output out;
 };
 
 /* From which mode on it is recorded, if nothing else is said. */
@@ -92,10 +103,14 @@ static kymo_status_t print_ops(const kymo_domain_desc_t *d, void *data)
 	for (uint32_t i = 0; i < d->op_count; i++) {
 		const kymo_op_desc_t *op = &d->ops[i];
 
-		plain_printf(stdout, "%-14s %-8s %s(", d->name, mode_of(op), op->name);
+		struct text call = {0};
+
+		text_addf(&call, "%s(", op->name);
 		for (uint32_t k = 0; k < op->field_count; k++)
-			plain_printf(stdout, "%s%s", k ? ", " : "", op->fields[k].name);
-		plain_printf(stdout, ")\n");
+			text_addf(&call, "%s%s", k ? ", " : "", op->fields[k].name);
+		text_add(&call, ")");
+		LIST_ROW(&w->out, d->name, mode_of(op), call.s);
+		text_release(&call);
 	}
 	return KYMO_OK;
 }
@@ -103,14 +118,21 @@ static kymo_status_t print_ops(const kymo_domain_desc_t *d, void *data)
 static int run_ops(int argc, char **argv)
 {
 	struct wanted w = {.domain = argc ? argv[0] : NULL};
-	int result;
+	int result, printed;
 
 	if (argc > 1)
 		return cli_usage("list", "list ops takes one domain, not \"%s\" too", argv[1]);
+	list_begin(&w.out, "ops", "Operations",
+		   (const char *const[]){"domain", "mode", "operation", NULL},
+		   (const unsigned[]){14, 8});
 	result = each_domain(print_ops, &w);
 	if (result == CLI_OK && !w.found) {
 		cli_error("there is no domain \"%s\"; there are %s", w.domain, w.names.s);
 		result = CLI_USAGE;
+		report_release(&w.out.report);
+	} else {
+		printed = list_end(&w.out);
+		result = result == CLI_OK ? printed : result;
 	}
 	text_release(&w.names);
 	return result;

@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/plain.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/list_output.h"
 
 enum { FOLDERS = 4, NAMES = 64 };
 
@@ -36,6 +38,14 @@ static bool folder(unsigned i, char out[PATH_MAX])
 	return *self;
 }
 
+/* A pipe would be waited for. */
+static bool is_readable(const char *path)
+{
+	struct stat s;
+
+	return access(path, R_OK) == 0 && stat(path, &s) == 0 && S_ISREG(s.st_mode);
+}
+
 static bool find(const char *name, char path[PATH_MAX])
 {
 	char at[PATH_MAX];
@@ -43,7 +53,7 @@ static bool find(const char *name, char path[PATH_MAX])
 	for (unsigned i = 0; i < FOLDERS; i++)
 		if (folder(i, at) &&
 		    snprintf(path, PATH_MAX, "%.*s/%s.conf", PATH_MAX - 300, at, name) < PATH_MAX &&
-		    access(path, R_OK) == 0)
+		    is_readable(path))
 			return true;
 	return false;
 }
@@ -124,7 +134,7 @@ bool preset_find(const char *name, char path[PATH_MAX], char error[KNOB_ERROR_MA
 }
 
 /* The first line, without its mark. */
-static void print_purpose(const char *name)
+static void add_purpose(struct list_output *o, const char *name)
 {
 	char path[PATH_MAX], *line = NULL;
 	size_t room = 0;
@@ -132,18 +142,67 @@ static void print_purpose(const char *name)
 
 	if (f && getline(&line, &room, f) > 0) {
 		line[strcspn(line, "\n")] = '\0';
-		plain_printf(stdout, "%-12s %s\n", name, line + strspn(line, "# "));
+		LIST_ROW(o, name, line + strspn(line, "# "));
 	}
 	free(line);
 	if (f)
 		fclose(f);
 }
 
+/* Each option that a file sets, and the comment before it that says why. */
+static int add_settings(struct list_output *o, FILE *f)
+{
+	struct text why = {0};
+	char *line = NULL;
+	size_t room = 0;
+
+	list_begin(o, "preset", "Options", (const char *const[]){"option", "value", "why", NULL},
+		   (const unsigned[]){18, 24});
+	while (getline(&line, &room, f) > 0) {
+		char *at = line + strspn(line, " \t"), *equals = strchr(at, '=');
+
+		line[strcspn(line, "\n")] = '\0';
+		if (*at == '#') {
+			text_addf(&why, "%s%s", why.length ? " " : "", at + strspn(at, "# "));
+			continue;
+		}
+		if (*at && equals) {
+			char *end = equals;
+
+			while (end > at && (end[-1] == ' ' || end[-1] == '\t'))
+				end--;
+			*end = '\0';
+			equals++;
+			LIST_ROW(o, at, equals + strspn(equals, " \t"), why.length ? why.s : NULL);
+		}
+		why.length = 0;
+	}
+	text_release(&why);
+	free(line);
+	return list_end(o);
+}
+
+/* As it is written. */
+static int print_lines(const char *path, FILE *f)
+{
+	char *line = NULL;
+	size_t room = 0;
+
+	plain_printf(stdout, "# %s\n", path);
+	while (getline(&line, &room, f) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		plain_printf(stdout, "%s\n", line);
+	}
+	free(line);
+	return CLI_OK;
+}
+
 /* The file says of each option why it is there. */
 static int print_file(const char *name)
 {
-	char path[PATH_MAX], error[KNOB_ERROR_MAX], *line = NULL;
-	size_t room = 0;
+	char path[PATH_MAX], error[KNOB_ERROR_MAX];
+	struct list_output o;
+	int result;
 	FILE *f;
 
 	if (!preset_find(name, path, error)) {
@@ -155,29 +214,27 @@ static int print_file(const char *name)
 		cli_error("\"%s\" cannot be read", path);
 		return CLI_FAILURE;
 	}
-	plain_printf(stdout, "# %s\n", path);
-	while (getline(&line, &room, f) > 0) {
-		line[strcspn(line, "\n")] = '\0';
-		plain_printf(stdout, "%s\n", line);
-	}
-	free(line);
+	result = list_format() == REPORT_TEXT ? print_lines(path, f) : add_settings(&o, f);
 	fclose(f);
-	return CLI_OK;
+	return result;
 }
 
 static int run(int argc, char **argv)
 {
 	struct names n = {.count = 0};
+	struct list_output o;
 
 	if (argc > 1)
 		return cli_usage("list", "list presets takes one preset, not \"%s\" too", argv[1]);
 	if (argc)
 		return print_file(argv[0]);
+	list_begin(&o, "presets", "Presets", (const char *const[]){"name", "purpose", NULL},
+		   (const unsigned[]){12});
 	collect(&n);
 	for (unsigned i = 0; i < n.count; i++)
-		print_purpose(n.at[i]);
+		add_purpose(&o, n.at[i]);
 	release(&n);
-	return CLI_OK;
+	return list_end(&o);
 }
 
 extern const struct list list_presets;

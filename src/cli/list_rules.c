@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kymo list rules`. */
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/diagnose.h"
 #include "cli/cli.h"
+#include "cli/list_output.h"
 #include "cli/site_rules.h"
 
-static void print(const struct rule *r)
+/* People have lines, others a row. */
+static void tell(struct list_output *o, const struct rule *r, const char *path)
 {
+	char threshold[32];
+
+	if (list_format() != REPORT_TEXT) {
+		snprintf(threshold, sizeof(threshold), "%.3g", 100 * r->threshold);
+		LIST_ROW(o, r->id, r->what, threshold, r->repeats ? "work" : "run", r->why, r->cost,
+			 path);
+		return;
+	}
 	printf("%s: %s\n", r->id, r->what);
 	printf("  from %.3g %% of %s: %s\n", 100 * r->threshold,
 	       r->repeats ? "the time in which devices are at work" : "the run", r->why);
 	printf("  gain: %s\n", r->cost);
+	if (path)
+		printf("  from: %s\n", path);
 }
 
 static bool folder_of(int argc, char **argv, const char **folder)
@@ -30,24 +43,29 @@ static int run(int argc, char **argv)
 {
 	char error[KNOB_ERROR_MAX];
 	struct site_rules site;
+	struct list_output o;
 	const char *folder;
+	bool known;
+	int result;
 
 	if (!folder_of(argc, argv, &folder))
 		return cli_usage("list", "list rules takes --rules DIR or nothing, not \"%s\"",
 				 argv[0]);
+	list_begin(&o, "rules", "Rules",
+		   (const char *const[]){"rule", "what", "threshold_percent", "of", "why", "gain",
+					 "file", NULL},
+		   (const unsigned[]){0, 0, 0, 0, 0, 0});
 	for (uint32_t i = 0; i < rules_count; i++)
-		print(rules[i]);
-	if (!cli_site_rules(folder, &site, error)) {
-		if (*error)
-			cli_error("%s", error);
-		return CLI_FAILURE;
-	}
-	for (uint32_t i = 0; i < site.count; i++) {
-		print(&site.at[i]->rule);
-		printf("  from: %s\n", site.at[i]->path);
-	}
-	site_rules_release(&site);
-	return cli_told_errors() ? CLI_FAILURE : CLI_OK;
+		tell(&o, rules[i], NULL);
+	known = cli_site_rules(folder, &site, error);
+	if (!known && *error)
+		cli_error("%s", error);
+	for (uint32_t i = 0; known && i < site.count; i++)
+		tell(&o, &site.at[i]->rule, site.at[i]->path);
+	if (known)
+		site_rules_release(&site);
+	result = list_end(&o);
+	return !known || cli_told_errors() ? CLI_FAILURE : result;
 }
 
 extern const struct list list_rules;

@@ -147,6 +147,8 @@ static bool parse_config(struct knob_table *t, char error[KNOB_ERROR_MAX])
 
 	if (row >= 0)
 		path = *(const char **)((char *)t->values + t->rows[row].offset);
+	if (t == &run_options_table)
+		knob_choose_job(run_options_values.config_job);
 	return !path || !*path || knob_parse_config(t, path, error);
 }
 
@@ -171,6 +173,17 @@ static int print_version(void)
 	return CLI_OK;
 }
 
+char **cli_words;
+
+/* The words of a command as they are: parsing puts operands first. */
+static bool keep_words(int argc, char **argv)
+{
+	cli_words = calloc((size_t)argc + 1, sizeof(char *));
+	for (int i = 1; cli_words && i < argc; i++)
+		cli_words[i - 1] = argv[i];
+	return cli_words != NULL;
+}
+
 /* argv[0] is the command's name. */
 static int run_command(const struct command *c, int argc, char **argv)
 {
@@ -185,6 +198,10 @@ static int run_command(const struct command *c, int argc, char **argv)
 	if (c->raw_arguments)
 		return c->run(argc - 1, argv + 1);
 	knob_defaults(t);
+	if (!keep_words(argc, argv)) {
+		cli_error("not enough memory");
+		return CLI_FAILURE;
+	}
 	if (!knob_parse_arguments(t, argc, argv, &operands, &help, error))
 		return cli_usage(c->name, "%s", error);
 	if (help) {

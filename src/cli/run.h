@@ -75,6 +75,19 @@ int node_take(const char *trace, const struct run_options *o, const struct manif
 bool node_find(struct node *n, const char *trace, const struct run_options *o, struct manifest *m,
 	       char socket[PLACE_SOCKET], char local[PATH_MAX]);
 
+/* ---- run_jobs.c ---- */
+
+/*
+ * The configuration file has several jobs, and none is chosen: each is run by a `kymo run` of its own,
+ * and *status is the first that is not 0. False: this is the run of one.
+ */
+bool jobs_run(const struct run_options *o, char *const *argv, int *status);
+
+/* ---- cmd_run.c ---- */
+
+/* The command starts ranks itself: a rank that it is of another launcher's is not meant. */
+bool starts_ranks(char *const *argv);
+
 /* ---- run_environment.c ---- */
 
 /* Variables that the launcher may set. */
@@ -96,9 +109,13 @@ struct launch {
 	const char *socket; /* NULL: no drain */
 	struct manifest *manifest;
 	bool compress;
-	uint64_t telemetry_ns;      /* between readings; 0: none */
+	uint64_t telemetry_ns; /* between readings; 0: none */
+	uint64_t telemetry_delay_ns, telemetry_duration_ns;
 	const char *telemetry_only; /* NULL: everything */
+	const char *events;         /* counters of whole processors, or NULL */
 	const char *local;          /* folder of collect_begin(), or NULL */
+	int kill;                   /* signal for the program when recording is over, or 0 */
+	uint64_t kill_ns;           /* when that is, CLOCK_REALTIME */
 	struct node node;
 };
 
@@ -110,6 +127,7 @@ struct outcome {
 	bool drain_failed; /* the drain ended unexpectedly */
 	int interrupted;   /* signal that ended the wait after the program had ended, or 0 */
 	struct drain_totals totals;
+	unsigned killed;      /* processes that launch.kill was sent to */
 	int telemetry;        /* errno of what ended it early, else 0 */
 	unsigned unrecorded;  /* processes that say themselves that they reached no drain */
 	int unrecorded_error; /* errno of the first of them */
@@ -134,6 +152,22 @@ int launch_drain(const struct launch *l, int *control);
 void launch_tell_drain(int control, enum drain_message_type type, int pid, int status);
 void launch_await_drain(struct outcome *out);
 
+/* ---- run_kill.c ---- */
+
+/* "TERM", "SIGTERM" or "15"; 0: no such signal. */
+int kill_signal(const char *text);
+/* Whether --kill can be done, with the other options; 0 or the exit status, which is explained. */
+int kill_check(const struct run_options *o);
+
+/*
+ * When recording is over of a run that began at `began` and whose program was started at `started`, ns of one
+ * clock; UINT64_MAX: with the program.
+ */
+uint64_t kill_moment(const struct run_options *o, uint64_t began, uint64_t started);
+
+/* Sends the signal to the program, then to all processes below it; returns to how many. */
+unsigned kill_tree(int program, int number);
+
 /* ---- run_in_place.c ---- */
 
 /* Where the attendant of a rank writes, -1: the rank is not Hydra's, or that cannot be had. */
@@ -150,5 +184,17 @@ int launch_in_place(const struct launch *l, int output, void (*tell)(void *, str
 
 /* What is to be counted and sampled can be, here. Else says why not; what only a preset wants is dropped. */
 bool measures_check(struct run_options *o);
+
+/* ---- run_formulas.c ---- */
+
+/* Puts counters in the place of formulas in the list; false: a formula is wrong, and the user was told. */
+bool formulas_take(struct run_options *o);
+
+/* ---- run_events.c ---- */
+
+/* Takes counters of whole processors out of the list; false: they cannot be read, and the user was told. */
+bool events_take(struct run_options *o);
+/* Has the telemetry read them. */
+void events_read(struct run_options *o);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/patterns.h"
 #include "cli/cli.h"
 #include "cli/run.h"
 
@@ -46,7 +47,8 @@ static bool set_sanitizer(struct launch_environment *e)
 
 static bool set_options(struct launch_environment *e, const struct knob_table *t)
 {
-	char name[80], value[4096];
+	static char value[PATTERNS_MAX + 4096]; /* too large for small stacks */
+	char name[80];
 
 	for (unsigned i = 0; i < t->count; i++) {
 		if (!(t->rows[i].flags & KNOB_HANDED_ON))

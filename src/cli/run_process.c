@@ -43,7 +43,9 @@ struct launcher {
 	struct outcome *out;
 	bool ended;
 	bool busy;
-	int stopped;           /* the signal that the program is stopped by, or 0 */
+	int stopped; /* the signal that the program is stopped by, or 0 */
+	int kill;    /* still to be sent; 0: nothing */
+	uint64_t kill_ns;
 	uint64_t stop_request; /* when the launcher itself got a stop signal; 0: it has not */
 };
 
@@ -254,6 +256,23 @@ static bool still_waiting(const struct launcher *s, uint64_t ended)
 	return !s->busy || clock_ns(CLOCK_MONOTONIC) - ended < BUSY_GRACE_MS * 1000000ull;
 }
 
+/* Sends the signal of --kill when it is time. Returns how long to wait, in ms; -1: for ever. */
+static int wait_ms(struct launcher *s)
+{
+	const uint64_t now = clock_ns(CLOCK_REALTIME), most = 3600000;
+
+	if (s->kill && !s->ended && now >= s->kill_ns) {
+		s->out->killed = kill_tree(s->out->program, s->kill);
+		s->kill = 0;
+	}
+	if (s->busy)
+		return 20;
+	if (!s->kill || s->ended)
+		return -1;
+	return (s->kill_ns - now) / 1000000 < most ? (int)((s->kill_ns - now) / 1000000) + 1
+						   : (int)most;
+}
+
 static void wait_for_end(struct launcher *s)
 {
 	struct signalfd_siginfo info;
@@ -267,7 +286,7 @@ static void wait_for_end(struct launcher *s)
 			ended = clock_ns(CLOCK_MONOTONIC);
 		if (!still_waiting(s, ended))
 			return;
-		poll(p, 2, s->busy ? 20 : -1);
+		poll(p, 2, wait_ms(s));
 		while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
 			pass_on(s, &info);
 		if (s->control >= 0 && p[1].revents)
@@ -288,7 +307,10 @@ static struct telemetry *start_telemetry(const struct launch *l, struct outcome 
 	struct telemetry_options o = {.trace = l->trace,
 				      .root = telemetry_root(),
 				      .interval_ns = l->telemetry_ns,
+				      .delay_ns = l->telemetry_delay_ns,
+				      .duration_ns = l->telemetry_duration_ns,
 				      .only = l->telemetry_only,
+				      .events = l->events,
 				      .program = out->program,
 				      .compress = l->compress};
 	char token[PLACE_TOKEN];
@@ -306,7 +328,8 @@ static struct telemetry *start_telemetry(const struct launch *l, struct outcome 
 
 bool launch(const struct launch *l, struct outcome *out)
 {
-	struct launcher s = {.control = -1, .drain = -1, .out = out};
+	struct launcher s = {
+		.control = -1, .drain = -1, .out = out, .kill = l->kill, .kill_ns = l->kill_ns};
 	struct telemetry *telemetry;
 	int saved;
 

@@ -98,7 +98,8 @@ enum cap_plan {
 	CAP_PLAN_TALLY = 1 << 10, /* it is counted there */
 	CAP_PLAN_LOOK =
 		1 << 16, /* callbacks, several buffers, stacks ...: cap_enter_slow() looks */
-	CAP_PLAN_STRAIGHT = 1 << 17 /* and ticks are the processor's counter */
+	CAP_PLAN_STRAIGHT = 1 << 17, /* and ticks are the processor's counter */
+	CAP_PLAN_UNWOUND = 1 << 18   /* of a frame: an exception or longjmp has left it */
 };
 
 /* Run-time state of one op. The arrays belong to the backend (static, zeroed), core writes them. */
@@ -225,6 +226,8 @@ uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address);
 void cap_ids_refill(struct cap_thread *t);
 void cap_ids_sample(struct cap_thread *t, struct cap_frame *f); /* the same where a call begins */
 void cap_left_out_slow(const struct cap_op *op);
+/* Both stack pointers are of the calling thread's own stack. */
+bool cap_same_stack(const void *a, const void *b);
 void cap_unwind(struct cap_thread *t, const void *sp); /* closes frames longjmp left behind */
 
 /* Non-zero when somebody wants it: then no call takes the straight path. */
@@ -451,6 +454,9 @@ static inline __attribute__((always_inline)) void cap_leave(struct cap_frame *f)
 	t->current = f->parent;
 	cap_shared_pop(t, (uint32_t)(f - t->frames));
 }
+
+/* An exception leaves the call, which ends now: before cap_leave(). Calls inside of it are left as well. */
+void cap_unwound(struct cap_frame *f);
 
 /* Nothing more will be done about the call: pops the frame. */
 static inline __attribute__((always_inline)) void cap_done(struct cap_frame *f)
@@ -888,6 +894,12 @@ struct cap_kernel_origin {
 };
 typedef bool cap_kernel_origin_fn(const char *symbol, size_t length, struct cap_kernel_origin *out);
 void cap_kernel_origins(cap_kernel_origin_fn *ask);
+/*
+ * What the framework calls the device that the calling thread submits work to, for filters; NULL: it is not in the
+ * framework. The text stays.
+ */
+typedef const char *cap_framework_device_fn(void);
+void cap_framework_devices(cap_framework_device_fn *ask);
 
 /* What was defined as `kind` (DEF_QUEUE, DEF_KERNEL, DEF_PROGRAM) with this id is there no more. */
 void cap_define_end(enum wire_def_kind kind, uint64_t id);

@@ -209,6 +209,10 @@ bool manifest_write(const struct manifest *m, const struct drain_totals *totals)
 	manifest_words(&t, m->command);
 	text_add(&t, ",\n  \"environment\": ");
 	manifest_words(&t, m->environment);
+	if (m->formulas) {
+		text_add(&t, ",\n  \"formulas\": ");
+		text_add_json(&t, m->formulas);
+	}
 	text_add(&t, ",\n  \"cwd\": ");
 	text_add_json(&t, m->cwd);
 	text_add(&t, ",\n  \"hostname\": ");

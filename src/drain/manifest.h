@@ -30,6 +30,7 @@ struct manifest {
 	int status;                             /* its wait status, -1 unknown */
 	uint32_t restarts;                      /* of its drain ... */
 	int32_t restart_signal, restart_status; /* ... because of this, each time; 0: of several */
+	const char *formulas;                   /* of counters, lines, or NULL */
 	const char *untraced;                   /* why the program could not be traced, or NULL */
 	struct text launchers;                  /* of a job; JSON objects, comma separated */
 	struct text processes;                  /* the same */

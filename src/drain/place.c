@@ -207,19 +207,25 @@ void place_remove(const char *socket)
 	close(fd);
 }
 
-static bool sweep_one(int at, const char *name)
+/* Of this user, and nobody else's to write to. -1: it is none. */
+static int open_place(int at, const char *name)
 {
-	int fd = open_folder(at, name);
-	bool removed = false;
+	int fd = strncmp(name, PREFIX, strlen(PREFIX)) == 0 && strlen(name) == strlen(PREFIX) + 6
+			 ? open_folder(at, name)
+			 : -1;
 	struct stat st;
 
-	if (fd < 0)
-		return false;
-	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 0777) == 0700 &&
-	    flock(fd, LOCK_EX | LOCK_NB) == 0)
-		removed = remove_left(at, name, fd, name + strlen(PREFIX));
+	if (fd < 0 ||
+	    (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 0777) == 0700))
+		return fd;
 	close(fd);
-	return removed;
+	return -1;
+}
+
+/* False: nobody holds it. */
+static bool is_left(int fd)
+{
+	return flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
 static void sweep_folder(const char *path, void (*told)(const char *folder, unsigned n))
@@ -228,10 +234,14 @@ static void sweep_folder(const char *path, void (*told)(const char *folder, unsi
 	unsigned n = 0;
 	DIR *d = opendir(path);
 
-	while (d && (e = readdir(d)))
-		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0 &&
-		    strlen(e->d_name) == strlen(PREFIX) + 6)
-			n += sweep_one(dirfd(d), e->d_name);
+	while (d && (e = readdir(d))) {
+		int fd = open_place(dirfd(d), e->d_name);
+
+		n += fd >= 0 && is_left(fd) &&
+		     remove_left(dirfd(d), e->d_name, fd, e->d_name + strlen(PREFIX));
+		if (fd >= 0)
+			close(fd);
+	}
 	if (d)
 		closedir(d);
 	if (n && told)
@@ -245,4 +255,45 @@ void place_sweep(void (*told)(const char *folder, unsigned n))
 	sweep_folder(dir, told);
 	if (strcmp(dir, "/tmp") != 0)
 		sweep_folder("/tmp", told);
+}
+
+/* ---- what is there --------------------------------------------------------------------------- */
+
+static bool read_link(int fd, const char *name, char *out, size_t size)
+{
+	ssize_t n = readlinkat(fd, name, out, size - 1);
+
+	out[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+static void each_in(const char *path, void (*told)(const char *, unsigned, void *), void *data)
+{
+	char trace[PATH_MAX], stands[16];
+	struct dirent *e;
+	DIR *d = opendir(path);
+
+	while (d && (e = readdir(d))) {
+		int fd = open_place(dirfd(d), e->d_name);
+
+		if (fd < 0)
+			continue;
+		if (!is_left(fd) && faccessat(fd, SOCKET, F_OK, 0) == 0 &&
+		    read_link(fd, TRACE, trace, sizeof(trace))) {
+			read_link(fd, SOCKET SHM_STANDS, stands, sizeof(stands));
+			told(trace, SHM_ASKED_WHAT((unsigned)strtoul(stands, NULL, 10)), data);
+		}
+		close(fd);
+	}
+	if (d)
+		closedir(d);
+}
+
+void place_each(void (*told)(const char *trace, unsigned stands, void *data), void *data)
+{
+	const char *dir = runtime_folder();
+
+	each_in(dir, told, data);
+	if (strcmp(dir, "/tmp") != 0)
+		each_in("/tmp", told, data);
 }

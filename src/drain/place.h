@@ -40,4 +40,7 @@ void place_token(const char *socket, char token[PLACE_TOKEN]);
  */
 void place_sweep(void (*told)(const char *folder, unsigned n));
 
+/* Calls `told` for each place of this user whose drain listens: its trace, and what stands there (place_stands), or 0. */
+void place_each(void (*told)(const char *trace, unsigned stands, void *data), void *data);
+
 #endif

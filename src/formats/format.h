@@ -19,8 +19,10 @@ struct format_options {
 	bool force;          /* overwrite */
 	bool entry_exit;     /* text: calls as entry and exit lines instead of intervals */
 	bool device_only;    /* leave host calls out */
+	bool by_device;      /* timelines: the work of all queues of a device is one row */
 	/* What an analysis is of; NULL: everything. Writers and read() below do not look at it. */
 	const struct stream_filter *filter;
+	uint32_t depth; /* of paths of scopes, for an analysis; 0: all */
 	struct stream_log *log;
 	/* Of readers that free their trace: it is left here instead, for trace_free(); NULL: it is not. */
 	struct trace **keep;
@@ -37,6 +39,7 @@ struct format {
 	/* Of writers that have variants: which, for people, and whether this is one, and makes a folder. */
 	const char *variants;
 	bool (*variant)(const char *variant, bool *folder);
+	bool has_rows; /* of writers: they heed by_device */
 	/* True when `path` looks like this format. NULL: cannot be read. */
 	bool (*probe)(const char *path);
 	/* Reads `path` into `sink`. NULL: cannot be read. */

@@ -11,9 +11,13 @@
 #include "base/clock.h"
 #include "base/job.h"
 #include "base/numbers.h"
+#include "base/patterns.h"
+#include "base/perf_named.h"
 #include "base/period.h"
 #include "base/ranks.h"
 #include "base/run_options.h"
+#include "base/vec.h"
+#include "inject/annotations.h"
 #include "inject/connect.h"
 #include "recorder/recorder.h"
 
@@ -23,6 +27,13 @@ static enum recorder_mode mode_of(int mode)
 	       : mode == RUN_MODE_MINIMAL ? RECORDER_MINIMAL
 	       : mode == RUN_MODE_FULL    ? RECORDER_FULL
 					  : RECORDER_DEFAULT;
+}
+
+static enum recorder_pauses pauses_of(int pauses)
+{
+	return pauses == RUN_PAUSES_COUNT    ? RECORDER_PAUSES_COUNT
+	       : pauses == RUN_PAUSES_IGNORE ? RECORDER_PAUSES_IGNORE
+					     : RECORDER_PAUSES_LAST;
 }
 
 static kymo_policy_t policy_of(int on_full)
@@ -43,6 +54,27 @@ static struct recorder_range range_of(const char *text)
 	r.numbers = (const uint64_t *)numbers.at;
 	r.numbers_count = numbers.count;
 	return r;
+}
+
+/* Likewise. `numbered`: numbers of executions may follow a name. */
+static struct recorder_patterns patterns_of(const char *text, bool numbered)
+{
+	struct recorder_patterns p = {0};
+	struct recorder_range *list = NULL;
+	uint32_t room = 0;
+
+	for (const char *s = text; s && vec_reserve(&list, &room, p.count, 1);) {
+		char *line = patterns_next(&s);
+		struct recorder_range *r = &list[p.count];
+
+		*r = numbered ? range_of(line)
+			      : (struct recorder_range){.text = line, .name = line};
+		if (numbered)
+			r->text = line;
+		p.count += r->name != NULL;
+	}
+	p.at = list;
+	return p;
 }
 
 /* Likewise. Without numbers it is a pattern. */
@@ -88,6 +120,13 @@ static void set_period(struct recorder_options *r, const char *text)
 					     .began = clock_ns(CLOCK_MONOTONIC) - since_began()};
 }
 
+static void set_sample_event(struct recorder_options *r, const char *text)
+{
+	const struct perf_named *e = text ? perf_named_parse(text, &r->sample_every) : NULL;
+
+	r->sample_event = e ? e->name : NULL;
+}
+
 /* Of a job that is recorded in part. */
 static bool left_out(const char *ranks)
 {
@@ -114,13 +153,14 @@ static void start_recording(void)
 		.mode = mode_of(o->mode),
 		.arguments = (kymo_arguments_t)o->args,
 		.backends = o->backends,
-		.include = o->include,
-		.exclude = o->exclude,
-		.stacks = o->stacks,
+		.include = patterns_of(o->include, false),
+		.exclude = patterns_of(o->exclude, false),
+		.stacks = patterns_of(o->stacks, false),
 		.policy = policy_of(o->on_full),
 		.block_ns = o->block_ns,
 		.buffer_bytes = o->buffer_size,
 		.paused = o->start_paused,
+		.pauses = pauses_of(o->pauses),
 		.stands = connect_stands(),
 		.delay_ns = o->delay_ns,
 		.duration_ns = o->duration_ns,
@@ -128,9 +168,12 @@ static void start_recording(void)
 		.before_ns = moment(o->before_ns),
 		.range = range_of(o->range),
 		.during = range_of(o->during),
-		.kernel = o->kernel,
+		.kernels = patterns_of(o->kernel, true),
+		.no_kernels = patterns_of(o->exclude_kernel, true),
 		.counters = o->counters,
 		.sample_hz = (uint64_t)o->sample_hz,
+		.sample_wall = o->sample_clock == RUN_SAMPLE_WALL,
+		.sample_threads = o->sample_threads,
 		.pc_sampling = (uint32_t)o->pc_sampling,
 		.pc_serialize = o->pc_serialize,
 		.share = connect_share,
@@ -139,6 +182,9 @@ static void start_recording(void)
 	};
 	set_device(&r, o->device);
 	set_period(&r, o->period);
+	annotations_choose(patterns_of(o->annotations, false),
+			   patterns_of(o->exclude_annotations, false));
+	set_sample_event(&r, o->sample_event);
 	recorder_start(&r);
 }
 

@@ -186,7 +186,8 @@ bool launch_names(const struct launch_environment *e, const char *domain)
 {
 	const char *list = e->options->backends;
 
-	return list && strcmp(list, "all") != 0 && knob_list_has(list, domain);
+	/* What is nobody's name is in "all" and "-mpi", which name none. */
+	return list && !knob_list_has(list, "?") && knob_list_has(list, domain);
 }
 
 static bool set_tool(struct launch_environment *e, const struct launch_tool *t)

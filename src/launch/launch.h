@@ -63,7 +63,7 @@ bool launch_set_list(struct launch_environment *e, const char *name, const char 
 /* One of the backend's domains is to be recorded. */
 struct kymo_launch;
 bool launch_wants(const struct launch_environment *e, const struct kymo_launch *l);
-/* The user has named the domain: "all" and nothing name none. */
+/* The user has named the domain: "all", "-mpi" and nothing name none. */
 bool launch_names(const struct launch_environment *e, const char *domain);
 
 /* ---- what is here (library.c) ---- */

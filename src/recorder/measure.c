@@ -87,9 +87,16 @@ static void count_all(kymo_context_t context, const char *list,
 	free(now);
 }
 
-static void request_samples(kymo_context_t context, uint64_t hz)
+static void request_samples(kymo_context_t context, const struct recorder_options *options)
 {
-	kymo_sample_desc_t desc = {.size = sizeof(desc), .interval_ns = 1000000000u / hz};
+	kymo_sample_desc_t desc = {
+		.size = sizeof(desc),
+		.interval_ns = options->sample_hz ? 1000000000u / options->sample_hz : 0,
+		.clock = options->sample_wall ? KYMO_SAMPLE_WALL : KYMO_SAMPLE_CPU,
+		.method = options->sample_wall ? KYMO_SAMPLE_TIMER : KYMO_SAMPLE_QUIET,
+		.threads = options->sample_threads,
+		.event = options->sample_event,
+		.event_period = options->sample_every};
 
 	kymo_sample_service(context, &desc);
 }
@@ -110,8 +117,8 @@ void recorder_measure(kymo_context_t context, const struct recorder_options *opt
 {
 	if (options->counters)
 		count_all(context, options->counters, counted);
-	if (options->sample_hz)
-		request_samples(context, options->sample_hz);
+	if (options->sample_hz || options->sample_event)
+		request_samples(context, options);
 	if (options->pc_sampling)
 		sample_devices(context, options);
 }

@@ -3,7 +3,22 @@
 #ifndef RECORDER_PARTS_H
 #define RECORDER_PARTS_H
 
+#include <regex.h>
+
 #include "recorder/recorder.h"
+
+/* ---- regular expressions (patterns.c) ---- */
+
+struct patterns {
+	const struct recorder_patterns *given; /* NULL: none */
+	regex_t *regex;                        /* of each */
+};
+
+kymo_status_t patterns_compile(struct patterns *p, const struct recorder_patterns *given);
+/* One that is what the user wrote is matched, whatever that is as a pattern. */
+bool patterns_one(const struct patterns *p, uint32_t i, const char *name);
+bool patterns_match(const struct patterns *p, const char *name);
+void patterns_fork_child(void);
 
 /* ---- executions of ranges (ranges.c) ---- */
 
@@ -18,6 +33,8 @@ void ranges_fork_child(void);
 bool work_is_chosen(const struct recorder_options *options, const kymo_domain_desc_t *domain);
 kymo_status_t work_choose(kymo_context_t context, kymo_buffer_t buffer,
 			  const struct recorder_options *options);
+/* Executions of kernels that are chosen by number are counted with `control`, whatever is paused meanwhile. */
+kymo_status_t work_count(kymo_context_t control);
 void work_fork_child(void);
 
 /* ---- both ---- */

@@ -3,7 +3,6 @@
 #include "recorder/parts.h"
 
 #include <pthread.h>
-#include <regex.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -21,10 +20,9 @@
 		 : status)
 
 static struct recorder_options options;
-static regex_t include, exclude, stacks;
+static struct patterns include, exclude, stacks;
 static kymo_context_t context;
 static kymo_context_t control; /* hears resume while the other is stopped */
-static pthread_mutex_t regex_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool is_activity(const char *name)
 {
@@ -38,32 +36,23 @@ static bool is_activity(const char *name)
 	return false;
 }
 
-/* What is done on devices is always wanted; a runtime's calls when its name is in the list. */
+/* What is done on devices is always wanted; a runtime's calls when its name is in the list, or "-" before another's. */
 static bool domain_wanted(const char *name)
 {
 	const char *p = options.backends;
 	size_t n = strlen(name);
+	bool yes = false;
 
-	if (is_activity(name))
-		return true;
-	if (!p || !*p || strcmp(p, "all") == 0)
+	if (is_activity(name) || !p || !*p)
 		return true;
 	for (; p; p = strchr(p, ',')) {
 		p += *p == ',';
-		if (strncmp(p, name, n) == 0 && (p[n] == ',' || p[n] == '\0'))
-			return true;
+		if (*p == '-' && strncmp(p + 1, name, n) == 0 && (p[n + 1] == ',' || !p[n + 1]))
+			return false;
+		yes |= *p == '-' || (strncmp(p, "all", 3) == 0 && (p[3] == ',' || !p[3])) ||
+		       (strncmp(p, name, n) == 0 && (p[n] == ',' || !p[n]));
 	}
-	return false;
-}
-
-static bool regex_matches(regex_t *r, const char *name)
-{
-	bool hit;
-
-	pthread_mutex_lock(&regex_lock);
-	hit = regexec(r, name, 0, NULL, 0) == 0;
-	pthread_mutex_unlock(&regex_lock);
-	return hit;
+	return yes;
 }
 
 /*
@@ -81,10 +70,10 @@ static bool select_op(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 	if ((d->flags & KYMO_OP_ACTIVITY) &&
 	    (!(d->flags & KYMO_OP_TIMED) || is_activity(domain->name)))
 		return true;
-	if (options.exclude && regex_matches(&exclude, d->name))
+	if (options.exclude.count && patterns_match(&exclude, d->name))
 		return false;
-	if (options.include)
-		return regex_matches(&include, d->name);
+	if (options.include.count)
+		return patterns_match(&include, d->name);
 	if (options.mode == RECORDER_MINIMAL)
 		return (d->flags & KYMO_OP_MINIMAL) != 0;
 	/* Where a runtime calls back, a call that is only counted costs nearly what one costs that is recorded. */
@@ -97,7 +86,8 @@ static bool select_left_out(const kymo_domain_desc_t *domain, uint32_t op, void 
 	const kymo_op_desc_t *d = &domain->ops[op];
 
 	return !(d->flags & (KYMO_OP_OBJECT | KYMO_OP_ACTIVITY)) && domain_wanted(domain->name) &&
-	       !options.include && !(options.exclude && regex_matches(&exclude, d->name)) &&
+	       !options.include.count &&
+	       !(options.exclude.count && patterns_match(&exclude, d->name)) &&
 	       !select_op(domain, op, NULL);
 }
 
@@ -110,21 +100,13 @@ static bool select_counted(const kymo_domain_desc_t *domain, uint32_t op, void *
 static bool select_excluded(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 {
 	return !(domain->ops[op].flags & KYMO_OP_ACTIVITY) &&
-	       regex_matches(&exclude, domain->ops[op].name);
+	       patterns_match(&exclude, domain->ops[op].name);
 }
 
 static bool select_stack(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 {
 	return !(domain->ops[op].flags & KYMO_OP_ACTIVITY) &&
-	       regex_matches(&stacks, domain->ops[op].name);
-}
-
-static kymo_status_t regex_compile(regex_t *r, const char *pattern)
-{
-	if (!pattern)
-		return KYMO_OK;
-	return regcomp(r, pattern, REG_EXTENDED | REG_NOSUB) == 0 ? KYMO_OK
-								  : KYMO_ERROR_INVALID_ARGUMENT;
+	       patterns_match(&stacks, domain->ops[op].name);
 }
 
 /* ---- recording from then to then ---- */
@@ -141,6 +123,9 @@ static _Atomic bool steered; /* the user has said since what is to be: no window
 /* Else it is recorded in the window, unless the program itself has stopped that. Under `window_lock`. */
 static pthread_mutex_t window_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool window_open, stopped;
+/* Pauses that are not ended; resumes ahead of their pauses count as negative. */
+static int64_t pauses; /* likewise */
+static _Thread_local int64_t thread_pauses __attribute__((tls_model("initial-exec")));
 
 static bool has_window(void)
 {
@@ -265,18 +250,32 @@ static bool select_control(const kymo_domain_desc_t *domain, uint32_t op, void *
 	       strcmp(domain->ops[op].name, "resume") == 0;
 }
 
+static void count_pause(int64_t *count, bool pause)
+{
+	if (options.pauses == RECORDER_PAUSES_COUNT)
+		*count += pause ? 1 : -1;
+	else
+		*count = pause;
+}
+
 static void on_control(kymo_context_t from, const kymo_callback_record_t *r, void *data)
 {
 	const kymo_marker_args_t *args = r->args;
 	bool pause = strcmp(r->domain->ops[r->op].name, "pause") == 0;
 
 	if (!args->all) {
-		kymo_context_pause_thread(context, pause);
+		count_pause(&thread_pauses, pause);
+		kymo_context_pause_thread(context, thread_pauses > 0);
 		return;
 	}
 	pthread_mutex_lock(&window_lock);
-	stopped = pause;
-	if (pause)
+	count_pause(&pauses, pause);
+	if (options.pauses == RECORDER_PAUSES_COUNT && stopped == (pauses > 0)) {
+		pthread_mutex_unlock(&window_lock);
+		return;
+	}
+	stopped = pauses > 0;
+	if (stopped)
 		kymo_context_stop(context);
 	else if (window_open || atomic_load(&steered))
 		kymo_context_start(context);
@@ -286,12 +285,12 @@ static void on_control(kymo_context_t from, const kymo_callback_record_t *r, voi
 static kymo_status_t obey_program(void)
 {
 	kymo_selection_t ops = {.size = sizeof(ops), .domain = "marker", .select = select_control};
-	kymo_status_t status;
+	kymo_status_t status = KYMO_OK;
 
-	TWICE(kymo_context_create(&control));
-
-	if (status == KYMO_OK)
+	if (options.pauses != RECORDER_PAUSES_IGNORE)
 		TWICE(kymo_callback_service(control, &ops, on_control, NULL));
+	if (status == KYMO_OK)
+		status = work_count(control);
 	if (status == KYMO_OK)
 		status = ranges_follow(control, context, &options);
 	return status == KYMO_OK ? kymo_context_start(control) : status;
@@ -357,9 +356,9 @@ static kymo_status_t make_context(void)
 		TWICE(work_choose(context, buffer, &options));
 	if (status == KYMO_OK && !options.range.text) /* outside of it nothing is asked for */
 		TWICE(kymo_count_service(context, &left_out));
-	if (status == KYMO_OK && options.exclude)
+	if (status == KYMO_OK && options.exclude.count)
 		TWICE(kymo_exclusion_service(context, &excluded));
-	if (status == KYMO_OK && options.stacks)
+	if (status == KYMO_OK && options.stacks.count)
 		status = kymo_stack_service(context, &stack_ops);
 	if (status == KYMO_OK)
 		recorder_measure(context, &options, select_counted);
@@ -368,18 +367,22 @@ static kymo_status_t make_context(void)
 
 static kymo_status_t initialize(void *data)
 {
-	kymo_status_t status = regex_compile(&include, options.include);
+	kymo_status_t status = patterns_compile(&include, &options.include);
 
 	if (status == KYMO_OK)
-		status = regex_compile(&exclude, options.exclude);
+		status = patterns_compile(&exclude, &options.exclude);
 	if (status == KYMO_OK)
-		status = regex_compile(&stacks, options.stacks);
+		status = patterns_compile(&stacks, &options.stacks);
+	if (status == KYMO_OK) /* before the other: it counts work before that is chosen from */
+		TWICE(kymo_context_create(&control));
 	if (status == KYMO_OK)
 		status = make_context();
 	if (status == KYMO_OK)
 		status = obey_program();
 	atomic_store(&steered, options.stands != 0);
 	window_open = !has_window() || options.paused;
+	stopped = options.paused;
+	pauses = stopped;
 	if (status == KYMO_OK && options.stands == KYMO_STEER_RESUME)
 		return kymo_context_start(context);
 	if (status != KYMO_OK || options.stands || options.paused)
@@ -391,6 +394,7 @@ static kymo_status_t initialize(void *data)
 static void fork_child(void *data)
 {
 	pthread_mutex_init(&window_lock, NULL);
+	patterns_fork_child();
 	ranges_fork_child();
 	work_fork_child();
 	if (has_window() && !atomic_load(&steered))

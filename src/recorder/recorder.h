@@ -15,12 +15,25 @@ enum recorder_mode {
 	RECORDER_FULL
 };
 
-/* Executions of a range, as users name them: NAME, or NAME#5-7. */
+/* What the program's own pauses are. */
+enum recorder_pauses {
+	RECORDER_PAUSES_LAST, /* a resume ends all that came before */
+	RECORDER_PAUSES_COUNT,
+	RECORDER_PAUSES_IGNORE
+};
+
+/* Executions of a range, or a kernel, as users name them: NAME, or NAME#5-7. */
 struct recorder_range {
 	const char *text;        /* NULL: not asked for */
 	const char *name;        /* without the numbers; or a path, "solve/step" */
 	const uint64_t *numbers; /* pairs of first and last */
 	uint32_t numbers_count;  /* pairs; 0: all */
+};
+
+/* Regular expressions (POSIX extended), of which one is to match; of kernels with numbers of executions. */
+struct recorder_patterns {
+	const struct recorder_range *at;
+	uint32_t count; /* 0: not asked for */
 };
 
 /* Windows that repeat: nothing for `delay_ns`, then recording for `duration_ns`, `repeat` times. */
@@ -34,14 +47,13 @@ struct recorder_period {
 struct recorder_options {
 	enum recorder_mode mode;
 	kymo_arguments_t arguments;
-	const char *backends; /* comma separated; NULL or "all": every domain */
-	const char *include;  /* POSIX extended regular expressions over op names, or NULL */
-	const char *exclude;
-	const char *stacks;
+	const char *backends; /* comma separated; NULL or "all": every domain; "-mpi": but that */
+	struct recorder_patterns include, exclude, stacks; /* over names of ops */
 	kymo_policy_t policy;
 	uint64_t block_ns;
 	uint64_t buffer_bytes;
 	bool paused; /* record nothing until an annotation resumes */
+	enum recorder_pauses pauses;
 	kymo_steer_t
 		stands;    /* others have been asked for before: holds from the start; 0: nothing */
 	uint64_t delay_ns; /* start recording so long after the beginning of the process */
@@ -49,16 +61,21 @@ struct recorder_options {
 	uint64_t after_ns;    /* not before this moment of CLOCK_MONOTONIC; 0: at once */
 	uint64_t before_ns;   /* nor from this one on; 0: no limit */
 	struct recorder_period period;
-	struct recorder_range range;  /* threads record in these alone */
-	struct recorder_range during; /* the process records while one of these is open */
-	const char *
-		kernel; /* regular expression: of device work executions of these kernels alone; or NULL */
+	struct recorder_range range;         /* threads record in these alone */
+	struct recorder_range during;        /* the process records while one of these is open */
+	struct recorder_patterns kernels;    /* of device work executions of these alone */
+	struct recorder_patterns no_kernels; /* and not of these */
 	const char *device; /* device work of these alone: regular expression over names, or NULL */
 	const uint64_t *device_numbers; /* instead, if there are any: pairs of first and last */
 	uint32_t device_numbers_count;  /* pairs */
 	const char *counters;           /* as kymo_counter_set_parse() wants them, or NULL */
-	uint64_t sample_hz;   /* samples of each thread a second of its processor time; 0: none */
-	uint32_t pc_sampling; /* samples of kernels every 2^n cycles; 0: none */
+	uint64_t sample_hz; /* samples of each thread a second of its processor time; 0: none */
+	const char
+		*sample_event; /* instead: a sample every so many of these in a thread; or NULL */
+	uint64_t sample_every;
+	bool sample_wall;           /* by all time that passes, not that of a processor */
+	const char *sample_threads; /* of these alone, as kymo_sample_desc_t has them; NULL: all */
+	uint32_t pc_sampling;       /* samples of kernels every 2^n cycles; 0: none */
 	bool pc_serialize;
 	kymo_status_t (*share)(int memfd, uint64_t bytes, void *data);
 	kymo_status_t (*share_early)(int memfd, uint64_t bytes, void *data); /* or NULL */

@@ -239,31 +239,83 @@ static void print_json(const struct diagnosis *d, FILE *out)
 	fprintf(out, "}\n");
 }
 
-static void print_csv(const struct diagnosis *d, FILE *out)
+static void print_separated(const struct diagnosis *d, enum report_format format, FILE *out)
 {
-	fprintf(out, "rule,gain_ns,share,count,start_ns,end_ns,title,where,evidence,show,try\r\n");
+	static const char *const names[] = {"rule",     "gain_ns", "share", "count",
+					    "start_ns", "end_ns",  "title", "where",
+					    "evidence", "show",    "try"};
+	const char tab = format == REPORT_TSV ? '\t' : ',';
+
+	for (unsigned k = 0; k < sizeof(names) / sizeof(*names); k++) {
+		if (k)
+			separated_next(format, out);
+		separated_field(format, out, names[k]);
+	}
+	separated_end(format, out);
 	for (uint32_t i = 0; i < d->count; i++) {
 		const struct finding *f = &d->findings[i];
 		const struct text *texts[] = {&f->title, &f->where, &f->evidence, &f->show,
 					      &f->advice};
 
-		fprintf(out, "%s,%" PRIu64 ",%.6f,%" PRIu64 ",%" PRIu64 ",%" PRIu64, f->rule->id,
-			f->gain, diagnosis_share(d, f->gain), f->count, since(d, f->start),
-			since(d, f->end));
+		fprintf(out, "%s%c%" PRIu64 "%c%.6f%c%" PRIu64 "%c%" PRIu64 "%c%" PRIu64,
+			f->rule->id, tab, f->gain, tab, diagnosis_share(d, f->gain), tab, f->count,
+			tab, since(d, f->start), tab, since(d, f->end));
 		for (unsigned k = 0; k < sizeof(texts) / sizeof(*texts); k++) {
-			fprintf(out, ",");
-			csv_field(out, text_of(texts[k]));
+			separated_next(format, out);
+			separated_field(format, out, text_of(texts[k]));
 		}
-		fprintf(out, "\r\n");
+		separated_end(format, out);
 	}
+}
+
+static void fill_row(struct table *t, const struct diagnosis *d, const struct finding *f)
+{
+	const struct text *texts[] = {&f->title, &f->where, &f->evidence, &f->show, &f->advice};
+	struct cell *cells = table_row(t);
+
+	if (!cells)
+		return;
+	cell_text(t, &cells[0], f->rule->id);
+	cell_number(&cells[1], f->gain);
+	cell_real(&cells[2], 100 * diagnosis_share(d, f->gain));
+	for (unsigned k = 0; k < sizeof(texts) / sizeof(*texts); k++)
+		cell_text(t, &cells[3 + k], text_of(texts[k]));
+}
+
+static void print_html(const struct diagnosis *d, uint32_t top, FILE *out)
+{
+	struct report r = {.people = true};
+	struct table *t = report_table(&r, "findings", d->count ? "Findings" : reason_for_none(d));
+
+	if (t) {
+		table_column(t, "rule", "rule", CELL_TEXT);
+		table_column(t, "gain_ns", "could win", CELL_TIME);
+		table_column(t, "share", "% of the run", CELL_PERCENT);
+		table_column(t, "title", "what", CELL_TEXT);
+		table_column(t, "where", "where", CELL_TEXT);
+		table_column(t, "evidence", "evidence", CELL_TEXT);
+		table_column(t, "show", "show", CELL_TEXT);
+		table_column(t, "try", "try", CELL_TEXT);
+	}
+	for (uint32_t i = 0; t && i < d->count && (!top || i < top); i++)
+		fill_row(t, d, &d->findings[i]);
+	if (t && top && top < d->count)
+		t->more = d->count - top;
+	r.more = "--top N, --all";
+	if (d->abstained.length)
+		report_foot(&r, "Not known: %s", d->abstained.s);
+	report_print(&r, REPORT_HTML, out);
+	report_release(&r);
 }
 
 bool findings_print(const struct diagnosis *d, enum report_format format, uint32_t top, FILE *out)
 {
 	if (format == REPORT_JSON)
 		print_json(d, out);
-	else if (format == REPORT_CSV)
-		print_csv(d, out);
+	else if (format == REPORT_CSV || format == REPORT_TSV)
+		print_separated(d, format, out);
+	else if (format == REPORT_HTML)
+		print_html(d, top, out);
 	else if (format == REPORT_MARKDOWN)
 		print_markdown(d, top, out);
 	else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports as Markdown, CSV and JSON. */
+/* Reports as Markdown, CSV, TSV and JSON. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,15 +92,28 @@ void report_print_markdown(const struct report *r, FILE *out)
 		print_markdown(out, "\n", r->foot.lines[i], "\n");
 }
 
-/* ---- CSV --------------------------------------------------------------------------------------- */
+/* ---- CSV, TSV ---------------------------------------------------------------------------------- */
 
-void csv_field(FILE *out, const char *text)
+void separated_field(enum report_format format, FILE *out, const char *text)
 {
 	struct text field = {0};
 
-	plain_add_csv(&field, text, strlen(text));
+	if (format == REPORT_TSV)
+		plain_add_tsv(&field, text, strlen(text));
+	else
+		plain_add_csv(&field, text, strlen(text));
 	fputs(field.s ? field.s : "", out);
 	text_release(&field);
+}
+
+void separated_next(enum report_format format, FILE *out)
+{
+	fputc(format == REPORT_TSV ? '\t' : ',', out);
+}
+
+void separated_end(enum report_format format, FILE *out)
+{
+	fputs(format == REPORT_TSV ? "\n" : "\r\n", out);
 }
 
 /* The columns of all tables, each name once. */
@@ -130,32 +143,33 @@ static void collect_columns(struct union_columns *u, const struct report *r)
 	}
 }
 
-static void csv_row(const struct union_columns *u, const struct table *t, uint32_t row, bool named,
-		    FILE *out)
+static void separated_row(const struct union_columns *u, const struct table *t, uint32_t row,
+			  bool named, enum report_format format, FILE *out)
 {
 	char buffer[32];
 
 	if (named)
-		csv_field(out, t->name);
+		separated_field(format, out, t->name);
 	for (unsigned k = 0; k < u->count; k++) {
 		unsigned c;
 
 		if (named || k)
-			fputc(',', out);
+			separated_next(format, out);
 		for (c = 0; c < t->column_count && strcmp(t->columns[c].name, u->names[k]) != 0;
 		     c++)
 			;
 		if (c < t->column_count)
-			csv_field(out, cell_raw(&t->cells[(size_t)row * t->column_count + c],
-						t->columns[c].unit, buffer));
+			separated_field(format, out,
+					cell_raw(&t->cells[(size_t)row * t->column_count + c],
+						 t->columns[c].unit, buffer));
 	}
-	fputs("\r\n", out);
+	separated_end(format, out);
 }
 
-void report_print_csv(const struct report *r, FILE *out)
+void report_print_separated(const struct report *r, enum report_format format, FILE *out)
 {
 	struct union_columns u;
-	bool named = r->table_count != 1 || strcmp(r->tables[0]->name, "query") != 0;
+	bool named = !r->alone;
 
 	collect_columns(&u, r);
 	if (!u.names)
@@ -164,13 +178,13 @@ void report_print_csv(const struct report *r, FILE *out)
 		fputs("table", out);
 	for (unsigned k = 0; k < u.count; k++) {
 		if (named || k)
-			fputc(',', out);
-		csv_field(out, u.names[k]);
+			separated_next(format, out);
+		separated_field(format, out, u.names[k]);
 	}
-	fputs("\r\n", out);
+	separated_end(format, out);
 	for (unsigned i = 0; i < r->table_count; i++) {
 		for (uint32_t row = 0; row < r->tables[i]->row_count; row++)
-			csv_row(&u, r->tables[i], row, named, out);
+			separated_row(&u, r->tables[i], row, named, format, out);
 	}
 	free(u.names);
 }
@@ -246,12 +260,23 @@ void report_print_json(const struct report *r, FILE *out)
 
 bool report_print(const struct report *r, enum report_format format, FILE *out)
 {
-	static void (*const print[])(const struct report *,
-				     FILE *) = {[REPORT_TEXT] = report_print_text,
-						[REPORT_MARKDOWN] = report_print_markdown,
-						[REPORT_CSV] = report_print_csv,
-						[REPORT_JSON] = report_print_json};
-
-	print[format](r, out);
+	switch (format) {
+	case REPORT_TEXT:
+		report_print_text(r, out);
+		break;
+	case REPORT_MARKDOWN:
+		report_print_markdown(r, out);
+		break;
+	case REPORT_HTML:
+		report_print_html(r, out);
+		break;
+	case REPORT_JSON:
+		report_print_json(r, out);
+		break;
+	case REPORT_CSV:
+	case REPORT_TSV:
+		report_print_separated(r, format, out);
+		break;
+	}
 	return fflush(out) == 0 && !ferror(out);
 }

@@ -94,34 +94,53 @@ static void suggest_name(struct text *out, sqlite3 *db, const char *sql)
 	}
 }
 
+static unsigned line_of(const char *sql, const char *at)
+{
+	unsigned line = 1;
+
+	for (; sql < at; sql++)
+		line += *sql == '\n';
+	return line;
+}
+
 /* The line of the SQL in which the mistake is, and a mark under it. */
-static void explain_error(struct stream_log *log, sqlite3 *db, const char *sql,
+static void explain_error(struct stream_log *log, sqlite3 *db, const struct query_script *script,
 			  const char *statement)
 {
+	const char *sql = script->sql;
 	int offset = -1;
 	const char *at, *begin, *end;
-	struct text message = {0}, hint = {0};
+	struct text message = {0}, hint = {0}, place = {0};
 
 #if SQLITE_VERSION_NUMBER >= 3038000
 	offset = sqlite3_error_offset(db);
 #endif
 	text_add(&message, sqlite3_errmsg(db));
 	suggest_name(&hint, db, sql);
-	if (offset < 0) {
+	if (offset < 0 && script->file) {
+		stream_error(log, "%s:%u: %s", script->file, line_of(sql, statement),
+			     message.s ? message.s : "");
+	} else if (offset < 0) {
 		stream_error(log, "in the SQL: %s", message.s ? message.s : "");
 	} else {
 		begin = at = statement + offset;
 		while (begin > sql && begin[-1] != '\n')
 			begin--;
 		end = at + strcspn(at, "\n");
-		stream_error(log, "in the SQL: %s (character %d)\n  %.*s\n  %*s^",
-			     message.s ? message.s : "", (int)(at - sql) + 1, (int)(end - begin),
+		if (script->file)
+			text_addf(&place, "%s:%u: ", script->file, line_of(sql, at));
+		else
+			text_add(&place, "in the SQL: ");
+		stream_error(log, "%s%s (character %d)\n  %.*s\n  %*s^", place.s ? place.s : "",
+			     message.s ? message.s : "",
+			     (int)(at - (script->file ? begin : sql)) + 1, (int)(end - begin),
 			     begin, (int)(at - begin), "");
 	}
 	if (hint.s)
 		stream_error(log, "%s", hint.s);
 	text_release(&message);
 	text_release(&hint);
+	text_release(&place);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------- */
@@ -146,25 +165,27 @@ static void add_value(struct text *out, sqlite3_stmt *s, int c)
 	text_add(out, "'");
 }
 
-static void csv_rows(sqlite3_stmt *s, int *rc, FILE *out)
+static void separated_rows(sqlite3_stmt *s, int *rc, enum report_format format, FILE *out)
 {
 	struct text value = {0};
 	int columns = sqlite3_column_count(s);
 
 	for (int c = 0; c < columns; c++) {
-		fputs(c ? "," : "", out);
-		csv_field(out, sqlite3_column_name(s, c));
+		if (c)
+			separated_next(format, out);
+		separated_field(format, out, sqlite3_column_name(s, c));
 	}
-	fputs("\r\n", out);
+	separated_end(format, out);
 	while (!ferror(out) && (*rc = sqlite3_step(s)) == SQLITE_ROW) {
 		for (int c = 0; c < columns; c++) {
 			value.length = 0;
 			text_add(&value, "");
 			add_value(&value, s, c);
-			fputs(c ? "," : "", out);
-			csv_field(out, value.failed ? "" : value.s);
+			if (c)
+				separated_next(format, out);
+			separated_field(format, out, value.failed ? "" : value.s);
 		}
-		fputs("\r\n", out);
+		separated_end(format, out);
 	}
 	text_release(&value);
 }
@@ -202,7 +223,7 @@ static void json_rows(sqlite3_stmt *s, int *rc, FILE *out)
 		}
 		fputs("}", out);
 	}
-	fputs("\n]\n", out);
+	fputs("\n]", out);
 	text_release(&value);
 }
 
@@ -254,6 +275,9 @@ static void table_stream(struct table *t, sqlite3_stmt *s, int *rc, enum report_
 	if (format == REPORT_TEXT) {
 		p = text_portions_begin(t, out);
 		t->failed |= !p;
+	} else if (format == REPORT_HTML) {
+		html_heading(t, out);
+		html_rows(t, t->row_count, out);
 	} else {
 		markdown_heading(t, out);
 		markdown_rows(t, t->row_count, out);
@@ -263,17 +287,22 @@ static void table_stream(struct table *t, sqlite3_stmt *s, int *rc, enum report_
 		table_fill(t, s, rc, 1);
 		if (p)
 			text_portions_add(p, t);
+		else if (format == REPORT_HTML)
+			html_rows(t, t->row_count, out);
 		else
 			markdown_rows(t, t->row_count, out);
 	}
 	if (p)
 		text_portions_end(p, t);
+	if (format == REPORT_HTML)
+		html_table_end(out);
 }
 
-static kymo_status_t table_rows(sqlite3_stmt *s, int *rc, enum report_format format, FILE *out)
+static kymo_status_t table_rows(sqlite3_stmt *s, int *rc, const char *heading,
+				enum report_format format, FILE *out)
 {
 	struct report r = {0};
-	struct table *t = report_table(&r, "query", "");
+	struct table *t = report_table(&r, "query", heading);
 	int columns = sqlite3_column_count(s);
 	kymo_status_t status = KYMO_OK;
 
@@ -281,7 +310,8 @@ static kymo_status_t table_rows(sqlite3_stmt *s, int *rc, enum report_format for
 		table_column(t, sqlite3_column_name(s, c), sqlite3_column_name(s, c), CELL_TEXT);
 	if (t)
 		table_fill(t, s, rc, MEASURED);
-	if (t && *rc == SQLITE_ROW)
+	/* A page holds the tables of all statements, so that it is not report_print()'s. */
+	if (t && (*rc == SQLITE_ROW || (format == REPORT_HTML && *rc == SQLITE_DONE)))
 		table_stream(t, s, rc, format, out);
 	else if (t && !t->failed && *rc == SQLITE_DONE)
 		report_print(&r, format, out);
@@ -291,54 +321,178 @@ static kymo_status_t table_rows(sqlite3_stmt *s, int *rc, enum report_format for
 	return status;
 }
 
+/* ---- statements -------------------------------------------------------------------------------- */
+
+/* What is printed where, and how much was. */
+struct printing {
+	enum report_format format;
+	FILE *out;
+	bool headings; /* each result has one */
+	unsigned results;
+};
+
+/* White space as blanks, and not too much of it. */
+static void add_beginning(struct text *out, const char *s, const char *end)
+{
+	enum { MOST = 72 };
+	bool blank = false;
+
+	while (end > s && strchr("; \t\r\n", end[-1]))
+		end--;
+	for (; s < end && (out->length < MOST || (*s & 0xc0) == 0x80); s++) {
+		if (strchr(" \t\r\n", *s)) {
+			blank = true;
+			continue;
+		}
+		text_addf(out, "%s%c", blank ? " " : "", *s);
+		blank = false;
+	}
+	text_add(out, s < end ? "..." : "");
+}
+
+/* The first line of the comment right before the statement, else how the statement begins. */
+static void find_heading(struct text *heading, const struct query_script *script, const char *at,
+			 const char *next)
+{
+	/* A comment behind the statement before is of that. */
+	if (at > script->sql && strncmp(at + strspn(at, " \t"), "--", 2) == 0)
+		at += strcspn(at, "\n");
+	while (at < next) {
+		at += strspn(at, " \t\r");
+		if (*at == '\n') {
+			heading->length = 0;
+		} else if (strncmp(at, "--", 2) == 0) {
+			at += 2 + strspn(at + 2, " \t");
+			if (!heading->length)
+				text_add_bytes(heading, at, strcspn(at, "\r\n"));
+			at += strcspn(at, "\n");
+		} else {
+			break;
+		}
+		at += *at == '\n';
+	}
+	if (!heading->length)
+		add_beginning(heading, at, next);
+}
+
+/* What stands before a result; a table of text, Markdown and HTML has its heading itself. */
+static void begin_result(struct printing *p, const char *heading)
+{
+	if (p->headings && p->format == REPORT_JSON) {
+		fputs(p->results ? ",\n  {\"name\": " : "{\"results\": [\n  {\"name\": ", p->out);
+		json_string(p->out, heading);
+		fputs(", \"rows\": ", p->out);
+	} else if (p->headings && (p->format == REPORT_CSV || p->format == REPORT_TSV)) {
+		if (p->results)
+			separated_end(p->format, p->out);
+		separated_field(p->format, p->out, heading);
+		separated_end(p->format, p->out);
+	} else if (!p->results && p->format == REPORT_HTML) {
+		html_begin("Kymo: query", p->out);
+	}
+	p->results++;
+}
+
+static void end_result(const struct printing *p)
+{
+	if (p->format == REPORT_JSON)
+		fputs(p->headings ? "}" : "\n", p->out);
+}
+
+static void end_results(const struct printing *p)
+{
+	if (p->format == REPORT_JSON && p->headings)
+		fputs(p->results ? "\n]}\n" : "{\"results\": []}\n", p->out);
+	else if (p->format == REPORT_HTML && p->results)
+		html_end(p->out);
+}
+
 /* One statement: nothing is printed for those that have no result. */
-static kymo_status_t run_statement(sqlite3_stmt *s, enum report_format format, FILE *out, int *rc)
+static kymo_status_t run_statement(struct printing *p, sqlite3_stmt *s, const char *heading,
+				   int *rc)
 {
 	kymo_status_t status = KYMO_OK;
 
-	if (sqlite3_column_count(s) == 0)
+	if (sqlite3_column_count(s) == 0) {
 		*rc = sqlite3_step(s);
-	else if (format == REPORT_CSV)
-		csv_rows(s, rc, out);
-	else if (format == REPORT_JSON)
-		json_rows(s, rc, out);
+		return KYMO_OK;
+	}
+	begin_result(p, heading);
+	if (p->format == REPORT_CSV || p->format == REPORT_TSV)
+		separated_rows(s, rc, p->format, p->out);
+	else if (p->format == REPORT_JSON)
+		json_rows(s, rc, p->out);
 	else
-		status = table_rows(s, rc, format, out);
+		status = table_rows(s, rc, p->headings ? heading : "", p->format, p->out);
+	end_result(p);
 	return status;
 }
 
-kymo_status_t query_print(struct store *store, const char *sql, enum report_format format,
-			  FILE *out, void (*begin)(void), struct stream_log *log)
+/* It went wrong while it was running. */
+static kymo_status_t explain_failure(struct stream_log *log, struct store *store,
+				     const struct query_script *script, const char *statement,
+				     int rc)
+{
+	const char *why = sqlite3_errmsg(store_database(store));
+
+	if (script->file)
+		stream_error(log, "%s:%u: %s: %s", script->file,
+			     line_of(script->sql, statement + strspn(statement, " \t\r\n")),
+			     store_path(store), why);
+	else
+		stream_error(log, "%s: %s", store_path(store), why);
+	return rc == SQLITE_CORRUPT ? KYMO_ERROR_CORRUPT : KYMO_ERROR_INVALID_ARGUMENT;
+}
+
+static kymo_status_t run_script(struct printing *p, struct store *store,
+				const struct query_script *script, void (*begin)(void),
+				struct stream_log *log)
 {
 	sqlite3 *db = store_database(store);
-	const char *at = sql, *next;
+	const char *at = script->sql, *next;
 
 	for (; *at; at = next) {
+		struct text heading = {0};
 		sqlite3_stmt *s = NULL;
 		kymo_status_t status;
 		int rc = SQLITE_DONE;
 
 		if (sqlite3_prepare_v2(db, at, -1, &s, &next) != SQLITE_OK) {
-			explain_error(log, db, sql, at);
+			explain_error(log, db, script, at);
 			return KYMO_ERROR_INVALID_ARGUMENT;
 		}
 		if (!s)
 			continue; /* a comment or white space */
 		if (begin)
 			begin();
-		status = run_statement(s, format, out, &rc);
-		if (status == KYMO_OK && ferror(out)) {
+		if (p->headings)
+			find_heading(&heading, script, at, next);
+		status = run_statement(p, s, heading.s ? heading.s : "", &rc);
+		text_release(&heading);
+		if (status == KYMO_OK && ferror(p->out))
 			status = KYMO_ERROR_SYSTEM;
-		} else if (status == KYMO_OK && rc != SQLITE_DONE) {
-			stream_error(log, "%s: %s", store_path(store), sqlite3_errmsg(db));
-			status = rc == SQLITE_CORRUPT ? KYMO_ERROR_CORRUPT
-						      : KYMO_ERROR_INVALID_ARGUMENT;
-		}
+		else if (status == KYMO_OK && rc != SQLITE_DONE)
+			status = explain_failure(log, store, script, at, rc);
 		sqlite3_finalize(s);
 		if (status != KYMO_OK)
 			return status;
 	}
-	return fflush(out) == 0 && !ferror(out) ? KYMO_OK : KYMO_ERROR_SYSTEM;
+	return KYMO_OK;
+}
+
+kymo_status_t query_print(struct store *store, const struct query_script *scripts, unsigned count,
+			  enum report_format format, FILE *out, void (*begin)(void),
+			  struct stream_log *log)
+{
+	struct printing p = {.format = format, .out = out, .headings = count && scripts[0].file};
+	kymo_status_t status = KYMO_OK;
+
+	for (unsigned i = 0; i < count && status == KYMO_OK; i++)
+		status = run_script(&p, store, &scripts[i], begin, log);
+	end_results(&p);
+	if (fflush(out) != 0 || ferror(out))
+		return KYMO_ERROR_SYSTEM;
+	return status;
 }
 
 /* ---- several traces ---------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Printing of reports: as text for a terminal or file, Markdown, CSV (RFC 4180, one table with a
- * first column that names the table a row belongs to) and JSON.
+ * Printing of reports: as text for a terminal or file, Markdown, an HTML page, CSV (RFC 4180, one
+ * table with a first column that names the table a row belongs to; or with tabs) and JSON.
  */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
@@ -10,10 +10,23 @@
 
 #include "analysis/table.h"
 
-enum report_format { REPORT_TEXT, REPORT_MARKDOWN, REPORT_CSV, REPORT_JSON };
+enum report_format {
+	REPORT_TEXT,
+	REPORT_MARKDOWN,
+	REPORT_CSV,
+	REPORT_JSON,
+	REPORT_HTML,
+	REPORT_TSV
+};
 
 /* The names `--format` takes, in order of enum report_format. */
-#define REPORT_FORMATS "text|md|csv|json"
+#define REPORT_FORMATS "text|md|csv|json|html|tsv"
+
+/* Numbers have units, names are shortened, some rows are shown: it is read by people, not programs. */
+static inline bool report_for_people(enum report_format format)
+{
+	return format == REPORT_TEXT || format == REPORT_MARKDOWN || format == REPORT_HTML;
+}
 
 /* The user's terminal shows UTF-8, as the environment says. */
 bool report_utf8(void);
@@ -32,7 +45,8 @@ const char *cell_raw(const struct cell *c, enum cell_unit unit, char buffer[32])
 
 void report_print_text(const struct report *r, FILE *out);
 void report_print_markdown(const struct report *r, FILE *out);
-void report_print_csv(const struct report *r, FILE *out);
+void report_print_separated(const struct report *r, enum report_format format, FILE *out);
+void report_print_html(const struct report *r, FILE *out);
 void report_print_json(const struct report *r, FILE *out);
 
 /*
@@ -51,8 +65,18 @@ bool report_turned(struct report *r, const struct table *t);
 /* A line that tells how many rows people are not shown, if any. */
 void report_print_more(const struct report *r, const struct table *t, uint32_t shown, FILE *out);
 
-/* A field of a CSV row, quoted where it must be. */
-void csv_field(FILE *out, const char *text);
+/* A page without script, and without anything from elsewhere; `title` is the page's. */
+void html_begin(const char *title, FILE *out);
+void html_end(FILE *out);
+/* A table of any length, in portions as above. */
+void html_heading(const struct table *t, FILE *out);
+void html_rows(const struct table *t, uint32_t shown, FILE *out);
+void html_table_end(FILE *out);
+
+/* Rows of CSV or TSV: a field, quoted where it must be, what is between two, the end of a row. */
+void separated_field(enum report_format format, FILE *out, const char *text);
+void separated_next(enum report_format format, FILE *out);
+void separated_end(enum report_format format, FILE *out);
 /* A JSON string with its quotes. */
 void json_string(FILE *out, const char *text);
 

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
+static bool never;
 static char *(*known)(const char *symbol, char *out, size_t *size, int *status);
 
 static void find_demangler(void)
@@ -20,12 +21,22 @@ static void find_demangler(void)
 	memcpy(&known, &symbol, sizeof(known));
 }
 
+void demangle_never(void)
+{
+	never = true;
+}
+
+bool demangle_is_off(void)
+{
+	return never;
+}
+
 char *demangle(const char *symbol)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int status = 0;
 
-	if (strncmp(symbol, "_Z", 2) != 0)
+	if (never || strncmp(symbol, "_Z", 2) != 0)
 		return NULL;
 	pthread_once(&once, find_demangler);
 	return known ? known(symbol, NULL, NULL, &status) : NULL;

@@ -149,6 +149,22 @@ static void label_agent(struct trace *t, const struct device *d)
 	a->label = with_given(t, a->hardware, t->agents[d->first].given);
 }
 
+/* "OCCA Serial #1" says itself which one it is: runtimes that number what they make of one thing. */
+bool trace_says_number(const char *name, uint32_t *out)
+{
+	const char *at = NULL;
+	unsigned long number;
+	char *end;
+
+	for (const char *s = strstr(name, " #"); s; s = strstr(s + 1, " #"))
+		at = s + 2;
+	if (!at || *at < '0' || *at > '9')
+		return false;
+	number = strtoul(at, &end, 10);
+	*out = (uint32_t)number;
+	return number < UINT32_MAX && (*end == '\0' || *end == ' ');
+}
+
 static void number_devices(struct trace *t, struct device *d, uint32_t count, uint32_t *next)
 {
 	qsort(d, count, sizeof(*d), by_index);
@@ -160,6 +176,8 @@ static void number_devices(struct trace *t, struct device *d, uint32_t count, ui
 			d[i].first == d[i].index ? next[d[i].kin]++ : t->agents[d[i].first].number;
 	for (uint32_t i = 0; i < count; i++) {
 		t->agents[d[i].index].several = next[d[i].kin] > 1;
+		if (!t->agents[d[i].index].several)
+			trace_says_number(d[i].agent->name, &t->agents[d[i].index].number);
 		label_agent(t, &d[i]);
 	}
 }

@@ -23,6 +23,7 @@ static bool copy_spec(struct stream_filter *f, const struct stream_filter_spec *
 		offsetof(struct stream_filter_spec, ops),
 		offsetof(struct stream_filter_spec, exclude),
 		offsetof(struct stream_filter_spec, kernels),
+		offsetof(struct stream_filter_spec, no_kernels),
 		offsetof(struct stream_filter_spec, processes),
 		offsetof(struct stream_filter_spec, threads),
 		offsetof(struct stream_filter_spec, ranks),
@@ -49,10 +50,10 @@ static bool copy_spec(struct stream_filter *f, const struct stream_filter_spec *
 
 static void free_spec(struct stream_filter_spec *s)
 {
-	const char *const texts[] = {s->domains,   s->ops,     s->exclude, s->kernels,
-				     s->processes, s->threads, s->ranks,   s->nodes,
-				     s->devices,   s->queues,  s->ranges,  s->during,
-				     s->sites,     s->memory,  s->after,   s->before};
+	const char *const texts[] = {
+		s->domains, s->ops,   s->exclude, s->kernels, s->no_kernels, s->processes,
+		s->threads, s->ranks, s->nodes,   s->devices, s->queues,     s->ranges,
+		s->during,  s->sites, s->memory,  s->after,   s->before};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		free((void *)(uintptr_t)texts[i]);
@@ -68,7 +69,10 @@ static kymo_status_t compile_patterns(struct stream_filter *f)
 	if (status == KYMO_OK)
 		status = pattern_compile(&f->exclude, s->exclude, "--exclude", f->log);
 	if (status == KYMO_OK)
-		status = pattern_compile(&f->kernels, s->kernels, "--kernel", f->log);
+		status = pattern_compile_kernels(&f->kernels, s->kernels, "--kernel", f->log);
+	if (status == KYMO_OK)
+		status = pattern_compile_kernels(&f->no_kernels, s->no_kernels, "--exclude-kernel",
+						 f->log);
 	return status;
 }
 
@@ -143,6 +147,10 @@ static kymo_status_t compile_times(struct stream_filter *f)
 	if (status == KYMO_OK && time_reversed(&f->after, &f->before)) {
 		stream_error(f->log, "no moment is --after %s and --before %s, which is not later",
 			     s->after, s->before);
+		status = KYMO_ERROR_INVALID_ARGUMENT;
+	}
+	if (status == KYMO_OK && s->inside && !s->after && !s->before) {
+		stream_error(f->log, "--inside of which times? It goes with --after and --before");
 		status = KYMO_ERROR_INVALID_ARGUMENT;
 	}
 	return status;
@@ -222,6 +230,7 @@ void stream_filter_free(struct stream_filter *f)
 	pattern_release(&f->ops);
 	pattern_release(&f->exclude);
 	pattern_release(&f->kernels);
+	pattern_release(&f->no_kernels);
 	pattern_release(&f->devices);
 	pattern_release(&f->queues);
 	pattern_release(&f->sites);
@@ -303,6 +312,13 @@ static bool on_device(const struct filter_binding *b, uint32_t agent, uint32_t q
 	return (!b->agents || b->agents[agent]) && (!b->queues || b->queues[queue]);
 }
 
+static bool kernel_on_device(const struct filter_binding *b, uint32_t agent, uint32_t queue,
+			     uint32_t kernel)
+{
+	return on_device(b, agent, queue) ||
+	       (b->built_for && b->built_for[kernel] && (!b->queues || b->queues[queue]));
+}
+
 /* Device records are placed by their device times where they have them. */
 static bool device_time(const struct filter_binding *b, const struct rec *r,
 			const struct rec_device *d)
@@ -315,8 +331,9 @@ bool filter_dispatch(const struct filter_binding *b, const struct rec_dispatch *
 {
 	return filter_op(b, r->base.op) && of_call(b, r->base.process, r->device.correlation) &&
 	       (b->follows || filter_thread(b, r->base.process, r->base.thread)) &&
-	       (!b->kernels || b->kernels[r->kernel]) && on_device(b, r->agent, r->queue) &&
-	       device_time(b, &r->base, &r->device);
+	       (!b->kernels || b->kernels[r->kernel]) &&
+	       kernel_on_device(b, r->agent, r->queue, r->kernel) &&
+	       (!b->counts || counts_have(b->counts, r)) && device_time(b, &r->base, &r->device);
 }
 
 bool filter_copy(const struct filter_binding *b, const struct rec_copy *r)
@@ -417,8 +434,9 @@ bool filter_unfinished(const struct filter_binding *b, const struct trace *t,
 			      : !b->threads || b->threads[u->thread];
 
 	return !b->nothing && filter_op(b, u->op) && filter_process(b, u->process) && thread &&
-	       (!b->only_kernels || (u->kernel && b->kernels[u->kernel])) &&
-	       on_device(b, u->agent, u->queue) &&
+	       (!b->only_kernels || u->kernel) && (!b->kernels || b->kernels[u->kernel]) &&
+	       (!b->counts || !u->kernel || counts_have_unfinished(b->counts, u)) &&
+	       kernel_on_device(b, u->agent, u->queue, u->kernel) &&
 	       filter_when(b, u->process, u->submit, recorded_until(t, &t->processes[u->process]));
 }
 

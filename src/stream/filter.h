@@ -14,26 +14,32 @@
 
 #include "stream/stream.h"
 
-/* NULL, 0 or false: no restriction. Times are ns since the trace's origin. */
+/*
+ * NULL, 0 or false: no restriction. Times are ns since the trace's origin. Regular expressions may be several, one a
+ * line (base/patterns.h).
+ */
 struct stream_filter_spec {
-	const char *domains;   /* comma separated names */
-	const char *ops;       /* regex, searched in "domain:op" */
-	const char *exclude;   /* regex, likewise: these not */
-	const char *kernels;   /* regex, searched in kernel names: only dispatches of these */
-	const char *processes; /* comma separated pids and names of programs */
-	const char *threads;   /* comma separated tids and names, "main" */
-	const char *ranks;     /* "0,4-7" */
-	const char *nodes;     /* comma separated names */
-	const char *devices;   /* comma separated numbers, or a regex, searched in labels */
-	const char *queues;    /* likewise */
-	const char *ranges;    /* NAME or NAME#N-M: what is done below executions of that range */
-	const char *during;    /* likewise: while they last, by anybody in their process */
-	const char *sites;     /* FILE:LINE, FILE:LINE-LINE, or a function: what it calls */
-	const char *memory;    /* "#N" or an address: what is done with that allocation */
+	const char *domains; /* comma separated names */
+	const char *ops;     /* regex, searched in "domain:op" */
+	const char *exclude; /* regex, likewise: these not */
+	const char *
+		kernels; /* regex, searched in kernel names: only dispatches of these, or NAME#1-3 of them */
+	const char *no_kernels; /* likewise: these not */
+	const char *processes;  /* comma separated pids and names of programs */
+	const char *threads;    /* comma separated tids and names, "main" */
+	const char *ranks;      /* "0,4-7" */
+	const char *nodes;      /* comma separated names */
+	const char *devices;    /* comma separated numbers, or a regex, searched in labels */
+	const char *queues;     /* likewise */
+	const char *ranges;     /* NAME or NAME#N-M: what is done below executions of that range */
+	const char *during;     /* likewise: while they last, by anybody in their process */
+	const char *sites;      /* FILE:LINE, FILE:LINE-LINE, or a function: what it calls */
+	const char *memory;     /* "#N" or an address: what is done with that allocation */
 	const char *after, *before; /* a time of docs/selection.md, as text */
 	bool has_from, has_to;      /* a record is wanted if it overlaps [from, to] */
 	int64_t from, to;
 	int64_t min_duration;
+	bool inside; /* with after, before: what lies wholly between them */
 };
 
 struct stream_filter;
@@ -68,6 +74,7 @@ bool stream_filter_only_when(const struct stream_filter *f);
 /* ---- bound to a trace, for readers ------------------------------------------------------------- */
 
 struct filter_ranges;
+struct filter_counts;
 struct filter_calls;
 
 /* A NULL filter binds to one that wants everything. */
@@ -76,7 +83,9 @@ struct filter_binding {
 	struct stream_filter *filter;              /* NULL: wants everything */
 	bool *ops, *kernels, *processes, *threads; /* by global index; NULL: all */
 	bool *agents, *queues, *sites, *stacks;    /* likewise */
-	int64_t from, to;                          /* node time */
+	bool *built_for;  /* likewise, kernels: by what their framework calls the device */
+	int64_t from, to; /* node time */
+	bool inside;
 	int64_t min_duration;
 	bool only_kernels;
 	bool only_devices; /* what has no device is not wanted */
@@ -84,6 +93,7 @@ struct filter_binding {
 	bool follows; /* device work is wanted if the call that submitted it is, as `calls` has them */
 	bool nothing;                 /* what the user named is not in this trace */
 	struct filter_ranges *ranges; /* NULL: not asked for */
+	struct filter_counts *counts; /* likewise: executions of kernels by number */
 	struct filter_calls *calls;   /* likewise */
 	uint8_t looks;                /* that were made */
 };
@@ -106,7 +116,8 @@ static inline bool filter_only_ops(const struct filter_binding *b)
 {
 	return !b->kernels && !b->processes && !b->threads && b->from == INT64_MIN &&
 	       b->to == INT64_MAX && b->min_duration == INT64_MIN && !b->only_kernels &&
-	       !b->only_devices && !b->host && !b->follows && !b->ranges && !b->nothing;
+	       !b->only_devices && !b->host && !b->follows && !b->ranges && !b->counts &&
+	       !b->nothing;
 }
 
 static inline bool filter_op(const struct filter_binding *b, uint32_t op)
@@ -134,6 +145,7 @@ static inline bool filter_chunk(const struct filter_binding *b, uint32_t process
 static inline bool filter_time(const struct filter_binding *b, int64_t start, int64_t end)
 {
 	return start <= b->to && end >= b->from &&
+	       (!b->inside || (start >= b->from && (b->to == INT64_MAX || end <= b->to + 1))) &&
 	       (int64_t)((uint64_t)end - (uint64_t)start) >= b->min_duration;
 }
 

@@ -9,6 +9,7 @@
 #include "stream/filter_parts.h"
 #include "stream/names.h"
 #include "stream/symbol.h"
+#include "stream/trace.h"
 
 /* How much of a list that begins at `s` is that name. */
 static size_t begins(const char *s, const char *name)
@@ -124,22 +125,37 @@ static kymo_status_t bind_ops(struct filter_binding *b)
 	return filter_choose(b, CHOICE_OP, found, "its operations are", &has);
 }
 
+/* All executions of that kernel are. */
+static bool left_out(const struct pattern *p, const char *kernel)
+{
+	for (uint32_t i = 0; i < p->count; i++)
+		if ((!p->lines[i].numbers.count && pattern_line_matches(&p->lines[i], kernel)) ||
+		    strcmp(p->lines[i].text, kernel) == 0)
+			return true;
+	return false;
+}
+
 static kymo_status_t bind_kernels(struct filter_binding *b)
 {
+	const struct stream_filter *f = b->filter;
 	const struct trace *t = b->trace;
 	struct names_list has = {0};
 	bool found = false;
 
-	if (!b->filter->kernels.set)
+	if (!f->kernels.set && !f->no_kernels.set)
 		return KYMO_OK;
-	b->only_kernels = true;
+	b->only_kernels = f->kernels.set;
 	b->kernels = table(t->kernels_count);
 	if (!b->kernels)
 		return KYMO_ERROR_NO_MEMORY;
 	for (uint32_t i = 0; i < t->kernels_count; i++) {
-		b->kernels[i] = pattern_matches(&b->filter->kernels, t->kernels[i].name);
-		found |= i && b->kernels[i];
+		bool wanted = !f->kernels.set || pattern_matches(&f->kernels, t->kernels[i].name);
+
+		found |= i && wanted;
+		b->kernels[i] = wanted && !left_out(&f->no_kernels, t->kernels[i].name);
 	}
+	if (!f->kernels.set)
+		return KYMO_OK;
 	for (uint32_t i = 1; !found && i < t->kernels_count; i++)
 		names_add(&has, t->kernels[i].name);
 	return filter_choose(b, CHOICE_KERNEL, found, "its kernels are", &has);
@@ -343,6 +359,30 @@ static size_t queue_there(const struct filter_binding *b, const char *s, unsigne
 	return n;
 }
 
+/* As a framework calls the device that a kernel was built for: its work is on that, whatever the runtime calls it. */
+static bool framework_named(const struct stream_filter *f, const char *device)
+{
+	uint32_t number;
+
+	if (!device || !*device)
+		return false;
+	if (f->devices.set)
+		return pattern_matches(&f->devices, device);
+	return trace_says_number(device, &number) && numbers_have(&f->device_numbers, number);
+}
+
+static bool find_built_for(struct filter_binding *b)
+{
+	const struct trace *t = b->trace;
+	bool any = false;
+
+	for (uint32_t i = 1; i < t->kernels_count; i++) {
+		b->built_for[i] = framework_named(b->filter, t->kernels[i].device);
+		any |= b->built_for[i];
+	}
+	return any;
+}
+
 static kymo_status_t bind_agents(struct filter_binding *b)
 {
 	const struct trace *t = b->trace;
@@ -353,7 +393,8 @@ static kymo_status_t bind_agents(struct filter_binding *b)
 		return KYMO_OK;
 	b->only_devices = true;
 	b->agents = table(t->agents_count);
-	if (!b->agents)
+	b->built_for = table(t->kernels_count);
+	if (!b->agents || !b->built_for)
 		return KYMO_ERROR_NO_MEMORY;
 	for (uint32_t i = 1; i < t->agents_count; i++) {
 		b->agents[i] = is_agent(b, i);
@@ -361,6 +402,7 @@ static kymo_status_t bind_agents(struct filter_binding *b)
 	}
 	if (!b->filter->devices.set)
 		found = filter_members(b, CHOICE_DEVICE, device_there);
+	found |= find_built_for(b);
 	for (uint32_t i = 1; !found && i < t->agents_count; i++)
 		names_add(&has, t->agents[i].label);
 	return filter_choose(b, CHOICE_DEVICE, found,
@@ -532,6 +574,11 @@ static kymo_status_t bind_looks(struct filter_binding *b)
 		if (!b->ranges)
 			return KYMO_ERROR_NO_MEMORY;
 	}
+	if (counts_needed(b->filter)) {
+		b->counts = counts_new(b);
+		if (!b->counts)
+			return KYMO_ERROR_NO_MEMORY;
+	}
 	b->host |= s->ranges || s->memory;
 	b->follows = (b->host || b->threads) && (s->memory || s->sites || submits(b->trace));
 	if (b->follows) {
@@ -554,6 +601,7 @@ kymo_status_t filter_bind(const struct stream_filter *f, const struct trace *t,
 				       .min_duration = INT64_MIN};
 	if (!f)
 		return KYMO_OK;
+	out->inside = f->spec.inside;
 	if (f->spec.min_duration)
 		out->min_duration = f->spec.min_duration;
 	status = bind_all(out);
@@ -571,22 +619,26 @@ void filter_unbind(struct filter_binding *b)
 	free(b->processes);
 	free(b->threads);
 	free(b->agents);
+	free(b->built_for);
 	free(b->queues);
 	free(b->sites);
 	free(b->stacks);
 	ranges_free(b->ranges);
+	counts_free(b->counts);
 	calls_free(b->calls);
 	*b = (struct filter_binding){0};
 }
 
 /* ---- passes ahead -------------------------------------------------------------------------- */
 
-enum { LOOK_RANGES, LOOK_OBJECTS, LOOK_CALLS, LOOKS };
+enum { LOOK_RANGES, LOOK_COUNTS, LOOK_OBJECTS, LOOK_CALLS, LOOKS };
 
 static bool look_needed(const struct filter_binding *b, unsigned look)
 {
 	if (look == LOOK_RANGES)
 		return b->ranges;
+	if (look == LOOK_COUNTS)
+		return b->counts;
 	if (look == LOOK_OBJECTS)
 		return b->filter->spec.memory;
 	return b->calls;
@@ -601,6 +653,8 @@ struct stream_sink *filter_look(struct filter_binding *b,
 		b->looks++;
 	if (b->looks == LOOK_RANGES)
 		return ranges_look(b->ranges, wants);
+	if (b->looks == LOOK_COUNTS)
+		return counts_look(b->counts, wants);
 	if (b->looks == LOOK_OBJECTS)
 		return calls_look_objects(b->calls, wants);
 	return b->looks == LOOK_CALLS ? calls_look(b->calls, wants) : NULL;
@@ -612,5 +666,7 @@ kymo_status_t filter_looked(struct filter_binding *b)
 
 	if (look == LOOK_RANGES)
 		return ranges_looked(b->ranges, b);
+	if (look == LOOK_COUNTS)
+		return counts_looked(b->counts, b);
 	return look == LOOK_OBJECTS ? calls_objects_looked(b->calls, b) : KYMO_OK;
 }

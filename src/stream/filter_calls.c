@@ -11,6 +11,8 @@
 #include "base/vec.h"
 #include "stream/filter_parts.h"
 
+enum { DEPTH_MAX = 16 }; /* of calls in calls */
+
 /* An allocation while it lived. */
 struct object {
 	uint32_t process;
@@ -29,6 +31,12 @@ struct filter_calls {
 	struct object *object; /* that the user named, and those with parents */
 	uint32_t object_count, object_room;
 	struct map *places; /* by process: allocation to its object + 1 */
+	/*
+	 * By process: of calls inside of others, the one around, where calls are chosen by what they are: what a
+	 * framework's call has a runtime do belongs to it.
+	 */
+	struct map *around;
+	bool handle; /* a call names the very handle that the user did: of an object that is no allocation */
 };
 
 struct filter_calls *calls_new(struct filter_binding *b)
@@ -41,7 +49,8 @@ struct filter_calls *calls_new(struct filter_binding *b)
 	c->b = b;
 	c->ids = calloc(b->trace->processes_count, sizeof(*c->ids));
 	c->places = calloc(b->trace->processes_count, sizeof(*c->places));
-	if (c->ids && c->places)
+	c->around = calloc(b->trace->processes_count, sizeof(*c->around));
+	if (c->ids && c->places && c->around)
 		return c;
 	calls_free(c);
 	return NULL;
@@ -56,16 +65,24 @@ void calls_free(struct filter_calls *c)
 			map_release(&c->ids[i]);
 		if (c->places)
 			map_release(&c->places[i]);
+		if (c->around)
+			map_release(&c->around[i]);
 	}
 	free(c->ids);
 	free(c->places);
+	free(c->around);
 	free(c->object);
 	free(c);
 }
 
 bool calls_have(const struct filter_calls *c, uint32_t process, uint64_t id)
 {
-	return map_get(&c->ids[process], id) != 0;
+	for (unsigned depth = 0; id && depth < DEPTH_MAX; depth++) {
+		if (map_get(&c->ids[process], id))
+			return true;
+		id = map_get(&c->around[process], id);
+	}
+	return false;
 }
 
 /* ---- memory -------------------------------------------------------------------------------- */
@@ -126,12 +143,73 @@ static bool allocates(const struct trace *t, const struct t_op *op)
 	return strcmp(t->domains[op->domain].name, "allocation") == 0;
 }
 
+/* The field has that very handle in it, as one or in an array. */
+static bool has_handle(const struct t_field *field, const struct wire_value *v, uint64_t handle)
+{
+	bool yes = field->kind == KYMO_KIND_HANDLE && v->u == handle;
+
+	for (uint32_t i = 0; field->kind == KYMO_KIND_ARRAY && field->element == KYMO_KIND_HANDLE &&
+			     i < v->count && !yes;
+	     i++)
+		yes = wire_element(v, KYMO_KIND_HANDLE, sizeof(handle), i) == handle;
+	return yes;
+}
+
+static bool names_handle(const struct filter_calls *c, const struct rec *r)
+{
+	const struct t_field *field;
+	struct wire_value v;
+	struct rec_fields f;
+
+	if (!r->wire)
+		return false;
+	rec_fields_init(&f, c->trace, r);
+	while (rec_fields_next(&f, &field, &v))
+		if (has_handle(field, &v, c->b->filter->memory))
+			return true;
+	return false;
+}
+
+static kymo_status_t look_for_handle(struct stream_sink *sink, const struct rec *r)
+{
+	struct filter_calls *c = (struct filter_calls *)(void *)sink;
+
+	c->handle = c->handle || names_handle(c, r);
+	return KYMO_OK;
+}
+
+/* What follows a call by its site or its arguments is not only the work of devices. */
+static bool is_call(const struct trace *t, const struct t_op *op)
+{
+	return !(op->flags & KYMO_OP_ACTIVITY);
+}
+
+static bool allocates_or_calls(const struct trace *t, const struct t_op *op)
+{
+	return allocates(t, op) || is_call(t, op);
+}
+
 struct stream_sink *calls_look_objects(struct filter_calls *c,
 				       bool (**wants)(const struct trace *t, const struct t_op *op))
 {
-	c->sink = (struct stream_sink){.allocation = add_object, .brief = true};
+	const bool by_number = c->b->filter->memory_id;
+
+	c->sink = (struct stream_sink){.allocation = add_object, .brief = by_number};
 	*wants = allocates;
+	if (!by_number) {
+		c->sink.call = look_for_handle;
+		*wants = allocates_or_calls;
+	}
 	return &c->sink;
+}
+
+/* The user means the object of that handle, not memory around the place where that lies. */
+static void prefer_exact(struct filter_calls *c)
+{
+	const uint64_t wanted = c->b->filter->memory;
+
+	for (uint32_t i = 0; i < c->object_count; i++)
+		c->object[i].chosen &= c->object[i].address == wanted;
 }
 
 static int by_parent(const void *x, const void *y)
@@ -246,9 +324,11 @@ kymo_status_t calls_objects_looked(struct filter_calls *c, struct filter_binding
 {
 	struct names_list none = {0};
 
+	if (c->handle)
+		prefer_exact(c);
 	if (!choose_parts(c) || !keep_chosen(c))
 		return KYMO_ERROR_NO_MEMORY;
-	return filter_choose(b, CHOICE_MEMORY, c->object_count != 0,
+	return filter_choose(b, CHOICE_MEMORY, c->object_count != 0 || c->handle,
 			     "no allocation has that number or lies there; the view "
 			     "memory_allocations of kymo query lists them",
 			     &none);
@@ -318,7 +398,13 @@ static kymo_status_t add_call(struct stream_sink *sink, const struct rec *r)
 {
 	struct filter_calls *c = (struct filter_calls *)(void *)sink;
 
-	if (!r->id || !filter_host(c->b, r) || (c->b->filter->spec.memory && !uses_memory(c, r)))
+	const struct stream_filter_spec *s = &c->b->filter->spec;
+
+	if (r->id && r->parent && (s->sites || s->memory) &&
+	    !map_set(&c->around[r->process], r->id, r->parent))
+		return KYMO_ERROR_NO_MEMORY;
+	if (!r->id || !filter_host(c->b, r) ||
+	    (s->memory && !uses_memory(c, r) && !(c->handle && names_handle(c, r))))
 		return KYMO_OK;
 	return map_set(&c->ids[r->process], r->id, 1) ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
 }
@@ -326,12 +412,6 @@ static kymo_status_t add_call(struct stream_sink *sink, const struct rec *r)
 static bool submits(const struct trace *t, const struct t_op *op)
 {
 	return op->flags & KYMO_OP_SUBMITS;
-}
-
-/* What follows a call by its site or its arguments is not only the work of devices. */
-static bool is_call(const struct trace *t, const struct t_op *op)
-{
-	return !(op->flags & KYMO_OP_ACTIVITY);
 }
 
 struct stream_sink *calls_look(struct filter_calls *c,

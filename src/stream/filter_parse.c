@@ -3,35 +3,77 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/patterns.h"
+#include "base/vec.h"
 #include "stream/filter_parts.h"
 
-kymo_status_t pattern_compile(struct pattern *p, const char *text, const char *what,
-			      struct stream_log *log)
+static bool line_compile(struct pattern_line *l, bool numbered)
 {
-	char why[256];
+	return l->text && l->name && (!numbered || numbers_cut(l->name, &l->numbers)) &&
+	       regcomp(&l->regex, l->name, REG_EXTENDED | REG_NOSUB) == 0;
+}
+
+static void line_release(struct pattern_line *l)
+{
+	free(l->text);
+	free(l->name);
+	free(l->numbers.at);
+}
+
+static kymo_status_t compile(struct pattern *p, const char *text, bool numbered, const char *what,
+			     struct stream_log *log)
+{
+	char why[300];
 
 	if (!text)
 		return KYMO_OK;
-	if (!text_regex_bearable(text, why, sizeof(why))) {
-		stream_error(log, "%s \"%s\" %s", what, text, why);
-		return KYMO_ERROR_INVALID_ARGUMENT;
-	}
-	if (regcomp(&p->regex, text, REG_EXTENDED | REG_NOSUB)) {
-		regerror(regcomp(&p->regex, text, REG_EXTENDED | REG_NOSUB), &p->regex, why,
-			 sizeof(why));
-		stream_error(log, "%s \"%s\" is not a regular expression: %s", what, text, why);
+	if (!patterns_check(text, numbered, why, sizeof(why))) {
+		stream_error(log, "%s: %s", what, why);
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	}
 	p->text = text;
 	p->set = true;
+	for (const char *s = text; s;) {
+		struct pattern_line l = {.text = patterns_next(&s)};
+
+		l.name = l.text ? strdup(l.text) : NULL;
+		if (!vec_reserve(&p->lines, &p->room, p->count, 1) || !line_compile(&l, numbered)) {
+			line_release(&l);
+			return KYMO_ERROR_NO_MEMORY; /* all else is checked */
+		}
+		p->lines[p->count++] = l;
+	}
 	return KYMO_OK;
+}
+
+kymo_status_t pattern_compile(struct pattern *p, const char *text, const char *what,
+			      struct stream_log *log)
+{
+	return compile(p, text, false, what, log);
+}
+
+kymo_status_t pattern_compile_kernels(struct pattern *p, const char *text, const char *what,
+				      struct stream_log *log)
+{
+	return compile(p, text, true, what, log);
+}
+
+bool pattern_matches(const struct pattern *p, const char *text)
+{
+	for (uint32_t i = 0; i < p->count; i++)
+		if (pattern_line_matches(&p->lines[i], text))
+			return true;
+	return false;
 }
 
 void pattern_release(struct pattern *p)
 {
-	if (p->set)
-		regfree(&p->regex);
-	p->set = false;
+	for (uint32_t i = 0; i < p->count; i++) {
+		regfree(&p->lines[i].regex);
+		line_release(&p->lines[i]);
+	}
+	free(p->lines);
+	*p = (struct pattern){0};
 }
 
 /* ---- ranges -------------------------------------------------------------------------------- */
@@ -48,6 +90,8 @@ static kymo_status_t bad_numbers(const char *what, const char *text, struct stre
 kymo_status_t range_parse(struct range_spec *r, const char *text, const char *what,
 			  struct stream_log *log)
 {
+	char why[300];
+
 	if (!*text) {
 		stream_error(log, "%s: which range? Give its name", what);
 		return KYMO_ERROR_INVALID_ARGUMENT;
@@ -59,9 +103,8 @@ kymo_status_t range_parse(struct range_spec *r, const char *text, const char *wh
 	if (!numbers_cut(r->name, &r->numbers))
 		return bad_numbers(what, r->text, log);
 	/* A name need not be a pattern: then it can only be itself. */
-	if (text_regex_bearable(r->name, NULL, 0))
-		r->pattern.set = regcomp(&r->pattern.regex, r->name, REG_EXTENDED | REG_NOSUB) == 0;
-	r->pattern.text = r->name;
+	if (patterns_check(r->name, false, why, sizeof(why)))
+		return pattern_compile(&r->pattern, r->name, what, log);
 	return KYMO_OK;
 }
 

@@ -11,10 +11,16 @@
 #include "base/text.h"
 #include "stream/filter.h"
 
+/* Regular expressions, one a line, of which one is to match. */
 struct pattern {
 	bool set;
 	const char *text; /* the caller's, as long as the pattern */
-	regex_t regex;
+	struct pattern_line {
+		char *text, *name;          /* as it was given, and without numbers */
+		struct number_list numbers; /* of executions, of kernels */
+		regex_t regex;              /* of the name */
+	} * lines;
+	uint32_t count, room;
 };
 
 /* NAME, or NAME#N-M: executions of a range, or marks. */
@@ -42,6 +48,7 @@ enum choice {
 	CHOICE_DOMAIN,
 	CHOICE_OP,
 	CHOICE_KERNEL,
+	CHOICE_EXECUTION, /* of a kernel, by number: --kernel, too */
 	CHOICE_PROCESS,
 	CHOICE_THREAD,
 	CHOICE_RANK,
@@ -60,7 +67,7 @@ enum choice {
 struct stream_filter {
 	struct stream_filter_spec spec; /* its texts are copies */
 	struct stream_log *log;
-	struct pattern ops, exclude, kernels, devices, queues, sites;
+	struct pattern ops, exclude, kernels, no_kernels, devices, queues, sites;
 	struct number_list ranks, device_numbers, queue_numbers, lines;
 	char *site_file; /* of FILE:LINE */
 	uint64_t memory;
@@ -78,12 +85,16 @@ struct stream_filter {
 /* filter_parse.c */
 kymo_status_t pattern_compile(struct pattern *p, const char *text, const char *what,
 			      struct stream_log *log);
+/* Likewise, of kernels: lines may end in numbers of executions. */
+kymo_status_t pattern_compile_kernels(struct pattern *p, const char *text, const char *what,
+				      struct stream_log *log);
 void pattern_release(struct pattern *p);
 /* A name that is what the user wrote is chosen, whatever that is as a pattern: "Intel(R) Xeon(R)". */
-static inline bool pattern_matches(const struct pattern *p, const char *text)
+static inline bool pattern_line_matches(const struct pattern_line *l, const char *text)
 {
-	return strcmp(text, p->text) == 0 || regexec(&p->regex, text, 0, NULL, 0) == 0;
+	return strcmp(text, l->name) == 0 || regexec(&l->regex, text, 0, NULL, 0) == 0;
 }
+bool pattern_matches(const struct pattern *p, const char *text);
 kymo_status_t range_parse(struct range_spec *r, const char *text, const char *what,
 			  struct stream_log *log);
 void range_release(struct range_spec *r);
@@ -134,6 +145,17 @@ bool ranges_have(const struct filter_ranges *r, uint32_t process, int64_t scope)
 /* Likewise, of what has no scope of its own: at that time on that thread. */
 bool ranges_on_thread(const struct filter_ranges *r, uint32_t thread, int64_t time);
 bool ranges_while(const struct filter_ranges *r, uint32_t process, int64_t start, int64_t end);
+
+/* filter_counts.c: executions of kernels by number */
+bool counts_needed(const struct stream_filter *f);
+/* Which of the kernels' executions are wanted is a question of their numbers. */
+struct filter_counts *counts_new(struct filter_binding *b);
+void counts_free(struct filter_counts *c);
+struct stream_sink *counts_look(struct filter_counts *c,
+				bool (**wants)(const struct trace *t, const struct t_op *op));
+kymo_status_t counts_looked(struct filter_counts *c, struct filter_binding *b);
+bool counts_have(const struct filter_counts *c, const struct rec_dispatch *r);
+bool counts_have_unfinished(const struct filter_counts *c, const struct t_unfinished *u);
 
 /* filter_calls.c */
 struct filter_calls *calls_new(struct filter_binding *b);

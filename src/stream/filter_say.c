@@ -5,30 +5,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/patterns.h"
 #include "base/vec.h"
 #include "stream/filter_parts.h"
 
 #define NAMED 8 /* of what there is */
 
 static const char *const options[CHOICES] = {
-	[CHOICE_DOMAIN] = "--domain",   [CHOICE_OP] = "--include",    [CHOICE_KERNEL] = "--kernel",
-	[CHOICE_PROCESS] = "--process", [CHOICE_THREAD] = "--thread", [CHOICE_RANK] = "--rank",
-	[CHOICE_NODE] = "--node",       [CHOICE_DEVICE] = "--device", [CHOICE_QUEUE] = "--queue",
-	[CHOICE_RANGE] = "--range",     [CHOICE_DURING] = "--during", [CHOICE_SITE] = "--site",
-	[CHOICE_MEMORY] = "--memory",   [CHOICE_AFTER] = "--after",   [CHOICE_BEFORE] = "--before",
+	[CHOICE_DOMAIN] = "--domain",   [CHOICE_OP] = "--include",
+	[CHOICE_KERNEL] = "--kernel",   [CHOICE_EXECUTION] = "--kernel",
+	[CHOICE_PROCESS] = "--process", [CHOICE_THREAD] = "--thread",
+	[CHOICE_RANK] = "--rank",       [CHOICE_NODE] = "--node",
+	[CHOICE_DEVICE] = "--device",   [CHOICE_QUEUE] = "--queue",
+	[CHOICE_RANGE] = "--range",     [CHOICE_DURING] = "--during",
+	[CHOICE_SITE] = "--site",       [CHOICE_MEMORY] = "--memory",
+	[CHOICE_AFTER] = "--after",     [CHOICE_BEFORE] = "--before",
 };
 
 static const char *text_of(const struct stream_filter *f, enum choice c)
 {
 	const char *const texts[CHOICES] = {
-		[CHOICE_DOMAIN] = f->spec.domains, [CHOICE_OP] = f->spec.ops,
-		[CHOICE_KERNEL] = f->spec.kernels, [CHOICE_PROCESS] = f->spec.processes,
-		[CHOICE_THREAD] = f->spec.threads, [CHOICE_RANK] = f->spec.ranks,
-		[CHOICE_NODE] = f->spec.nodes,     [CHOICE_DEVICE] = f->spec.devices,
-		[CHOICE_QUEUE] = f->spec.queues,   [CHOICE_RANGE] = f->spec.ranges,
-		[CHOICE_DURING] = f->spec.during,  [CHOICE_SITE] = f->spec.sites,
-		[CHOICE_MEMORY] = f->spec.memory,  [CHOICE_AFTER] = f->spec.after,
-		[CHOICE_BEFORE] = f->spec.before,
+		[CHOICE_DOMAIN] = f->spec.domains,    [CHOICE_OP] = f->spec.ops,
+		[CHOICE_KERNEL] = f->spec.kernels,    [CHOICE_EXECUTION] = f->spec.kernels,
+		[CHOICE_PROCESS] = f->spec.processes, [CHOICE_THREAD] = f->spec.threads,
+		[CHOICE_RANK] = f->spec.ranks,        [CHOICE_NODE] = f->spec.nodes,
+		[CHOICE_DEVICE] = f->spec.devices,    [CHOICE_QUEUE] = f->spec.queues,
+		[CHOICE_RANGE] = f->spec.ranges,      [CHOICE_DURING] = f->spec.during,
+		[CHOICE_SITE] = f->spec.sites,        [CHOICE_MEMORY] = f->spec.memory,
+		[CHOICE_AFTER] = f->spec.after,       [CHOICE_BEFORE] = f->spec.before,
 	};
 
 	return texts[c] ? texts[c] : "";
@@ -153,11 +157,14 @@ static bool missing_member(const struct stream_filter *f, enum choice c, char wo
 static void tell(const struct stream_filter *f, enum choice c, const char *path, const char *why)
 {
 	char word[64] = "", missing[96] = "";
+	struct text text = {0};
 
 	if (missing_member(f, c, word))
 		snprintf(missing, sizeof(missing), "it has no %s \"%s\"; ", options[c] + 2, word);
+	patterns_show(&text, text_of(f, c));
 	stream_error(f->log, "%s: no records that match %s %s: %s%s", path, options[c],
-		     text_of(f, c), missing, why);
+		     text.s ? text.s : "", missing, why);
+	text_release(&text);
 }
 
 kymo_status_t filter_choose(struct filter_binding *b, enum choice c, bool found, const char *what,
@@ -203,10 +210,14 @@ kymo_status_t stream_filter_finish(struct stream_filter *f)
 
 static void add_option(struct text *out, const char *option, const char *value)
 {
+	struct text shown = {0};
+
 	if (!value)
 		return;
+	patterns_show(&shown, value);
 	text_addf(out, "%s%s ", out->length ? " " : "", option);
-	text_add_shell(out, value);
+	text_add_shell(out, shown.s ? shown.s : "");
+	text_release(&shown);
 }
 
 char *stream_filter_text(const struct stream_filter *f)
@@ -217,13 +228,16 @@ char *stream_filter_text(const struct stream_filter *f)
 
 	add_option(&out, "--domain", s->domains);
 	add_option(&out, "--exclude", s->exclude);
+	add_option(&out, "--exclude-kernel", s->no_kernels);
 	for (unsigned c = CHOICE_DOMAIN + 1; c < CHOICES; c++)
-		if (*text_of(f, (enum choice)c))
+		if (c != CHOICE_EXECUTION && *text_of(f, (enum choice)c))
 			add_option(&out, options[c], text_of(f, (enum choice)c));
 	if (s->min_duration) {
 		snprintf(least, sizeof(least), "%" PRId64 "ns", s->min_duration);
 		add_option(&out, "--min-duration", least);
 	}
+	if (s->inside)
+		text_add(&out, " --inside");
 	if (!out.failed)
 		return out.s ? out.s : strdup("");
 	text_release(&out);
@@ -234,16 +248,16 @@ bool stream_filter_only_when(const struct stream_filter *f)
 {
 	const struct stream_filter_spec *s = &f->spec;
 
-	return !s->domains && !s->ops && !s->exclude && !s->kernels && !s->threads && !s->devices &&
-	       !s->queues && !s->ranges && !s->during && !s->sites && !s->memory &&
-	       !s->min_duration;
+	return !s->domains && !s->ops && !s->exclude && !s->kernels && !s->no_kernels &&
+	       !s->threads && !s->devices && !s->queues && !s->ranges && !s->during && !s->sites &&
+	       !s->memory && !s->min_duration && !s->inside;
 }
 
 bool stream_filter_in_part(const struct stream_filter *f)
 {
 	const struct stream_filter_spec *s = &f->spec;
 
-	return s->domains || s->ops || s->exclude || s->kernels || s->threads || s->queues ||
-	       s->ranges || s->during || s->sites || s->memory || s->after || s->before ||
-	       s->has_from || s->has_to || s->min_duration;
+	return s->domains || s->ops || s->exclude || s->kernels || s->no_kernels || s->threads ||
+	       s->queues || s->ranges || s->during || s->sites || s->memory || s->after ||
+	       s->before || s->has_from || s->has_to || s->min_duration;
 }

@@ -97,15 +97,16 @@ static bool is_wanted(const struct filter_binding *b, const struct t_tally *y)
 {
 	return !b->nothing && filter_process(b, y->key[KEY_PROCESS]) &&
 	       (!b->threads || b->threads[thread_of(y)]) && op_wanted(b, y) &&
-	       (!b->only_kernels || (y->kind == TALLY_DISPATCH && b->kernels &&
-				     b->kernels[y->key[KEY_DISPATCH_KERNEL]])) &&
+	       (!b->only_kernels || y->kind == TALLY_DISPATCH) &&
+	       (!b->kernels || y->kind != TALLY_DISPATCH ||
+		b->kernels[y->key[KEY_DISPATCH_KERNEL]]) &&
 	       device_wanted(b, y);
 }
 
 /* Classes of sizes have no queue, and which device's they are is not always known. */
 static bool can_tell(const struct filter_binding *b, const struct t_tally *y)
 {
-	return !b->host && !b->ranges && b->from == INT64_MIN && b->to == INT64_MAX &&
+	return !b->host && !b->ranges && !b->counts && b->from == INT64_MIN && b->to == INT64_MAX &&
 	       b->min_duration == INT64_MIN && (!b->threads || has_thread(y->kind));
 }
 
@@ -119,8 +120,9 @@ static bool keep_tallies(const struct filter_binding *b, struct trace *t)
 				b->filter->log,
 				"%s: calls and work were counted, not recorded (mode summary): "
 				"of these process, rank, node, domain, operation, kernel, "
-				"device and queue can be chosen, not time, range, call site, "
-				"memory or the thread of device work; record with --mode "
+				"device and queue can be chosen, not time, range, number of "
+				"an execution, call site, memory or the thread of device work; "
+				"record with --mode "
 				"default to choose by them",
 				t->path);
 			return false;

@@ -82,6 +82,17 @@ uint32_t make_activity(struct make_activities *a, enum record_domain domain, uin
 	return a->first[domain] + op;
 }
 
+void make_usual_activities(struct trace *t, struct make_activities *a)
+{
+	static const enum record_domain domains[] = {
+		RECORD_DOMAIN_dispatch, RECORD_DOMAIN_copy,   RECORD_DOMAIN_allocation,
+		RECORD_DOMAIN_sync,     RECORD_DOMAIN_marker, RECORD_DOMAIN_counter};
+
+	make_activities(t, a);
+	for (size_t i = 0; i < sizeof(domains) / sizeof(*domains); i++)
+		make_activity(a, domains[i], 0);
+}
+
 static uint32_t next_number(const struct trace *t, uint32_t domain)
 {
 	uint32_t next = 0;

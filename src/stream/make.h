@@ -27,6 +27,12 @@ void make_activities(struct trace *t, struct make_activities *a);
 /* Index of the op of that number (DISPATCH_OP_KERNEL ...); its domain comes into the trace with it. */
 uint32_t make_activity(struct make_activities *a, enum record_domain domain, uint32_t op);
 
+/*
+ * The ops of kernels, copies, memory, waits, markers and counters, which a file may have: they must be there
+ * before the first record.
+ */
+void make_usual_activities(struct trace *t, struct make_activities *a);
+
 /* Index of the domain of that name, added if there is none. */
 uint32_t make_domain(struct trace *t, const char *name, const char *title);
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define HEAD 8u
 
@@ -36,6 +37,20 @@ bool payload_next(struct payload *p, struct payload_value *out)
 		memcpy(&out->u, out->data, 8);
 	p->p += HEAD + out->key_length + stored;
 	return true;
+}
+
+void payload_put(struct text *out, const char *key, size_t key_length, uint8_t type,
+		 const void *data, size_t stored, size_t total)
+{
+	uint8_t head[HEAD] = {type, (uint8_t)(key_length < 255 ? key_length : 255)};
+	uint16_t kept = (uint16_t)stored;
+	uint32_t all = (uint32_t)(total < UINT32_MAX ? total : UINT32_MAX);
+
+	memcpy(head + 2, &kept, sizeof(kept));
+	memcpy(head + 4, &all, sizeof(all));
+	text_add_bytes(out, (const char *)head, sizeof(head));
+	text_add_bytes(out, key, head[1]);
+	text_add_bytes(out, data, stored);
 }
 
 static void put_double(struct output *o, double d, bool json)

@@ -8,6 +8,7 @@
 #endif
 #include <kymo/marker.h>
 
+#include "base/text.h"
 #include "stream/output.h"
 
 struct payload_value {
@@ -32,6 +33,10 @@ void payload_init(struct payload *p, const struct rec_marker *r);
 
 /* The next value; false at the end, or where the rest is damaged. */
 bool payload_next(struct payload *p, struct payload_value *out);
+
+/* Adds a value to packed ones, in front of which is a byte that counts those left out. */
+void payload_put(struct text *out, const char *key, size_t key_length, uint8_t type,
+		 const void *data, size_t stored, size_t total);
 
 /* As "key=value, key=value", strings quoted; nothing when there is none. */
 void payload_text(struct output *o, const struct rec_marker *r);

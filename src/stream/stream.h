@@ -360,6 +360,7 @@ struct t_code { /* an instruction of a kernel */
 struct trace {
 	const char *path;               /* of the trace directory or file */
 	const char *command;            /* what was run, from the manifest, or "" */
+	const char *formulas;           /* of its counters, lines, from the manifest, or "" */
 	const char *hostname, *version; /* of its launcher, from the manifest, or "" */
 	const char *imported; /* file of another tool that it was made of; NULL: it was recorded */
 	const char *imported_format; /* the name of its format */

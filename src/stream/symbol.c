@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "stream/demangle.h"
 #ifdef KYMO_HAVE_DW
+#include <dwarf.h>
 #include <elfutils/libdwfl.h>
 
 #include "base/vec.h"
@@ -182,6 +183,56 @@ static Dwarf_Line *line_before(Dwarf_Die *unit, Dwarf_Line *of)
 	return before;
 }
 
+/* Of a framework's headers: its users have not written it, and look for their own line. */
+static bool of_framework(Dwarf_Die *die)
+{
+	static const char *const prefixes[] = {"_ZN4occa", "_ZNK4occa"};
+	Dwarf_Attribute attribute;
+	const char *name =
+		dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
+
+	for (unsigned i = 0; name && i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Where the inlined function `die` was called. */
+static void call_line(Dwarf_Die *unit, Dwarf_Die *die, struct symbol *out)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word file, line;
+	Dwarf_Files *files;
+	size_t n;
+
+	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &file) != 0 ||
+	    dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &line) != 0 ||
+	    dwarf_getsrcfiles(unit, &files, &n) != 0 || file >= n)
+		return;
+	out->file = dwarf_filesrc(files, file, NULL, NULL);
+	out->line = (uint32_t)line;
+}
+
+/* Functions of frameworks that the compiler has inlined here are passed over, from the innermost on. */
+static void leave_framework(Dwarf_Die *unit, Dwarf_Addr address, struct symbol *out)
+{
+	Dwarf_Die *at = NULL, *around = NULL;
+	int n = dwarf_getscopes(unit, address, &at);
+
+	n = n > 0 ? dwarf_getscopes_die(&at[0], &around) : 0;
+	for (int i = 0; i < n; i++) {
+		int tag = dwarf_tag(&around[i]);
+
+		if (tag == DW_TAG_subprogram ||
+		    (tag == DW_TAG_inlined_subroutine && !of_framework(&around[i])))
+			break;
+		if (tag == DW_TAG_inlined_subroutine)
+			call_line(unit, &around[i], out);
+	}
+	free(at);
+	free(around);
+}
+
 static void find_line(struct file *f, uint64_t address, struct symbol *out)
 {
 	Dwarf_Addr bias;
@@ -195,6 +246,7 @@ static void find_line(struct file *f, uint64_t address, struct symbol *out)
 	out->file = dwarf_linesrc(line, NULL, NULL);
 	if (out->file && dwarf_lineno(line, &number) == 0)
 		out->line = (uint32_t)number;
+	leave_framework(unit, address - bias, out);
 }
 
 /* Where a name ends that a compiler has added to, for a copy that it made of the function. */

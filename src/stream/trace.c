@@ -175,7 +175,8 @@ struct trace *trace_new(void)
 
 	if (!o)
 		return NULL;
-	o->trace.path = o->trace.command = o->trace.hostname = o->trace.version = "";
+	o->trace.path = o->trace.command = o->trace.formulas = o->trace.hostname =
+		o->trace.version = "";
 	add_none(&o->trace);
 	if (o->failed) {
 		trace_free(&o->trace);

@@ -61,6 +61,8 @@ void trace_number_queues(struct trace *t);
 /* Numbers devices that have one name, labels all (devices.c), once processes and agents are
  * complete. */
 void trace_number_agents(struct trace *t);
+/* What it is called says which one it is: "OCCA CUDA #1". */
+bool trace_says_number(const char *name, uint32_t *out);
 
 /* The device that an agent (an index, 0: none) is a part of, however deep; of others itself. */
 uint32_t trace_whole_device(const struct trace *t, uint32_t agent);

@@ -3,9 +3,11 @@
 #include "stream/unplaced.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "base/units.h"
 
 static bool is_kind(const struct unplaced *u, unsigned i, const char *what)
 {
@@ -32,6 +34,16 @@ void unplaced_record(struct unplaced *u, const struct trace *t, const struct rec
 	unplaced_add(u, t->domains[t->ops[r->op].domain].name, 1);
 }
 
+void unplaced_rows(struct unplaced *u, struct trace *t, const char *table, size_t length,
+		   uint64_t rows)
+{
+	char what[120];
+	int n = snprintf(what, sizeof(what), "rows of %.*s", (int)(length < 100 ? length : 100),
+			 table);
+
+	unplaced_add(u, trace_string(t, what, (size_t)n), rows);
+}
+
 uint64_t unplaced_total(const struct unplaced *u)
 {
 	uint64_t total = 0;
@@ -52,4 +64,19 @@ void unplaced_tell(const struct unplaced *u, struct stream_log *log, const char 
 		stream_warn(log, "%s: %s", what_is_wrong,
 			    list.s ? list.s : "there is no memory to say what");
 	text_release(&list);
+}
+
+void unplaced_damage(struct stream_log *log, const char *path, uint64_t missing, uint64_t damaged,
+		     uint64_t wrong)
+{
+	if (missing)
+		stream_warn(log, "%s: damaged: cut, %" PRIu64 " page%s missing", path, missing,
+			    missing == 1 ? " is" : "s are");
+	if (damaged)
+		stream_warn(log, "%s: damaged: %" PRIu64 " page%s or row%s could not be read", path,
+			    damaged, plural(damaged), plural(damaged));
+	if (wrong)
+		stream_warn(log,
+			    "%s: %" PRIu64 " value%s of another type than the column's: read as 0",
+			    path, wrong, plural(wrong));
 }

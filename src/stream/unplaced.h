@@ -9,13 +9,13 @@
 #ifndef STREAM_UNPLACED_H
 #define STREAM_UNPLACED_H
 
-#include "stream/stream.h"
+#include "stream/trace.h"
 
 enum { UNPLACED_KINDS = 32 };
 
 struct unplaced {
 	struct {
-		const char *what; /* a constant, in the plural */
+		const char *what; /* in the plural; it stays */
 		uint64_t count;
 	} kinds[UNPLACED_KINDS];
 	unsigned used;
@@ -27,9 +27,20 @@ void unplaced_add(struct unplaced *u, const char *what, uint64_t count);
 /* One record more of the kind that `r`, an activity, is of. */
 void unplaced_record(struct unplaced *u, const struct trace *t, const struct rec *r);
 
+/* Rows of a table of the file that `t` is made of, under its name. */
+void unplaced_rows(struct unplaced *u, struct trace *t, const char *table, size_t length,
+		   uint64_t rows);
+
 uint64_t unplaced_total(const struct unplaced *u);
 
 /* A warning that begins with `what_is_wrong`; none where everything had its place. */
 void unplaced_tell(const struct unplaced *u, struct stream_log *log, const char *what_is_wrong);
+
+/*
+ * Warnings of a damaged database: pages that it is short of, pages or rows that cannot be read, values of
+ * another type than their column's. Nothing of what is 0.
+ */
+void unplaced_damage(struct stream_log *log, const char *path, uint64_t missing, uint64_t damaged,
+		     uint64_t wrong);
 
 #endif

@@ -2,6 +2,7 @@
 /* What of telemetry is wanted; see choice.h. */
 #include "telemetry/choice.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,20 +19,44 @@ static size_t item_length(const char *text)
 	return n;
 }
 
+static bool parse_numbers(struct number_list *l, const struct choice_item *i, const char *text,
+			  char *error, size_t size)
+{
+	if (!l->count && numbers_parse(l, text))
+		return true;
+	snprintf(error, size, "\"%s\" of %s is no list of numbers such as 0,2-3", text, i->name);
+	return false;
+}
+
 static bool parse_part(struct choice_item *i, char *part, char *error, size_t size)
 {
-	if (strncmp(part, "device=", 7) == 0) {
-		if (!i->devices.count && numbers_parse(&i->devices, part + 7))
-			return true;
-		snprintf(error, size, "\"%s\" of %s is no list of numbers such as 0,2-3", part + 7,
-			 i->name);
-	} else if (strncmp(part, "interface=", 10) == 0 && part[10] && !i->interface) {
-		i->interface = part + 10;
+	char *is = strchr(part, '='), *text = is ? is + 1 : part;
+	size_t n = (size_t)(text - part);
+
+	if (n == 7 && strncmp(part, "device=", n) == 0 && *text && !i->called &&
+	    strchr("0123456789", *text) == NULL) {
+		i->called = text;
 		return true;
-	} else {
-		snprintf(error, size, "%s takes :device=NUMBERS or :interface=NAME, not \":%s\"",
-			 i->name, part);
 	}
+	if (n == 7 && strncmp(part, "device=", n) == 0 && !i->called)
+		return parse_numbers(&i->devices, i, text, error, size);
+	if (n == 4 && strncmp(part, "cpu=", n) == 0)
+		return parse_numbers(&i->cpus, i, text, error, size);
+	if (n == 10 && strncmp(part, "interface=", n) == 0 && *text && !i->called &&
+	    !i->devices.count) {
+		i->called = text;
+		i->interface = true;
+		return true;
+	}
+	if (n == 6 && strncmp(part, "value=", n) == 0 && *text && i->value_count < CHOICE_VALUES) {
+		i->values[i->value_count++] = text;
+		return true;
+	}
+	snprintf(error, size,
+		 "%s takes :device=NUMBERS or NAME, :cpu=NUMBERS, :interface=NAME and :value=NAME, "
+		 "not "
+		 "\":%s\"",
+		 i->name, part);
 	return false;
 }
 
@@ -82,8 +107,9 @@ bool choice_parse(struct choice *c, const char *text, char *error, size_t size)
 void choice_release(struct choice *c)
 {
 	for (unsigned i = 0; i < c->count; i++) {
-		free(c->items[i].name); /* the interface is in it */
+		free(c->items[i].name); /* the other texts are in it */
 		free(c->items[i].devices.at);
+		free(c->items[i].cpus.at);
 	}
 	c->count = 0;
 }
@@ -104,19 +130,39 @@ bool choice_source(const struct choice *c, const char *source)
 	return !c->count;
 }
 
+bool choice_cpu(const struct choice *c, const char *source, uint64_t cpu)
+{
+	for (unsigned i = 0; i < c->count; i++) {
+		const struct choice_item *k = &c->items[i];
+
+		if (k->cpus.count && numbers_have(&k->cpus, cpu) &&
+		    (strcmp(k->name, source) == 0 || !is_source(k->name)))
+			return true;
+	}
+	return false;
+}
+
+bool choice_pattern(const char *pattern, const struct choice_value *v)
+{
+	return fnmatch(pattern, v->name, 0) == 0;
+}
+
 bool choice_named(const struct choice_item *i, const struct choice_value *v)
 {
-	return strcmp(i->name, v->source) == 0 || strcmp(i->name, v->name) == 0;
+	return strcmp(i->name, v->source) == 0 ||
+	       (!is_source(i->name) && choice_pattern(i->name, v));
 }
 
 /* "mlx5_0" stands for all ports of the adapter. */
-bool choice_interface(const struct choice_item *i, const struct choice_value *v)
+bool choice_called(const struct choice_item *i, const struct choice_value *v)
 {
-	size_t n = i->interface ? strlen(i->interface) : 0;
+	bool net = strcmp(v->source, "net") == 0;
+	size_t n = i->called ? strlen(i->called) : 0;
 
-	return !i->interface ||
-	       (strcmp(v->source, "net") == 0 && strncmp(v->device, i->interface, n) == 0 &&
-		(!v->device[n] || strncmp(v->device + n, " port ", 6) == 0));
+	if (!i->called || (net && strncmp(v->device, i->called, n) == 0 &&
+			   strncmp(v->device + n, " port ", 6) == 0))
+		return true;
+	return (net || !i->interface) && *v->device && fnmatch(i->called, v->device, 0) == 0;
 }
 
 static bool has_device(const struct choice_item *i, const struct choice_value *v)
@@ -125,11 +171,26 @@ static bool has_device(const struct choice_item *i, const struct choice_value *v
 	       (v->number >= 0 && numbers_have(&i->devices, (uint64_t)v->number));
 }
 
+static bool has_cpu(const struct choice_item *i, const struct choice_value *v)
+{
+	return !i->cpus.count ||
+	       (v->by_cpu && (v->cpu < 0 || numbers_have(&i->cpus, (uint64_t)v->cpu)));
+}
+
+static bool has_value(const struct choice_item *i, const struct choice_value *v)
+{
+	for (unsigned k = 0; k < i->value_count; k++)
+		if (choice_pattern(i->values[k], v))
+			return true;
+	return !i->value_count;
+}
+
 bool choice_wants(const struct choice *c, const struct choice_value *v)
 {
 	for (unsigned i = 0; i < c->count; i++)
 		if (choice_named(&c->items[i], v) && has_device(&c->items[i], v) &&
-		    choice_interface(&c->items[i], v))
+		    has_cpu(&c->items[i], v) && has_value(&c->items[i], v) &&
+		    choice_called(&c->items[i], v))
 			return true;
 	return !c->count;
 }

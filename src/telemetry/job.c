@@ -2,8 +2,9 @@
 /*
  * The program's processes, and those of all launchers of the job on this node: processor time,
  * memory, page faults, switches. Everything comes from /proc, from outside. What a process did
- * after it was last read and before its end is not seen, so that sums are lower bounds. New
- * processes are looked for as often as costs no more than 2 % of a processor.
+ * before its end its parent is told of when it waits for it, so that sums hold that as well; of one that nobody
+ * waited for, and of switches, the last reading is all there is. Children of main threads are found at each
+ * reading, other processes as often as looking for them costs no more than 2 % of a processor.
  */
 #include "telemetry/job.h"
 
@@ -18,11 +19,12 @@
 #include "telemetry/source.h"
 #include "telemetry/values.h"
 
-enum { SHOWN = 256, COST_SHARE = 50 };
+enum { SHOWN = 256, COST_SHARE = 50, QUICK = 256 };
 #define TASKS_NS (100 * MILLISECOND)
 
 struct sums {
-	uint64_t cpu, minor, major, voluntary, involuntary, wait;
+	struct job_counts counts;
+	uint64_t voluntary, involuntary, wait;
 };
 
 struct job_state {
@@ -32,6 +34,9 @@ struct job_state {
 	uint64_t next_find, next_tasks;
 	uint64_t opened_ticks; /* processes that began before are counted from now on only */
 	struct sums sums;
+	struct job_counts left; /* by processes that ended and that nobody waited for */
+	uint64_t tick_ns;
+	uint64_t early; /* of the processor time since the last reading, what was before that */
 	uint32_t cpu, share, minor, major, voluntary, involuntary, wait, rss, processes, threads;
 	uint32_t process_rss, process_cpu;
 	uint64_t last_at, last_cpu;
@@ -120,6 +125,7 @@ static void *job_open(struct probe *p)
 	}
 	clock_gettime(CLOCK_BOOTTIME, &boot);
 	j->opened_ticks = (uint64_t)boot.tv_sec * (uint64_t)sysconf(_SC_CLK_TCK);
+	j->tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
 	add_metrics(p, j);
 	begin_totals(p, j);
 	return j;
@@ -168,28 +174,114 @@ static uint64_t increase(uint64_t now, uint64_t then)
 	return now > then ? now - then : 0;
 }
 
+static void add_counts(struct job_counts *to, const struct job_counts *more)
+{
+	to->cpu += more->cpu;
+	to->minor += more->minor;
+	to->major += more->major;
+}
+
+static void less_counts(struct job_counts *from, const struct job_counts *less)
+{
+	from->cpu = increase(from->cpu, less->cpu);
+	from->minor = increase(from->minor, less->minor);
+	from->major = increase(from->major, less->major);
+}
+
+static void at_least(struct job_counts *to, const struct job_counts *least)
+{
+	to->cpu = least->cpu > to->cpu ? least->cpu : to->cpu;
+	to->minor = least->minor > to->minor ? least->minor : to->minor;
+	to->major = least->major > to->major ? least->major : to->major;
+}
+
+static struct job_counts whole_of(const struct job_stat *s)
+{
+	struct job_counts all = s->own;
+
+	add_counts(&all, &s->waited);
+	return all;
+}
+
+/* What one that is found late did before the last reading is no load of this interval. */
+static void note_early(struct job_state *j, const struct job_stat *s, uint64_t at)
+{
+	struct timespec boot;
+	uint64_t age, interval = increase(at, j->last_at);
+
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	age = increase((uint64_t)boot.tv_sec * 1000000000u + (uint64_t)boot.tv_nsec,
+		       s->start * j->tick_ns);
+	if (j->last_at && age > interval)
+		j->early +=
+			(uint64_t)((double)whole_of(s).cpu * (1 - (double)interval / (double)age));
+}
+
 static void add_process(struct probe *p, struct job_state *j, struct job_process *r,
 			const struct job_stat *s, uint64_t at)
 {
-	struct job_stat none = {0};
-	const struct job_stat *then = r->begun ? &r->last : is_young(j, r) ? &none : s;
-	uint64_t grown = increase(s->cpu, then->cpu);
+	uint64_t then = r->begun ? r->last.own.cpu : 0;
 
-	j->sums.cpu += grown;
-	j->sums.minor += increase(s->minor, then->minor);
-	j->sums.major += increase(s->major, then->major);
-	put_process(p, j, r, s, grown, at);
-	r->begun = true;
+	if (!r->begun && !is_young(j, r)) {
+		r->before = whole_of(s);
+		r->inherited = s->waited;
+	} else if (!r->begun) {
+		note_early(j, s, at);
+	}
+	put_process(p, j, r, s, increase(s->own.cpu, then), at);
+	r->begun = r->there = true;
 	r->last = *s;
-	if (s->cpu < then->cpu)
-		r->last.cpu = then->cpu; /* of the coarser source, now and then */
+	if (s->own.cpu < then)
+		r->last.own.cpu = then; /* of the coarser source, now and then */
 	r->last_at = at;
 }
 
+static struct job_process *find_process(struct job_state *j, int pid)
+{
+	for (unsigned i = 0; i < j->count; i++)
+		if (j->list[i].begun && j->list[i].pid == pid)
+			return &j->list[i];
+	return NULL;
+}
+
+/* Of its parents, who may have ended as well, the nearest that is still there. */
+static struct job_process *find_heir(struct job_state *j, const struct job_process *r)
+{
+	enum { GENERATIONS = 64 };
+	struct job_process *p = find_process(j, r->last.ppid);
+
+	for (int i = 0; p && !p->there && i < GENERATIONS; i++)
+		p = find_process(j, p->last.ppid);
+	return p && p->there ? p : NULL;
+}
+
+/* One is gone. If its parent waited for it, the parent's counts hold all that it did; else that is kept here. */
+static void take_over(struct job_state *j, const struct job_process *r)
+{
+	struct job_process *parent = find_heir(j, r);
+	struct job_counts all = whole_of(&r->last), mine = all;
+	struct job_stat now;
+
+	less_counts(&mine, &r->before);
+	/* It may have waited after it was read. */
+	if (parent && job_stat_read(j->root, parent->pid, &now) == 0 && now.start == parent->start)
+		parent->last.waited = now.waited;
+	/* Told by page faults, which are counted one by one: processor time comes in ticks. */
+	if (parent && parent->last.waited.minor >= parent->inherited.minor + all.minor) {
+		add_counts(&parent->inherited, &all);
+		add_counts(&parent->before, &r->before);
+	} else {
+		add_counts(&j->left, &mine);
+	}
+}
+
+/* Parents stay before their children: read in this order, no child is there twice, in its own counts and in those
+ * of who has waited for it meanwhile. */
 static void forget_process(struct job_state *j, unsigned i)
 {
 	free(j->list[i].tasks);
-	j->list[i] = j->list[--j->count];
+	j->count--;
+	memmove(&j->list[i], &j->list[i + 1], (j->count - i) * sizeof(*j->list));
 }
 
 static void read_tasks(struct probe *p, struct job_state *j, uint64_t now)
@@ -219,6 +311,41 @@ static void read_tasks(struct probe *p, struct job_state *j, uint64_t now)
 	j->next_tasks = now + (cost * COST_SHARE > TASKS_NS ? cost * COST_SHARE : TASKS_NS);
 }
 
+/* Those that are gone leave the list. */
+static void sum_up(struct job_state *j)
+{
+	struct job_counts sum = {0};
+
+	for (unsigned i = 0; i < j->count; i++)
+		if (!j->list[i].there && j->list[i].begun)
+			take_over(j, &j->list[i]);
+	for (unsigned i = 0; i < j->count;) {
+		struct job_counts mine = whole_of(&j->list[i].last);
+
+		if (!j->list[i].there) {
+			forget_process(j, i);
+			continue;
+		}
+		less_counts(&mine, &j->list[i].before);
+		add_counts(&sum, &mine);
+		i++;
+	}
+	add_counts(&sum, &j->left);
+	at_least(&j->sums.counts, &sum);
+}
+
+static void put_load(struct probe *p, struct job_state *j, uint64_t now)
+{
+	uint64_t grown = j->sums.counts.cpu - j->last_cpu;
+
+	if (j->last_at && now > j->last_at)
+		meter_level(p, j->share,
+			    100 * (double)increase(grown, j->early) / (double)(now - j->last_at));
+	j->last_at = now;
+	j->last_cpu = j->sums.counts.cpu;
+	j->early = 0;
+}
+
 static void job_read(struct probe *p, void *state)
 {
 	struct job_state *j = state;
@@ -226,29 +353,26 @@ static void job_read(struct probe *p, void *state)
 
 	if (now >= j->next_find)
 		find_processes(p, j, now);
+	else if (j->count <= QUICK)
+		job_find_children(j->root, j->list, &j->count);
 	now = meter_before(p);
-	for (unsigned i = 0; i < j->count;) {
+	for (unsigned i = 0; i < j->count; i++) {
 		struct job_process *r = &j->list[i];
 		struct job_stat s;
 
-		if (job_stat_read(j->root, r->pid, &s) != 0 || s.start != r->start) {
-			forget_process(j, i);
+		r->there = false;
+		if (job_stat_read(j->root, r->pid, &s) != 0 || s.start != r->start)
 			continue;
-		}
 		add_process(p, j, r, &s, clock_ns(CLOCK_MONOTONIC_RAW));
 		rss += s.rss;
 		threads += s.ended ? 0 : s.threads;
 		alive += !s.ended;
-		i++;
 	}
-	meter_total(p, j->cpu, j->sums.cpu, NULL);
-	meter_total(p, j->minor, j->sums.minor, NULL);
-	meter_total(p, j->major, j->sums.major, NULL);
-	if (j->last_at)
-		meter_level(p, j->share,
-			    100 * (double)(j->sums.cpu - j->last_cpu) / (double)(now - j->last_at));
-	j->last_at = now;
-	j->last_cpu = j->sums.cpu;
+	sum_up(j);
+	meter_total(p, j->cpu, j->sums.counts.cpu, NULL);
+	meter_total(p, j->minor, j->sums.counts.minor, NULL);
+	meter_total(p, j->major, j->sums.counts.major, NULL);
+	put_load(p, j, now);
 	if (alive) {
 		meter_level(p, j->rss, (double)rss);
 		meter_level(p, j->processes, (double)alive);

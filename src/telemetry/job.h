@@ -8,11 +8,16 @@
 
 enum { JOB_PROCESSES = 4096, JOB_PROGRAMS = 1024, JOB_TASKS = 256 };
 
+struct job_counts {
+	uint64_t cpu;          /* ns */
+	uint64_t minor, major; /* page faults */
+};
+
 struct job_stat {
 	int pid, ppid;
 	uint64_t start; /* clock ticks since the machine's start: tells users of one pid apart */
-	uint64_t minor, major; /* page faults */
-	uint64_t cpu;          /* ns */
+	struct job_counts own,
+		waited; /* its own; of children that ended and that it waited for, and of theirs */
 	uint64_t threads, rss; /* bytes */
 	bool ended;            /* a zombie: its counts are final, it has no memory */
 };
@@ -35,6 +40,10 @@ struct job_process {
 	bool shown; /* has values of its own */
 	struct job_stat last;
 	uint64_t last_at;
+	struct job_counts before; /* the recording began: own and waited, not of the job */
+	struct job_counts
+		inherited;      /* of `waited`, by processes that were in the list, or before */
+	bool there;             /* at this reading */
 	struct job_task *tasks; /* as read last, by tid */
 	unsigned task_count;
 	bool tasks_begun;
@@ -47,6 +56,11 @@ struct job_process {
  */
 unsigned job_find(const char *root, const int *programs, unsigned program_count,
 		  struct job_process *list, unsigned *count);
+
+/*
+ * The same for the children that main threads of those in the list have made, where the kernel tells of them: quick.
+ */
+void job_find_children(const char *root, struct job_process *list, unsigned *count);
 
 /*
  * What the tasks' counts grew by since they were read last is added to `growth`; of tasks that were

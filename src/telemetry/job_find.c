@@ -40,6 +40,7 @@ static bool fields_of(const char *text, uint64_t out[STAT_FIELDS + 1], char *sta
 bool job_stat_parse(const char *text, struct job_stat *out)
 {
 	const long hz = sysconf(_SC_CLK_TCK), page = sysconf(_SC_PAGESIZE);
+	const uint64_t tick = 1000000000u / (uint64_t)(hz > 0 ? hz : 100);
 	uint64_t f[STAT_FIELDS + 1];
 	char state;
 
@@ -47,10 +48,8 @@ bool job_stat_parse(const char *text, struct job_stat *out)
 		return false;
 	*out = (struct job_stat){.pid = atoi(text),
 				 .ppid = (int)f[4],
-				 .minor = f[10],
-				 .major = f[12],
-				 .cpu = (f[14] + f[15]) *
-					(1000000000u / (uint64_t)(hz > 0 ? hz : 100)),
+				 .own = {(f[14] + f[15]) * tick, f[10], f[12]},
+				 .waited = {(f[16] + f[17]) * tick, f[11], f[13]},
 				 .threads = f[20],
 				 .start = f[22],
 				 .ended = state == 'Z' || state == 'X',
@@ -66,7 +65,7 @@ static void refine_cpu_time(struct job_stat *s)
 
 	if (clock_getcpuclockid(s->pid, &clock) == 0 && clock_gettime(clock, &t) == 0 &&
 	    (t.tv_sec || t.tv_nsec))
-		s->cpu = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+		s->own.cpu = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 int job_stat_read(const char *root, int pid, struct job_stat *out)
@@ -161,6 +160,32 @@ unsigned job_find(const char *root, const int *programs, unsigned program_count,
 	}
 	free(all.list);
 	return refused;
+}
+
+static void add_children(const char *root, const char *text, int parent, struct job_process *list,
+			 unsigned *count)
+{
+	struct job_stat s;
+	char *end;
+
+	for (int pid; (pid = (int)strtol(text, &end, 10)) > 0 && end != text; text = end)
+		if (*count < JOB_PROCESSES && !in_list(list, *count, pid) &&
+		    job_stat_read(root, pid, &s) == 0 && s.ppid == parent)
+			list[(*count)++] = (struct job_process){.pid = pid, .start = s.start};
+}
+
+void job_find_children(const char *root, struct job_process *list, unsigned *count)
+{
+	for (unsigned i = 0; i < *count; i++) {
+		struct value_file f;
+		char text[4096];
+		size_t n;
+
+		value_file_init(&f, "%s/proc/%d/task/%d/children", root, list[i].pid, list[i].pid);
+		if (value_file_text(&f, text, sizeof(text), &n) == 0)
+			add_children(root, text, list[i].pid, list, count);
+		value_file_close(&f);
+	}
 }
 
 /* ---- tasks --------------------------------------------------------------------------------- */

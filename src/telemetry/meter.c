@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -28,6 +29,13 @@ void meter_release(struct meter *m)
 		free(m->metrics[i]);
 	}
 	pthread_mutex_destroy(&m->lock);
+}
+
+unsigned meter_own_program(void *data, int *pids, unsigned room)
+{
+	if (room)
+		pids[0] = (int)getpid();
+	return room ? 1 : 0;
 }
 
 /* ---- devices ------------------------------------------------------------------------------- */
@@ -132,9 +140,13 @@ static struct metric *new_metric(const struct metric_info *i, const struct sourc
 
 struct choice_value meter_value(const struct meter *m, const struct metric *k)
 {
-	return (struct choice_value){k->source->name, k->info.name,
+	return (struct choice_value){k->source->name,
+				     k->info.name,
 				     k->info.device ? m->devices[k->info.device - 1].name : "",
-				     k->number};
+				     k->number,
+				     k->info.dimensions &&
+					     strncmp(k->info.dimensions, "cpu:", 4) == 0,
+				     -1};
 }
 
 /* Under the lock. */
@@ -177,6 +189,11 @@ uint32_t meter_metric(struct probe *p, const struct metric_info *i)
 	return id;
 }
 
+bool meter_shown(struct probe *p, uint32_t id)
+{
+	return id && !p->meter->metrics[id - 1]->hidden;
+}
+
 static void note_missing(struct probe *p, bool denied, const char *format, va_list args)
 {
 	struct meter *m = p->meter;
@@ -211,6 +228,32 @@ void meter_denied(struct probe *p, const char *format, ...)
 	va_end(args);
 }
 
+void meter_told(struct probe *p, const char *format, ...)
+{
+	struct meter *m = p->meter;
+	char text[400], line[500];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	snprintf(line, sizeof(line), "%s: %s", p->source->name, text);
+	pthread_mutex_lock(&m->lock);
+	if (m->output)
+		tfile_note(m->output, NOTE_INFO, line, 1);
+	pthread_mutex_unlock(&m->lock);
+}
+
+bool meter_cpu(const struct probe *p, uint64_t cpu)
+{
+	return p->meter->choice && choice_cpu(p->meter->choice, p->source->name, cpu);
+}
+
+const char *meter_events(const struct probe *p)
+{
+	return p->meter->events;
+}
+
 const char *meter_root(const struct probe *p)
 {
 	return p->meter->root;
@@ -236,6 +279,15 @@ static struct metric *metric_of(struct probe *p, uint32_t id)
 	return id ? p->meter->metrics[id - 1] : NULL;
 }
 
+/* Each item of a choice may list processors of its own. */
+static bool instance_wanted(const struct meter *m, const struct metric *k, uint64_t instance)
+{
+	struct choice_value v = meter_value(m, k);
+
+	v.cpu = (int64_t)instance;
+	return !m->choice || !v.by_cpu || choice_wants(m->choice, &v);
+}
+
 static void put_value(struct probe *p, uint32_t id, uint64_t instance, double value,
 		      uint64_t duration)
 {
@@ -254,7 +306,7 @@ static void put_value(struct probe *p, uint32_t id, uint64_t instance, double va
 	k->shown = duration ? value / ((double)duration / 1e9) : value;
 	k->per_second = duration != 0;
 	k->instance = instance;
-	if (m->output && !k->hidden)
+	if (m->output && !k->hidden && instance_wanted(m, k, instance))
 		tfile_value(m->output, &v);
 	pthread_mutex_unlock(&m->lock);
 }
@@ -292,14 +344,15 @@ void meter_level(struct probe *p, uint32_t id, double value)
 }
 
 /* False: it went back although it does not wrap there, so what was counted before is not known. */
-static bool counter_growth(const struct metric *k, uint64_t raw, uint64_t *by)
+static bool counter_growth(const struct metric *k, uint64_t raw, uint64_t ns, uint64_t *by)
 {
 	if (raw >= k->last_raw) {
 		*by = raw - k->last_raw;
 		return true;
 	}
 	*by = k->info.wrap - k->last_raw + raw;
-	return k->info.wrap && k->last_raw <= k->info.wrap;
+	return k->info.wrap && k->last_raw <= k->info.wrap &&
+	       (k->info.most == 0 || (double)*by <= k->info.most * (double)ns / 1e9);
 }
 
 bool meter_total(struct probe *p, uint32_t id, uint64_t raw, struct growth *g)
@@ -311,7 +364,7 @@ bool meter_total(struct probe *p, uint32_t id, uint64_t raw, struct growth *g)
 
 	if (!k)
 		return false;
-	known = k->begun && at > k->last_ns && counter_growth(k, raw, &by);
+	known = k->begun && at > k->last_ns && counter_growth(k, raw, at - k->last_ns, &by);
 	if (k->begun && !known)
 		meter_gap(p, id, "the count began anew");
 	duration = at - k->last_ns;
@@ -324,6 +377,27 @@ bool meter_total(struct probe *p, uint32_t id, uint64_t raw, struct growth *g)
 	if (g)
 		*g = (struct growth){(double)by * k->info.scale, (double)duration / 1e9};
 	return true;
+}
+
+void meter_growth_of(struct probe *p, uint32_t id, uint64_t instance, double value, uint64_t ns)
+{
+	if (id)
+		put_value(p, id, instance, value, ns);
+}
+
+void meter_again(struct probe *p, uint32_t id)
+{
+	struct metric *k = metric_of(p, id);
+
+	if (k)
+		k->begun = false;
+}
+
+void meter_full(struct probe *p, uint32_t id)
+{
+	meter_again(p, id);
+	meter_gap(p, id,
+		  "the counter is full and stands still; perfquery -R clears those of InfiniBand");
 }
 
 void meter_integrate(struct probe *p, uint32_t id, double watts)

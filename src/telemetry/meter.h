@@ -43,7 +43,7 @@ struct device {
 
 struct meter {
 	pthread_mutex_t lock;
-	const char *root;
+	const char *root, *events; /* events: of perf, or NULL */
 	struct device devices[METER_DEVICES];
 	uint32_t device_count;
 	struct metric *metrics[METER_METRICS];
@@ -69,6 +69,9 @@ struct probe {
 
 void meter_init(struct meter *m, const char *root);
 void meter_release(struct meter *m);
+
+/* For `programs`, where none runs yet: this process stands for it. */
+unsigned meter_own_program(void *data, int *pids, unsigned room);
 
 /* Opens the source; false: it is not here. */
 bool probe_open(struct probe *p, struct meter *m, const struct source *s);

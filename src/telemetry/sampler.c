@@ -46,6 +46,7 @@ struct telemetry {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* stop, or a worker's end */
 	bool stop;
+	uint64_t begin, end; /* of CLOCK_MONOTONIC; end: UINT64_MAX: with the program */
 	int lock_file;
 	int error;
 	struct worker host;
@@ -149,7 +150,8 @@ static void run_worker(struct worker *w)
 
 	do {
 		next = read_due(w);
-	} while (!wait_until(w->t, next));
+		next = next < w->t->end ? next : w->t->end;
+	} while (!wait_until(w->t, next) && clock_ns(CLOCK_MONOTONIC) < w->t->end);
 	for (unsigned i = 0; i < w->probe_count; i++)
 		probe_read(&w->probes[i]);
 }
@@ -317,8 +319,14 @@ static void *run_host(void *data)
 	lock_open(t);
 	while (!lock_take(t) && !stop)
 		stop = wait_until(t, clock_ns(CLOCK_MONOTONIC) + LOCK_RETRY_MS * MILLISECOND);
-	if (!stop)
+	if (!stop && t->begin > clock_ns(CLOCK_MONOTONIC))
+		stop = wait_until(t, t->begin);
+	if (!stop && t->end > clock_ns(CLOCK_MONOTONIC))
 		sample_all(t);
+	else if (t->begin > clock_ns(CLOCK_MONOTONIC))
+		t->error = ECANCELED;
+	while (!stop && !wait_until(t, clock_ns(CLOCK_MONOTONIC) + SECOND))
+		; /* its time may be over: none of the others is to go on */
 	if (t->lock_file >= 0)
 		close(t->lock_file);
 	worker_end(&t->host);
@@ -337,6 +345,8 @@ struct telemetry *telemetry_start(const struct telemetry_options *o)
 	if (!t)
 		return NULL;
 	t->options = *o;
+	t->begin = clock_ns(CLOCK_MONOTONIC) + o->delay_ns;
+	t->end = o->duration_ns ? t->begin + o->duration_ns : UINT64_MAX;
 	snprintf(t->trace, sizeof(t->trace), "%s", o->trace);
 	snprintf(t->root, sizeof(t->root), "%s", o->root ? o->root : "");
 	if (!choice_parse(&t->choice, o->only, error_text, sizeof(error_text))) {
@@ -346,6 +356,7 @@ struct telemetry *telemetry_start(const struct telemetry_options *o)
 		return NULL;
 	}
 	meter_init(&t->meter, t->root);
+	t->meter.events = o->events; /* as long as the launcher */
 	t->meter.choice = t->choice.count ? &t->choice : NULL;
 	t->meter.programs = traced_processes;
 	t->meter.programs_data = t;
@@ -415,13 +426,6 @@ const char *telemetry_root(void)
 	return root ? root : "";
 }
 
-static unsigned own_program(void *data, int *pids, unsigned room)
-{
-	if (room)
-		pids[0] = (int)getpid();
-	return room ? 1 : 0;
-}
-
 static void tell_values(const struct probe *p, const struct telemetry_visitor *v)
 {
 	const struct meter *m = p->meter;
@@ -471,7 +475,7 @@ void telemetry_look(const char *root, const struct telemetry_visitor *visitor)
 			return;
 		meter_init(m, root);
 		m->visitor = visitor;
-		m->programs = own_program;
+		m->programs = meter_own_program;
 		if (probe_open(&p, m, s)) {
 			probe_read(&p);
 			sleep_ns(s->interval_ns > 500 * MILLISECOND ? 500 * MILLISECOND

@@ -31,7 +31,7 @@ extern const struct source *const telemetry_sources[];
 /* ---- while it is opened -------------------------------------------------------------------- */
 
 struct device_info {
-	const char *type; /* "gpu", "cpu", "custom" */
+	const char *type; /* "gpu", "cpu", "nic", "other", "custom" */
 	const char *name, *vendor, *driver;
 	const char *pci;     /* "0000:3b:00.0", or NULL */
 	const uint8_t *uuid; /* 16 bytes, or NULL */
@@ -50,23 +50,35 @@ enum metric_kind {
 
 struct metric_info {
 	const char *name, *unit, *description;
-	const char *dimensions; /* what the instance counts, "pid:4194304"; NULL: there is one */
+	/* What the instance counts, "pid:4194304" or "cpu:N"; NULL: there is one. */
+	const char *dimensions;
 	enum metric_kind kind;
 	uint32_t device; /* 0: the node */
 	double scale;    /* raw value times this is in the unit; 0: 1 */
 	uint64_t wrap;   /* raw value after which a total begins again at 0; 0: it never does */
+	double most;     /* what can be added in a second: more is no wrap; 0: not known */
 };
 
 /* Number of a metric, from 1; 0: too many, and telling its values does nothing. */
 uint32_t meter_metric(struct probe *p, const struct metric_info *m);
+
+/* Whether its values are wanted. */
+bool meter_shown(struct probe *p, uint32_t metric);
 
 /* Something that could be here is not, and why. */
 void meter_missing(struct probe *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Likewise for want of a permission, or by a fault: the trace says so too. */
 void meter_denied(struct probe *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* What happened, not a fault: the trace says so. */
+void meter_told(struct probe *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* What stands before /proc and /sys. */
 const char *meter_root(const struct probe *p);
+/* Counters that are named for perf; NULL: none. */
+const char *meter_events(const struct probe *p);
+/* Whether values of this one processor are wanted. */
+bool meter_cpu(const struct probe *p, uint64_t cpu);
 /* Programs whose processes are to be looked at; returns how many there are, fills `room` of them. */
 unsigned meter_programs(const struct probe *p, int *pids, unsigned room);
 
@@ -85,6 +97,15 @@ struct growth {
 
 /* The first reading of a total is where it begins: it has no growth, and false is returned. */
 bool meter_total(struct probe *p, uint32_t metric, uint64_t raw, struct growth *g);
+
+/* What an instance of a total grew by in so many ns, in the unit, where the source knows. */
+void meter_growth_of(struct probe *p, uint32_t metric, uint64_t instance, double value,
+		     uint64_t ns);
+
+/* The next reading of a total is where it begins: what counted before was another. */
+void meter_again(struct probe *p, uint32_t metric);
+/* A total stands at the greatest value that it can have: what it should have counted is not known. */
+void meter_full(struct probe *p, uint32_t metric);
 
 /* Energy where there is only power: the sum of power over time, between readings without a gap. */
 void meter_integrate(struct probe *p, uint32_t metric, double watts);

@@ -16,9 +16,12 @@ struct telemetry_options {
 	const char *trace;    /* directory that holds raw/ */
 	const char *root;     /* what stands before /proc and /sys: "" */
 	uint64_t interval_ns; /* a source may read less often, never more often */
+	uint64_t delay_ns;    /* nothing is opened or read before */
+	uint64_t duration_ns; /* nor so long after; 0: until the end */
 	int program;          /* pid of the program, whose processes are looked at */
 	bool compress;        /* the file, when it is complete */
-	const char *only; /* what is read, a list that telemetry_check() took; NULL: everything */
+	const char *only;   /* what is read, a list that telemetry_check() took; NULL: everything */
+	const char *events; /* counters of whole processors, or NULL: none */
 };
 
 struct telemetry;
@@ -28,7 +31,7 @@ struct telemetry *telemetry_start(const struct telemetry_options *o);
 
 /*
  * Reads everything a last time and completes the file, in a bounded time however long a driver
- * takes. 0, or the errno of what kept the file from being written.
+ * takes. 0, or the errno of what kept the file from being written; ECANCELED: the delay was not over.
  */
 int telemetry_stop(struct telemetry *t);
 
@@ -36,7 +39,11 @@ int telemetry_stop(struct telemetry *t);
  * Whether all that the list names is here; else `error` says what is not, and what is. It opens sources: libraries of
  * vendors are not to be there in a process that forks afterwards.
  */
-bool telemetry_check(const char *root, const char *only, char *error, size_t size);
+bool telemetry_check(const char *root, const char *only, const char *events, char *error,
+		     size_t size);
+
+/* Whether all counters of the list can be read; else `error` says which cannot, and why. */
+bool telemetry_events_check(const char *root, const char *events, char *error, size_t size);
 
 /* ---- what there is, for people ------------------------------------------------------------- */
 

@@ -23,6 +23,7 @@ void value_file_init(struct value_file *f, const char *format, ...)
 	if (n < 0 || n >= (int)sizeof(f->path))
 		f->path[0] = '\0'; /* cannot be opened */
 	f->fd = -1;
+	f->again = false;
 }
 
 void value_file_close(struct value_file *f)
@@ -87,6 +88,7 @@ int value_file_text(struct value_file *f, char *out, size_t size, size_t *length
 		if (!was_open)
 			return error;
 		was_open = false;
+		f->again = true;
 	}
 	out[n] = '\0';
 	*length = (size_t)n;

@@ -13,7 +13,8 @@
 
 struct value_file {
 	char path[PATH_MAX];
-	int fd; /* -1: not open */
+	int fd;     /* -1: not open */
+	bool again; /* it was opened anew as reading failed: it may be another file */
 };
 
 void value_file_init(struct value_file *f, const char *format, ...)

@@ -9,7 +9,7 @@ if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
   endforeach()
 endif()
 if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
-  foreach(what source pauses beside repeats across dropped)
+  foreach(what source pauses beside repeats across profiler dropped)
     add_test(NAME cli.cuda_source.${what} COMMAND ${Python3_EXECUTABLE} -B
       ${PROJECT_SOURCE_DIR}/tests/cuda/test_source.py $<TARGET_FILE:kymo> ${what})
     set_tests_properties(cli.cuda_source.${what} PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)

@@ -126,7 +126,7 @@ class Bash(unittest.TestCase):
         self.assertEqual(self.complete("--on"), ["--on-full"])  # kymo --on-full ... PROGRAM
         self.assertEqual(set(o.rstrip("=") for o in self.complete("run", "--")),
                          {f"--{o}" for o in options("run")} | {"--help", "--version"})
-        self.assertEqual(self.complete("run", "--sampl"), ["--sample="])
+        self.assertEqual(self.complete("run", "--stac"), ["--stacks="])
 
     def test_values(self):
         self.assertEqual(self.complete("run", "--mode", ""), ["summary", "minimal", "default", "full"])

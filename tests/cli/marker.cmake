@@ -3,7 +3,7 @@
 # with the installed header and nothing else; sanitizers cannot be preloaded into them.
 if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
 	set(tests)
-	foreach(what c start_paused cpp fortran python hostile storm late named)
+	foreach(what c start_paused pauses depth cpp fortran python hostile storm late named)
 		add_test(NAME cli.marker.${what} COMMAND ${Python3_EXECUTABLE} -B
 			${PROJECT_SOURCE_DIR}/tests/marker/test_marker.py ${PROJECT_SOURCE_DIR}
 			$<TARGET_FILE:kymo> $<TARGET_FILE:libkymo> ${what})

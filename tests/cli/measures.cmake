@@ -8,5 +8,16 @@ if(TARGET kymo AND TARGET spend AND KYMO_HAVE_SQLITE AND KYMO_HAVE_DW AND NOT KY
 	add_test(NAME cli.measures COMMAND ${Python3_EXECUTABLE} -B
 		${PROJECT_SOURCE_DIR}/tests/cli/test_measures.py $<TARGET_FILE:kymo>
 		$<TARGET_FILE:spend> ${heat})
+	if(heat)
+		add_test(NAME cli.formulas COMMAND ${Python3_EXECUTABLE} -B
+			${PROJECT_SOURCE_DIR}/tests/cli/test_formulas.py $<TARGET_FILE:kymo> ${heat})
+		set_tests_properties(cli.formulas PROPERTIES LABELS cli TIMEOUT 120)
+	endif()
 	set_tests_properties(cli.measures PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 120)
+	add_executable(sampling_program ${CMAKE_CURRENT_LIST_DIR}/sampling_program.c)
+	target_compile_options(sampling_program PRIVATE -fno-omit-frame-pointer -fno-optimize-sibling-calls)
+	target_link_libraries(sampling_program PRIVATE Threads::Threads)
+	add_test(NAME cli.sampling COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/sampling.py $<TARGET_FILE:kymo>
+		$<TARGET_FILE:sampling_program>)
+	set_tests_properties(cli.sampling PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)
 endif()

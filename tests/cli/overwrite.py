@@ -38,6 +38,10 @@ def shown(trace):
     return out.stdout.splitlines()
 
 
+def output(*words):
+    return " ".join(subprocess.run([kymo, *words], stdout=subprocess.PIPE, text=True, check=True).stdout.split())
+
+
 with kymotest.Folder() as folder:
     trace, said = record(folder, "ring", "--on-full", "overwrite", "--buffer-size", "1M")
     t = totals(trace)
@@ -46,6 +50,18 @@ with kymotest.Folder() as folder:
     told = re.search(r"Overwritten: ([\d,]+) older records", said)
     assert told and int(told.group(1).replace(",", "")) == t["overwritten_records"], said
     assert "Lost: nothing." in said, said
+    # What there is tells nothing of the whole, but of the time from which on all is there.
+    plain = " ".join(said.split())
+    assert "What bounds the run, and why devices idle, cannot be told of the whole" in plain and " bounds the run:" not in plain, said
+    after = re.search(r"kymo summary --after ([0-9.]+) ", plain).group(1)
+    rest = output("summary", "--after", after, trace)
+    assert " the run: " in rest and "cannot be told" not in rest, rest
+    early = output("summary", "--after", str(float(after) - 0.00001), trace)
+    assert "cannot be told of the whole" in early, early
+    diagnosis = output("diagnose", trace)
+    assert f"of the rest: --after {after}" in diagnosis and "could win" not in diagnosis, diagnosis
+    assert "lost" not in diagnosis, diagnosis
+    assert f"--after {after}" not in output("diagnose", "--after", after, trace)
     lines = shown(trace)
     assert "clReleaseContext" in lines[-1], lines[-1]
     assert all("=" in line for line in lines if "clEnqueueNDRangeKernel(" in line)
@@ -56,3 +72,9 @@ with kymotest.Folder() as folder:
     assert totals(trace)["overwritten_records"] == 0 and "Overwritten" not in said, said
     kept = sum("clEnqueueNDRangeKernel(" in line for line in shown(trace))
     assert kept == 20000, kept
+    # Most was lost: what is left says nothing of the whole.
+    trace, said = record(folder, "lossy", "--on-full", "drop", "--buffer-size", "64K")
+    lost = totals(trace)["lost_records"]
+    if lost > 10000:
+        head = output("summary", trace)
+        assert f"cannot be told: {lost} of " in head and " bounds the run:" not in head, head

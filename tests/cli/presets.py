@@ -89,12 +89,49 @@ def refused(home):
     check("list of none", (done.returncode, 'did you mean "gpu"?' in done.stderr), (2, True))
 
 
+def files(home):
+    """Files that begin with others, that have no end, that nobody writes to."""
+    nested = write(os.path.join(home, "nested.conf"), "# Nested\nmode = full\npreset = gpu\n")
+    itself = write(os.path.join(home, "itself.conf"), f"config = {os.path.join(home, 'itself.conf')}\n")
+    zeros = write(os.path.join(home, "zeros.conf"), "mode = full\n\0\n")
+    for options, said in ((("--preset", nested), "nested.conf:3: preset: a file does not begin with another"),
+                          (("--preset", itself), "itself.conf:1: config: a file does not begin with another"),
+                          (("--config", itself), "itself.conf:1: config: a file does not begin with another"),
+                          (("--config", "/dev/zero"), "larger than 1 MiB"), (("--config", zeros), "there are zeros in it")):
+        done = kymotest.run(KYMO, "run", *options, "--dry-run", "--", "true")
+        check(f"{options}: refused", (done.returncode, said in done.stderr), (2, True))
+    check("a configuration names a preset", plan("--config", write(os.path.join(home, "c.conf"), "preset = mpi\n"))[0]["KYMO_BACKENDS"],
+          plan("--preset", "mpi")[0]["KYMO_BACKENDS"])
+    os.mkfifo(os.path.join(home, "kymo", "presets", "pipe.conf"))
+    listed = must(KYMO, "list", "presets", env=kymotest.environment(XDG_CONFIG_HOME=home))
+    check("a pipe is no preset", ("gpu" in listed, "pipe" in listed), (True, False))
+
+
+def periods(home):
+    """When a preset would record gives way to what else says when."""
+    windows = write(os.path.join(home, "windows.conf"), "# Windows\nperiod = 1s:2s:3\n")
+    limits = write(os.path.join(home, "limits.conf"), "# Limits\ndelay = 1s\nduration = 5s\n")
+
+    def when(*options):
+        got = plan(*options)[0]
+        return tuple(got.get("KYMO_" + name, "0").strip("'") for name in ("PERIOD", "DELAY", "DURATION"))
+    check("of the preset", when("--preset", windows), ("1s:2s:3", "0", "0"))
+    check("taken back", when("--preset", windows, "--period", "0"), ("0", "0", "0"))
+    check("a delay instead", when("--preset", windows, "--delay", "3s"), ("0", "3", "0"))
+    check("a period instead", when("--preset", limits, "--period", "1s:2s"), ("1s:2s", "0", "0"))
+    check("limits", when("--preset", limits), ("0", "1", "5"))
+    done = kymotest.run(KYMO, "run", "--period", "1s:2s", "--delay", "1s", "--dry-run", "--", "true")
+    check("both said", done.returncode, 2)
+
+
 def main():
     with kymotest.Folder() as folder:
         shipped(os.path.join(folder, "empty"))
         order(os.path.join(folder, "home"))
         absent(os.path.join(folder, "home"))
         refused(os.path.join(folder, "home"))
+        files(os.path.join(folder, "home"))
+        periods(os.path.join(folder, "home"))
         for name in NAMES:
             trace = os.path.join(folder, f"{name}.kymo")
             done = kymotest.run(KYMO, "run", "--preset", name, "-o", trace, "--", "true")

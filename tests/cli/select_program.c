@@ -3,7 +3,7 @@
  * Something to select from: a thread for each device, each with numbered steps and a range inside these,
  * transfers by a function of their own, marks, a buffer each.
  *
- *     select_program STEPS [WAIT]: with WAIT, milliseconds of sleep after each step
+ *     select_program STEPS [WAIT [turns]]: with WAIT, milliseconds of sleep after each step; threads launch by turns
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -21,12 +21,18 @@ static const char *source = "kernel void scale(global float *x) { x[get_global_i
 static int steps;
 static unsigned wait_ms;
 
+/* By turns: of two threads that launch at once, who is first is nobody's knowledge. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int turns, turn;
+
 struct worker {
 	cl_context context;
 	cl_command_queue queue;
 	cl_kernel scale, shift;
 	cl_mem data;
 	pthread_t thread;
+	int number;
 };
 
 static void need(int ok, const char *what)
@@ -55,14 +61,32 @@ static void run(struct worker *w, cl_kernel kernel)
 	     "enqueue");
 }
 
+static void await_turn(int of)
+{
+	pthread_mutex_lock(&lock);
+	while (turns && turn != of)
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
+static void end_turn(int of)
+{
+	pthread_mutex_lock(&lock);
+	turn = (of + 1) % DEVICES;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+}
+
 /* The work of a step may end after it: nothing waits for it in the odd ones. */
 static void step(struct worker *w, int i)
 {
 	kymo_range_push("step");
+	await_turn(w->number);
 	run(w, w->scale);
 	kymo_range_push("inner");
 	run(w, w->shift);
 	kymo_range_pop();
+	end_turn(w->number);
 	if (i % 2 == 0)
 		clFinish(w->queue);
 	kymo_range_pop();
@@ -80,7 +104,9 @@ static void *work(void *data)
 		step(w, i);
 	clFinish(w->queue);
 	kymo_range_pop();
+	await_turn(w->number);
 	run(w, w->shift);
+	end_turn(w->number);
 	clFinish(w->queue);
 	clReleaseMemObject(w->data); /* another thread's, whose records come first */
 	return NULL;
@@ -112,11 +138,14 @@ int main(int argc, char **argv)
 
 	steps = argc > 1 ? atoi(argv[1]) : 10;
 	wait_ms = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
+	turns = argc > 3;
 	if (clGetPlatformIDs(1, &platform, NULL) != CL_SUCCESS ||
 	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, DEVICES, device, &n) != CL_SUCCESS)
 		return 77;
-	for (int i = 0; i < DEVICES; i++)
+	for (int i = 0; i < DEVICES; i++) {
+		w[i].number = i;
 		begin(&w[i], device[(cl_uint)i < n ? i : 0]);
+	}
 	kymo_mark("ready");
 	for (int i = 0; i < DEVICES; i++)
 		need(pthread_create(&w[i].thread, NULL, work, &w[i]) == 0, "thread");

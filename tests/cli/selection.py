@@ -139,6 +139,10 @@ def window(after=None, before=None):
 
 def opencl_selections(trace):
     """options, SQL to begin with, conditions by table"""
+    words = os.path.join(os.path.dirname(trace), "words")
+    for name, text in (("", "# those of a step\n\n  scale  \nshift#2\nnothing.*\n"), ("2", ":clFinish$\r\n:clReleaseMem\n")):
+        with open(words + name, "w", encoding="utf-8") as f:
+            f.write(text)
     duration = int(sql(trace, "SELECT value FROM metadata WHERE tag = 'duration'")[0][0])
     pids = [p for p, in sql(trace, "SELECT DISTINCT pid FROM regions ORDER BY 1")]
     tids = [t for t, in sql(trace, "SELECT DISTINCT tid FROM markers WHERE name = 'step' ORDER BY 1")]
@@ -152,10 +156,27 @@ def opencl_selections(trace):
     yield ["--device", "0"], "", devices(0)
     yield ["--device", "#1$", "-d", "dispatch,copy"], "", {**devices(1), "memory_allocations": "0", "syncs": "0"}
     yield ["-k", "^sca"], "", named("kernels", "k.name = 'scale'")
+    yield ["--exclude-kernel", "^sca"], "", {**everything("1"), "kernels": "k.name <> 'scale'"}
+    nth = ("(SELECT count(*) FROM kernels o JOIN regions q ON q.id = o.call_id WHERE o.pid = k.pid AND o.name = k.name AND "
+              "q.start <= (SELECT r.start FROM regions r WHERE r.id = k.call_id))")
+    yield ["-k", "s#2-4,7"], "", named("kernels", f"{nth} IN (2, 3, 4, 7)")
+    yield ["-k", "scale#1,3", "-p", str(pids[0])], "", named("kernels", f"k.name = 'scale' AND k.pid = {pids[0]} AND {nth} IN (1, 3)")
+    yield (["--exclude-kernel", "shift#1-5", "-d", "dispatch"], "",
+           named("kernels", f"k.name <> 'shift' OR {nth} > 5"))
+    yield ["-k", "@" + words], "", named("kernels", f"k.name = 'scale' OR (k.name = 'shift' AND {nth} = 2)")
+    yield ["-i", "@" + words + "2"], "", named("regions", "r.name IN ('clFinish', 'clReleaseMemObject')")
     yield ["-i", "Enqueue.*Buffer"], "", named("regions", "r.name LIKE 'clEnqueue%Buffer'")
     yield ["--after", f"{middle}ns"], "", window(after=middle)
     yield ["--after", "@ready", "--before", f"{middle}ns"], "", window(ready, middle)
     yield ["--before", "@step#3:end", "--after", "@step#2"], "", window(begun, ended)
+    # Something crosses each of the two.
+    first, last = (sql(trace, f"SELECT start + duration / 2 FROM kernels WHERE duration > 1 ORDER BY start LIMIT 1 OFFSET {n}")[0][0]
+                   for n in (5, 20))
+    check("a kernel crosses", sql(trace, f"SELECT count(*) FROM kernels WHERE start < {first} AND end > {first}")[0][0] > 0, True)
+    for options, condition in (([f"--after={first}ns", f"--before={last}ns"], f"x.start >= {first} AND x.end <= {last} AND x.start < {last}"),
+                               ([f"--after={first}ns"], f"x.start >= {first}"),
+                               ([f"--before={last}ns"], f"x.end <= {last} AND x.start < {last}")):
+        yield ["--inside", *options], "", everything(condition)
     share = int(duration * 0.8)
     yield ["--after", "80%"], "", window(after=share)
     yield ["--min-duration", "100us"], "", everything("x.duration >= 100000")
@@ -186,10 +207,14 @@ def refusals(trace):
                           (["--after", "soon"], "is no time"), (["--after", "@nowhere"], "ranges and marks are"),
                           (["--after", "5s", "--before", "4s"], "not later"), (["--after", "99%", "--before", "1%"], "not later"),
                           (["--after", "@done", "--before", "@ready"], "not later"), (["--after", "1h"], "nothing is --after"),
+                          (["--inside"], "goes with --after"),
                           (["--before", "2001-01-01T00:00:00"], "nothing is --before"), (["-p", "0"], "its processes are"),
                           (["-t", "0"], "its threads are"), (["--site", "nobody"], "functions that call something"),
                           (["--memory", "buffer"], "expected an address"), (["--memory", "#999999"], "memory_allocations"),
                           (["-k", "((a{1,200}){1,200}){1,200}"], "repeats too much"), (["-i", "(a*)*\\1"], "refers back"),
+                          (["-k", "scale#99"], "no process has executed .* but 16 times"), (["-k", "scale#0"], "the first one is 1"),
+                          (["-k", "@nowhere"], "the file \"nowhere\" cannot be read: No such"),
+                          (["--exclude-kernel", "("], "not a regular expression"),
                           (["-k", "("], "not a regular expression"), (["--queue", "9"], "its queues are"), (["-i", "clNo"], "operations"),
                           (["-d", "opencl,nope"], "no domain \"nope\"; its domains are.*opencl"),
                           (["--after", "10:00:1e300"], "is no time"), (["--before", "10:00:61"], "is no time"),

@@ -112,6 +112,7 @@ def work(folder):
         check(f"{option}: calls are kept", [r for r in got if r[0] in ("call", "range")], kept)
         check(f"{option}: nothing lost", "Lost nothing" in said or "Lost: nothing" in said, True)
         digest(part, said, option)
+    numbers(folder)
     for option in (["-i", "^clEnqueue"], ["-x", "^clFinish$"]):
         digest(part, record(part, *option, program=program), option)
     for option in (["-i", "."], ["-i", ".*"], ["-b", "all"], ["-b", "opencl"]):
@@ -126,6 +127,44 @@ def work(folder):
     check("during: ranges", steps, {"work": 4, "step": 4 * STEPS, "inner": 4 * STEPS})
     check("during: kernels with times", rows(part, "SELECT count(*) FROM kernels WHERE duration = 0"), [(0,)])
     check("during: told as pauses", rows(part, "SELECT count(*) FROM pause")[0][0] >= 2, True)
+
+
+def numbers(folder):
+    """Executions of kernels by number: two threads launch by turns on a device each, in two processes."""
+    whole, part, words = (os.path.join(folder, n) for n in ("turns.kymo", "numbered.kymo", "words"))
+    program = ("sh", "-c", f"{SELECT} {STEPS} 0 turns & {SELECT} {STEPS} 0 turns; wait")
+    text = "SELECT name || ' on ' || substr(agent_name, -2), count(*) FROM kernels GROUP BY 1 ORDER BY 1"
+    with open(words, "w", encoding="utf-8") as f:
+        f.write("# warm\n\nscale#2-4\n  ^shift$#61\n")
+    record(whole, program=program)
+    for option, wanted in ((["-k", "scale#3-7,10"], {"scale on #0": 3, "scale on #1": 3}), (["-k", "s#1"], {"scale on #0": 1, "shift on #0": 1}),
+                           (["-k", "shift#61-62"], {"shift on #0": 1, "shift on #1": 1}),
+                           (["-k", "@" + words], {"scale on #0": 1, "scale on #1": 2, "shift on #0": 1}),
+                           (["--exclude-kernel", "scale"], {"shift on #0": STEPS + 1, "shift on #1": STEPS + 1}),
+                           (["--exclude-kernel", "s#1-59"], {"scale on #1": 1, "shift on #0": 1, "shift on #1": 2}),
+                           (["-k", "scale", "--exclude-kernel", "scale#2-60"], {"scale on #0": 1}),
+                           (["-k", "scale#4-9", "--device", "1"], {"scale on #1": 3}),
+                           (["-k", "scale#7-20", "--range", "step#5-6"], {"scale on #0": 2, "scale on #1": 2}),
+                           (["-k", "scale#1", "--range", "step#5-6"], {})):
+        record(part, *option, program=program)
+        wanted = {k: 2 * n for k, n in wanted.items()}  # two processes
+        check(f"{option}: numbered", dict(rows(part, text)), wanted)
+        check(f"{option}: numbered afterwards", dict(rows(whole, text, *option)), wanted)
+    said = record(part, "-k", "@" + words, program=program)
+    check("the file is told", "Recorded with: -k 'scale#2-4|^shift$#61'" in said, True)
+    with open(words, "w", encoding="utf-8") as f:
+        f.writelines(f"a_kernel_with_quite_a_long_name_{i:020}\n" for i in range(900))
+        f.write("scale#7\n")
+    record(part, "-k", "@" + words, program=(SELECT, STEPS, 0, "turns"))
+    check("many expressions", rows(part, text), [("scale on #0", 1)])
+    for option, said in ((["-k", "@" + words + "3"], "cannot be read: No such file"), (["-x", "@/dev/null"], "has no expression"),
+                         (["-k", "scale#0"], "the first one is 1"), (["-b", "hip,-mpi"], "names \"hip\""), (["-b", "all,-hipp"], "did you mean \"hip\"")):
+        done = kymotest.run(KYMO, "run", *option, "-o", part + "2", "--", PROGRAM)
+        check(f"{option}: refused", (done.returncode, said in done.stderr, os.path.exists(part + "2")), (2, True, False))
+    for option, calls in ((["-b", "-opencl"], False), (["-b", "all,-opencl,-mpi"], False), (["-b", "-mpi"], True), (["-b", "all,-mpi,-hip"], True)):
+        record(part, *option, program=program)
+        found = {r[0] for r in rows(part, COUNTS)}
+        check(f"{option}: calls", ("call" in found, "range" in found), (calls, True))
 
 
 def times(folder):

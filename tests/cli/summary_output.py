@@ -29,7 +29,7 @@ def read(path):
 
 
 def into_files():
-    for form in ("text", "md", "csv", "json"):
+    for form in ("text", "md", "csv", "json", "html", "tsv"):
         printed = summary("-f", form, "a.kymo", "b.kymo")
         written = summary("-f", form, "-o", f"out.{form}", "a.kymo", "b.kymo")
         check(f"{form}: status, nothing printed, the same said", written, (0, "", printed[2]))
@@ -50,7 +50,7 @@ def places():
     check("no such folder", summary("-o", "nosuch/x", "a.kymo")[0], 3)
     check("a full device", (summary("-o", "/dev/full", "a.kymo")[0], os.path.exists("/dev/full")), (3, True))
     check("nothing is left beside", [n for n in os.listdir() if "old" in n or "out" in n],
-          [n for n in os.listdir() if n in ("old", "out.text", "out.md", "out.csv", "out.json")])
+          [n for n in os.listdir() if n in ("old", "out.text", "out.md", "out.csv", "out.json", "out.html", "out.tsv")])
 
 
 def times(text):
@@ -77,11 +77,25 @@ def units():
     check("no such unit", (code, "--unit" in err), (2, True))
 
 
+def sizes():
+    def shown(*words):
+        table = summary("-f", "md", "--tables", "copies", *words, "c.kymo")[1]
+        rows = [[c.strip() for c in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("|")]
+        return rows[2][rows[0].index("bytes")]
+    check("sizes", {u: shown("--size-unit", u) for u in ("fitting", "B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB")},
+          {"fitting": "1.178 MiB", "B": "1235067 B", "kB": "1235.067000 kB", "MB": "1.235067 MB", "GB": "0.001235 GB", "TB": "0.000001 TB",
+           "KiB": "1206.120117 KiB", "MiB": "1.177852 MiB", "GiB": "0.001150 GiB", "TiB": "0.000001 TiB"})
+    check("csv with MB", summary("-f", "csv", "--size-unit", "MB", "c.kymo"), summary("-f", "csv", "c.kymo"))
+    check("no such unit", summary("--size-unit", "MIB", "c.kymo")[0], 2)
+
+
 with kymotest.Folder() as folder:
     os.chdir(folder)
     subprocess.run([SYNTH, "timed", "a.kymo", "3", "left"], check=True, text=True,
                    input="kernel k 64 1000 11000\nkernel long 64 20000 3000001244567\nend 3000002000000\n")
     subprocess.run([SYNTH, "timed", "b.kymo", "4", "right"], check=True, text=True, input="end 20000\n")
+    subprocess.run([SYNTH, "timed", "c.kymo"], check=True, text=True, input="write 1234567 5000 100\nwrite 500 7000 100\nend 20000\n")
+    sizes()
     into_files()
     places()
     units()

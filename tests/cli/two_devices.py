@@ -114,6 +114,27 @@ def legend(trace, labels):
     check("names in full", (labels[0] + " queue 0" in full, "D0" in full), (True, False))
 
 
+def one_row(trace):
+    """--rows device: the work of both queues of a device is in the rows of that device alone, none is left of a queue."""
+    def rows(*options):
+        events = json.loads(kymo("export", "--to", "chrome", "-o", "-", *options, trace))["traceEvents"]
+        names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+        work = [e for e in events if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset") and e["ph"] == "X"]
+        return ({(e["pid"], e["args"]["stream"], names[e["pid"], e["tid"]]) for e in work},
+                sorted((e["pid"], e["args"]["stream"], e["name"], e["ts"]) for e in work))
+    (by_queue, work), (by_device, same) = rows(), rows("--rows", "device")
+    check("rows of queues", (len(by_queue), len({(p, s) for p, s, _ in by_queue})), (4, 4))
+    check("rows of devices", ({n.split(" (")[0] for _, _, n in by_device}, len({(p, s) for p, s, _ in by_device})), ({"all queues"}, 4))
+    check("both queues in the first row", len([n for _, _, n in by_device if n == "all queues"]), 4)
+    check("the same work", same, work)
+    kymo("export", "-f", "-o", trace + ".pftrace", "--rows", "device", trace)
+    picture = perfetto.read(trace + ".pftrace")
+    at = {picture.path(e["track"]) for e in picture.events if e["type"] == perfetto.BEGIN and {"dispatch", "copy"} & set(e["categories"])}
+    check("perfetto: no row of a queue", [p for p in at if "queue" in p], [])
+    queues = {e["args"].get("queue") for e in picture.events if {"dispatch", "copy"} & set(e.get("categories") or ())}
+    check("perfetto: queues are told", len(queues - {None}) >= 2, True)
+
+
 def totals(trace, document, picture, folder):
     """Device time and number of kernels and of copies, in all outputs."""
     slices = {}
@@ -185,6 +206,7 @@ with kymotest.Folder() as scratch:
     counted(here + "/store.db", told)  # from the store
     names(here, doc, pf, scratch + "/csv")
     legend(here, sorted(a for a, in query(here, "SELECT label FROM agent")))
+    one_row(here)
     totals(here, doc, pf, scratch + "/csv")
 print("%d failed" % len(kymotest.wrong))
 sys.exit(1 if kymotest.wrong else 0)

@@ -100,6 +100,48 @@ static void across(void)
 	fake_deliver();
 }
 
+/* Of the runtime, which calls the driver's. */
+static void profiler(bool on)
+{
+	const uint32_t number = fake_correlation();
+	struct fake_call outer, inner;
+
+	begin(&outer, RUNTIME, on ? RT_PROFILER_START : RT_PROFILER_STOP, NULL, number);
+	begin(&inner, DRIVER, on ? CU_PROFILER_START : CU_PROFILER_STOP, NULL, number);
+	fake_leave(&inner, 0);
+	fake_leave(&outer, 0);
+}
+
+static void *other_thread(void *data)
+{
+	kernels("other", 2);
+	return NULL;
+}
+
+/* Work before, between and after; the inner one of two nested ones ends nothing if they count: calls by the runtime once. */
+static void controlled(void)
+{
+	pthread_t other;
+
+	fake_context(1);
+	kernels("before", 5);
+	profiler(true);
+	profiler(true);
+	kernels("inside", 3);
+	profiler(false);
+	kernels("nested", 7);
+	pthread_create(&other, NULL, other_thread, NULL);
+	pthread_join(other, NULL);
+	whole(DRIVER, CU_PROFILER_STOP, NULL, 0);
+	printf("kernels wanted %d\n", fake_kind(10));
+	kernels("after", 4);
+	whole(DRIVER, CU_PROFILER_START, NULL, 0);
+	direct("driver");
+	whole(DRIVER, CU_PROFILER_STOP, NULL, 0);
+	kernels("end", 6);
+	fake_deliver();
+}
+
 bool pause_scene(const char *scene, int argc)
 {
 	if (strcmp(scene, "pauses") == 0)
@@ -108,6 +150,8 @@ bool pause_scene(const char *scene, int argc)
 		late();
 	else if (strcmp(scene, "repeats") == 0)
 		repeats();
+	else if (strcmp(scene, "controlled") == 0)
+		controlled();
 	else if (strcmp(scene, "across") == 0)
 		across();
 	else

@@ -39,6 +39,14 @@ class Test(test_cuda.Test):
         # What a graph will run is not known when it is launched.
         got = {name: n for name, n in recorded("-k", "mul") if name in work}
         check("-k: a kernel", got, {"mul(float*, float*, int) ran": 8, "node ran": 8})
+        # Nor is it among the executions that are counted, though it is afterwards.
+        for options in (("-k", "mul#3,5-7"), ("-k", "mul#2-20", "--exclude-kernel", "mul#4"), ("-k", "mul#4-6", "--range", "step#5")):
+            wanted = {name: n for name, n in selected("-d", "dispatch", *options) if name in work}
+            check(f"{options}: something", len(wanted), 1)
+            got = {name: n for name, n in recorded(*options) if name in work and name != "node ran"}
+            check(f"{options}: executions", got, wanted)
+        got = {name: n for name, n in recorded("--exclude-kernel", "mul|add") if name in work}
+        check("--exclude-kernel", got, {k: n for k, n in work.items() if "mul" not in k and "add" not in k})
         got = {name: n for name, n in recorded("-k", "between", "--range", "step") if name in work}
         check("-k in a range", got, {"node ran": 8})
         before = {"add(float*, float*, int) ran": 1, "mul(float*, float*, int) ran": 1, "between ran": 1, "node ran": 1, "write": 2, "fill": 2}
@@ -94,6 +102,25 @@ class Test(test_cuda.Test):
         self.built = self.program()
         self.scene("across", options=["--during", "step"])
         check("kernels", self.rows("SELECT name, call_id & 0xffffffffff > 0 FROM kernels"), [("across", 1)])
+
+    def test_profiler(self):
+        """cudaProfilerStart and Stop, cuProfilerStart and Stop: what is done until a stop is recorded though CUPTI has it still."""
+        self.built = self.program()
+        everything = {"before": 5, "inside": 3, "nested": 7, "other": 2, "after": 4, "driver": 1, "end": 6}
+
+        def recorded(*names):
+            return [(name, everything[name]) for name in sorted(names)]
+
+        for options, names in ((["--start-paused"], ["inside", "driver"]),
+                               ([], ["before", "inside", "driver"]),
+                               (["--start-paused", "--pauses", "count"], ["inside", "nested", "other", "driver"]),
+                               (["--pauses", "count"], list(everything)),
+                               (["--pauses", "ignore"], list(everything))):
+            out = self.scene("controlled", options=options)
+            check(f"{options}: kernels", self.rows("SELECT name, count(*) FROM kernels GROUP BY 1 ORDER BY 1"), recorded(*names))
+            check(f"{options}: each with its call", self.one("SELECT count(*) FROM kernels WHERE call_id IS NULL"), 0)
+            check(f"{options}: nothing else lost", self.lost_records(), 0)
+            check(f"{options}: CUPTI records in a pause", out.split()[-1], str(int("after" in names)))
 
     def test_dropped(self):
         """What CUPTI dropped is counted though nothing is recorded when it says so."""

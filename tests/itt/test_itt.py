@@ -84,6 +84,21 @@ class Test(base.Test):
               ["add", "pipeline", "square"])
         check("notes", self.notes("marker"), {})
 
+    def test_domains(self):
+        """ITT's own functions skip what a domain says that is not followed."""
+        program = self.program()
+
+        def said(*options):
+            self.record(program, options=options)
+            self.tree()
+            return sorted((r["kind"], r["domain"], r["name"]) for r in self.query("SELECT kind, domain, name FROM markers"))
+
+        everything = said()
+        domains = {r[1] for r in everything}
+        check("domains", len(domains) > 1 and "library" in domains, True)
+        for options, wanted in ((["--annotations", "^library$"], {"library"}), (["--exclude-annotations", "^library$"], domains - {"library"})):
+            check(f"{options}", said(*options), [r for r in everything if r[1] in wanted])
+
     def test_hostile(self):
         self.record(self.program(), "hostile")
         notes = self.notes("marker")

@@ -122,6 +122,45 @@ class Test:
         check("marks", self.marks(), {"after": 1})
         check("ranges", [r["name"] for r in self.query("SELECT name FROM scopes")], ["inside"])
 
+    def test_pauses(self):
+        """--pauses: one resume ends all pauses, or they count, in the process and in each thread, or are nothing."""
+        program = self.c("pauses", "pauses.c")
+        ran = ["resumed twice", "thread, resumed twice", "main"]
+        nested = "thread, resumed once"
+        everything = ["first", *ran, nested, "thread, paused twice", "paused once", "paused twice", "paused three times", "last"]
+        for options, marks in (((), ["first", *ran, nested, "last"]),
+                               (("--start-paused",), [*ran, nested, "last"]),
+                               # Recorded while resumes, and one where it begins recording, are more than pauses.
+                               (("--pauses", "count"), ["first", *ran, "paused once", "paused twice", "last"]),
+                               (("--pauses", "count", "--start-paused"), [*ran, "paused once"]),
+                               (("--pauses", "ignore"), everything)):
+            kymotest.remove(self.trace, missing_ok=True)
+            must(self.kymo, "run", "--no-summary", *options, "-o", self.trace, "--", program)
+            check(f"{options}", self.marks(), {name: 1 for name in marks})
+        done = run(self.kymo, "run", "--pauses", "counted", "-o", self.trace, "--", program)
+        check("no such mode", (done.returncode, "last|count|ignore" in done.stderr), (2, True))
+
+    def test_depth(self):
+        """Ranges below --max-depth count for the range there, of two threads; their sum stays."""
+        self.record(self.c("front", "depth.c"))
+
+        def marks(*options):
+            report = json.loads(must(self.kymo, "summary", "--by", "scope,op", "-f", "json", *options, self.trace))
+            rows = next(t["rows"] for t in report["tables"] if t["name"] == "marks")
+            return {r["scope"]: r["calls"] for r in rows if r["op"] == "here"}
+
+        whole = {"a": 1, "a/b": 2, "a/b/c": 4, "a/b/c/b": 8, "a/d": 16, "x": 32, "x/b": 64, "x/b/c": 128, "x/b/c/b": 256}
+        check("all", marks(), whole)
+        check("0 is all", marks("--max-depth", "0"), whole)
+        for depth in (1, 2, 3, 4, 100000):
+            wanted = {}
+            for path, n in whole.items():
+                cut = "/".join(path.split("/")[:depth])
+                wanted[cut] = wanted.get(cut, 0) + n
+            check(f"depth {depth}", marks("--max-depth", str(depth)), wanted)
+        done = run(self.kymo, "summary", "--max-depth", "2", self.trace)
+        check("without scopes", (done.returncode, "goes with --by scope" in done.stderr), (2, True))
+
     def test_cpp(self):
         program = self.compile(os.environ.get("CXX", "c++"), "front", "-std=c++11", "-pedantic",
                                "-pthread", os.path.join(self.here, "front.cpp"))

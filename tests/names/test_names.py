@@ -9,6 +9,7 @@ Every string is once the name of a device, queue, kernel, thread, operation, arg
 and program (a synthetic trace), and of a mark, range, payload, thread, process, program file and
 trace (a recorded one); all commands and formats that show names are run on both."""
 import csv
+import html.parser
 import importlib.util
 import io
 import json
@@ -77,6 +78,53 @@ def clean_csv(what, data):
                 fail(what, "a formula: %r" % cell)
 
 
+def clean_tsv(what, data):
+    rows = [line.split("\t") for line in clean(what, data.replace(b"\t", b"\n").replace(b"\r", b"<CR>")).split("\n")]
+    for cell in (c for row in rows for c in row):
+        if cell.lstrip(" ")[:1] in tuple("=+-@") and cell and not NUMBER.fullmatch(cell):
+            fail(what, "a formula: %r" % cell)
+    widths = {line.count(b"\t") for line in data.rstrip(b"\n").split(b"\n")}
+    if len(widths) != 1:
+        fail(what, "rows of several widths: %r" % widths)
+
+
+class Page(html.parser.HTMLParser):
+    """Only elements of Kymo's own are in it, none with what could be executed or fetched."""
+    ALLOWED = {"html": {"lang"}, "head": set(), "meta": {"charset", "http-equiv", "content"}, "title": set(), "style": set(),
+               "body": set(), "pre": set(), "p": set(), "h2": set(), "table": set(), "thead": set(), "tbody": set(), "tr": set(),
+               "th": {"class"}, "td": {"class"}}
+
+    def __init__(self, what):
+        super().__init__()
+        self.what, self.open, self.cells, self.text = what, [], 0, ""
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in self.ALLOWED or {n for n, _ in attrs} - self.ALLOWED[tag]:
+            fail(self.what, "an element of the name's own: %s %r" % (tag, attrs))
+        if tag != "meta":
+            self.open.append(tag)
+        self.cells += tag in ("td", "th")
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            fail(self.what, "</%s> closes nothing" % tag)
+
+    def handle_data(self, data):
+        self.text += data
+
+    def handle_comment(self, data):
+        fail(self.what, "a comment: %r" % data)
+
+
+def clean_html(what, data):
+    page = Page(what)
+    page.feed(clean(what, data))
+    page.close()
+    if page.open or not page.cells:
+        fail(what, "the page is not whole: %r, %u cells" % (page.open, page.cells))
+    return page.text
+
+
 def clean_json(what, data):
     try:
         return json.loads(clean(what, data))
@@ -139,6 +187,8 @@ def names_everywhere(folder, trace):
     text("summary", "--by", "trace,scope,op")
     clean_markdown(*kymo("summary", "-f", "md", trace, status=0))
     clean_csv(*kymo("summary", "-f", "csv", trace, status=0))
+    clean_tsv(*kymo("summary", "-f", "tsv", trace, status=0))
+    clean_html(*kymo("summary", "-f", "html", trace, status=0))
     clean_json(*kymo("summary", "-f", "json", trace, status=0))
     text("info")
     text("show")
@@ -150,6 +200,8 @@ def names_everywhere(folder, trace):
         clean(*kymo("query", trace, sql, status=0))
         clean_markdown(*kymo("query", "-f", "md", trace, sql, status=0))
         clean_csv(*kymo("query", "-f", "csv", trace, sql, status=0))
+        clean_tsv(*kymo("query", "-f", "tsv", trace, sql, status=0))
+        clean_html(*kymo("query", "-f", "html", trace, sql, status=0))
         clean_json(*kymo("query", "-f", "json", trace, sql, status=0))
     out = os.path.join(folder, "csv")
     kymo("export", "--force", "--to", "csv", "-o", out, trace, status=0)

@@ -101,6 +101,26 @@ class Test(base.Test):
     def test_real(self):
         self.everything(self.real())
 
+    def test_domains(self):
+        """Ranges and marks of some domains alone: what is recorded is what a recording of all has of these."""
+        program = self.program()
+
+        def said(*options):
+            self.record(program, options=options)
+            self.tree()  # no range lies in one that is not there
+            return sorted((r["kind"], r["domain"], r["name"] or "", r["payload"] or "") for r in
+                          self.query("SELECT kind, domain, name, CASE WHEN payload LIKE '%begin%' THEN '' ELSE payload END AS payload FROM markers"))
+
+        everything = said()
+        check("two domains", {r[1] for r in everything}, {"nvtx", "library"})
+        for options, wanted in ((["--annotations", "^lib"], {"library"}), (["--annotations", "nvtx"], {"nvtx"}),
+                                (["--exclude-annotations", "library"], {"nvtx"}), (["--exclude-annotations", "^nvtx$"], {"library"}),
+                                (["--annotations", "lib|nvtx", "--exclude-annotations", "lib"], {"nvtx"}),
+                                (["--annotations", "nothing"], set())):
+            check(f"{options}", said(*options), [r for r in everything if r[1] in wanted])
+            check(f"{options}: told", f"{options[0]} '{options[1]}'" in base.must(self.kymo, "info", self.trace) or not wanted, True)
+            check(f"{options}: notes", any("popped" in n or "stopped" in n for n in self.notes("marker")), False)
+
     def test_hostile(self):
         self.record(self.program(), "hostile")
         check("notes", self.notes("marker"), {

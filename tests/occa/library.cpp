@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fake of libocca: the same layers as OCCA's (wrappers, mode objects with virtual functions, leaves), the modes
-// Serial and OpenMP, and OpenCL on what is here. Kernels: fill(memory, value), add(memory, memory, count).
+// Serial and OpenMP, and OpenCL on what is here. Kernels: fill(memory, value), add(memory, memory, count), hook().
 // OCCA_INLINED: kernel::run() is inlined where it is called, as clang does.
 #include "occa.hpp"
 
@@ -8,11 +8,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <mutex>
 #include <stdexcept>
 
 #include "occa.h"
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
+
+__attribute__((visibility("default"))) void (*occa_hook)(); // what kernel "hook" does in mode Serial
+__attribute__((visibility("default"))) void (*occa_build_hook)(); // before a kernel of OpenCL's is made
 
 namespace occa {
 
@@ -30,6 +34,7 @@ public:
 	explicit modeDevice_t(const std::string &mode) : mode(mode) {}
 	virtual ~modeDevice_t() {}
 	std::string mode;
+	json properties;
 	int refs = 0;
 	modeStream_t *current = nullptr;
 	virtual modeStream_t *newStream() { return new modeStream_t; }
@@ -106,9 +111,23 @@ public:
 	virtual void run() const = 0;
 	modeDevice_t *device;
 	std::string name, file;
-	std::vector<kernelArg> arguments;
+	void setArguments(kernelArg *list, int count);
+	void pushArgument(const kernelArg &a);
+	std::vector<kernelArgData> arguments;
 	int refs = 0;
 };
+
+void modeKernel_t::pushArgument(const kernelArg &a)
+{
+	for (int i = 0; i < a.size(); i++)
+		arguments.push_back(a[i]);
+}
+void modeKernel_t::setArguments(kernelArg *list, int count)
+{
+	arguments.clear();
+	for (int i = 0; i < count; i++)
+		pushArgument(list[i]);
+}
 
 class launchedModeKernel_t : public modeKernel_t {
 public:
@@ -177,6 +196,8 @@ void kernel::run() const
 		launched->deviceRun();
 		return;
 	}
+	if (name == "hook")
+		return occa_hook();
 	float *to = reinterpret_cast<float *>(place(arguments[0].memory_));
 	udim_t n = arguments[0].memory_->bytes / sizeof(float);
 	for (udim_t i = 0; i < n; i++)
@@ -225,12 +246,15 @@ public:
 
 class device : public modeDevice_t {
 public:
-	explicit device(const std::string &mode) : modeDevice_t(mode)
+	device(const std::string &mode, cl_uint number) : modeDevice_t(mode)
 	{
 		cl_platform_id platform;
 		cl_int status = CL_SUCCESS;
 		must(clGetPlatformIDs(1, &platform, nullptr));
-		must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &id, nullptr));
+		cl_device_id all[8];
+		cl_uint n = 0;
+		must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 8, all, &n));
+		id = all[number < n ? number : 0];
 		context = clCreateContext(nullptr, 1, &id, nullptr, nullptr, &status);
 		must(status);
 	}
@@ -331,6 +355,10 @@ void kernel::deviceRun() const
 // As OCCA's: a launcher that is a kernel of the host's own device runs the device's kernels.
 modeKernel_t *device::build(const std::string &file, const std::string &name)
 {
+	static std::mutex one;
+	if (occa_build_hook)
+		occa_build_hook();
+	std::lock_guard<std::mutex> lock(one);
 	kernel *k = new kernel(this, name, file);
 	occa::kernel inner = host().buildKernel(file + ".launcher", name);
 	serial::kernel *launcher = new serial::kernel(*static_cast<serial::kernel *>(inner.getModeKernel()));
@@ -368,6 +396,11 @@ template <> bool json::get<bool>(const char *key, const bool &otherwise) const
 {
 	auto found = values.find(key);
 	return found == values.end() ? otherwise : found->second == "true";
+}
+template <> int json::get<int>(const char *key, const int &otherwise) const
+{
+	auto found = values.find(key);
+	return found == values.end() ? otherwise : std::atoi(found->second.c_str());
 }
 int dtype_t::bytes() const
 {
@@ -453,15 +486,21 @@ void kernel::run() const
 #endif
 void kernel::operator()(const kernelArg &a, const kernelArg &b) const
 {
-	mode_->arguments = {a, b};
+	kernelArg list[] = {a, b};
+	mode_->setArguments(list, 2);
 	RUN;
 }
 void kernel::operator()(const kernelArg &a, const kernelArg &b, const kernelArg &c) const
 {
-	mode_->arguments = {a, b, c};
+	kernelArg list[] = {a, b, c};
+	mode_->setArguments(list, 3);
 	RUN;
 }
-void kernel::pushArg(const kernelArg &a) { mode_->arguments.push_back(a); }
+void kernel::pushArg(const kernelArg &a) { mode_->pushArgument(a); }
+void kernel::clearArgs() { mode_->arguments.clear(); }
+modeMemory_t *kernelArgData::getModeMemory() const { return memory_; }
+int kernelArg::size() const { return 1; }
+const kernelArgData &kernelArg::operator[](int) const { return data; }
 void kernel::free()
 {
 	delete mode_;
@@ -520,8 +559,10 @@ device::~device()
 void device::setup(const json &props)
 {
 	std::string mode = props.text("mode");
-	modeDevice_t *d = mode == "OpenCL" ? static_cast<modeDevice_t *>(new opencl::device(mode))
+	modeDevice_t *d = mode == "OpenCL" ? static_cast<modeDevice_t *>(
+							     new opencl::device(mode, props.get<int>("device_id", 0)))
 					   : new serial::device(mode);
+	d->properties = props;
 	hold(mode_, d);
 	setStream(createStream());
 }
@@ -537,6 +578,7 @@ const std::string &device::mode() const
 	static const std::string none;
 	return mode_ ? mode_->mode : none;
 }
+const json &device::properties() const { return mode_->properties; }
 modeDevice_t *device::getModeDevice() const { return mode_; }
 stream device::createStream(const json &) { return stream(mode_->newStream()); }
 void device::setStream(stream s) { mode_->current = s.getModeStream(); }
@@ -654,7 +696,7 @@ void occaKernelRunN(occaType kernel, int argc, ...)
 	occa::kernel &k = *object<occa::kernel>(kernel);
 	va_list list;
 	va_start(list, argc);
-	k.getModeKernel()->arguments.clear();
+	k.clearArgs();
 	for (int i = 0; i < argc; i++) {
 		occaType t = va_arg(list, occaType);
 		k.pushArg(t.words[0] == INT ? occa::kernelArg(static_cast<int>(t.words[1]))

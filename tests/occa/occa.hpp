@@ -20,6 +20,7 @@ public:
 	std::string text(const char *key) const;
 	std::map<std::string, std::string> values;
 };
+template <> int json::get<int>(const char *key, const int &otherwise) const;
 template <> bool json::get<bool>(const char *key, const bool &otherwise) const;
 
 class dtype_t {
@@ -64,12 +65,20 @@ private:
 	modeMemory_t *mode_ = nullptr;
 };
 
-class kernelArg {
+class kernelArgData {
 public:
-	kernelArg(int value) : value(value) {}
-	kernelArg(const memory &m) : memory_(m.getModeMemory()) {}
+	modeMemory_t *getModeMemory() const;
 	int value = 0;
 	modeMemory_t *memory_ = nullptr;
+};
+
+class kernelArg {
+public:
+	kernelArg(int value) { data.value = value; }
+	kernelArg(const memory &m) { data.memory_ = m.getModeMemory(); }
+	int size() const;
+	const kernelArgData &operator[](int index) const;
+	kernelArgData data;
 };
 
 class kernel {
@@ -87,6 +96,7 @@ public:
 	void operator()(const kernelArg &a, const kernelArg &b) const;
 	void operator()(const kernelArg &a, const kernelArg &b, const kernelArg &c) const;
 	void pushArg(const kernelArg &a);
+	void clearArgs();
 	void free();
 
 private:
@@ -143,6 +153,7 @@ public:
 	void finish();
 	void finishAll();
 	const std::string &mode() const;
+	const json &properties() const;
 	modeDevice_t *getModeDevice() const;
 	stream createStream(const json &props = json());
 	void setStream(stream s);
@@ -161,11 +172,19 @@ private:
 	modeDevice_t *mode_ = nullptr;
 };
 template <> memory device::malloc<void>(dim_t entries, const void *src, const json &props);
+template <class T> memory device::malloc(dim_t entries, const void *src, const json &props)
+{
+	return malloc(entries, dtype::float_, src, props);
+}
 
 device host();
 device &getDevice();
 void setDevice(const json &props);
 memory malloc(dim_t entries, const dtype_t &type, const void *src, const json &props);
+template <class T> memory malloc(dim_t entries, const void *src = nullptr, const json &props = json())
+{
+	return malloc(entries, dtype::float_, src, props);
+}
 kernel buildKernel(const std::string &file, const std::string &name, const json &props = json());
 void finish();
 

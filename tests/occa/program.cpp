@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uses OCCA's C++ interface and counts what it does: program FILE MODE... A device of each mode, in turn. It prints
+// Uses OCCA's C++ interface and counts what it does: program FILE MODE[:DEVICE_ID]... A device of each mode, in turn. It prints
 // "call NAME N", "device N MODE LAUNCHES TO FROM PEAK LEFT", "kernel N NAME LAUNCHES", and results of kernels.
 #include <alloca.h>
 #include <cstdio>
@@ -163,7 +163,10 @@ int main(int argc, char **argv)
 {
 	for (int i = 2; i < argc; i++) {
 		occa::device d;
-		d.setup(occa::json(std::string("mode: ") + argv[i]));
+		char *number = strchr(argv[i], ':');
+		if (number)
+			*number++ = '\0';
+		d.setup(occa::json(std::string("mode: ") + argv[i] + (number ? std::string(", device_id: ") + number : "")));
 		called("device::setup");
 		devices++;
 		use(d, argv[1], argv[i], devices);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Ranks of jobs without MPI; launchers are the variables that they set.
 if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
-  foreach(what torchrun inside restart slurm stale nested together nodes nccl wrapper dies many some next_job same_address
+  foreach(what torchrun inside restart slurm stale nested together nodes nccl wrapper dies many some variable next_job same_address
                large_manifest)
     add_test(NAME cli.ranks.${what} COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/test_ranks.py
              $<TARGET_FILE:kymo> ${what})

@@ -419,6 +419,25 @@ class Test(base.Test):
             check(f"nested: {name}", self.processes(), wanted)
         expect(True)
 
+    def test_variable(self):
+        """--rank-variable: ranks out of variables that no launcher knows, in both ways, and instead of a launcher's."""
+        rank, n = self.rank(), 3
+        wanted = Counter({(0, r, n, "variable", None): 1 for r in (0, 2)})
+        options = ("--rank-variable", "MY_RANK:MY_SIZE", "--rank", "0,2")
+        for more in ({}, torchrun(1, 2)):
+            commands = [words({**more, "MY_RANK": r, "MY_SIZE": n}, "@", rank, "open", "step", "close") for r in range(n)]
+            kymotest.remove(self.trace, missing_ok=True)
+            self.around(together(*(c.replace(" @ ", " ") for c in commands)), *options)
+            check(f"around {len(more)}", self.processes(), wanted)
+            kymotest.remove(self.trace)
+            p = self.in_each(commands, "-o", self.trace, *options)
+            check(f"inside {len(more)}", self.processes(), wanted)
+            check("one prints", p.stderr.count("trace in "), 1)
+        for variables, option, said in (({"R": "x"}, "R", 'R is "x", which is no number'), ({"R": "3", "N": "3"}, "R:N", "R is 3, and there are 3 ranks (N)"),
+                                        ({}, ":", "expected the name of a variable"), ({}, "A:B:C", "expected the name"), ({}, "A=1", "expected the name")):
+            p = kymotest.run(self.kymo, "run", "--rank-variable", option, "true", env=dict(os.environ, **variables))
+            check(f"{variables} {option}", (p.returncode, said in p.stderr), (2, True))
+
 
 if __name__ == "__main__":
     sys.exit(base.main(Test, HERE))

@@ -278,6 +278,11 @@ static int hip_none(void)
 	return 0;
 }
 
+static int hip_refuses(void)
+{
+	return 801; /* hipErrorNotSupported */
+}
+
 static int hip_memcpy(void *dst, const void *src, size_t size, int kind)
 {
 	return kind > 4 ? 21 /* hipErrorInvalidMemcpyDirection */ : below_copy(dst, src, size);
@@ -487,6 +492,8 @@ static void fill_hip(void)
 	SET(hip, hipStreamDestroy, hip_handle_back);
 	SET(hip, hipStreamSynchronize, hip_one);
 	SET(hip, hipDeviceSynchronize, hip_none);
+	SET(hip, hipProfilerStart, hip_refuses);
+	SET(hip, hipProfilerStop, hip_refuses);
 	SET(hip, hipEventSynchronize, hip_one);
 	SET(hip, hipEventRecord, hip_two);
 	SET(hip, hipStreamWaitEvent, hip_three);

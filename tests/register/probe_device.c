@@ -18,6 +18,7 @@
 static void *runtime;
 static void **(*entries)(const char *table);
 
+#define NOT_SUPPORTED        801
 #define HIP(name, ...)       ((int (*)())entries("hip")[AT_##name])(__VA_ARGS__)
 #define COMPILER(name, type) ((type)entries("hip_compiler")[AT_##name])
 #define HSA(name, ...)       ((int (*)())entries("hsa_core")[AT_##name])(__VA_ARGS__)
@@ -287,6 +288,20 @@ static void hip_program(void)
 	end();
 }
 
+/* Launches before, between and after; HIP refuses the calls that say so. */
+static void hip_profiler(void)
+{
+	begin();
+	names();
+	launch(scale, grid, block, 0, NULL);
+	CHECK_EQUAL(HIP(hipProfilerStart), NOT_SUPPORTED);
+	launch(add, one, one, 0, NULL);
+	launch(add, one, one, 0, NULL);
+	CHECK_EQUAL(HIP(hipProfilerStop), NOT_SUPPORTED);
+	launch(scale, grid, block, 0, NULL);
+	end();
+}
+
 /* ---- HSA by itself ---- */
 
 static void hsa_program(void)
@@ -502,15 +517,11 @@ static void no_objects(void)
 }
 
 static const struct check_scenario scenarios[] = {
-	{"hip", hip_program},
-	{"hsa", hsa_program},
-	{"layered", layered},
-	{"threads", threads},
-	{"fork", forked},
-	{"reused", reused},
-	{"descriptors", descriptors},
-	{"objects", objects},
-	{"no objects", no_objects},
+	{"hip", hip_program}, {"hip_profiler", hip_profiler},
+	{"hsa", hsa_program}, {"layered", layered},
+	{"threads", threads}, {"fork", forked},
+	{"reused", reused},   {"descriptors", descriptors},
+	{"objects", objects}, {"no objects", no_objects},
 	{NULL, NULL},
 };
 

@@ -116,6 +116,19 @@ class NoObjects(Objects):
         self.assertEqual(self.found(), [])
 
 
+class Profiler(unittest.TestCase):
+    def test_profiler(self):
+        """hipProfilerStart and Stop begin and pause recording, though HIP refuses them."""
+        for options, kernels in (([], [("add(float*, float*, int)", "2"), ("scale", "1")]),
+                                 (["--start-paused"], [("add(float*, float*, int)", "2")]),
+                                 (["--pauses", "ignore"], [("add(float*, float*, int)", "2"), ("scale", "2")])):
+            with kymotest.Folder() as folder:
+                trace = os.path.join(folder, "t.kymo")
+                run(KYMO, "run", *options, "-o", trace, os.path.join(HERE, "probe_device"), "hip_profiler")
+                text = run(KYMO, "query", "-f", "csv", trace, "select name, count(*) from kernels group by 1 order by 1")
+            self.assertEqual([tuple(r) for r in list(csv.reader(io.StringIO(text)))[1:]], kernels, options)
+
+
 class Hip(Trace):
     scenario = "hip"
 

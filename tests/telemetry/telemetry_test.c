@@ -25,6 +25,7 @@
 #include "telemetry/job.h"
 #include "telemetry/library.h"
 #include "telemetry/meter.h"
+#include "telemetry/perf_list.h"
 #include "telemetry/telemetry.h"
 #include "telemetry/values.h"
 
@@ -128,14 +129,17 @@ static void test_stat_of_process(void **state)
 	struct job_stat s;
 
 	assert_true(
-		job_stat_parse("12 (a) R 1 (b) S 11 12 12 0 -1 4194560 100 0 7 0 5 6 0 0 20 0 3 0 "
+		job_stat_parse("12 (a) R 1 (b) S 11 12 12 0 -1 4194560 100 30 7 4 5 6 8 9 20 0 3 0 "
 			       "4242 1000 25 18446744073709551615",
 			       &s));
 	assert_int_equal(s.pid, 12);
 	assert_int_equal(s.ppid, 11);
-	assert_int_equal(s.minor, 100);
-	assert_int_equal(s.major, 7);
-	assert_int_equal(s.cpu, 11 * (1000000000 / sysconf(_SC_CLK_TCK)));
+	assert_int_equal(s.own.minor, 100);
+	assert_int_equal(s.own.major, 7);
+	assert_int_equal(s.own.cpu, 11 * (1000000000 / sysconf(_SC_CLK_TCK)));
+	assert_int_equal(s.waited.minor, 30);
+	assert_int_equal(s.waited.major, 4);
+	assert_int_equal(s.waited.cpu, 17 * (1000000000 / sysconf(_SC_CLK_TCK)));
 	assert_int_equal(s.threads, 3);
 	assert_int_equal(s.start, 4242);
 	assert_int_equal(s.rss, 25 * sysconf(_SC_PAGESIZE));
@@ -179,6 +183,76 @@ static void test_processes_of_job(void **state)
 	process(101, 1, "grandchild");
 	assert_int_equal(job_find(root, programs, 2, list, &count), 0);
 	assert_int_equal(count, 4);
+}
+
+/* ---- counters of whole processors ------------------------------------------------------------ */
+
+static bool events(struct perf_list *l, const char *list, char *error)
+{
+	error[0] = '\0';
+	return perf_list_parse(l, root, list, error, 300);
+}
+
+static void test_lists_of_counters(void **state)
+{
+	struct perf_list l;
+	char error[300];
+
+	assert_int_equal(perf_item("a,b"), 1);
+	assert_int_equal(perf_item("a:cpu=0,2-3,b"), 11);
+	assert_int_equal(perf_item("p/event=1,umask=2/,b"), 18);
+	assert_int_equal(perf_item("p/event=1,umask=2/:cpu=1,2,b:cpu=3"), 26);
+	assert_int_equal(perf_item("a:device=0,2,b"), 12);
+	assert_int_equal(perf_item("a/b,c"), 3); /* not closed: told later */
+	assert_int_equal(perf_item(""), 0);
+	assert_true(perf_over_time("a:cpu=0", 7));
+	assert_false(perf_over_time("a,b:cpu=0", 1));
+	put("proc/stat", "cpu  1 1 1 1\ncpu0 1 1 1 1\ncpu2 1 1 1 1\ncpu10 1 1 1 1\nintr 1\n");
+	put("sys/bus/event_source/devices/u_0/type", "42\n");
+	put("sys/bus/event_source/devices/u_0/cpumask", "0,10\n");
+	put("sys/bus/event_source/devices/u_0/format/event", "config:0-3,32-35\n");
+	put("sys/bus/event_source/devices/u_0/format/umask", "config1:8-15\n");
+	put("sys/bus/event_source/devices/u_0/format/edge", "config2:18\n");
+	put("sys/bus/event_source/devices/u_0/format/bad", "config9:18\n");
+	put("sys/bus/event_source/devices/u_0/events/x", "event=0xab,umask=0x1,edge\n");
+	put("sys/bus/event_source/devices/u_0/events/y", "event=0x1ff\n");
+	put("sys/bus/event_source/devices/u_0/events/z", "\xff\x01,=,event=\n");
+	put("sys/bus/event_source/devices/u_1/type", "43\n");
+	put("sys/bus/event_source/devices/u_1/format/event", "config:0-7\n");
+	put("sys/bus/event_source/devices/u_1/events/x", "event=0xcd\n");
+	assert_true(events(&l, "u/x/,perf:cpu-clock:cpu=2,10", error));
+	assert_int_equal(l.count, 3);
+	assert_int_equal(l.at[0].attr.type, 42);
+	assert_int_equal(l.at[0].attr.config, 0xbull | 0xaull << 32);
+	assert_int_equal(l.at[0].attr.config1, 1 << 8);
+	assert_int_equal(l.at[0].attr.config2, 1 << 18);
+	assert_int_equal(l.at[0].cpus.count, 2); /* its own */
+	assert_int_equal(l.at[0].cpus.at[1].first, 10);
+	assert_int_equal(l.at[1].attr.type, 43);
+	assert_int_equal(l.at[1].attr.config, 0xcd);
+	assert_int_equal(l.at[1].cpus.count, 3); /* all that are there */
+	assert_int_equal(l.at[2].cpus.count, 2);
+	assert_int_equal(l.at[2].cpus.at[0].first, 2);
+	perf_list_release(&l);
+	const char *const wrong[] = {"u_0/y/",
+				     "u_0/z/",
+				     "u_0/bad=1/",
+				     "u_0/event/x/",
+				     "u_0//",
+				     "v/x/",
+				     "u_0/x/:cpu=2",
+				     "cpu-clock:cpu=1",
+				     "cpu-clock:cpu=2-10",
+				     "cpu-clock:cpu=99999999999999999999",
+				     "a:cpu=0",
+				     ":cpu=0",
+				     "/x/"};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		assert_false(events(&l, wrong[i], error));
+		assert_true(error[0]);
+		perf_list_release(&l);
+	}
 }
 
 /* ---- the meter ------------------------------------------------------------------------------ */
@@ -557,6 +631,7 @@ int main(void)
 		cmocka_unit_test(test_file_stays_open),
 		cmocka_unit_test(test_stat_of_process),
 		cmocka_unit_test(test_processes_of_job),
+		cmocka_unit_test(test_lists_of_counters),
 		cmocka_unit_test(test_totals),
 		cmocka_unit_test(test_power_over_time),
 		cmocka_unit_test(test_devices_are_joined),

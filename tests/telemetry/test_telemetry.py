@@ -87,6 +87,23 @@ class Test:
         assert "nothing was recorded" not in idle.stderr or "Telemetry" in idle.stderr, idle.stderr
         assert "Telemetry" in idle.stderr and self.one("job.cpu_time")["total"] < 0.1
 
+    def children(self):
+        """Children that live shorter than readings are apart: their parent has waited for all that they did."""
+        program = ("import os, sys, time, resource\nfor i in range(12):\n  pid = os.fork()\n  while pid == 0:\n"
+                   "    if time.process_time() > 0.05: os._exit(0)\n  os.waitpid(pid, 0)\n"
+                   "me, them = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)\n"
+                   "print(me.ru_utime + me.ru_stime, them.ru_utime + them.ru_stime, me.ru_minflt + them.ru_minflt)\n"
+                   "sys.stdout.flush(); time.sleep(0.2); os._exit(0)")
+        p = self.record(sys.executable, "-c", program)
+        own, theirs, faults = (float(x) for x in p.stdout.split())
+        assert theirs > 0.4, p.stdout
+        spent = self.one("job.cpu_time")["total"]
+        assert own + theirs - 0.02 <= spent <= own + theirs + 0.1, (spent, own, theirs)
+        seen = self.one("job.faults.minor")["total"]
+        assert faults - 5 <= seen <= faults + 100, (seen, faults)
+        busy = self.one("job.cpu")
+        assert busy["average"] <= 110, busy
+
     def outside(self):
         """The program has its own CPUs, descriptors and threads; the sampler goes where it may."""
         look = r"""
@@ -122,6 +139,24 @@ print(wide, file=open(sys.argv[1], "w"))
         whole = os.sched_getaffinity(0)
         assert len(whole) == 1 or wide != "0", wide
         return 0
+
+    def window(self):
+        """Nothing is read before --telemetry-delay nor after --telemetry-duration; two values of two sources."""
+        self.record("sh", "-c", "sleep 4")
+        whole = self.query("SELECT name, count(*) AS n FROM counters WHERE name IN ('job.rss', 'cpu.utilisation') GROUP BY 1")
+        run(self.kymo, "run", "-f", "--threads", "--telemetry=10", "--telemetry-delay", "1s", "--telemetry-duration", "1s",
+            "-o", self.trace, "--", "sh", "-c", "sleep 4")
+        rows = self.query("SELECT c.name, min(c.time) AS first, max(c.time) AS last, count(*) AS n, (SELECT min(start) FROM process "
+                          "WHERE NOT telemetry) AS began FROM counters c WHERE c.name IN ('job.rss', 'cpu.utilisation') GROUP BY 1")
+        assert len(rows) == len(whole) == 2, (rows, whole)
+        for row, all_along in zip(rows, whole):
+            assert 0.8e9 <= row["first"] - row["began"], row
+            assert row["last"] - row["first"] <= 2e9, row
+            assert 10 <= row["n"] < all_along["n"], (row, all_along)
+        said = run(self.kymo, "run", "-f", "--telemetry", "--telemetry-delay", "1h", "-o", self.trace, "--", "true").stderr
+        assert "the program ended before --telemetry-delay was over" in said, said
+        said = run(self.kymo, "run", "-f", "--telemetry-duration", "1s", "-o", self.trace, "--", "true", status=2).stderr
+        assert "--telemetry-delay and --telemetry-duration go with --telemetry" in said, said
 
     def ranks(self):
         """Three launchers of one job on this node: one samples, for all their processes."""
@@ -261,6 +296,206 @@ await_readings()
         assert "mlx5_0 port 2" in text and "net: networks: " in text and "; 9 values" in text, text
         missing = run(self.kymo, "list", "telemetry", env={"KYMO_TELEMETRY_ROOT": "/nonexistent"}, status=None).stdout
         assert "net: not here: no network" in missing, missing
+
+    # Steps, after each of which the sampler has read, looked around, and written that down.
+    STEPS = """import glob, json, os, sys, time
+def written():
+    return sum(map(os.path.getsize, glob.glob(sys.argv[2] + "/raw/*-telemetry-*.kyr")))
+def await_readings():
+    for _ in range(2):
+        before = written()
+        while written() == before:
+            time.sleep(0.01)
+def put(path, text):
+    data = text.encode("latin-1")
+    fd = os.open(root + path, os.O_WRONLY | os.O_CREAT, 0o666)
+    os.pwrite(fd, data, 0)
+    os.ftruncate(fd, len(data))
+    os.close(fd)
+root = sys.argv[1]
+await_readings()
+for step in json.load(open(sys.argv[3])):
+    for what, path, *more in step:
+        if what == "put":
+            put(path, more[0])
+        elif what == "count": # each value is there for a while
+            for value in more[0]:
+                put(path, "%010d\\n" % value)
+                time.sleep(0.002)
+        elif what == "move":
+            os.rename(root + path, root + more[0])
+    await_readings()
+"""
+
+    def steps(self, root, steps):
+        plan = os.path.join(self.folder, "plan")
+        put(plan, json.dumps(steps))
+        return self.record(sys.executable, "-c", self.STEPS, root, self.trace, plan, env={"KYMO_TELEMETRY_ROOT": root})
+
+    def totals(self):
+        scale = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20}
+        return {(r["device"], r["counter"]): round((r["total"] or 0) * scale.get(r["unit"], 1), 3) for r in self.rows("telemetry")}
+
+    def links(self):
+        """InfiniBand's narrow counters that wrap, are cleared, are full; its wide ones and the adapter's own; what links are."""
+        root, _ = self.tree()
+        port = "/sys/class/infiniband/mlx5_{}/ports/{}/"
+        a, b, c = port.format(0, 1), port.format(0, 2), port.format(1, 1)
+        for x in (a, b, c):
+            put(root + x + "rate", "100 Gb/sec (4X EDR)\n")
+            put(root + x + "state", "4: ACTIVE\n")
+        put(root + b + "rate", "2.5 Gb/sec (1X SDR)\n")
+        put(root + a + "counters/port_rcv_data", "4294967290\n")
+        put(root + b + "counters/port_rcv_data", "3000000000\n")
+        put(root + c + "counters/port_rcv_data", "4294967295\n")
+        put(root + c + "counters_ext/port_rcv_data_64", "5000000000\n")
+        put(root + c + "counters/symbol_error", "65534\n")
+        odd = "bad\x1b[31m \n<name>"
+        for x, name in ((a, "out_of_sequence"), (b, "out_of_sequence"), (a, odd), (a, "lifespan")):
+            put(root + x + "hw_counters/" + name, "0000000100\n")
+        p = self.steps(root, [
+            [["count", a + "counters/port_rcv_data", [(4294967290 + 3 * i) % (1 << 32) for i in range(1, 11)]],
+             ["count", b + "counters/port_rcv_data", [3000000005]],
+             ["count", c + "counters_ext/port_rcv_data_64", [5000000000 + 7 * i for i in range(1, 11)]],
+             ["count", a + "hw_counters/out_of_sequence", [105]], ["count", b + "hw_counters/out_of_sequence", [107]],
+             ["count", a + "hw_counters/" + odd, [102]], ["count", a + "hw_counters/lifespan", [200]],
+             ["put", c + "counters/symbol_error", "65535\n"]],
+            [["count", b + "counters/port_rcv_data", [10]], ["put", b + "state", "1: DOWN\n"],
+             ["count", c + "counters/symbol_error", [3]]],
+            [["count", b + "counters/port_rcv_data", [25]], ["count", c + "counters/symbol_error", [5]]]])
+        told = self.totals()
+        a, b, c = "mlx5_0 port 1", "mlx5_0 port 2", "mlx5_1 port 1"
+        assert told[a, "ib.received"] == 4 * 30, told  # over 2^32
+        assert told[b, "ib.received"] == 4 * 20, told  # not 2^32 less: it was cleared
+        assert told[c, "ib.received"] == 4 * 70, told  # of 64 bits
+        assert told[a, "ib.hw.out_of_sequence"] == 5 and told[b, "ib.hw.out_of_sequence"] == 7, told
+        assert told[a, "ib.hw.bad??31m???name?"] == 2 and not any("lifespan" in n for _, n in told), told
+        assert told[c, "ib.errors.symbol"] == 2, told  # what it counted when it was full is not known
+        notes = " ".join(r["text"] for r in self.query("SELECT text FROM note"))
+        assert f"{c}: ib.errors.symbol could not be read: the counter is full" in notes, notes
+        assert f"{b}: ib.received could not be read: the count began anew" in notes and f"{a}: " not in notes, notes
+        assert "\x1b" not in p.stderr, p.stderr
+        assert self.one("ib.speed", a)["last"] == 100000 and self.one("ib.speed", b)["max"] == 2500, told
+        state = self.one("ib.carrier", b)
+        assert state["max"] == 1 and state["last"] == 0 and self.one("ib.carrier", c)["min"] == 1, state
+
+    def comings(self):
+        """Interfaces that appear, go away, come back, and are replaced by others of their name: told, never a wrong difference."""
+        root, _ = self.tree()
+        net = "/sys/class/net/"
+        for i in range(5):
+            put(f"{root}{net}eth{i}/ifindex", f"{i + 2}\n")
+            put(f"{root}{net}eth{i}/statistics/rx_bytes", "0000000100\n")
+        put(f"{root}{net}eth0/carrier", "1\n")
+        put(f"{root}{net}eth0/speed", "25000\n")
+        put(f"{root}{net}eth1/operstate", "down\n")
+        put(f"{root}{net}eth1/speed", "-1\n")
+        for name, count in (("away/eth2", 5000), ("away/eth3", 9000), ("away/eth5", 70)):
+            put(f"{root}/{name}/ifindex", "99\n")
+            put(f"{root}/{name}/statistics/rx_bytes", "%010d\n" % count)
+        rx = "/statistics/rx_bytes"
+        self.steps(root, [
+            [["count", net + "eth2" + rx, [105]], ["put", net + "eth1/operstate", "up\n"], ["put", net + "eth0/carrier", "0\n"],
+             ["put", net + "eth0/speed", "10000\n"], ["move", "/away/eth5", net + "eth5"], ["move", net + "eth4", "/away/eth4"]],
+            [["move", net + "eth2", "/away/eth2.old"], ["move", net + "eth3", "/away/eth3.old"], ["move", "/away/eth3", net + "eth3"],
+             ["count", net + "eth1" + rx, [150]], ["count", net + "eth5" + rx, [71]]],
+            [["move", "/away/eth2", net + "eth2"], ["count", net + "eth3" + rx, [9003]]],
+            [["count", net + "eth2" + rx, [5007]]]])
+        told = self.totals()
+        assert {d: n for (d, c), n in told.items() if c == "net.received" and n} == {
+            "eth1": 50, "eth2": 12, "eth3": 3, "eth5": 1}, told
+        notes = [r["text"] for r in self.query("SELECT text FROM note ORDER BY text") if r["text"].startswith("net: eth")]
+        assert notes == ["net: eth1 appeared", "net: eth2 is there again", "net: eth2 went away", "net: eth3 is another one than before",
+                         "net: eth4 went away", "net: eth5 appeared"], notes
+        assert self.one("net.carrier", "eth0")["max"] == 1 and self.one("net.carrier", "eth0")["last"] == 0
+        assert self.one("net.speed", "eth0")["max"] == 25000 and self.one("net.speed", "eth0")["last"] == 10000
+        assert ("eth1", "net.speed") not in told, told
+
+    def hostile_net(self):
+        """What holds no count is left out, or a gap after which nothing is lost; names are as they may be."""
+        root, _ = self.tree()
+        names = ["rx_bytes", "tx_bytes", "rx_packets", "tx_packets", "rx_dropped", "tx_dropped", "rx_errors", "tx_errors"]
+        garbage = ["", "-5\n", "9" * 1000 + "\n", "x\n", "1090 34\n", "1090\0\n", "1" * 70 + "\n", "18446744073709551616\n"]
+        odd = "e\x1b[2J\n'\";<&>%s"
+        for i, name in enumerate(names):
+            put(f"{root}/sys/class/net/bad/statistics/{name}", garbage[i])
+            for good in ("good", odd, "n" * 200):
+                put(f"{root}/sys/class/net/{good}/statistics/{name}", "0000001000\n")
+        path = "/sys/class/net/{}/statistics/{}"
+        p = self.steps(root, [
+            [["count", path.format("good", name), [1010]] for name in names] + [["count", path.format(odd, "rx_bytes"), [1004]]],
+            [["put", path.format("good", name), garbage[i]] for i, name in enumerate(names)],
+            [["count", path.format("good", name), [1030]] for name in names]])
+        told = self.totals()
+        assert [n for (d, c), n in sorted(told.items()) if d == "good"] == [30] * 8, told
+        assert told["e?[2J?'\";<&>%s", "net.received"] == 4, told
+        assert not any(d == "bad" for d, _ in told), told
+        notes = [r["text"] for r in self.query("SELECT text FROM note") if "net: good: " in r["text"]]
+        assert len(notes) == 8 and sum("it held no number" in n for n in notes) == 7 and sum("nothing to read" in n for n in notes) == 1, notes
+        assert "\x1b" not in p.stderr, p.stderr
+        listed = run(self.kymo, "list", "telemetry", env={"KYMO_TELEMETRY_ROOT": root}).stdout
+        assert "\x1b" not in listed and "n" * 20 in listed, listed
+
+    def disks(self):
+        """What each of two disks, a mount of NFS and a Lustre client moved; partitions; what comes, goes, and is no line."""
+        root, _ = self.tree()
+        os.remove(root + "/proc")
+        put(root + "/proc/stat", "cpu  1 0 0 1 0 0 0 0 0 0\n")
+
+        def line(name, reads, sectors_read, writes, sectors_written, busy, waited):
+            return f"   8  0 {name} {reads:08} 0 {sectors_read:010} 5 {writes:08} 0 {sectors_written:010} 5 0 {busy:010} {waited:010} 0 0 0 0\n"
+
+        def stats(a, b, more=""):
+            return line("sda", *a) + line("sda1", *a) + line("nvme0n1", *b) + line("loop0", 0, 0, 0, 0, 0, 0) + more
+
+        def mounts(*n):
+            return "device /dev/sda1 mounted on / with fstype ext4\n\n" \
+                   "device server:/home mounted on /home dir with fstype nfs4 statvers=1.1\n\topts:\trw\n" \
+                   "\tbytes:\t" + " ".join("%010d" % i for i in n) + " 1 1\n\tRPC iostats version: 1.1\n"
+
+        def lustre(read, written):
+            return f"snapshot_time 1.5 secs.nsecs\nread_bytes                {9:06} samples [bytes] 1 4096 {read:010} 9\n" \
+                   f"write_bytes               {9:06} samples [bytes] 1 4096 {written:010} 9\nopen 5 samples [reqs]\n"
+        put(root + "/sys/class/block/sda1/partition", "1\n")
+        put(root + "/proc/diskstats", stats((100, 1000, 100, 1000, 4294967294, 10), (5, 50, 5, 50, 5, 5)))
+        put(root + "/proc/self/mountstats", mounts(100, 100, 100, 100, 100, 100))
+        client = "/proc/fs/lustre/llite/scratch-ffff8800/stats"
+        put(root + client, lustre(1000, 1000))
+        p = self.steps(root, [
+            [["put", "/proc/diskstats", stats((103, 1016, 105, 1064, 0, 30), (7, 51, 5, 50, 5, 5))],
+             ["put", "/proc/self/mountstats", mounts(110, 105, 103, 102, 107, 109)], ["put", client, lustre(1011, 1013)]],
+            [["put", "/proc/diskstats", stats((1, 8, 1, 8, 1, 1), (7, 51, 6, 58, 5, 5), line("sdb", 900, 9000, 900, 9000, 1, 1))],
+             ["move", client, "/proc/gone"]],
+            [["put", "/proc/diskstats", "8 0 nonsense -1 2 3\n\n" + "8 0 " + "s" * 5000 + "\n" + line("sdb", 902, 9004, 900, 9000, 1, 1)]],
+            [["put", "/proc/diskstats", stats((2, 16, 1, 8, 1, 1), (999, 9999, 999, 9999, 999, 999))]],
+            [["put", "/proc/diskstats", ""]]])
+        told = {k: n for k, n in self.totals().items() if k[1].split(".")[0] in ("disk", "fs")}
+        want = {("sda", "disk.read"): 16 * 512, ("sda", "disk.written"): 64 * 512, ("sda", "disk.operations.read"): 3,
+                ("sda", "disk.operations.written"): 5, ("nvme0n1", "disk.read"): 512, ("nvme0n1", "disk.written"): 8 * 512,
+                ("nvme0n1", "disk.operations.read"): 2, ("nvme0n1", "disk.operations.written"): 1,
+                ("sdb", "disk.read"): 4 * 512, ("sdb", "disk.operations.read"): 2,
+                ("nfs /home dir", "fs.read"): 13, ("nfs /home dir", "fs.written"): 7, ("nfs /home dir", "fs.fetched"): 7,
+                ("nfs /home dir", "fs.sent"): 9, ("lustre scratch-ffff8800", "fs.read"): 11, ("lustre scratch-ffff8800", "fs.written"): 13}
+        assert {k: n for k, n in told.items() if n} == want, told
+        assert not any(d in ("sda1", "loop0", "nonsense") for d, _ in told), told
+        busy = self.one("disk.busy", "sda")
+        assert 0 < busy["max"] <= 100 and self.one("disk.queue", "sda")["max"] > 0, busy
+        assert not [r for r in self.rows("telemetry") if r["counter"] == "disk.busy" and r["device"] == "nvme0n1"]
+        for name, ms in (("disk.busy", 2 * 100), ("disk.queue", 20)):  # over 2^32; while requests waited
+            values = self.query(f"SELECT time, value FROM counters WHERE name = '{name}' AND agent_name = 'sda' ORDER BY 1")
+            sum_ = sum(b["value"] * (b["time"] - a["time"]) for a, b in zip(values, values[1:])) / 1e6
+            assert abs(sum_ - ms) < 0.05 * ms or any(v["value"] == 100 for v in values), (name, sum_, [v for v in values if v["value"]])
+        notes = {r["text"] for r in self.query("SELECT text FROM note") if r["text"].startswith(("disk: ", "netfs: "))}
+        for n in ("disk: sdb appeared", "disk: sda went away", "disk: sda is there again", "disk: nvme0n1 went away",
+                  "netfs: lustre scratch-ffff8800 went away", "disk: sda: disk.busy could not be read: the count began anew"):
+            assert n in notes, (n, notes)
+        assert any("there was nothing to read" in n for n in notes), notes
+        env = {"KYMO_TELEMETRY_ROOT": root}
+        put(root + "/proc/diskstats", stats((100, 1000, 100, 1000, 1, 10), (5, 50, 5, 50, 5, 5)))
+        run(self.kymo, "run", "-f", "--telemetry=10", "--telemetry-only", "disk:device=nvme0n1", "-o", self.trace, "--", "sleep", "0.3", env=env)
+        assert {r["a"] for r in self.query("SELECT DISTINCT agent_name AS a FROM counters")} == {"nvme0n1"}
+        p = run(self.kymo, "run", "--telemetry", "--telemetry-only", "disk:device=sda1", "--", "true", env=env, status=2)
+        assert "disk has no device sda1; it has: 0 (sda), 1 (nvme0n1)" in p.stderr, p.stderr
 
     def loopback(self):
         """What went through the kernel's own interface, at least."""
@@ -483,14 +718,202 @@ t.join()
         assert len(self.query("SELECT name FROM agent WHERE name LIKE 'Fake GPU%'")) == 2, both
         assert told("nvml:device=1") and len(self.query("SELECT name FROM agent WHERE name LIKE 'Fake GPU%'")) == 1
         assert {name for name, _ in told("power")} == {"power"}
+        assert {name for name, _ in told("job.rss")} == {"job.rss"}
+        # Values of one source, by their names and by patterns; those of others are not meant.
+        assert {name for name, _ in told("nvml:value=power:value=clock.s*:device=0")} == {"power", "clock.sm"}
+        assert {a for _, a in told("hwmon:value=temp*,rapl")} == {"k10temp", "CPU package 0"}
+        assert told("net:device=eth?") == [("net.received", "eth0"), ("net.received", "eth1")]
+        assert told("net.rec*:interface=eth1") == [("net.received", "eth1")]
         for only, words in {"nvml:device=0-2": "nvml has no device 2; it has: 0 (", "nonsense": "no nonsense here",
                             "net:interface=eth": "no interface eth; it has: 0 (eth0), 1 (eth1), 2 (eth10)",
-                            "net:cpu=1": "takes :device=NUMBERS", "net:device=x": "no list of numbers", "": "a name is missing",
+                            "net:cpus=1": "takes :device=NUMBERS or NAME, :cpu=NUMBERS, ", "net:value=": "takes :device",
+                            "net:cpu=0": "net has no values of each processor", "nvml:value=net.sent": "nvml has no value net.sent here",
+                            "cpu:cpu=4096": "there is no processor 4096", "cpu:cpu=0-": "no list of numbers", "net:device=x": "net has no device x; it has: 0 (eth0)", "nvml:interface=eth0": "nvml has no interface eth0", "net:device=1x": "no list of numbers", "": "a name is missing",
                             "cpu:device=0": "it has: none"}.items():
             p = run(self.kymo, "run", "-f", "--telemetry", "--telemetry-only", only, "--", "echo", "ran", env=env, status=2)
             assert words in p.stderr and "ran" not in p.stdout, (only, p.stderr)
         p = run(self.kymo, "run", "--telemetry-only", "net", "--", "echo", "ran", status=2)
-        assert "goes with --telemetry" in p.stderr and not p.stdout, p.stderr
+        assert "go with --telemetry" in p.stderr and not p.stdout, p.stderr
+
+    # Three processors, each of its own load at any time.
+    WORKER = """import glob, os, sys, time
+def written():
+    return sum(map(os.path.getsize, glob.glob(sys.argv[2] + "/raw/*-telemetry-*.kyr")))
+fd = os.open(sys.argv[1] + "/proc/stat", os.O_WRONLY)
+def line(name, *times):
+    return name + "".join(" %06d" % (t * i) for t in times) + "\\n"
+i, sizes = 0, set()
+while len(sizes) < 4: # until all of a second was read, and written down
+    i += 1
+    sizes.add(written())
+    text = line("cpu", 300, 0, 0, 500) + line("cpu0", 100, 0, 0, 0) + line("cpu2", 0, 0, 25, 75) + line("cpu12", 50, 0, 0, 50)
+    os.pwrite(fd, (text + "intr 5\\n").encode(), 0)
+    time.sleep(0.01)
+"""
+
+    def processors(self):
+        """Load and clock of the processors that are listed, each with its own values; one that goes away is a gap."""
+        root = os.path.join(self.folder, "cpus")
+        begin = "".join(name + " 000000" * 4 + "\n" for name in ("cpu", "cpu0", "cpu2", "cpu12"))
+        for i, khz in ((0, 3000000), (2, 1200000), (12, 800000)):
+            put(f"{root}/sys/devices/system/cpu/cpu{i}/cpufreq/scaling_cur_freq", f"{khz}\n")
+
+        def told(only, program):
+            put(root + "/proc/stat", begin)
+            run(self.kymo, "run", "-f", "--telemetry=10", "--telemetry-only", only, "-o", self.trace, "--", sys.executable,
+                "-c", program, root, self.trace, env={"KYMO_TELEMETRY_ROOT": root})
+            return {(r["counter"], r.get("instance")): r for r in self.rows("telemetry")}
+        each = told("cpu:cpu=0,2", self.WORKER)
+        assert each["processor.utilisation", 0]["min"] == each["processor.utilisation", 0]["max"] == 100, each
+        assert each["processor.utilisation", 2]["min"] == each["processor.utilisation", 2]["max"] == 25, each
+        assert each["processor.system", 2]["last"] == 25 and ("processor.system", 0) not in {
+            k for k, r in each.items() if r["max"]}, each
+        assert each["processor.frequency", 0]["last"] == 3000 and each["processor.frequency", 2]["last"] == 1200, each
+        assert {i for _, i in each} == {0, 2}, each  # not cpu12, whose name begins as cpu1's, and not the node's
+        both = told("cpu:cpu=12:value=*.frequency,cpu:cpu=0:value=processor.user", self.WORKER)
+        assert set(both) == {("processor.frequency", 12), ("processor.user", 0)}, both
+        node = told("cpu", self.WORKER)
+        assert {i for _, i in node} == {None} and ("cpu.utilisation", None) in node, node
+        p = run(self.kymo, "run", "--telemetry", "--telemetry-only", "cpu:cpu=0,2-3", "--", "echo", "ran", status=2,
+                env={"KYMO_TELEMETRY_ROOT": root})
+        assert "there is no processor 3" in p.stderr and not p.stdout, p.stderr
+        gone = self.WORKER.replace('"cpu2"', '"cpu3"')
+        told("cpu:cpu=0,2", gone)
+        notes = self.query("SELECT text FROM note WHERE text LIKE '%the processor was taken away%'")
+        assert notes, self.query("SELECT text FROM note")
+        # Without cpufreq the clocks are in /proc/cpuinfo, in any order of processors.
+        shutil.rmtree(root + "/sys")
+        put(root + "/proc/cpuinfo", "processor\t: 2\nflags\t: a\ncpu MHz\t\t: 1100.5\n\nprocessor\t: 0\ncpu MHz\t\t: 2200\n\n")
+        each = told("cpu:cpu=0,2", self.WORKER)
+        assert each["processor.frequency", 0]["last"] == 2200 and each["processor.frequency", 2]["last"] == 1100.5, each
+
+    def times(self):
+        """Telemetry that begins later than the run and ends before it; of several launchers none goes on after its end."""
+        program = "import time\nwhile time.monotonic() < {}: time.sleep(0.01)"
+        begin = time.monotonic()
+        run(self.kymo, "run", "-f", "--threads", "--telemetry=10", "--telemetry-only", "cpu", "--telemetry-delay", "1", "--telemetry-duration", "300ms",
+            "-o", self.trace, "--", sys.executable, "-c", program.format(begin + 4))
+        t = self.query("SELECT min(time) AS a, max(time) AS b FROM counters")[0]
+        origin = self.query("SELECT min(start) AS s FROM process WHERE NOT telemetry")[0]["s"]
+        length = (t["b"] - t["a"]) / 1e9
+        assert t["a"] - origin >= 3e8 and 0 < length <= 2, (t, origin)  # on a busy machine its thread is late
+        p = run(self.kymo, "run", "-f", "--telemetry=10", "--telemetry-delay", "1h", "-o", self.trace, "--", "true")
+        assert "ended before --telemetry-delay was over" in p.stderr and not self.rows("telemetry"), p.stderr
+        for option in ("--telemetry-delay", "--telemetry-duration"):
+            p = run(self.kymo, "run", option, "1", "--", "echo", "ran", status=2)
+            assert "go with --telemetry" in p.stderr and not p.stdout, p.stderr
+        trace, ranks = os.path.join(self.folder, "ranks.kymo"), []
+        end = time.monotonic() + 2
+        for rank in range(2):
+            env = dict(os.environ, KYMO_JOB=f"job{os.getpid()}", PMI_RANK=str(rank), PMI_SIZE="2")
+            ranks.append(subprocess.Popen([self.kymo, "run", "--telemetry=10", "--telemetry-duration", "100ms", "-o", trace, "--", sys.executable,
+                                           "-c", program.format(end)], env=env, stderr=subprocess.PIPE, text=True))
+        for p in ranks:
+            assert p.wait(60) == 0, p.stderr.read()
+        assert len(glob.glob(trace + "/raw/*-telemetry-*.kyr")) == 1, os.listdir(trace + "/raw")
+
+    # Page faults on each processor, as many as it says.
+    FAULTS = """import glob, mmap, os, resource, sys, time
+def written():
+    return sum(map(os.path.getsize, glob.glob(sys.argv[1] + "/raw/*-telemetry-*.kyr")))
+sizes = set()
+while len(sizes) < 3: # until what is there was read
+    sizes.add(written())
+    time.sleep(0.01)
+for cpu, times in ((0, 20), (1, 60)):
+    os.sched_setaffinity(0, {cpu if cpu in os.sched_getaffinity(0) else 0})
+    begin = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(times * 20):
+        with mmap.mmap(-1, 1 << 18) as m:
+            for at in range(0, 1 << 18, 4096):
+                m[at] = 1
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - begin)
+    os.sched_setaffinity(0, range(os.cpu_count()))
+"""
+
+    def fake_pmus(self):
+        """Two memory controllers that count as the kernel's software events do, each on a processor of its own."""
+        root, _ = self.tree()
+        pmus = root + "/sys/bus/event_source/devices/"
+        for i, cpu in ((0, 0), (1, os.cpu_count() - 1)):
+            pmu = f"{pmus}uncore_imc_{i}/"
+            put(pmu + "type", "1\n")
+            put(pmu + "cpumask", f"{cpu}\n")
+            put(pmu + "format/event", "config:0-7\n")
+            put(pmu + "events/clocks", "event=0x00\n")
+            put(pmu + "events/clocks.scale", "1e-6\n")
+            put(pmu + "events/clocks.unit", "ms\n")
+            put(pmu + "events/faults", "event=2\n")
+        put(pmus + "uncore_imc_free_running/type", "1\n")  # is another one
+        return root
+
+    def perf(self):
+        """Counters of whole processors and of PMUs, over time; what cannot be counted, and who may not."""
+        if os.cpu_count() < 2 or not {0, 1} <= os.sched_getaffinity(0):
+            return SKIPPED
+        root = self.fake_pmus()
+        env = {"KYMO_TELEMETRY_ROOT": root}
+        listed = run(self.kymo, "list", "counters", env=env).stdout
+        assert "\nuncore_imc_0/clocks/\nuncore_imc_0/faults/\nuncore_imc_1/clocks/\n" in listed, listed
+        for items, words in {"cpu-clock:cpu=0,4096": "cpu-clock: there is no processor 4096", "cpu-clock:cpu=": "no list of processors",
+                             "nonsense:cpu=0": "no counter nonsense", "uncore_imc/nonsense/": 'uncore_imc_0 has no event or term "nonsense"',
+                             "uncore_imc/clocks": "not of the form PMU/EVENT/", "/clocks/": "not of the form", "imc/clocks/": "no PMU imc here",
+                             "uncore_imc/event=0x100/": "does not fit into config:0-7", "uncore_imc/event=-1/": "is no number",
+                             "uncore_imc_0/clocks/:cpu=1": "does not count on processor 1", "uncore_imc/..\x2ftype/": "not of the form"}.items():
+            p = run(self.kymo, "run", "--counters", items, "--", "echo", "ran", env=env, status=2)
+            assert words in p.stderr and not p.stdout, (items, p.stderr)
+        self.perf_refused()
+        if "not here" in listed.split("Over time")[1].splitlines()[0]:
+            p = run(self.kymo, "run", "--counters", "cpu-clock:cpu=0", "--", "echo", "ran", status=2)
+            assert "--counters: cpu-clock" in p.stderr and not p.stdout, p.stderr
+            return SKIPPED
+        p = run(self.kymo, "run", "-f", "-o", self.trace, "--counters", "page-faults:cpu=0-1,cpu-clock:cpu=1,uncore_imc/clocks/,"
+                "uncore_imc_1/faults/,task-clock", "--", sys.executable, "-c", self.FAULTS, self.trace, env=env)
+        rows = {(r["device"], r["counter"], r["instance"]): r for r in self.rows("telemetry")}
+        last = os.cpu_count() - 1
+        assert set(rows) == {("node", "page-faults", 0), ("node", "page-faults", 1), ("node", "cpu-clock", 1), ("uncore_imc_0", "clocks", 0),
+                             ("uncore_imc_1", "clocks", last), ("uncore_imc_1", "faults", last)}, rows
+        # Others fault as well, so that more may be counted; three times as many were on the second processor.
+        some, more = map(int, p.stdout.split())
+        assert more > 2.5 * some, (some, more)
+        assert rows["node", "page-faults", 0]["total"] >= 0.9 * some and rows["node", "page-faults", 1]["total"] >= 0.9 * more, (some, more, rows)
+        for name, scale in (("cpu-clock", 1), ("clocks", 1e6)):
+            for r in self.query(f"SELECT agent_name AS a, sum(value) AS s, sum(duration) AS d FROM counters WHERE name = '{name}' GROUP BY 1"):
+                assert abs(r["s"] * scale - r["d"]) < 0.2 * r["d"] + 5e7, r  # the clock runs while time passes
+        assert rows["uncore_imc_0", "clocks", 0]["unit"] == "ms", rows
+        p = run(self.kymo, "run", "--dry-run", "--counters", "task-clock,cpu-clock:cpu=0-1,page-faults", "--", "true")
+        assert "KYMO_COUNTERS=task-clock,page-faults" in p.stdout, p.stdout
+        # A formula of PMUs has a row of each of them.
+        run(self.kymo, "run", "-f", "-o", self.trace, "--counters", 'speed{1/ms}="uncore_imc/faults/" / "uncore_imc/clocks/"', "--",
+            sys.executable, "-c", self.FAULTS, self.trace, env=env)
+        rows = {(r["device"], r["counter"]): r for r in self.rows("telemetry")}
+        for pmu in ("uncore_imc_0", "uncore_imc_1"):
+            want = rows[pmu, "faults"]["total"] / rows[pmu, "clocks"]["total"]
+            assert abs(rows[pmu, "speed"]["average"] - want) < 1e-6 * want, rows
+        # Beside other telemetry, at its interval, also where only some is wanted.
+        put(root + "/sys/class/net/eth0/statistics/rx_bytes", "1000\n")
+        run(self.kymo, "run", "-f", "-o", self.trace, "--counters", "cpu-clock:cpu=0,1", "--telemetry=20", "--telemetry-only", "net", "--",
+            "sleep", "0.5", env=env)
+        told = {r["name"]: r["n"] for r in self.query("SELECT name, count(*) AS n FROM counters GROUP BY 1")}
+        assert set(told) == {"net.received", "cpu-clock"} and told["cpu-clock"] >= 8, told
+        return 0
+
+    def perf_refused(self):
+        """One who may not count whole processors is told so, and what to do, before the program runs."""
+        with open("/proc/sys/kernel/perf_event_paranoid") as f:
+            if int(f.read()) < 1 or (os.getuid() == 0 and not os.path.exists("/usr/bin/setpriv")):
+                return
+        os.chmod(self.folder, 0o777)
+        drop = ["setpriv", "--reuid=65534", "--clear-groups", "--"] if os.getuid() == 0 else []
+        kymo = self.everybodys_kymo() if drop else self.kymo
+        p = run(*drop, kymo, "run", "--counters", "cpu-clock:cpu=0", "-o", self.trace, "--", "echo", "ran", cwd=self.folder, status=2)
+        assert "cpu-clock" in p.stderr and not p.stdout, p.stderr
+        if "seccomp" not in p.stderr:
+            assert "perf_event_paranoid of at most 0" in p.stderr and "CAP_PERFMON" in p.stderr, p.stderr
+        doctor = run(*drop, kymo, "doctor", status=None, cwd=self.folder).stdout
+        assert re.search("perf: cpu-clock on processor 0 is not permitted", doctor) or "seccomp" in doctor, doctor
+        listed = run(*drop, kymo, "list", "counters", cwd=self.folder).stdout
+        assert "of whole processors and PMUs, not here: cpu-clock" in listed, listed
 
     def kernels(self):
         """Energy of a CUDA program's kernels: the fakes for CUPTI and NVML tell of one device."""

@@ -75,6 +75,11 @@ static void launchers(void **state)
 		{"PALS_RANKID=1 PALS_NRANKS=2 PALS_APID=a2", "PALS", 1, 2, "a2"},
 		{STEP "SLURM_PROCID=5 SLURM_NTASKS=8 SLURM_HET_SIZE=2 SLURM_JOB_ID_HET_GROUP_0=70",
 		 "Slurm", 5, 8, "slurm-70.2"},
+		/* a variable of the user's: whatever launchers say */
+		{"KYMO_RANK_VARIABLE=MY_RANK:MY_SIZE MY_RANK=4 MY_SIZE=6 PMI_RANK=1 PMI_SIZE=3 "
+		 "PMI_JOBID=kvs_9",
+		 "variable", 4, 6, "kvs_9"},
+		{"KYMO_RANK_VARIABLE=MY_RANK MY_RANK=4 KYMO_JOB=mine", "variable", 4, 0, "mine"},
 		/* nested: what is inside has more ranks, or torchrun's own variables */
 		{"SLURM_PROCID=1 SLURM_NTASKS=2 " STEP
 		 "RANK=3 WORLD_SIZE=4 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 "
@@ -106,6 +111,10 @@ static void leftovers(void **state)
 	static const char *const none[] = {
 		"",
 		"RANK=0 WORLD_SIZE=2", /* anybody's words */
+		"KYMO_RANK_VARIABLE=MY_RANK PMI_RANK=1 PMI_SIZE=3 PMI_JOBID=kvs_9",
+		"KYMO_RANK_VARIABLE=MY_RANK MY_RANK=x PMI_RANK=1 PMI_SIZE=3 PMI_JOBID=kvs_9",
+		"KYMO_RANK_VARIABLE=MY_RANK:N MY_RANK=3 N=3 PMI_RANK=1 PMI_SIZE=3 PMI_JOBID=kvs_9",
+		"KYMO_RANK_VARIABLE=: PMI_RANK=1 PMI_SIZE=3 PMI_JOBID=kvs_9",
 		"RANK=0 " TORCH,
 		"RANK=0 WORLD_SIZE=1 " TORCH, /* a single process */
 		"RANK=2 WORLD_SIZE=2 " TORCH, /* there is no such rank */

@@ -89,6 +89,18 @@ static void mistakes(void **state)
 		{"--delay=soon", "not a duration"},
 		{"--include=(", "not a regular expression"},
 		{"--backends=opencl,nosuch", "\"nosuch\" is none of"},
+		{"--backends=openkl", "did you mean \"opencl\"?"},
+		{"--backends=all,-openkl", "did you mean \"opencl\"?"},
+		{"--backends=-all", "\"all\" is none of"},
+		{"--backends=hip,-mpi", "\"hip,-mpi\" names \"hip\", and what is left out"},
+		{"--backends=-mpi,mpi", "names \"mpi\", and what is left out"},
+		{"--backends=none,-mpi", "names \"none\", and what is left out"},
+		{"--kernel=scale#0", "the first one is 1"},
+		{"--exclude-kernel=scale#3-1", "the first one is 1"},
+		{"--kernel=@/nowhere/at-all",
+		 "the file \"/nowhere/at-all\" cannot be read: No such"},
+		{"--include=@/", "the file \"/\" cannot be read: Is a directory"},
+		{"--exclude=@/dev/null", "has no expression"},
 		{"--force=maybe", "neither yes nor no"},
 		{"--output", "needs a value: DIR"},
 	};
@@ -100,6 +112,49 @@ static void mistakes(void **state)
 			fail_msg("%s: \"%s\" does not say \"%s\"", cases[i].word, error,
 				 cases[i].said);
 	}
+}
+
+static char *file_of(const char *text, size_t bytes)
+{
+	static char word[64];
+	char path[] = "/tmp/kymo-knob-XXXXXX";
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, bytes), bytes);
+	close(fd);
+	snprintf(word, sizeof(word), "@%s", path);
+	return word;
+}
+
+static void refused_file(const char *text, size_t bytes, const char *said)
+{
+	char *word = file_of(text, bytes);
+	int n;
+
+	assert_false(parse(&n, "-k", word, NULL));
+	if (!strstr(error, said))
+		fail_msg("\"%s\" does not say \"%s\"", error, said);
+	unlink(word + 1);
+}
+
+static void files_of_patterns(void **state)
+{
+	static const char text[] = "# kernels\n\n  scale#1-3 \r\n\t# no\nadd(float*, int)\nlast";
+	char many[2 * 1001], *word = file_of(text, sizeof(text) - 1);
+	int n;
+
+	assert_true(parse(&n, "-k", word, "-i", "[@]x", NULL));
+	assert_string_equal(o->kernel, "scale#1-3\nadd(float*, int)\nlast");
+	assert_string_equal(o->include, "[@]x");
+	unlink(word + 1);
+	refused_file("a\n(\n", 4, "\"(\" is not a regular expression");
+	refused_file("a\n\nb#0\n", 7, "\"b#0\": after # come the numbers");
+	refused_file("a\0b\n", 4, "has a byte of value 0");
+	refused_file("(a)\\1\n", 6, "refers back");
+	for (size_t i = 0; i < sizeof(many); i++)
+		many[i] = i % 2 ? '\n' : 'a';
+	refused_file(many, sizeof(many), "more than 1000 expressions");
 }
 
 static void durations(void **state)
@@ -228,6 +283,11 @@ static void lists(void **state)
 	assert_true(knob_list_has("mpi,opencl", "opencl"));
 	assert_false(knob_list_has("mpi,opencl2", "opencl"));
 	assert_false(knob_list_has("none", "opencl"));
+	assert_false(knob_list_has("all,-opencl", "opencl"));
+	assert_false(knob_list_has("-opencl", "opencl"));
+	assert_false(knob_list_has("-mpi,-opencl", "opencl"));
+	assert_true(knob_list_has("-mpi,-opencl", "hip"));
+	assert_true(knob_list_has("all,-opencl2", "opencl"));
 }
 
 static void json_and_shell(void **state)
@@ -348,6 +408,7 @@ int main(void)
 		cmocka_unit_test_setup(defaults, setup),
 		cmocka_unit_test_setup(arguments, setup),
 		cmocka_unit_test_setup(mistakes, setup),
+		cmocka_unit_test_setup(files_of_patterns, setup),
 		cmocka_unit_test_setup(durations, setup),
 		cmocka_unit_test_setup(precedence, setup),
 		cmocka_unit_test_setup(bad_config, setup),

@@ -399,6 +399,20 @@ static void descriptions_must_agree(void **state)
 	d.interval_ns = 10;
 	assert_int_equal(kymo_sample_service(other, &d), KYMO_ERROR_INVALID_ARGUMENT);
 	d = ordinary();
+	d.threads = "main";
+	assert_int_equal(kymo_sample_service(other, &d), KYMO_ERROR_BUSY);
+	d = ordinary();
+	d.event = "page-faults";
+	assert_int_equal(kymo_sample_service(other, &d), KYMO_ERROR_INVALID_ARGUMENT);
+	d.event_period = 100;
+	assert_int_equal(kymo_sample_service(other, &d),
+			 method == KYMO_SAMPLE_TIMER ? KYMO_ERROR_UNSUPPORTED : KYMO_ERROR_BUSY);
+	d.event = "nothing";
+	assert_int_equal(kymo_sample_service(other, &d), KYMO_ERROR_UNSUPPORTED);
+	d = ordinary();
+	d.size = offsetof(kymo_sample_desc_t,
+			  threads); /* of a tool that was built before they came */
+	d.threads = "nobody";
 	assert_int_equal(kymo_sample_service(context, &d), KYMO_ERROR_EXISTS);
 	assert_int_equal(kymo_sample_service(other, &d), KYMO_OK);
 	kymo_context_destroy(context);

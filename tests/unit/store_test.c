@@ -523,8 +523,8 @@ static bool survives(const char *path)
 	if (store_tallies(s, &t) == KYMO_OK)
 		tallies_free(t);
 	nowhere = fopen("/dev/null", "w");
-	query_print(s, "SELECT count(kymo_args(id)) FROM call", REPORT_CSV, nowhere, NULL,
-		    &test_log);
+	query_print(s, &(struct query_script){NULL, "SELECT count(kymo_args(id)) FROM call"}, 1,
+		    REPORT_CSV, nowhere, NULL, &test_log);
 	fclose(nowhere);
 	store_close(s);
 	return true;
@@ -564,7 +564,8 @@ static kymo_status_t ask(struct store *s, const char *sql, char **text)
 	kymo_status_t status;
 
 	said[0] = '\0';
-	status = query_print(s, sql, REPORT_CSV, out, NULL, &test_log);
+	status = query_print(s, &(struct query_script){NULL, sql}, 1, REPORT_CSV, out, NULL,
+			     &test_log);
 	fclose(out);
 	return status;
 }

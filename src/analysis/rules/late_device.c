@@ -299,7 +299,7 @@ static const char *why_unknown(const struct diagnosis *d)
 		return "calls were counted, not recorded";
 	if (d->tl->window)
 		return "of a part of the run it is not known which collectives belong together";
-	return d->tl->lost || !is_whole(d->trace) ? "records are missing" : NULL;
+	return timeline_missing(d->tl) || !is_whole(d->trace) ? "records are missing" : NULL;
 }
 
 static void say_unknown(struct look *s)

@@ -16,7 +16,7 @@ enum { LEAST = 10, LEAST_UNKNOWN = 50, LEAST_BYTES = 1 << 20 };
 
 static bool complete(struct diagnosis *d)
 {
-	if (d->tl->lost || d->trace->pauses_count > 1) {
+	if (timeline_missing(d->tl) || d->trace->pauses_count > 1) {
 		diagnosis_abstain(d, "records are missing: what was not freed is not known");
 		return false;
 	}

@@ -262,7 +262,8 @@ static void find(struct diagnosis *d)
 
 	if (!d->tl->allocations_count)
 		return;
-	if (d->tl->lost || d->tl->partial || d->tl->window || d->trace->pauses_count > 1) {
+	if (timeline_missing(d->tl) || d->tl->partial || d->tl->window ||
+	    d->trace->pauses_count > 1) {
 		diagnosis_abstain(d, "records are missing: what was freed is not known");
 		return;
 	}

@@ -163,7 +163,7 @@ static void find(struct diagnosis *d)
 {
 	struct search s = {0};
 
-	if (d->waits.ranks_count < 2 || d->tl->counted || d->tl->cut || d->tl->lost)
+	if (d->waits.ranks_count < 2 || d->tl->counted || d->tl->cut || timeline_missing(d->tl))
 		return; /* rules about ranks that wait say so */
 	s.threads = calloc((size_t)d->trace->threads_count + 1, sizeof(*s.threads));
 	if (!s.threads) {

@@ -76,7 +76,7 @@ static void find(struct diagnosis *d)
 
 	if (!o || !o->alive_count || o->order[0]->alive < LEAST)
 		return;
-	if (d->tl->lost || is_damaged(d->trace) || d->tl->partial || d->tl->window ||
+	if (timeline_missing(d->tl) || is_damaged(d->trace) || d->tl->partial || d->tl->window ||
 	    d->tl->chosen || d->trace->pauses_count > 1 || o->cut || o->failed) {
 		diagnosis_abstain(d, "records are missing: what was released is not known");
 		return;

@@ -6,7 +6,7 @@
 #include "base/plain.h"
 #include "base/units.h"
 
-enum { LEAST_RECORDS = 1000, LEAST_WORK = 100 }; /* of fewer no share is told */
+enum { LEAST_WORK = 100 }; /* of fewer no share is told */
 
 static void add_command(const struct diagnosis *d, struct finding *f)
 {
@@ -16,12 +16,10 @@ static void add_command(const struct diagnosis *d, struct finding *f)
 
 static void find_loss(struct diagnosis *d)
 {
-	uint64_t records = d->tl->lost;
 	struct finding *f;
+	uint64_t records;
 
-	for (uint32_t i = 1; i < d->trace->threads_count; i++)
-		records += d->trace->threads[i].records;
-	if (records < LEAST_RECORDS || 20 * d->tl->lost < records) {
+	if (!timeline_lossy(d->tl, &records)) {
 		if (d->tl->lost)
 			diagnosis_abstain(
 				d, "%" PRIu64 " record%s lost: what was in them is not known",

@@ -99,7 +99,8 @@ bool teams_find(struct diagnosis *d, struct teams *t)
 		d->failed = true;
 		return false;
 	}
-	if (t->regions_count && (d->tl->lost || d->tl->partial || d->trace->pauses_count > 1)) {
+	if (t->regions_count &&
+	    (timeline_missing(d->tl) || d->tl->partial || d->trace->pauses_count > 1)) {
 		diagnosis_abstain(d, "records of threads are missing: what they did in regions "
 				     "of OpenMP is not known");
 		teams_release(t);

@@ -12,20 +12,17 @@
  * Where none of this tells, CUPTI itself refuses whoever comes second.
  */
 #include <dlfcn.h>
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/elf.h"
+#include "base/elf_file.h"
 #include "capture/cuda/backend.h"
 #include "capture/cuda/cupti_find.h"
 
@@ -117,16 +114,6 @@ __attribute__((constructor)) static void make_room(void)
 #define STATIC_BEGIN "_nv"
 #define STATIC_END   "cupti" /* and the zero */
 
-struct file {
-	const char *bytes;
-	size_t size;
-};
-
-static const void *part(const struct file *f, uint64_t offset, uint64_t bytes)
-{
-	return offset <= f->size && bytes <= f->size - offset ? f->bytes + offset : NULL;
-}
-
 static bool is_static_name(const char *name, size_t most)
 {
 	size_t n = strnlen(name, most);
@@ -136,61 +123,16 @@ static bool is_static_name(const char *name, size_t most)
 	       strcmp(name + n - (sizeof(STATIC_END) - 1), STATIC_END) == 0;
 }
 
-static bool defines(const ElfW(Sym) * symbols, size_t count, const char *strings, size_t bytes)
+static bool defines(const ElfW(Sym) * symbols, size_t count, const char *strings, size_t bytes,
+		    void *unused)
 {
+	if (!memmem(strings, bytes, STATIC_END, sizeof(STATIC_END)))
+		return false;
 	for (size_t i = 0; i < count; i++)
 		if (symbols[i].st_shndx != SHN_UNDEF && symbols[i].st_name < bytes &&
 		    is_static_name(strings + symbols[i].st_name, bytes - symbols[i].st_name))
 			return true;
 	return false;
-}
-
-/* The table of all functions, the local ones too, which a stripped file has not. */
-static bool file_has(const struct file *f)
-{
-	const ElfW(Ehdr) *e = part(f, 0, sizeof(*e));
-	const ElfW(Shdr) * sections, *s;
-
-	if (!e || memcmp(e->e_ident, ELFMAG, SELFMAG) != 0 || e->e_shentsize != sizeof(*s))
-		return false;
-	sections = part(f, e->e_shoff, (uint64_t)e->e_shnum * sizeof(*s));
-	for (unsigned i = 0; sections && i < e->e_shnum; i++) {
-		const ElfW(Sym) * symbols;
-		const char *strings;
-
-		s = &sections[i];
-		if (s->sh_type != SHT_SYMTAB || s->sh_link >= e->e_shnum)
-			continue;
-		symbols = part(f, s->sh_offset, s->sh_size);
-		strings = part(f, sections[s->sh_link].sh_offset, sections[s->sh_link].sh_size);
-		if (symbols && strings &&
-		    memmem(strings, sections[s->sh_link].sh_size, STATIC_END, sizeof(STATIC_END)) &&
-		    defines(symbols, s->sh_size / sizeof(*symbols), strings,
-			    sections[s->sh_link].sh_size))
-			return true;
-	}
-	return false;
-}
-
-static bool has_own_cupti(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-	struct file f;
-	bool has = false;
-
-	if (fd < 0)
-		return false;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
-		f.size = (size_t)st.st_size;
-		f.bytes = mmap(NULL, f.size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (f.bytes != MAP_FAILED) {
-			has = file_has(&f);
-			munmap((void *)(uintptr_t)f.bytes, f.size);
-		}
-	}
-	close(fd);
-	return has;
 }
 
 static bool is_expected(const char *path)
@@ -234,7 +176,7 @@ static bool find_static(char *path, size_t size)
 		dl_iterate_phdr(note_path, p);
 		seen += p->count;
 		for (unsigned i = 0; i < p->count && !found; i++) {
-			found = !is_expected(p->at[i]) && has_own_cupti(p->at[i]);
+			found = !is_expected(p->at[i]) && elf_file_symbols(p->at[i], defines, NULL);
 			snprintf(path, size, "%s", p->at[i]);
 		}
 		if (p->count < sizeof(p->at) / sizeof(p->at[0]))

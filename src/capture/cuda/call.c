@@ -10,6 +10,7 @@
 #include <kymo/register.h>
 
 #include "capture/cuda/backend.h"
+#include "core/marker/marker.h"
 #include "wire/value.h"
 
 #define STRING_CAP 256u
@@ -230,10 +231,17 @@ static __attribute__((noinline)) void effects(const struct cuda_role *r, const s
 {
 	const struct cap_frame *first = outermost(f);
 
+	const bool inside = f > cap_thread_current->frames && is_ours(f[-1].op);
+
 	if (r->role == CUDA_ROLE_FUNCTION) {
-		/* The runtime gets handles too, inside its own calls. */
-		if (f == cap_thread_current->frames || !is_ours(f[-1].op))
+		if (!inside) /* the runtime gets handles too, inside its own calls */
 			cuda_driver_suspected();
+		return;
+	}
+	if (r->role == CUDA_ROLE_START || r->role == CUDA_ROLE_STOP) {
+		if (!inside) /* once, where the runtime's calls the driver's */
+			marker_control(r->role == CUDA_ROLE_STOP ? KYMO_PAUSE_ALL
+								 : KYMO_RESUME_ALL);
 		return;
 	}
 	cuda_effect(r, f, first ? first->id : 0, data);

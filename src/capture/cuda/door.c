@@ -76,7 +76,7 @@ static void flush_late(int domain, uint32_t cbid, const struct cupti_callback *d
 	if (data->site == CUPTI_EXIT && domain == CUPTI_DRIVER && cuda_alive() &&
 	    cuda_op_of(CUDA_DRIVER, cbid, &op) &&
 	    (cuda_models[CUDA_DRIVER].desc->ops[op].flags & KYMO_OP_WAITS)) {
-		cupti.ActivityFlushAll(0);
+		;
 		cuda_flights_tell(0, CUDA_TELL_OLD);
 	}
 }
@@ -143,6 +143,9 @@ static bool role_needed(const struct cuda_role *r, uint16_t flags, bool driver, 
 	case CUDA_ROLE_CAPTURE:
 	case CUDA_ROLE_CAPTURE_END:
 		return activities & (CAP_ACTIVITY_DISPATCH | CAP_ACTIVITY_COPY);
+	case CUDA_ROLE_START:
+	case CUDA_ROLE_STOP:
+		return true;
 	case CUDA_ROLE_LAUNCH:
 	case CUDA_ROLE_NONE:
 		break;

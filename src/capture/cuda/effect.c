@@ -214,6 +214,8 @@ void cuda_effect(const struct cuda_role *r, const struct cap_frame *f, uint64_t 
 		break;
 	case CUDA_ROLE_LOAD:
 	case CUDA_ROLE_FUNCTION:
+	case CUDA_ROLE_START:
+	case CUDA_ROLE_STOP:
 	case CUDA_ROLE_LAUNCH:
 	case CUDA_ROLE_NONE:
 		break;

@@ -39,6 +39,8 @@ enum cuda_role_kind {
 	CUDA_ROLE_FUNCTION, /* gets a kernel from the driver, as who launches by it does */
 	CUDA_ROLE_CAPTURE,
 	CUDA_ROLE_CAPTURE_END, /* of what is put into a stream */
+	CUDA_ROLE_START,
+	CUDA_ROLE_STOP, /* of recording */
 	CUDA_ROLE_LAUNCH
 };
 

@@ -22,6 +22,7 @@
 #include "capture/hostsample/hostsample.h"
 #include "capture/hostsample/perf_ring.h"
 #include "base/perf_event.h"
+#include "base/perf_named.h"
 
 #define PAGES         32u /* of a ring; fewer where the system locks less */
 #define PAGES_LATE    8u  /* of the rings of all threads but the first */
@@ -88,7 +89,7 @@ static void take_sample(const struct sample *s)
 		.tid = s->tid,
 		.cpu = s->cpu,
 		.time = s->time,
-		.weight = config.interval_ns,
+		.weight = config.event ? 0 : config.interval_ns,
 		.addresses = addresses,
 		.kernel = (s->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER,
 	};
@@ -149,10 +150,12 @@ static void drain(void)
 
 static struct perf_event_attr attr_of(const kymo_sample_desc_t *d)
 {
+	const struct perf_named *e = d->event ? perf_named_find(d->event) : NULL;
+
 	return (struct perf_event_attr){
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = d->interval_ns,
+		.type = e ? e->type : PERF_TYPE_SOFTWARE,
+		.config = e ? e->config : PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = e ? d->event_period : d->interval_ns,
 		.sample_type = LAYOUT,
 		.exclude_callchain_kernel = 1,
 		.inherit = 1,
@@ -321,6 +324,8 @@ static uint64_t period(void)
 	size_t record = sizeof(struct sample) + 8u * (config.depth + 2u);
 	uint64_t half = (uint64_t)PAGES * 4096 / record / 2 * config.interval_ns;
 
+	if (config.event) /* which may come fast */
+		return PERIOD_MIN_NS;
 	return half < PERIOD_MIN_NS ? PERIOD_MIN_NS : half > PERIOD_MAX_NS ? PERIOD_MAX_NS : half;
 }
 
@@ -351,6 +356,12 @@ static kymo_status_t check(const kymo_sample_desc_t *d, char *reason, size_t siz
 		snprintf(reason, size, "it samples by time on a processor alone");
 		return KYMO_ERROR_UNSUPPORTED;
 	}
+	if (d->event && !perf_named_find(d->event)) {
+		snprintf(reason, size, "there is no event \"%.32s\"", d->event);
+		return KYMO_ERROR_UNSUPPORTED;
+	}
+	if (d->event && !perf_named_try(perf_named_find(d->event), d->event_period, reason, size))
+		return KYMO_ERROR_UNSUPPORTED;
 	fd = open_event(d, 0, -1);
 	if (fd < 0) {
 		perf_reason(-fd, &attr, "sampling", reason, size);

@@ -331,6 +331,10 @@ static kymo_status_t check(const kymo_sample_desc_t *d, char *reason, size_t siz
 		snprintf(reason, size, "it supports no registers of this processor");
 		return KYMO_ERROR_UNSUPPORTED;
 	}
+	if (d->event) {
+		snprintf(reason, size, "it samples by time alone");
+		return KYMO_ERROR_UNSUPPORTED;
+	}
 	if (!free_signal()) {
 		snprintf(reason, size, "the program uses every real-time signal");
 		return KYMO_ERROR_UNSUPPORTED;

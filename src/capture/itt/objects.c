@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "capture/itt/itt.h"
+#include "core/marker/choose.h"
 
 /*
  * The same object for the same text, whatever static part asks. Kept by the text, so that it is found
@@ -68,7 +69,7 @@ static struct itt_domain *domain_create(const char *name)
 	d = object_new(sizeof(*d));
 	if (!d)
 		return NULL;
-	d->flags = 1;
+	d->flags = marker_asks(name); /* 0: callers skip what they would say */
 	d->name = s->text;
 	d->ours = s;
 	return object_add(domains, s, d);
@@ -94,6 +95,8 @@ void itt_adopt(struct itt_domain *first_domain, struct itt_string *first_string)
 	for (struct itt_domain *d = first_domain; d; d = d->next) {
 		kymo_string_t *s = itt_domain_name(d);
 
+		if (s && !marker_asks(s->text))
+			d->flags = 0;
 		if (s && !object_find(domains, s))
 			object_add(domains, s, d);
 	}

@@ -9,14 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
+#include "base/careful.h"
 #include "capture/nvtx/nvtx.h"
 
 #define DEPTH_MAX    8u
 #define ELEMENTS_MAX 16u /* of an array of numbers: each is a value of its own */
-#define PAGE         4096u
 
 /* Where values are read, and under what name. */
 struct place {
@@ -84,22 +82,6 @@ static void add_value(struct nvtx_values *v, kymo_payload_t value)
 
 /* ---- the program's pointers ---- */
 
-/* Copies up to `size` bytes from what may be no memory at all; returns how many. */
-static size_t copy_carefully(void *out, const void *from, size_t size)
-{
-	size_t first = PAGE - (uintptr_t)from % PAGE;
-	struct iovec to = {out, size}, pages[2];
-	int saved = errno;
-	ssize_t n;
-
-	first = first < size ? first : size;
-	pages[0] = (struct iovec){(void *)(uintptr_t)from, first};
-	pages[1] = (struct iovec){(char *)(uintptr_t)from + first, size - first};
-	n = process_vm_readv(getpid(), &to, 1, pages, first < size ? 2 : 1, 0);
-	errno = saved;
-	return n > 0 ? (size_t)n : 0;
-}
-
 static const void *pointer_at(const uint8_t *at)
 {
 	const void *p;
@@ -113,7 +95,7 @@ static const char *text_behind(struct nvtx_values *v, const void *pointer, size_
 {
 	char raw[KYMO_PAYLOAD_MAX + 1];
 	wchar_t wide[KYMO_PAYLOAD_MAX / 2 + 1];
-	size_t n = pointer ? copy_carefully(raw, pointer, sizeof(raw)) : 0, count = 0;
+	size_t n = pointer ? careful_copy(raw, pointer, sizeof(raw)) : 0, count = 0;
 	char *at;
 
 	if (width == 1) {
@@ -205,7 +187,7 @@ static void put_registered(struct nvtx_values *v, const char *key, const void *h
 	const char *text = NULL;
 	kymo_string_t s;
 
-	if (handle && copy_carefully(&s, handle, sizeof(s)) == sizeof(s))
+	if (handle && careful_copy(&s, handle, sizeof(s)) == sizeof(s))
 		text = text_behind(v, s.text, 1);
 	if (text)
 		add_value(v, kymo_text(key, text));
@@ -470,7 +452,7 @@ static void put_pointed(struct nvtx_values *v, const struct place *p, const stru
 	copy = !e->width && f->flags & NVTX_ENTRY_DEEP_COPY && count <= NVTX_BYTES / 16
 		       ? scratch_take(v, count * e->size)
 		       : NULL;
-	if (copy && copy_carefully(copy, pointer, count * e->size) == count * e->size)
+	if (copy && careful_copy(copy, pointer, count * e->size) == count * e->size)
 		put_elements(v, p, f, e, key, (const uint8_t *)copy, count);
 	else
 		add_value(v, kymo_uint64(key, (uint64_t)(uintptr_t)pointer));

@@ -35,14 +35,47 @@ const char *occa_text(const void *string)
 	return text && *text ? *text : "";
 }
 
+typedef const void *argument_fn(const void *argument, int i);
+
+unsigned occa_ask_memories(const void *argument, uint64_t *out, unsigned room)
+{
+	argument_fn *f = (argument_fn *)real[OCCA_ASK_ARGUMENT];
+	unsigned count = (uint32_t)ask(OCCA_ASK_ARGUMENTS, argument), n = 0;
+
+	for (unsigned i = 0; f && i < count && n < room; i++) {
+		out[n] = ask(OCCA_ASK_ARGUMENT_MEMORY, f(argument, (int)i));
+		n += out[n] != 0;
+	}
+	return n;
+}
+
+typedef int number_fn(const void *json, const char *key, const int *otherwise);
+
+/* -1: the program has not said it, or this libocca has no such function. */
+static int number_of(const void *json, const char *key)
+{
+	static const int none = -1;
+	number_fn *f = (number_fn *)real[OCCA_ASK_NUMBER];
+
+	return f && json ? f(json, key, &none) : none;
+}
+
+struct occa_device *occa_ask_new_device(const void *device)
+{
+	const void *handle = occa_ask_handle(OCCA_ASK_DEVICE, device);
+	const void *properties = handle ? occa_ask_handle(OCCA_ASK_PROPERTIES, device) : NULL;
+
+	return occa_device_new(handle, occa_text(occa_ask_handle(OCCA_ASK_MODE, device)),
+			       number_of(properties, "platform_id"),
+			       number_of(properties, "device_id"));
+}
+
 struct occa_device *occa_ask_device(const void *device)
 {
 	const void *handle = occa_ask_handle(OCCA_ASK_DEVICE, device);
 	struct occa_device *d = occa_device_find(handle);
 
-	if (d || !handle)
-		return d;
-	return occa_device_new(handle, occa_text(occa_ask_handle(OCCA_ASK_MODE, device)));
+	return d || !handle ? d : occa_ask_new_device(device);
 }
 
 struct occa_kernel *occa_ask_built(const void *kernel, struct occa_device *device)

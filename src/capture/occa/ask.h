@@ -14,6 +14,10 @@ uint64_t occa_ask_bytes(enum occa_function which, const void *wrapper);
 const char *occa_text(const void *string);
 
 /* Devices that were not seen to begin begin now. */
+/* Memory of the arguments that a program's argument is (most are one), at most `room`; returns how many. */
+unsigned occa_ask_memories(const void *argument, uint64_t *out, unsigned room);
+/* It has just been set up. */
+struct occa_device *occa_ask_new_device(const void *device);
 struct occa_device *occa_ask_device(const void *device);
 struct occa_kernel *occa_ask_kernel(const void *kernel);
 /* The kernel that was built for a device. */

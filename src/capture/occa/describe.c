@@ -21,6 +21,7 @@ enum field {
 	F_BUFFER,
 	F_WHAT,
 	F_LIFETIME,
+	F_ARGUMENTS,
 	FIELDS
 };
 
@@ -42,6 +43,7 @@ static const struct {
 	[F_BUFFER] = {"buffer", "modeBuffer_t *", KYMO_KIND_HANDLE, 8},
 	[F_WHAT] = {"what", "string", KYMO_KIND_REF, 4},
 	[F_LIFETIME] = {"lifetime", "uint64_t", KYMO_KIND_UNSIGNED, 8},
+	[F_ARGUMENTS] = {"memory", "modeMemory_t *", KYMO_KIND_ARRAY, 8},
 };
 
 enum shape {
@@ -65,7 +67,7 @@ static const uint8_t shapes[SHAPES][OCCA_FIELDS] = {
 	[SHAPE_STREAM] = {F_DEVICE, F_STREAM},
 	[SHAPE_TIME] = {F_DEVICE, F_BETWEEN},
 	[SHAPE_BUILD] = {F_DEVICE, F_KERNEL, F_SOURCE, F_MODE},
-	[SHAPE_RUN] = {F_DEVICE, F_KERNEL, F_SOURCE, F_MODE, F_STREAM},
+	[SHAPE_RUN] = {F_DEVICE, F_KERNEL, F_SOURCE, F_MODE, F_STREAM, F_ARGUMENTS},
 	[SHAPE_MEMORY] = {F_DEVICE, F_MEMORY, F_BYTES},
 	[SHAPE_POOL] = {F_DEVICE, F_POOL, F_BYTES},
 	[SHAPE_RESERVE] = {F_DEVICE, F_POOL, F_BYTES, F_MEMORY},
@@ -93,10 +95,12 @@ static uint16_t describe_shape(unsigned shape)
 	for (; n < OCCA_FIELDS && shapes[shape][n] != NO_FIELD; n++) {
 		const unsigned f = shapes[shape][n];
 
-		fields[shape][n] = (kymo_field_t){.name = known_fields[f].name,
-						  .type = known_fields[f].type,
-						  .kind = known_fields[f].kind,
-						  .size = known_fields[f].size};
+		fields[shape][n] = (kymo_field_t){
+			.name = known_fields[f].name,
+			.type = known_fields[f].type,
+			.kind = known_fields[f].kind,
+			.size = known_fields[f].size,
+			.element = known_fields[f].kind == KYMO_KIND_ARRAY ? KYMO_KIND_HANDLE : 0};
 	}
 	return n;
 }

@@ -74,13 +74,17 @@
 	W(BUFFER_DPCPP, "_ZN4occa5dpcpp6buffer6mallocEm")                                          \
 	W(HOST_COPY_FROM, "_ZN4occa6serial6memory8copyFromEPKvmmRKNS_4jsonE")                      \
 	W(HOST_COPY, "_ZN4occa6serial6memory8copyFromEPKNS_12modeMemory_tEmmmRKNS_4jsonE")         \
-	W(HOST_COPY_TO, "_ZNK4occa6serial6memory6copyToEPvmmRKNS_4jsonE")
+	W(HOST_COPY_TO, "_ZNK4occa6serial6memory6copyToEPvmmRKNS_4jsonE")                          \
+	W(SET_ARGUMENTS, "_ZN4occa12modeKernel_t12setArgumentsEPNS_9kernelArgEi")                  \
+	W(PUSH_ARGUMENT, "_ZN4occa12modeKernel_t12pushArgumentERKNS_9kernelArgE")                  \
+	W(CLEAR_ARGUMENTS, "_ZN4occa6kernel9clearArgsEv")
 
 /* What OCCA frees when the last reference to it goes, nobody has freed. */
 #define OCCA_LETS_GO(id) ((id) >= OCCA_DEVICE_GONE && (id) <= OCCA_STREAM_ASSIGNED)
 
 /* Of modes that a libocca may have been built without. */
-#define OCCA_OPTIONAL(id) ((id) >= OCCA_BUFFER_OPENCL && (id) <= OCCA_BUFFER_DPCPP)
+#define OCCA_OPTIONAL(id)                                                                          \
+	(((id) >= OCCA_BUFFER_OPENCL && (id) <= OCCA_BUFFER_DPCPP) || (id) == OCCA_ASK_NUMBER)
 
 #define OCCA_NOTED(N)                                                                              \
 	N(CALL_0, "_ZNK4occa6kernelclEv")                                                          \
@@ -207,6 +211,11 @@
 	A(ASK_POOL, "_ZNK4occa10memoryPool17getModeMemoryPoolEv")                                  \
 	A(ASK_POOL_DEVICE, "_ZNK4occa10memoryPool13getModeDeviceEv")                               \
 	A(ASK_POOL_BYTES, "_ZNK4occa10memoryPool4sizeEv")                                          \
+	A(ASK_ARGUMENTS, "_ZNK4occa9kernelArg4sizeEv")                                             \
+	A(ASK_ARGUMENT, "_ZNK4occa9kernelArgixEi")                                                 \
+	A(ASK_ARGUMENT_MEMORY, "_ZNK4occa13kernelArgData13getModeMemoryEv")                        \
+	A(ASK_PROPERTIES, "_ZNK4occa6device10propertiesEv")                                        \
+	A(ASK_NUMBER, "_ZNK4occa4json3getIiEET_PKcRKS2_")                                          \
 	A(ASK_FLAG, "_ZNK4occa4json3getIbEET_PKcRKS2_")
 
 #define OCCA_NUMBER(id, symbol) OCCA_##id,
@@ -224,7 +233,7 @@ enum occa_function {
  * libkymo's side (wrap.c). `real`: OCCA_FUNCTIONS functions, NULL: missing. Fills the entries of the functions that
  * are replaced. False: nothing is recorded, and the door stands open.
  */
-#define OCCA_THREAD_BYTES 512
+#define OCCA_THREAD_BYTES 1024
 struct occa_door {
 	void *const *real;
 	void *_Atomic *entries;

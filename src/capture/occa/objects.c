@@ -16,7 +16,6 @@ enum kind { DEVICE, STREAM, KERNEL, BUFFER, KINDS };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct map objects[KINDS]; /* under the lock */
-static _Atomic uint32_t device_count;
 
 /* ---- texts ---- */
 
@@ -127,15 +126,60 @@ struct occa_device *occa_device_find(const void *handle)
 	return find(DEVICE, handle);
 }
 
-struct occa_device *occa_device_new(const void *handle, const char *mode)
+/*
+ * Devices have the numbers that OCCA knows them by (device_id); where it knows none (Serial, OpenMP), those of a mode are
+ * counted from 0. What is made anew with a number that was there is another device, and told apart.
+ */
+static struct numbered {
+	struct numbered *next;
+	char name[64];
+	uint32_t made;
+} * numbered; /* under the lock */
+
+/* How many of that name were made before. */
+static uint32_t made_before(const char *name)
+{
+	struct numbered *n;
+	uint32_t before = 0;
+
+	pthread_mutex_lock(&lock);
+	for (n = numbered; n && strcmp(n->name, name) != 0;)
+		n = n->next;
+	if (!n && (n = calloc(1, sizeof(*n)))) {
+		snprintf(n->name, sizeof(n->name), "%s", name);
+		n->next = numbered;
+		numbered = n;
+	}
+	if (n)
+		before = n->made++;
+	pthread_mutex_unlock(&lock);
+	return before;
+}
+
+static void name_device(char *name, size_t size, const char *mode, int platform, int number)
+{
+	char own[64], again[16] = "", where[32] = "";
+	uint32_t before;
+
+	snprintf(own, sizeof(own), "%.32s %d %d", mode, platform, number);
+	before = made_before(own);
+	if (platform > 0)
+		snprintf(where, sizeof(where), " of platform %d", platform);
+	if (number < 0)
+		number = (int)before;
+	else if (before)
+		snprintf(again, sizeof(again), " (%u)", before + 1);
+	snprintf(name, size, "OCCA %.32s #%d%s%s", mode, number, where, again);
+}
+
+struct occa_device *occa_device_new(const void *handle, const char *mode, int platform, int number)
 {
 	struct occa_device *d = handle ? calloc(1, sizeof(*d)) : NULL;
-	char name[96];
+	char name[128];
 
 	if (!d)
 		return NULL;
-	snprintf(name, sizeof(name), "OCCA %.48s device %u", mode,
-		 atomic_fetch_add(&device_count, 1) + 1);
+	name_device(name, sizeof(name), mode, platform, number);
 	d->text = kept(name);
 	d->name = occa_string(name);
 	d->mode = occa_string(mode);
@@ -145,6 +189,13 @@ struct occa_device *occa_device_new(const void *handle, const char *mode)
 	atomic_store(&d->current, &d->first);
 	put(DEVICE, handle, d);
 	return d;
+}
+
+const char *occa_device_now(void)
+{
+	const struct occa_inside *t = &occa_thread()->in;
+
+	return occa_inside(cap_sp()) && t->device ? t->device->text : NULL;
 }
 
 void occa_device_gone(const void *handle)
@@ -248,6 +299,7 @@ static struct name *find_name(const char *text, size_t length)
 void occa_kernel_name(const char *name, const char *source, const struct occa_device *device)
 {
 	const char *of = kept(source), *text = kept(name);
+	const struct cap_kernel_origin origin = {"occa", text, of, device_text(device)};
 	struct name *n;
 
 	pthread_mutex_lock(&lock);
@@ -260,8 +312,9 @@ void occa_kernel_name(const char *name, const char *source, const struct occa_de
 		}
 	}
 	if (n)
-		*n = (struct name){{"occa", text, of, device_text(device)}, strlen(text)};
+		*n = (struct name){origin, strlen(text)};
 	pthread_mutex_unlock(&lock);
+	occa_thread()->in.builds = origin;
 }
 
 /* OCCA's names are _occa_NAME_NUMBER: a kernel of the user's may become several of the mode's. */
@@ -284,6 +337,11 @@ static bool strip(const char **symbol, size_t *length)
 	return true;
 }
 
+static bool is_it(const struct cap_kernel_origin *o, const char *symbol, size_t length)
+{
+	return o->name && strlen(o->name) == length && memcmp(o->name, symbol, length) == 0;
+}
+
 bool occa_kernel_origin(const char *symbol, size_t length, struct cap_kernel_origin *out)
 {
 	const struct occa_inside *t = &occa_thread()->in;
@@ -291,11 +349,14 @@ bool occa_kernel_origin(const char *symbol, size_t length, struct cap_kernel_ori
 
 	if (!strip(&symbol, &length))
 		return false;
-	/* The kernel that runs just now, for others may have its name. */
-	if (t->kernel && occa_inside(cap_sp()) && strlen(t->kernel->origin.name) == length &&
-	    memcmp(t->kernel->origin.name, symbol, length) == 0) {
-		*out = t->kernel->origin;
-		return true;
+	/* The kernel that is built or runs just now, for others may have its name. */
+	if (occa_inside(cap_sp())) {
+		const struct cap_kernel_origin *o = t->kernel ? &t->kernel->origin : &t->builds;
+
+		if (is_it(o, symbol, length)) {
+			*out = *o;
+			return true;
+		}
 	}
 	pthread_mutex_lock(&lock);
 	n = find_name(symbol, length);
@@ -340,4 +401,5 @@ bool occa_buffer_get(const void *handle, struct occa_buffer *out, bool gone)
 void occa_objects_fork_child(void)
 {
 	pthread_mutex_init(&lock, NULL); /* whoever held it is not in this process */
+	occa_site_fork_child();
 }

@@ -64,7 +64,7 @@ enum occa_op {
 };
 
 /* Fields begin with the device. */
-enum { OCCA_DEVICE, OCCA_SECOND, OCCA_THIRD, OCCA_FOURTH, OCCA_FIFTH, OCCA_FIELDS };
+enum { OCCA_DEVICE, OCCA_SECOND, OCCA_THIRD, OCCA_FOURTH, OCCA_FIFTH, OCCA_SIXTH, OCCA_FIELDS };
 
 bool occa_describe(void);
 const kymo_op_desc_t *occa_op(unsigned op, struct cap_op **cap);
@@ -104,7 +104,8 @@ struct occa_buffer {
 uint32_t occa_string(const char *text); /* id, 0: none */
 
 struct occa_device *occa_device_find(const void *handle);
-struct occa_device *occa_device_new(const void *handle, const char *mode);
+/* By the numbers that OCCA knows it by, -1: it has none. */
+struct occa_device *occa_device_new(const void *handle, const char *mode, int platform, int number);
 void occa_device_gone(const void *handle);
 struct occa_stream *occa_stream_find(const void *handle);
 struct occa_stream *occa_stream_new(const void *handle, struct occa_device *device);
@@ -119,6 +120,8 @@ void occa_kernel_name(const char *name, const char *source, const struct occa_de
 bool occa_buffer_put(const void *handle, const struct occa_buffer *b);
 bool occa_buffer_get(const void *handle, struct occa_buffer *out, bool take);
 bool occa_kernel_origin(const char *symbol, size_t length, struct cap_kernel_origin *out);
+/* What the thread works with just now, as OCCA calls it; NULL: it is in none of OCCA's functions. */
+const char *occa_device_now(void);
 void occa_objects_fork_child(void);
 
 /* ---- calls (call.c) ---- */
@@ -127,38 +130,51 @@ void occa_objects_fork_child(void);
 struct occa_call {
 	struct cap_frame *frame; /* NULL: nobody wants it */
 	unsigned op;
+	const void *kernel; /* that is launched: the mode's */
 	uint64_t values[OCCA_FIELDS];
 };
 
 /* What a thread is in: the outermost of OCCA's functions. */
 struct occa_inside {
 	/*
-	 * Where on the stack its return address is, and that. An exception or longjmp leaves without a word, and
-	 * whatever is called next puts another there. NULL: it is in none.
+	 * Where on the stack its return address is, and that. longjmp leaves without a word, and whatever is called
+	 * next puts another there. NULL: it is in none.
 	 */
 	const void *const *place;
 	const void *caller;
 	/* The same of a noted function around it; NULL: there is none. */
 	const void *const *noted_place;
 	const void *noted;
+	const void *by; /* the program's code that has called */
 	unsigned op;
-	bool ran; /* the kernel, on the host */
+	bool ran;               /* the kernel, on the host */
+	struct occa_call *call; /* of the wrapper, which waits for libocca */
 	struct cap_frame *frame;
+	uint64_t id; /* of the frame */
 	const struct occa_kernel *kernel;
 	struct occa_device *device;
+	struct cap_kernel_origin builds; /* the kernel that it builds; no name: none */
 };
 
-enum { OCCA_LATELY = 16 };
+enum { OCCA_LATELY = 16, OCCA_ARGUMENTS = 32 };
 
 struct occa_thread {
 	struct occa_note noted; /* first; until a call of the program's has taken it */
 	struct occa_inside in;
+	const void *inner
+		[4]; /* places that are not libocca's and were found to call OCCA inside of a call */
 	/* Kernels that it has looked up last, as long as none came or went since. */
 	struct {
 		uint32_t as_of;
 		const void *handles[OCCA_LATELY];
 		struct occa_kernel *kernels[OCCA_LATELY];
 	} lately;
+	/* Memory that the program has set as arguments of a kernel: they hold until others are set. */
+	struct {
+		const void *kernel;
+		unsigned count;
+		uint64_t memory[OCCA_ARGUMENTS];
+	} arguments;
 };
 _Static_assert(sizeof(struct occa_thread) <= OCCA_THREAD_BYTES, "the door has as much");
 
@@ -173,10 +189,27 @@ bool occa_inside(const void *sp);
 /* False: OCCA calls itself, nothing was done. `op` OCCA_OP_NONE: what it calls is its own doing. */
 bool occa_begin(struct occa_call *c, unsigned op, const void *caller, const void *sp);
 void occa_end(struct occa_call *c);
+/* An exception takes away the frame of occa_guarded(): the call ends, with what is known of it. */
+void occa_left(void);
 /* Something inside of a call (or of none, then by `caller`) that is recorded as well, and takes no time. */
 void occa_point(struct occa_call *c, const void *caller, const void *sp);
+
+/* ---- whose code calls (site.c) ---- */
+
 /* The code of libocca, whose calls are not the program's. */
 void occa_library(const void *function, uintptr_t *begin, uintptr_t *bytes);
+bool occa_of_library(const void *address);
+/* The program's own code that has led to the call that returns to `caller`; if none is found, `caller`. */
+const void *occa_site(const void *caller);
+void occa_site_fork_child(void);
+
+/* ---- calls of libocca (left.c) ---- */
+
+/* Calls `function` with the six words of `a`; occa_left() where an exception leaves it. */
+uintptr_t occa_guarded(const uintptr_t *a, const void *function)
+	__attribute__((visibility("hidden")));
+extern const char occa_guarded_end[] __attribute__((visibility("hidden")));
+double occa_guarded_double(const uintptr_t *a, const void *function);
 
 /* ---- what the host does as a device (work.c) ---- */
 

@@ -104,6 +104,9 @@ static const struct {
 	[OCCA_HOST_COPY_FROM] = {OCCA_OP_COPY_FROM, OTHER, 0},
 	[OCCA_HOST_COPY] = {OCCA_OP_COPY_FROM, OTHER, 0},
 	[OCCA_HOST_COPY_TO] = {OCCA_OP_COPY_TO, OTHER, 0},
+	[OCCA_SET_ARGUMENTS] = {OCCA_OP_NONE, OTHER, 0},
+	[OCCA_PUSH_ARGUMENT] = {OCCA_OP_NONE, OTHER, 0},
+	[OCCA_CLEAR_ARGUMENTS] = {OCCA_OP_NONE, OTHER, 0},
 };
 
 /* Objects of OCCA's come as words. */
@@ -229,10 +232,14 @@ static void before(struct occa_call *c, enum occa_function id, const uintptr_t *
 		before_pool(c, at(a[1]));
 		break;
 	case RUNS:
+		c->kernel = occa_ask_handle(OCCA_ASK_KERNEL, at(a[0]));
+		kernel_is(c, occa_ask_kernel(at(a[0])));
+		break;
 	case OF_KERNEL:
 		kernel_is(c, occa_ask_kernel(at(a[0])));
 		break;
 	case RUNS_MODE:
+		c->kernel = at(a[0]);
 		kernel_is(c, occa_kernel_find(at(a[0])));
 		break;
 	case COPIES:
@@ -254,10 +261,8 @@ static void before(struct occa_call *c, enum occa_function id, const uintptr_t *
 
 static void after_setup(struct occa_call *c, const uintptr_t *a)
 {
-	const char *mode = occa_text(occa_ask_handle(OCCA_ASK_MODE, at(a[0])));
-	struct occa_device *d;
+	struct occa_device *d = device_is(c, occa_ask_new_device(at(a[0])));
 
-	d = device_is(c, occa_device_new(occa_ask_handle(OCCA_ASK_DEVICE, at(a[0])), mode));
 	c->values[OCCA_SECOND] = d ? d->mode : 0;
 }
 
@@ -381,7 +386,7 @@ static uintptr_t through(enum occa_function id, const uintptr_t *a, const void *
 	}
 	told_before(&c, id, a);
 	end = ending(c.op, a);
-	result = call(id, a);
+	result = occa_guarded(a, real[id]);
 	told_after(&c, id, a, end);
 	occa_end(&c);
 	return result;
@@ -389,10 +394,15 @@ static uintptr_t through(enum occa_function id, const uintptr_t *a, const void *
 
 /* ---- kernels of the host's modes ---- */
 
-static uintptr_t run_timed(const uintptr_t *a)
+static uintptr_t run_leaf(const uintptr_t *a, bool outermost)
+{
+	return outermost ? occa_guarded(a, real[OCCA_RUN_HOST_LEAF]) : call(OCCA_RUN_HOST_LEAF, a);
+}
+
+static uintptr_t run_timed(const uintptr_t *a, bool outermost)
 {
 	struct occa_span s = occa_span_begin();
-	uintptr_t result = call(OCCA_RUN_HOST_LEAF, a);
+	uintptr_t result = run_leaf(a, outermost);
 
 	occa_host_ran(occa_thread()->in.kernel, &s);
 	return result;
@@ -413,13 +423,16 @@ static bool runs_here(uintptr_t kernel)
 static uintptr_t run_host(const uintptr_t *a, const void *caller, const void *sp)
 {
 	struct occa_call c = {0};
+	const bool outermost = occa_begin(&c, OCCA_OP_RUN, caller, sp);
 	uintptr_t result;
 
-	if (!occa_begin(&c, OCCA_OP_RUN, caller, sp))
-		return runs_here(a[0]) ? run_timed(a) : call(OCCA_RUN_HOST_LEAF, a);
-	kernel_is(&c, occa_kernel_find(at(a[0])));
-	result = runs_here(a[0]) ? run_timed(a) : call(OCCA_RUN_HOST_LEAF, a);
-	occa_end(&c);
+	if (outermost) {
+		c.kernel = at(a[0]);
+		kernel_is(&c, occa_kernel_find(at(a[0])));
+	}
+	result = runs_here(a[0]) ? run_timed(a, outermost) : run_leaf(a, outermost);
+	if (outermost)
+		occa_end(&c);
 	return result;
 }
 
@@ -541,6 +554,38 @@ static uintptr_t buffer_dies(const uintptr_t *a, const void *caller, const void 
 	return call(OCCA_BUFFER_DIES, a);
 }
 
+/* ---- arguments of kernels ---- */
+
+static void arguments_begin(const void *kernel)
+{
+	struct occa_thread *t = occa_thread();
+
+	t->arguments.kernel = kernel;
+	t->arguments.count = 0;
+}
+
+/* What OCCA sets of itself, for its launchers, is nobody's. */
+static uintptr_t set_arguments(enum occa_function id, const uintptr_t *a, const void *sp)
+{
+	struct occa_thread *t = occa_thread();
+	int saved = errno;
+
+	if (occa_inside(sp))
+		return call(id, a);
+	if (id == OCCA_SET_ARGUMENTS)
+		arguments_begin(at(a[0]));
+	else if (id == OCCA_CLEAR_ARGUMENTS)
+		arguments_begin(occa_ask_handle(OCCA_ASK_KERNEL, at(a[0])));
+	else if (t->arguments.kernel != at(a[0]))
+		arguments_begin(at(a[0]));
+	if (id == OCCA_PUSH_ARGUMENT)
+		t->arguments.count +=
+			occa_ask_memories(at(a[1]), t->arguments.memory + t->arguments.count,
+					  OCCA_ARGUMENTS - t->arguments.count);
+	errno = saved;
+	return call(id, a);
+}
+
 /* ---- by function ---- */
 
 static uintptr_t other(enum occa_function id, const uintptr_t *a, const void *caller,
@@ -553,6 +598,10 @@ static uintptr_t other(enum occa_function id, const uintptr_t *a, const void *ca
 		return buffer_born(a, sp);
 	case OCCA_BUFFER_DIES:
 		return buffer_dies(a, caller, sp);
+	case OCCA_SET_ARGUMENTS:
+	case OCCA_PUSH_ARGUMENT:
+	case OCCA_CLEAR_ARGUMENTS:
+		return set_arguments(id, a, sp);
 	case OCCA_HOST_COPY_FROM:
 	case OCCA_HOST_COPY:
 	case OCCA_HOST_COPY_TO:
@@ -577,14 +626,15 @@ OCCA_WRAPPED(WRAP)
 
 static double time_between(uintptr_t device, uintptr_t from, uintptr_t to)
 {
-	time_function *next = (time_function *)real[OCCA_TIME_BETWEEN];
+	const void *next = real[OCCA_TIME_BETWEEN];
+	const uintptr_t a[ARGUMENTS] = {device, from, to};
 	struct occa_call c = {0};
 	double seconds;
 
 	if (!occa_begin(&c, OCCA_OP_TIME_BETWEEN, __builtin_return_address(0), cap_sp()))
-		return next(device, from, to);
+		return ((time_function *)next)(device, from, to);
 	device_is(&c, occa_ask_device(at(device)));
-	seconds = next(device, from, to);
+	seconds = occa_guarded_double(a, next);
 	c.values[OCCA_SECOND] = seconds > 0 ? (uint64_t)(seconds * 1e9) : 0;
 	occa_end(&c);
 	return seconds;
@@ -659,6 +709,7 @@ static bool prepare(const struct occa_door *door)
 	if (!occa_describe())
 		return false;
 	cap_kernel_origins(occa_kernel_origin);
+	cap_framework_devices(occa_device_now);
 	tell_missing();
 	return true;
 }

@@ -15,72 +15,12 @@
 #include <kymo/counter.h>
 
 #include "base/perf_event.h"
+#include "base/perf_named.h"
 #include "capture/perf/providers.h"
 
 #define THREADS 4096u
 
-struct event {
-	char name[24], unit[4], description[64];
-	uint32_t type;
-	uint64_t config;
-	bool in_kernel; /* happens in the kernel alone: nothing to see where that is excluded */
-};
-
-#define SOFTWARE(name, unit, config, kernel, text)                                                 \
-	{                                                                                          \
-		name, unit, text, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##config, kernel               \
-	}
-#define HARDWARE(name, config, text)                                                               \
-	{                                                                                          \
-		name, "", text, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##config, false                  \
-	}
-#define CACHE(name, cache, op, result, text)                                                       \
-	{                                                                                          \
-		name, "", text, PERF_TYPE_HW_CACHE,                                                \
-			PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_OP_##op << 8 |           \
-				PERF_COUNT_HW_CACHE_RESULT_##result << 16,                         \
-			false                                                                      \
-	}
-
-static const struct event events[] = {
-	SOFTWARE("task-clock", "ns", TASK_CLOCK, false, "Time on a processor"),
-	SOFTWARE("cpu-clock", "ns", CPU_CLOCK, false,
-		 "Time on a processor, by the clock of the processor"),
-	SOFTWARE("page-faults", "", PAGE_FAULTS, false, "Page faults, minor and major"),
-	SOFTWARE("minor-faults", "", PAGE_FAULTS_MIN, false, "Page faults that needed no disk"),
-	SOFTWARE("major-faults", "", PAGE_FAULTS_MAJ, false, "Page faults that needed a disk"),
-	SOFTWARE("context-switches", "", CONTEXT_SWITCHES, true, "Times it left a processor"),
-	SOFTWARE("cpu-migrations", "", CPU_MIGRATIONS, true, "Times it came to another processor"),
-	SOFTWARE("alignment-faults", "", ALIGNMENT_FAULTS, false,
-		 "Unaligned accesses that the kernel had to mend"),
-	SOFTWARE("emulation-faults", "", EMULATION_FAULTS, false,
-		 "Instructions that the kernel had to emulate"),
-	HARDWARE("cycles", CPU_CYCLES, "Processor cycles"),
-	HARDWARE("instructions", INSTRUCTIONS, "Instructions retired"),
-	HARDWARE("cache-references", CACHE_REFERENCES, "Accesses to the last level cache"),
-	HARDWARE("cache-misses", CACHE_MISSES, "Misses of the last level cache"),
-	HARDWARE("branches", BRANCH_INSTRUCTIONS, "Branches retired"),
-	HARDWARE("branch-misses", BRANCH_MISSES, "Branches foretold wrongly"),
-	HARDWARE("ref-cycles", REF_CPU_CYCLES, "Cycles at the nominal frequency"),
-	HARDWARE("stalled-cycles-frontend", STALLED_CYCLES_FRONTEND,
-		 "Cycles without instructions to issue"),
-	HARDWARE("stalled-cycles-backend", STALLED_CYCLES_BACKEND,
-		 "Cycles in which instructions could not be issued"),
-	CACHE("l1d-loads", L1D, READ, ACCESS, "Loads from the first level data cache"),
-	CACHE("l1d-load-misses", L1D, READ, MISS, "Loads that missed the first level data cache"),
-	CACHE("llc-loads", LL, READ, ACCESS, "Loads from the last level cache"),
-	CACHE("llc-load-misses", LL, READ, MISS, "Loads that missed the last level cache"),
-	CACHE("dtlb-load-misses", DTLB, READ, MISS, "Loads that missed the data TLB"),
-	CACHE("itlb-load-misses", ITLB, READ, MISS, "Fetches that missed the instruction TLB"),
-};
-#define EVENTS (sizeof(events) / sizeof(events[0]))
-
-static char reasons[EVENTS][192];
-
-static struct perf_event_attr attr_of(const struct event *e)
-{
-	return (struct perf_event_attr){.type = e->type, .config = e->config};
-}
+static char reasons[PERF_NAMED][192];
 
 /* ---- what there is ---- */
 
@@ -108,22 +48,8 @@ static uint32_t measure(void)
 /* NULL: it can be counted. */
 static const char *try(unsigned i)
 {
-	struct perf_event_attr attr = attr_of(&events[i]);
-	struct perf_fd p;
-	bool user_only;
-	int fd;
-
-	attr.disabled = 1;
-	fd = perf_open(&attr, 0, -1, -1, &user_only);
-	if (fd < 0) {
-		perf_reason(-fd, &attr, events[i].name, reasons[i], sizeof(reasons[i]));
-		return reasons[i];
-	}
-	p = perf_keep(fd);
-	perf_close(&p);
-	return user_only && events[i].in_kernel
-		       ? "needs kernel.perf_event_paranoid of at most 1, or CAP_PERFMON"
-		       : NULL;
+	return perf_named_try(&perf_named[i], 0, reasons[i], sizeof(reasons[i])) ? NULL
+										 : reasons[i];
 }
 
 static kymo_status_t list(kymo_counter_list_fn add, void *to, void *data)
@@ -131,12 +57,12 @@ static kymo_status_t list(kymo_counter_list_fn add, void *to, void *data)
 	kymo_status_t status = KYMO_OK;
 	uint32_t cost = measure();
 
-	for (unsigned i = 0; i < EVENTS && status == KYMO_OK; i++) {
+	for (unsigned i = 0; i < PERF_NAMED && status == KYMO_OK; i++) {
 		kymo_counter_info_t info = {
 			.size = sizeof(info),
-			.name = events[i].name,
-			.description = events[i].description,
-			.unit = events[i].unit,
+			.name = perf_named[i].name,
+			.description = perf_named[i].description,
+			.unit = perf_named[i].unit,
 			.modes = KYMO_COUNTER_THREAD | KYMO_COUNTER_AGENT,
 			.unavailable = try(i),
 			.read_ns = cost,
@@ -154,7 +80,7 @@ struct session {
 	uint32_t count;    /* counters */
 	uint32_t fd_count; /* of a group: one for each; else threads times counters */
 	bool group;
-	uint8_t order[EVENTS]; /* position in the group of each counter */
+	uint8_t order[PERF_NAMED]; /* position in the group of each counter */
 	struct perf_fd fds[];
 };
 
@@ -166,7 +92,7 @@ static void close_all(struct session *s)
 }
 
 static kymo_status_t refuse(const kymo_counter_request_t *r, const struct perf_event_attr *attr,
-			    const struct event *e, int error)
+			    const struct perf_named *e, int error)
 {
 	char why[192];
 
@@ -184,15 +110,15 @@ static kymo_status_t refuse(const kymo_counter_request_t *r, const struct perf_e
 static uint32_t leader_of(const kymo_counter_request_t *r)
 {
 	for (uint32_t i = 0; i < r->count; i++)
-		if (events[r->counters[i]].type != PERF_TYPE_SOFTWARE)
+		if (perf_named[r->counters[i]].type != PERF_TYPE_SOFTWARE)
 			return i;
 	return 0;
 }
 
 static kymo_status_t add_to_group(struct session *s, const kymo_counter_request_t *r, uint32_t i)
 {
-	const struct event *e = &events[r->counters[i]];
-	struct perf_event_attr attr = attr_of(e);
+	const struct perf_named *e = &perf_named[r->counters[i]];
+	struct perf_event_attr attr = perf_named_attr(e);
 	int fd;
 
 	attr.read_format = PERF_FORMAT_GROUP;
@@ -226,8 +152,8 @@ static kymo_status_t open_process(struct session *s, const kymo_counter_request_
 {
 	for (uint32_t t = 0; t < threads; t++) {
 		for (uint32_t i = 0; i < r->count; i++) {
-			const struct event *e = &events[r->counters[i]];
-			struct perf_event_attr attr = attr_of(e);
+			const struct perf_named *e = &perf_named[r->counters[i]];
+			struct perf_event_attr attr = perf_named_attr(e);
 			int fd;
 
 			attr.inherit = 1;
@@ -267,7 +193,7 @@ static kymo_status_t open_session(const kymo_counter_request_t *r, void **sessio
 static kymo_status_t read_group(const struct session *s, double *values)
 {
 	struct {
-		uint64_t count, value[EVENTS];
+		uint64_t count, value[PERF_NAMED];
 	} got;
 
 	if (!perf_read(&s->fds[0], &got, (1u + s->fd_count) * sizeof(uint64_t)))

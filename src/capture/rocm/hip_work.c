@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "capture/rocm/hip.h"
+#include "core/marker/marker.h"
 
 /* Directions of copies (hipMemcpyKind). */
 enum { HOST_TO_HOST, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE, BY_ADDRESS };
@@ -412,7 +413,7 @@ static void launch_graph(const struct rocm_call *c)
 #define WAIT(op_, kind_, flags_, ...)                                                              \
 	RULE(op_, hip_wait, SYNC, SYNC_OP_##kind_, 0, flags_, ##__VA_ARGS__)
 #define RUN(op_, run_, activities_, flags_, ...)                                                   \
-	RULE(op_, run_, activities_, 0, 0, flags_, __VA_ARGS__)
+	RULE(op_, run_, activities_, 0, 0, flags_, ##__VA_ARGS__)
 
 #define TO(name)                   ROCM_ADDRESS, name
 #define FROM(name)                 ROCM_SOURCE, name
@@ -646,6 +647,23 @@ static void rules_devices(struct rocm_rules *r)
 	OBJECT(hipCtxPopCurrent, hip_context_pop, 0);
 }
 
+/* Versions that refuse the calls are obeyed all the same: a program asks for it. */
+static void profiler_start(const struct rocm_call *c)
+{
+	marker_control(KYMO_RESUME_ALL);
+}
+
+static void profiler_stop(const struct rocm_call *c)
+{
+	marker_control(KYMO_PAUSE_ALL);
+}
+
+static void rules_control(struct rocm_rules *r)
+{
+	RUN(hipProfilerStart, profiler_start, 0, ROCM_FAILED);
+	RUN(hipProfilerStop, profiler_stop, 0, ROCM_FAILED);
+}
+
 #define OP_ROOM 2048u
 
 ROCM_RULES(hip_rules, 160, OP_ROOM);
@@ -687,6 +705,7 @@ void rocm_hip_prepare(void)
 	rules_streams(&hip_rules);
 	rules_code(&hip_rules);
 	rules_devices(&hip_rules);
+	rules_control(&hip_rules);
 	rules_compiler(&compiler);
 	if (!rocm_rules_apply(&hip_rules, &rocm_model_hip, after_hip) ||
 	    !rocm_rules_apply(&compiler, &rocm_model_hip_compiler, after_compiler))

@@ -82,7 +82,8 @@ void rocm_run(const struct rocm_rules *r, const struct table_call *call)
 	const struct rocm_call c = {call, rule, call->frame};
 
 	/* A child that was forked inside the call has an empty frame. */
-	if (rule && call->frame->op && !call->frame->has_status)
+	if (rule && call->frame->op &&
+	    (!call->frame->has_status || (rule->traits.flags & ROCM_FAILED)))
 		rule->run(&c);
 }
 

@@ -39,6 +39,7 @@ enum {
 	ROCM_WAITS = 1,         /* the call returns when the work is done */
 	ROCM_THREAD_STREAM = 2, /* stream 0 is the thread's own */
 	ROCM_ITEMS = 4,         /* the grid counts work items, not blocks */
+	ROCM_FAILED = 8,        /* also of a call that fails */
 };
 
 struct rocm_rule;
@@ -90,7 +91,7 @@ void rocm_rule_add(struct rocm_rules *r, const char *op, void (*run)(const struc
 bool rocm_rules_apply(const struct rocm_rules *r, struct table_model *m,
 		      void (*after)(const struct table_call *call));
 
-/* Runs the rule of a call that succeeded. */
+/* Runs the rule of a call that succeeded, or of any with ROCM_FAILED. */
 void rocm_run(const struct rocm_rules *r, const struct table_call *call);
 
 /* Whether a rule of an op is needed by somebody now. */

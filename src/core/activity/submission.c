@@ -15,6 +15,7 @@
 #include "core/tool/tool.h"
 #include "core/activity/ordinary.h"
 #include "core/activity/submission.h"
+#include "core/define/define.h"
 
 _Atomic uint64_t core_buffers_open;
 _Atomic uint32_t core_epoch;
@@ -102,7 +103,8 @@ static void ask_filters(struct cap_thread *t, const struct core_subscribers *sub
 	kymo_work_t work = {.size = sizeof(work),
 			    .domain = core_domains[op->domain].desc,
 			    .op = op->number,
-			    .correlation = o->call};
+			    .correlation = o->call,
+			    .framework_device = core_framework_device()};
 	uint64_t filtered = 0, wanted = 0;
 	struct core_calling k;
 	bool may = core_calling_begin(&k, t);

@@ -74,7 +74,7 @@ bool core_selecting(void)
 
 	if (!selecting)
 		return false;
-	if ((const char *)sp <= (const char *)selecting || !core_same_stack(sp, selecting))
+	if ((const char *)sp <= (const char *)selecting || !cap_same_stack(sp, selecting))
 		return true;
 	selecting = NULL;
 	turn_end();

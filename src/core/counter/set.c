@@ -120,7 +120,7 @@ static bool stays(const struct choice *c, uint32_t d)
 
 static void name_choice(struct choice *c)
 {
-	static const char *const reductions[] = {"", "sum(", "avg(", "min(", "max("};
+	static const char reductions[][5] = {"", "sum(", "avg(", "min(", "max("};
 	const kymo_counter_info_t *info = &c->counter->info;
 	size_t n = (size_t)snprintf(c->name, sizeof(c->name), "%s%s", reductions[c->reduce],
 				    info->name);
@@ -258,7 +258,7 @@ static kymo_status_t parse_selection(char *brackets, const kymo_counter_info_t *
 
 static kymo_reduce_t parse_reduction(char **word)
 {
-	static const char *const names[] = {"sum(", "avg(", "min(", "max("};
+	static const char names[][5] = {"sum(", "avg(", "min(", "max("};
 	size_t n = strlen(*word);
 
 	for (unsigned i = 0; i < 4; i++) {

@@ -450,7 +450,7 @@ static size_t read_file(const char *path, char *out, size_t size)
 /* Variables that say how the job was launched or what devices it may see; nothing private. */
 static size_t environment(char *out, size_t size)
 {
-	static const char names[][24] = {
+	static const char names[][28] = {
 		"OMP_NUM_THREADS",
 		"CUDA_VISIBLE_DEVICES",
 		"ROCR_VISIBLE_DEVICES",
@@ -476,12 +476,17 @@ static size_t environment(char *out, size_t size)
 		"KYMO_RANGE",
 		"KYMO_DURING",
 		"KYMO_PERIOD",
+		"KYMO_EXCLUDE_KERNEL",
+		"KYMO_ANNOTATIONS",
+		"KYMO_EXCLUDE_ANNOTATIONS",
+		"KYMO_RANK_VARIABLE",
 	};
+	enum { MOST = 400 }; /* of a value: of expressions out of a file the first are shown */
 	size_t used = 0;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const char *v = getenv(names[i]);
-		int n = v ? snprintf(out + used, size - used, "%s=%s", names[i], v) : 0;
+		int n = v ? snprintf(out + used, size - used, "%s=%.*s", names[i], MOST, v) : 0;
 
 		if (n > 0 && used + (size_t)n + 1 < size)
 			used += (size_t)n + 1;

@@ -40,6 +40,9 @@ uint8_t *core_definition_find(uint16_t kind, uint64_t id, struct wire_def *out);
 /* Recording into the buffer begins or stops: `tick` 0, with the process. */
 void core_define_recording(const struct core_buffer *b, bool on, uint64_t tick);
 
+/* As the framework calls it that the calling thread is in, or NULL (origin.c). */
+const char *core_framework_device(void);
+
 /* ---- kernels that frameworks generate (origin.c) ---- */
 /* `d`, or, of a kernel that a framework generated, the same with the user's name, in `room`. */
 const struct wire_def *core_kernel_named(const struct wire_def *d, struct wire_def *room);

@@ -13,6 +13,20 @@ void cap_kernel_origins(cap_kernel_origin_fn *ask)
 	atomic_store(&asked, ask);
 }
 
+static cap_framework_device_fn *_Atomic device;
+
+void cap_framework_devices(cap_framework_device_fn *ask)
+{
+	atomic_store(&device, ask);
+}
+
+const char *core_framework_device(void)
+{
+	cap_framework_device_fn *ask = atomic_load_explicit(&device, memory_order_relaxed);
+
+	return ask ? ask() : NULL;
+}
+
 const struct wire_def *core_kernel_named(const struct wire_def *d, struct wire_def *room)
 {
 	cap_kernel_origin_fn *ask = atomic_load_explicit(&asked, memory_order_relaxed);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranges of the process: any thread starts one, any thread stops it. */
 #include "core/marker/range.h"
+#include "core/marker/hide.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -86,7 +87,8 @@ uint64_t marker_start(const kymo_marker_t *k)
 	int saved = errno;
 	uint64_t id;
 
-	if (!marker_listening(1) || !(t = marker_thread_get(&m)) || !marker_set(m, &r, k))
+	if (!marker_listening(1) || marker_hides(k) || !(t = marker_thread_get(&m)) ||
+	    !marker_set(m, &r, k))
 		return 0;
 	r.parent = t->scope;
 	r.scope = marker_scope_next(m);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Marks and ranges of a thread: the path of an annotation; see marker.h. */
 #include "core/marker/range.h"
+#include "core/marker/hide.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -85,7 +86,8 @@ void marker_mark(const kymo_marker_t *k)
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!marker_listening(1) || !(t = marker_thread_get(&m)) || !marker_set(m, &r, k))
+	if (!marker_listening(1) || marker_hides(k) || !(t = marker_thread_get(&m)) ||
+	    !marker_set(m, &r, k))
 		return;
 	r.start = tick_now();
 	r.parent = t->scope;
@@ -130,6 +132,19 @@ static inline __attribute__((always_inline)) int enter(struct cap_thread *t,
 	return (int)depth;
 }
 
+/* What is said of a range that is not followed (marker_add()) is not said of the one around it. */
+#define NOWHERE UINT32_MAX
+static _Thread_local uint32_t hidden_at __attribute__((tls_model("initial-exec"))) = NOWHERE;
+
+static int push_hidden(void)
+{
+	struct marker_thread *m;
+
+	if (marker_thread_get(&m))
+		hidden_at = atomic_load_explicit(&m->depth, memory_order_relaxed);
+	return KYMO_MARKER_OFF;
+}
+
 int marker_push(const char *name)
 {
 	struct marker_thread *m;
@@ -138,6 +153,8 @@ int marker_push(const char *name)
 
 	if (!marker_listening(1))
 		return marker_push_off();
+	if (marker_hides(NULL))
+		return push_hidden();
 	t = marker_thread_get(&m);
 	if (!t)
 		return KYMO_MARKER_OFF;
@@ -157,6 +174,8 @@ int marker_push_string(kymo_string_t *name)
 
 	if (!marker_listening(1))
 		return marker_push_off();
+	if (marker_hides(NULL))
+		return push_hidden();
 	t = marker_thread_get(&m);
 	if (!t)
 		return KYMO_MARKER_OFF;
@@ -182,6 +201,8 @@ int marker_push_full(const kymo_marker_t *k)
 
 	if (!marker_listening(1))
 		return marker_push_off();
+	if (marker_hides(k))
+		return push_hidden();
 	t = marker_thread_get(&m);
 	if (!t)
 		return KYMO_MARKER_OFF;
@@ -253,6 +274,10 @@ int marker_pop(uint32_t domain)
 		marker_missed -= marker_missed != 0;
 		return KYMO_MARKER_OFF;
 	}
+	if (marker_hides_id(domain)) {
+		hidden_at = NOWHERE;
+		return KYMO_MARKER_OFF;
+	}
 	t = marker_thread_get(&m);
 	if (!t)
 		return KYMO_MARKER_OFF;
@@ -279,6 +304,8 @@ void marker_add(const kymo_payload_t *payload, uint32_t count)
 	if (!marker_listening(0) || !(t = marker_thread_get(&m)))
 		return;
 	depth = atomic_load_explicit(&m->depth, memory_order_relaxed);
+	if (depth == hidden_at)
+		return;
 	if (!payload || !count || !depth || m->deeper) {
 		if (!m->deeper)
 			marker_fault(payload && count ? FAULT_UNBALANCED : FAULT_NULL);

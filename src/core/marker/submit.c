@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/marker/hide.h"
 #include "core/marker/marker.h"
 #include "core/publish/publish.h"
 
@@ -147,7 +148,7 @@ void marker_submit(const kymo_marker_t *k, kymo_clock_t clock, uint64_t start, u
 	const kymo_publication_t p = {.clock = clock, .start = start, .end = end};
 	int64_t scope = marker_new_scope();
 
-	if (!scope)
+	if (!scope || marker_hides(k))
 		return;
 	if (!k || k->size < sizeof(*k))
 		marker_fault(FAULT_NULL);

@@ -140,6 +140,7 @@ static void event_of(const struct cap_frame *f, struct cap_thread *t, unsigned b
 		.scope = f->scope,
 		.status = f->status,
 		.has_status = f->has_status,
+		.unwound = (f->plan & CAP_PLAN_UNWOUND) != 0,
 		.op = f->op->wire,
 		.site = f->site,
 		.stack = f->stack,
@@ -149,7 +150,7 @@ static void event_of(const struct cap_frame *f, struct cap_thread *t, unsigned b
 		v->external = cap_external_asked(t, f, buffer);
 }
 
-static void record_bare_in(struct cap_thread *t, struct cap_frame *f, unsigned buffer, bool unwound)
+static void record_bare_in(struct cap_thread *t, struct cap_frame *f, unsigned buffer)
 {
 	struct core_buffer *b = &core_buffers[buffer];
 	struct wire_ring *r;
@@ -165,16 +166,15 @@ static void record_bare_in(struct cap_thread *t, struct cap_frame *f, unsigned b
 		return;
 	event_of(f, t, buffer, &v);
 	v.no_fields = true;
-	v.unwound = unwound;
 	wire_begin(&e, r, &v, 0);
 	wire_end(&e, r);
 	cap_count_record(t);
 }
 
-static void record_bare(struct cap_thread *t, struct cap_frame *f, bool unwound)
+static void record_bare(struct cap_thread *t, struct cap_frame *f)
 {
 	for (uint64_t left = atomic_load(&f->buffers); left; left &= left - 1)
-		record_bare_in(t, f, (unsigned)__builtin_ctzll(left), unwound);
+		record_bare_in(t, f, (unsigned)__builtin_ctzll(left));
 }
 
 /* As record_bare_in(), of a call that took the straight path: 37 instructions fewer of 490. */
@@ -215,7 +215,7 @@ void cap_record_bare(struct cap_frame *f)
 	else if (f->plan & CAP_PLAN_STRAIGHT)
 		record_bare_straight(t, f);
 	else
-		record_bare(t, f, false);
+		record_bare(t, f);
 }
 
 unsigned cap_args_many(uint64_t buffers)
@@ -241,7 +241,7 @@ struct wire_ring *core_ring_many(struct cap_thread *t, struct cap_frame *f, bool
 		struct wire_ring *r = NULL;
 
 		if (call && cap_args_of[b] == 0)
-			record_bare_in(t, f, b, false);
+			record_bare_in(t, f, b);
 		else
 			r = cap_ring(t, 1ull << b);
 		if (!r)
@@ -299,7 +299,7 @@ void cap_commit_slow(struct cap_frame *f, struct wire_enc *e, struct wire_ring *
 		}
 		wire_begin(&more, r, &v, count);
 		if ((size_t)(more.p - more.start) + bytes > WIRE_RECORD_MAX) {
-			record_bare_in(t, f, b, false); /* optional items made it too long */
+			record_bare_in(t, f, b); /* optional items made it too long */
 			continue;
 		}
 		memcpy(more.p, fields, bytes);
@@ -314,7 +314,7 @@ void cap_commit_slow(struct cap_frame *f, struct wire_enc *e, struct wire_ring *
 /* ---- frames left behind ---- */
 
 /* Only a stack pointer of the same stack says anything: signal stacks and coroutines differ. */
-bool core_same_stack(const void *a, const void *b)
+bool cap_same_stack(const void *a, const void *b)
 {
 	static _Thread_local const char *low, *high;
 	pthread_attr_t attr;
@@ -343,7 +343,8 @@ static void close_frame(struct cap_thread *t, struct cap_frame *f)
 		t->current = f->parent;
 		if (atomic_load(&f->callbacks) && f->told)
 			cap_callbacks(f, NULL, CAP_EXIT);
-		record_bare(t, f, true);
+		f->plan = CAP_PLAN_LOOK | CAP_PLAN_UNWOUND;
+		record_bare(t, f);
 	}
 	t->current = f->parent;
 	if (f->retire)
@@ -358,11 +359,22 @@ void cap_unwind(struct cap_thread *t, const void *sp)
 	while (atomic_load(&t->depth)) {
 		struct cap_frame *f = &t->frames[atomic_load(&t->depth) - 1];
 
-		if ((const char *)f->sp > (const char *)sp || !core_same_stack(f->sp, sp))
+		if ((const char *)f->sp > (const char *)sp || !cap_same_stack(f->sp, sp))
 			break;
 		close_frame(t, f);
 	}
 	errno = saved;
+}
+
+void cap_unwound(struct cap_frame *f)
+{
+	struct cap_thread *t = cap_thread_current;
+
+	if (!t || !cap_frame_lives(t, f))
+		return;
+	while (atomic_load(&t->depth) > (uint32_t)(f - t->frames) + 1)
+		close_frame(t, &t->frames[atomic_load(&t->depth) - 1]);
+	f->plan = CAP_PLAN_LOOK | CAP_PLAN_UNWOUND;
 }
 
 void core_unwind_all(struct cap_thread *t)

@@ -205,8 +205,6 @@ void core_sites_fork_child(void);
 
 /* Of several buffers those stay in the frame that take the record; the ring of the first. */
 struct wire_ring *core_ring_many(struct cap_thread *t, struct cap_frame *f, bool call);
-/* Both stack pointers are of the calling thread's own stack. */
-bool core_same_stack(const void *a, const void *b);
 /* The thread ends inside calls (pthread_exit). */
 void core_unwind_all(struct cap_thread *t);
 

@@ -499,8 +499,8 @@ uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address)
 }
 
 #define STACK_MAX  64
-#define STACK_SKIP 2 /* where the call's address is not known: two of Kymo's own */
-#define STACK_OWN  8 /* no more frames are Kymo's own */
+#define STACK_SKIP 2  /* where the call's address is not known: two of Kymo's own */
+#define STACK_OWN  16 /* no more frames are Kymo's own */
 
 /* Where the program's frames begin, which is where the call returns to. */
 static int stack_begin(void *const *addresses, int n, const void *caller)

@@ -10,7 +10,9 @@
 /* thread.c */
 /* Learns which threads core knows by now. */
 void sample_threads_look(void);
-/* Number of the thread in records; 0: it does not want to be sampled. */
+/* kymo_sample_desc_t.threads: of these alone samples are wanted. */
+void sample_threads_choose(const char *list);
+/* Number of the thread in records; 0: it is not to be sampled. */
 uint32_t sample_thread_index(uint32_t tid);
 void sample_thread_end(uint32_t tid);
 void sample_threads_fork_child(void);

@@ -14,6 +14,8 @@
 #define SERVICES    16u
 #define SAMPLERS    4u
 #define REASON      256u
+#define THREADS_MAX 1024u
+#define EVENT_MAX   32u
 #define MINIMUM_NS  100000u
 #define MAXIMUM_NS  10000000000ull
 #define ORDINARY_NS 10000000u
@@ -23,6 +25,7 @@ static struct service {
 	bool used;
 	kymo_context_t context;
 	kymo_sample_desc_t desc;
+	char threads[THREADS_MAX], event[EVENT_MAX]; /* what it refers to */
 } services[SERVICES];
 
 static const struct cap_sampler *samplers[SAMPLERS];
@@ -173,6 +176,7 @@ static void switch_sampler(const struct cap_sampler *to, const kymo_sample_desc_
 	atomic_store(&running, NULL);
 	if (!to)
 		return;
+	sample_threads_choose(d->threads);
 	if (to->start(d, reason, sizeof(reason)) == KYMO_OK)
 		atomic_store(&running, to);
 	else
@@ -270,10 +274,30 @@ kymo_status_t kymo_sample_check(kymo_sample_method_t method)
 	return check(&d);
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 static bool same(const kymo_sample_desc_t *a, const kymo_sample_desc_t *b)
 {
 	return a->interval_ns == b->interval_ns && a->clock == b->clock &&
-	       sampler_for(a->method) == sampler_for(b->method) && a->depth == b->depth;
+	       sampler_for(a->method) == sampler_for(b->method) && a->depth == b->depth &&
+	       same_text(a->threads, b->threads) && same_text(a->event, b->event) &&
+	       a->event_period == b->event_period;
+}
+
+static const char *copy(char *to, size_t size, const char *from)
+{
+	snprintf(to, size, "%s", from ? from : "");
+	return from ? to : NULL;
+}
+
+static void fill(struct service *s, kymo_context_t context, const kymo_sample_desc_t *d)
+{
+	*s = (struct service){.used = true, .context = context, .desc = *d};
+	s->desc.threads = copy(s->threads, sizeof(s->threads), d->threads);
+	s->desc.event = copy(s->event, sizeof(s->event), d->event);
 }
 
 static kymo_status_t add(kymo_context_t context, const kymo_sample_desc_t *d)
@@ -291,12 +315,12 @@ static kymo_status_t add(kymo_context_t context, const kymo_sample_desc_t *d)
 			status = KYMO_ERROR_BUSY;
 	}
 	if (status == KYMO_OK && slot)
-		*slot = (struct service){true, context, *d};
+		fill(slot, context, d);
 	pthread_mutex_unlock(&lock);
 	if (status == KYMO_ERROR_BUSY)
 		snprintf(refusal, sizeof(refusal),
-			 "another context samples already, with another interval, clock, method or "
-			 "depth");
+			 "another context samples already, with another interval, clock, method, "
+			 "depth, event or other threads");
 	return status == KYMO_OK && !slot ? KYMO_ERROR_LIMIT : status;
 }
 
@@ -308,15 +332,24 @@ kymo_status_t kymo_sample_service(kymo_context_t context, const kymo_sample_desc
 
 	if (!from || (unsigned)from->clock > KYMO_SAMPLE_WALL)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (from->size < sizeof(*from) || !core_size_known(from, sizeof(*from)))
+	if (!core_size_fits(from, offsetof(kymo_sample_desc_t, threads)) ||
+	    !core_size_known(from, sizeof(*from)))
 		return core_refuse_size();
-	d = *from;
+	core_take(&d, sizeof(d), from);
 	d.interval_ns = d.interval_ns ? d.interval_ns : ORDINARY_NS;
 	d.depth = d.depth ? d.depth : KYMO_SAMPLE_DEPTH;
 	if (d.interval_ns < MINIMUM_NS || d.interval_ns > MAXIMUM_NS ||
 	    d.depth > KYMO_SAMPLE_DEPTH) {
 		snprintf(refusal, sizeof(refusal),
 			 "the interval must lie between 100 us and 10 s, the depth below 65");
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	}
+	if ((d.threads && strlen(d.threads) >= THREADS_MAX) ||
+	    (d.event && (strlen(d.event) >= EVENT_MAX || !d.event_period))) {
+		snprintf(refusal, sizeof(refusal),
+			 "the list of threads must be shorter than 1 KiB, an event needs a name "
+			 "and a "
+			 "period");
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	}
 	status = kymo_context_is_active(context, &active);

@@ -90,6 +90,76 @@ kymo_status_t kymo_sample_thread(bool sampled)
 	return KYMO_OK;
 }
 
+/* ---- who is chosen ---- */
+
+static const char *chosen; /* NULL: all */
+static uint32_t batch;
+/* By tid, of the latest batch that asked: its number times 2, and 1: it is chosen. A name may come late. */
+static struct map choices;
+
+static void name_of(uint32_t tid, char *name, size_t size)
+{
+	char path[64];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, name, size - 1);
+		close(fd);
+	}
+	name[n > 0 ? n : 0] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+}
+
+static bool in_list(const char *word, size_t n, uint32_t tid, const char *name)
+{
+	char number[12];
+
+	snprintf(number, sizeof(number), "%u", tid);
+	return (strlen(number) == n && memcmp(number, word, n) == 0) ||
+	       (n == 4 && memcmp(word, "main", 4) == 0 && tid == (uint32_t)getpid()) ||
+	       (n && strlen(name) == n && memcmp(name, word, n) == 0);
+}
+
+static bool look_up(uint32_t tid, const char *name)
+{
+	for (const char *word = chosen;; word++) {
+		size_t n = strcspn(word, ",");
+
+		if (in_list(word, n, tid, name))
+			return true;
+		word += n;
+		if (!*word)
+			return false;
+	}
+}
+
+/* One that has ended has no name any more: what it was last holds. */
+static bool is_chosen(uint32_t tid)
+{
+	uint64_t known = map_get(&choices, tid);
+	char name[32];
+	bool yes;
+
+	if (!chosen)
+		return true;
+	if (known >> 1 == batch)
+		return known & 1;
+	name_of(tid, name, sizeof(name));
+	yes = name[0] || !known ? look_up(tid, name) : known & 1;
+	map_set(&choices, tid, (uint64_t)batch << 1 | yes);
+	return yes;
+}
+
+void sample_threads_choose(const char *which)
+{
+	chosen = which;
+	batch = 1;
+	map_clear(&choices);
+}
+
 /* ---- numbers of threads ---- */
 
 static struct known *find(uint32_t tid)
@@ -126,6 +196,8 @@ static void end_known(uint32_t tid)
 	struct wire_def d;
 
 	change(tid | ENDED, 0);
+	if (chosen)
+		map_set(&choices, tid, 2); /* of the first batch, and not */
 	if (!k)
 		return;
 	if (k->own) {
@@ -149,6 +221,7 @@ void sample_threads_look(void)
 	for (uint32_t i = 0; i < ended_count; i++)
 		end_known(ended[i]);
 	ended_count = 0;
+	batch++;
 	core_threads_each(see, NULL);
 }
 
@@ -156,22 +229,6 @@ void sample_thread_end(uint32_t tid)
 {
 	if (vec_reserve(&ended, &ended_room, ended_count, 1))
 		ended[ended_count++] = tid;
-}
-
-static void name_of(uint32_t tid, char *name, size_t size)
-{
-	char path[64];
-	ssize_t n = -1;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, name, size - 1);
-		close(fd);
-	}
-	name[n > 0 ? n : 0] = '\0';
-	name[strcspn(name, "\n")] = '\0';
 }
 
 static void define_thread(const struct known *k)
@@ -193,7 +250,7 @@ uint32_t sample_thread_index(uint32_t tid)
 {
 	struct known *k;
 
-	if (opted_out(tid))
+	if (opted_out(tid) || !is_chosen(tid))
 		return 0;
 	k = know(tid);
 	if (!k)
@@ -209,6 +266,7 @@ uint32_t sample_thread_index(uint32_t tid)
 void sample_threads_fork_child(void)
 {
 	map_clear(&places);
+	map_clear(&choices);
 	count = ended_count = 0;
 	for (uint32_t i = 0; i < OUT_MAX; i++)
 		atomic_store(&out[i], 0);

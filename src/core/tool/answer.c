@@ -16,7 +16,7 @@ static const struct cap_frame *innermost(const struct cap_thread *t, const void 
 	uint32_t depth = t && t->magic == CAP_THREAD_MAGIC ? atomic_load(&t->depth) : 0;
 
 	while (depth && (const char *)t->frames[depth - 1].sp <= (const char *)sp &&
-	       core_same_stack(t->frames[depth - 1].sp, sp))
+	       cap_same_stack(t->frames[depth - 1].sp, sp))
 		depth--;
 	return depth ? &t->frames[depth - 1] : NULL;
 }

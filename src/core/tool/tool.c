@@ -636,7 +636,7 @@ bool cap_guard_left(struct cap_thread *t, const void *sp)
 			atomic_fetch_add_explicit(&inner_calls, 1, memory_order_relaxed);
 		return false;
 	}
-	if ((const char *)sp <= (const char *)t->guard_sp || !core_same_stack(sp, t->guard_sp)) {
+	if ((const char *)sp <= (const char *)t->guard_sp || !cap_same_stack(sp, t->guard_sp)) {
 		atomic_fetch_add_explicit(&inner_calls, 1, memory_order_relaxed);
 		return false;
 	}

@@ -459,6 +459,7 @@ static const kymo_member_t work_members[] = {
 	MEMBER(kymo_work_t, memory, KYMO_KIND_ARRAY),
 	MEMBER(kymo_work_t, bytes, KYMO_KIND_SIZE),
 	U(kymo_work_t, correlation),
+	P(kymo_work_t, framework_device),
 };
 static const kymo_member_t value_members[] = {
 	U(kymo_value_t, size),

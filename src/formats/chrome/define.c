@@ -19,18 +19,7 @@ enum salt { PROCESS = 1, THREAD };
 
 uint32_t reader_text(struct reader *r, const char *s, size_t n)
 {
-	uint64_t hash = hash_bytes(s, n), i;
-	uint32_t string;
-
-	if (!n)
-		return 0;
-	map_each(&r->strings, hash, i)
-		if (r->t->strings[i].length == n && memcmp(r->t->strings[i].text, s, n) == 0)
-			return (uint32_t)i;
-	string = make_string(r->t, s, n);
-	if (!string || !map_add(&r->strings, hash, string))
-		r->failed = true;
-	return string;
+	return keyed_text(&r->keyed, s, n);
 }
 
 uint32_t reader_string(struct reader *r, struct span value)
@@ -85,50 +74,32 @@ static const char *name_of_id(struct reader *r, struct span id)
 
 static uint32_t add_process(struct reader *r, struct span pid, uint64_t key)
 {
-	struct t_process p = {.pid = number_of(pid),
-			      .rank = UINT32_MAX,
-			      .of_rank = UINT32_MAX,
-			      .exe = name_of_id(r, pid),
-			      .argv = "",
-			      .cwd = "",
-			      .hostname = "",
-			      .job = "",
-			      .file = "",
-			      .version = "",
-			      .mpi = "",
-			      .rank_by = "",
-			      .filters = "",
-			      .how_ended = 4,
-			      .exit_status = 0,
-			      .thread_level = -1};
+	uint32_t process = keyed_process(&r->keyed, key, number_of(pid));
 
-	*trace_add(r->t, processes) = p;
-	if (!map_set(&r->processes, key, r->t->processes_count - 1))
-		r->failed = true;
-	return r->t->processes_count - 1;
+	r->t->processes[process].exe = name_of_id(r, pid);
+	return process;
 }
 
 uint32_t reader_process(struct reader *r, struct span pid)
 {
 	uint64_t key = row_key(PROCESS, pid, (struct span){"", 0});
-	uint32_t known = (uint32_t)map_get(&r->processes, key);
+	uint32_t known = (uint32_t)map_get(&r->keyed.processes, key);
 
 	return known ? known : add_process(r, pid, key);
 }
 
 static uint32_t add_thread(struct reader *r, uint32_t process, struct span tid, uint64_t key)
 {
-	*trace_add(r->t, threads) = (struct t_thread){
-		.process = process, .tid = number_of(tid), .name = name_of_id(r, tid)};
-	if (!map_set(&r->threads, key, r->t->threads_count - 1))
-		r->failed = true;
-	return r->t->threads_count - 1;
+	uint32_t thread = keyed_thread(&r->keyed, key, process, number_of(tid));
+
+	r->t->threads[thread].name = name_of_id(r, tid);
+	return thread;
 }
 
 uint32_t reader_thread(struct reader *r, struct span pid, struct span tid)
 {
 	uint64_t key = row_key(THREAD, pid, tid);
-	uint32_t known = (uint32_t)map_get(&r->threads, key);
+	uint32_t known = (uint32_t)map_get(&r->keyed.threads, key);
 
 	return known ? known : add_thread(r, reader_process(r, pid), tid, key);
 }
@@ -229,21 +200,15 @@ uint32_t reader_op(struct reader *r, const char *domain, const struct event *e)
 
 uint32_t reader_counter(struct reader *r, uint32_t process, uint32_t name)
 {
-	uint64_t key = hash_mix(hash_u64(process), name);
-	uint32_t known = (uint32_t)map_get(&r->counters, key);
+	const struct t_counter c = {.process = process,
+				    .flags = KYMO_COUNTER_GAUGE,
+				    .name = text_of(r, name),
+				    .unit = "",
+				    .description = "",
+				    .provider = "chrome",
+				    .dimensions = ""};
 
-	if (known)
-		return known;
-	*trace_add(r->t, counters) = (struct t_counter){.process = process,
-							.flags = KYMO_COUNTER_GAUGE,
-							.name = text_of(r, name),
-							.unit = "",
-							.description = "",
-							.provider = "chrome",
-							.dimensions = ""};
-	if (!map_set(&r->counters, key, r->t->counters_count - 1))
-		r->failed = true;
-	return r->t->counters_count - 1;
+	return keyed_counter(&r->keyed, name, &c);
 }
 
 /* ---- devices --------------------------------------------------------------------------------- */
@@ -304,37 +269,20 @@ uint32_t reader_agent(struct reader *r, uint32_t process, const struct place *p)
 
 uint32_t reader_queue(struct reader *r, uint32_t process, const struct place *p)
 {
-	uint32_t agent = reader_agent(r, process, p), known, name;
-	uint64_t key = hash_mix(hash_mix(hash_u64(process), agent), (uint64_t)p->stream);
+	struct t_queue q = {.process = process,
+			    .agent = reader_agent(r, process, p),
+			    .handle = (uint64_t)p->stream,
+			    .domain = runtime_of(r)};
 
 	if (!p->has_stream)
 		return 0;
-	known = (uint32_t)map_get(&r->queues, key);
-	if (known)
-		return known;
-	name = (uint32_t)map_get(&r->rows, p->row);
-	*trace_add(r->t, queues) = (struct t_queue){.process = process,
-						    .agent = agent,
-						    .handle = (uint64_t)p->stream,
-						    .domain = runtime_of(r),
-						    .name = text_of(r, name)};
-	if (!map_set(&r->queues, key, r->t->queues_count - 1))
-		r->failed = true;
-	return r->t->queues_count - 1;
+	q.name = text_of(r, (uint32_t)map_get(&r->rows, p->row));
+	return keyed_queue(&r->keyed, &q);
 }
 
 uint32_t reader_kernel(struct reader *r, uint32_t process, uint32_t name)
 {
-	uint64_t key = hash_mix(hash_u64(process), name);
-	uint32_t known = (uint32_t)map_get(&r->kernels, key);
-
-	if (known)
-		return known;
-	*trace_add(r->t, kernels) = (struct t_kernel){
-		.process = process, .domain = runtime_of(r), .name = text_of(r, name)};
-	if (!map_set(&r->kernels, key, r->t->kernels_count - 1))
-		r->failed = true;
-	return r->t->kernels_count - 1;
+	return keyed_kernel(&r->keyed, process, name, 0, runtime_of(r));
 }
 
 /* ---- the members beside the events ----------------------------------------------------------- */
@@ -460,16 +408,10 @@ void reader_complete(struct reader *r)
 {
 	struct trace *t = r->t;
 
-	name_rows(r, &r->processes, true);
-	name_rows(r, &r->threads, false);
+	name_rows(r, &r->keyed.processes, true);
+	name_rows(r, &r->keyed.threads, false);
 	for (uint32_t i = 1; i < t->processes_count; i++)
 		complete_process(r, &t->processes[i]);
-	for (uint32_t i = 1; i < t->threads_count; i++) {
-		struct t_thread *th = &t->threads[i];
-
-		th->index = r->threads_of[th->process]++;
-		th->main = th->tid && th->tid == t->processes[th->process].pid;
-	}
 	t->path = r->source.path;
 	t->command = t->processes_count > 1 ? t->processes[1].argv : "";
 	t->hostname = text_of(r, r->hostname);
@@ -477,4 +419,6 @@ void reader_complete(struct reader *r)
 	t->started = t->processes_count > 1 ? t->processes[1].start_realtime / 1000000000 : 0;
 	t->origin = r->window[0] + r->shift;
 	t->end = r->window[1] + r->shift;
+	if (!keyed_complete(&r->keyed, t->origin, t->end))
+		r->failed = true;
 }

@@ -11,5 +11,6 @@ const struct format format_chrome = {
 	.probe = chrome_probe,
 	.read = chrome_read,
 	.write = chrome_write,
+	.has_rows = true,
 	.sink_free = chrome_sink_free,
 };

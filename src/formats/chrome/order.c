@@ -8,12 +8,9 @@
 #include <sys/mman.h>
 
 #include "base/hash.h"
-#include "base/vec.h"
 #include "formats/chrome/values.h"
 #include "record/fields.h"
-
-/* Of intervals that cross each other so many are looked at for one that a further one lies in. */
-#define CROSSING_MAX 256
+#include "stream/nest.h"
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
@@ -44,17 +41,6 @@ static int by_pair(const void *a, const void *b, void *r)
 	return order ? order : in_file(a, b);
 }
 
-/* What others lie in comes before them. */
-static int by_nesting(const void *a, const void *b, void *r)
-{
-	const struct entry *x = entry_of(a, r), *y = entry_of(b, r);
-	int order = compare(x->thread, y->thread);
-
-	order = order ? order : compare(x->start, y->start);
-	order = order ? order : compare(y->end, x->end);
-	return order ? order : in_file(a, b);
-}
-
 static int by_start(const void *a, const void *b, void *r)
 {
 	int order = compare(entry_of(a, r)->start, entry_of(b, r)->start);
@@ -79,7 +65,7 @@ static bool has_kind(const struct entry *e, uint32_t kinds)
 
 #define KIND(name) (1u << ENTRY_##name)
 
-/* The entries of these kinds, sorted; returns how many. */
+/* The entries of these kinds, sorted (`order` NULL: as they came); returns how many. */
 static uint32_t pick(struct reader *r, uint32_t kinds,
 		     int (*order)(const void *, const void *, void *))
 {
@@ -88,7 +74,8 @@ static uint32_t pick(struct reader *r, uint32_t kinds,
 	for (uint32_t i = 0; i < r->count; i++)
 		if (has_kind(&r->entries[i], kinds))
 			r->order[n++] = i;
-	qsort_r(r->order, n, sizeof(*r->order), order, r);
+	if (order)
+		qsort_r(r->order, n, sizeof(*r->order), order, r);
 	return n;
 }
 
@@ -159,33 +146,6 @@ static void find_pairs(struct reader *r, uint32_t kinds, const struct pairing *p
 
 /* ---- nesting --------------------------------------------------------------------------------- */
 
-struct nest {
-	uint32_t *open;
-	uint32_t depth, room;
-};
-
-static void close_until(const struct reader *r, struct nest *s, const struct entry *e)
-{
-	while (s->depth) {
-		const struct entry *top = &r->entries[s->open[s->depth - 1]];
-
-		if (top->thread == e->thread && top->end > e->start)
-			break;
-		s->depth--;
-	}
-}
-
-/* What it lies in, + 1: of those still open the innermost that ends no earlier. */
-static uint32_t surrounding(const struct reader *r, const struct nest *s, const struct entry *e)
-{
-	uint32_t looked = 0;
-
-	for (uint32_t i = s->depth; i-- > 0 && looked++ < CROSSING_MAX;)
-		if (r->entries[s->open[i]].end >= e->end)
-			return s->open[i] + 1;
-	return 0;
-}
-
 /* Around it, of the other kind than what it lies in, + 1: surroundings have found theirs before. */
 static uint32_t other_surrounding(const struct reader *r, const struct entry *e)
 {
@@ -196,28 +156,40 @@ static uint32_t other_surrounding(const struct reader *r, const struct entry *e)
 	return r->entries[x->up - 1].kind != x->kind ? x->up : x->other;
 }
 
-static bool nest(struct reader *r)
+/* Entries up to `count` of r->order as spans; ranges are numbered in the order of their starts. */
+static bool nest_entries(struct reader *r, struct nest_span *spans, uint32_t count)
 {
-	uint32_t n = pick(r, KIND(CALL) | KIND(RANGE) | KIND(MARK) | KIND(MEMORY), by_nesting);
-	struct nest s = {0};
+	for (uint32_t i = 0; i < count; i++) {
+		const struct entry *e = &r->entries[r->order[i]];
 
-	for (uint32_t i = 0; i < n && !r->failed; i++) {
-		struct entry *e = &r->entries[r->order[i]];
+		spans[i] = (struct nest_span){.start = e->start,
+					      .end = e->end,
+					      .thread = e->thread,
+					      .number = r->order[i],
+					      .holds = e->kind == ENTRY_CALL ||
+						       e->kind == ENTRY_RANGE};
+	}
+	if (!nest_find(spans, count))
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		struct entry *e = &r->entries[spans[i].number];
 
-		close_until(r, &s, e);
-		e->up = surrounding(r, &s, e);
+		e->up = spans[i].up ? spans[spans[i].up - 1].number + 1u : 0;
 		e->other = other_surrounding(r, e);
 		if (e->kind == ENTRY_RANGE)
 			e->number = ++r->scopes[r->t->threads[e->thread].process];
-		if (e->kind != ENTRY_CALL && e->kind != ENTRY_RANGE)
-			continue;
-		if (!vec_reserve(&s.open, &s.room, s.depth, 1))
-			r->failed = true;
-		else
-			s.open[s.depth++] = r->order[i];
 	}
-	free(s.open);
-	return !r->failed;
+	return true;
+}
+
+static bool nest(struct reader *r)
+{
+	uint32_t n = pick(r, KIND(CALL) | KIND(RANGE) | KIND(MARK) | KIND(MEMORY), NULL);
+	struct nest_span *spans = calloc((size_t)n + 1, sizeof(*spans));
+	bool ok = spans && nest_entries(r, spans, n);
+
+	free(spans);
+	return ok;
 }
 
 static void number_process_ranges(struct reader *r)
@@ -420,8 +392,7 @@ bool reader_order(struct reader *r)
 		return false;
 	place_devices(r);
 	r->scopes = calloc((size_t)r->t->processes_count + 1, sizeof(*r->scopes));
-	r->threads_of = calloc((size_t)r->t->processes_count + 1, sizeof(*r->threads_of));
-	if (!r->scopes || !r->threads_of || r->failed || !nest(r) || !find_lifetimes(r))
+	if (!r->scopes || r->failed || !nest(r) || !find_lifetimes(r))
 		return false;
 	number_process_ranges(r);
 	r->picked = pick(r, ~KIND(NONE), by_end);

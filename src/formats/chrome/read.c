@@ -55,7 +55,8 @@ bool chrome_probe(const char *path)
 	}
 	first = source_peek(&s);
 	if (first < 0) {
-		n = s.broken != NULL; /* of what is compressed, the reader says what is wrong */
+		n = s.broken &&
+		    !gzdirect(s.file); /* of what is compressed, the reader says what is wrong */
 	} else if (first == '[') {
 		source_take(&s);
 		n = source_peek(&s) == '{' && source_value(&s, &value) &&
@@ -210,8 +211,7 @@ static int temporary(const struct format_options *o)
 
 static void release(struct reader *r)
 {
-	struct map *const maps[] = {&r->strings, &r->processes, &r->threads,  &r->ops,   &r->agents,
-				    &r->queues,  &r->kernels,   &r->counters, &r->calls, &r->rows};
+	struct map *const maps[] = {&r->ops, &r->agents, &r->calls, &r->rows};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
@@ -228,21 +228,9 @@ static void release(struct reader *r)
 	free(r->devices);
 	free(r->left_out);
 	free(r->scopes);
-	free(r->threads_of);
+	keyed_release(&r->keyed);
 	source_close(&r->source);
 	trace_free(r->t);
-}
-
-/* All that the model has may come: its operations must be there before the first record. */
-static void define_model(struct reader *r)
-{
-	static const enum record_domain domains[] = {
-		RECORD_DOMAIN_dispatch, RECORD_DOMAIN_copy,   RECORD_DOMAIN_allocation,
-		RECORD_DOMAIN_sync,     RECORD_DOMAIN_marker, RECORD_DOMAIN_counter};
-
-	make_activities(r->t, &r->model);
-	for (size_t i = 0; i < sizeof(domains) / sizeof(*domains); i++)
-		make_activity(&r->model, domains[i], 0);
 }
 
 /* What was not taken stays with the trace: of other kinds of events a note, else as lost. */
@@ -281,7 +269,7 @@ static kymo_status_t read_all(struct reader *r, struct stream_sink *sink)
 	}
 	reader_complete(r);
 	keep_losses(r);
-	if (!make_complete(r->t))
+	if (r->failed || !make_complete(r->t))
 		return KYMO_ERROR_NO_MEMORY;
 	stream_sink_complete(sink);
 	return reader_emit(r, sink);
@@ -300,13 +288,13 @@ kymo_status_t chrome_read(const char *path, const struct stream_filter *filter, 
 	(void)ordered;
 	if (r.details_file < 0)
 		return status;
-	r.t = trace_new();
+	r.t = r.keyed.t = trace_new();
 	if (!r.t) {
 		close(r.details_file);
 		return KYMO_ERROR_NO_MEMORY;
 	}
 	if (source_open(&r.source, path)) {
-		define_model(&r);
+		make_usual_activities(r.t, &r.model);
 		status = read_all(&r, sink);
 	} else {
 		stream_error(o->log, "%s: %s", path, strerror(errno));

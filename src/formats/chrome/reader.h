@@ -18,7 +18,7 @@
 #include "base/map.h"
 #include "formats/chrome/source.h"
 #include "formats/format.h"
-#include "stream/make.h"
+#include "stream/keyed.h"
 
 /* An event as it stands in the file. */
 struct event {
@@ -117,18 +117,19 @@ struct reader {
 	uint64_t details_size;
 	struct text details_buffer; /* what is still to be written */
 
-	struct map strings, processes, threads, ops, agents, queues, kernels, counters, calls, rows;
+	struct keyed keyed;
+	struct map ops, agents, calls, rows;
 	struct device *devices;
 	uint32_t device_count, device_room;
 	struct left_out *left_out;
 	uint32_t left_out_count, left_out_room;
 	uint64_t malformed; /* events that could not be read */
 
-	uint64_t largest_call;         /* of the correlations that are taken */
-	uint32_t *scopes, *threads_of; /* by process: ranges, threads so far */
-	int64_t window[2];             /* when the other tool recorded, where it says */
-	int64_t base;                  /* ns since the epoch of the file's zero; 0: not known */
-	int64_t shift;                 /* added to the file's times */
+	uint64_t largest_call; /* of the correlations that are taken */
+	uint32_t *scopes;      /* by process: ranges so far */
+	int64_t window[2];     /* when the other tool recorded, where it says */
+	int64_t base;          /* ns since the epoch of the file's zero; 0: not known */
+	int64_t shift;         /* added to the file's times */
 	uint32_t rank, ranks, hostname, program; /* the last two strings */
 	uint64_t hip, cuda, other_runtimes;      /* calls */
 	bool array, open_end, trailing;          /* trailing: something comes after the end */

@@ -2,6 +2,7 @@
 /* Reading a file value by value; see source.h. */
 #include "formats/chrome/source.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -12,6 +13,10 @@ bool source_open(struct source *s, const char *path)
 	*s = (struct source){.path = path};
 	if (stat(path, &st) != 0)
 		return false;
+	if (S_ISDIR(st.st_mode)) {
+		errno = EISDIR;
+		return false;
+	}
 	s->bytes = (uint64_t)st.st_size;
 	s->buffer = malloc(SOURCE_BUFFER);
 	s->file = s->buffer ? gzopen(path, "rbe") : NULL;

@@ -9,15 +9,7 @@
 static void put_value(struct text *out, struct span key, uint8_t type, const void *data,
 		      size_t stored, size_t total)
 {
-	uint8_t head[8] = {type, (uint8_t)(key.n < 255 ? key.n : 255)};
-	uint16_t kept = (uint16_t)stored;
-	uint32_t all = (uint32_t)(total < UINT32_MAX ? total : UINT32_MAX);
-
-	memcpy(head + 2, &kept, sizeof(kept));
-	memcpy(head + 4, &all, sizeof(all));
-	text_add_bytes(out, (const char *)head, sizeof(head));
-	text_add_bytes(out, key.s, head[1]);
-	text_add_bytes(out, data, stored);
+	payload_put(out, key.s, key.n, type, data, stored, total);
 }
 
 static void pack_one(struct text *out, struct text *scratch, struct span key, struct span value)

@@ -76,14 +76,19 @@ static void put_window(struct chrome_writer *w, const struct trace *t)
 
 static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 {
-	chrome_writer_of(s)->t = t;
-	return chrome_names(chrome_writer_of(s));
+	struct chrome_writer *w = chrome_writer_of(s);
+
+	w->t = t;
+	for (uint32_t i = 1; i < t->counters_count; i++)
+		w->holds |= !t->processes[t->counters[i].process].telemetry;
+	return chrome_names(w);
 }
 
 static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 {
 	struct chrome_writer *w = chrome_writer_of(s);
 
+	chrome_write_held(w);
 	put_window(w, t);
 	output_text(&w->out, "\n]}\n");
 	if (w->not_written)
@@ -124,6 +129,9 @@ void chrome_sink_free(struct stream_sink *s)
 		return;
 	close_all(w);
 	free(w->pids);
+	kernel_values_release(&w->values);
+	free(w->held.at);
+	chrome_lanes_free(w);
 	free(w->devices);
 	free(w);
 }

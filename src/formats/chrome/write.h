@@ -10,7 +10,22 @@
 #include <zlib.h>
 
 #include "formats/format.h"
+#include "stream/kernel_values.h"
 #include "stream/output.h"
+
+/* Work that is drawn in one row, by time; nothing in it overlaps. */
+struct chrome_lane {
+	struct chrome_work {
+		int64_t start, end;
+	} * at;
+	uint32_t count, room;
+};
+
+/* Rows of a device that has one for all of its queues, and more where that is needed. */
+struct chrome_lanes {
+	struct chrome_lane *at;
+	uint32_t count, room;
+};
 
 struct chrome_writer {
 	struct stream_sink sink; /* first */
@@ -21,6 +36,13 @@ struct chrome_writer {
 	uint32_t *pids;    /* by process: as the file has them */
 	uint32_t *devices; /* by agent: number of its device in the file, + 1; 0: none */
 	uint32_t device_count;
+	struct chrome_lanes *lanes; /* by number of the device; NULL: rows are of queues */
+	struct kernel_values values;
+	struct chrome_held {
+		struct rec_dispatch *at;
+		uint32_t count, room;
+	} held; /* kernels that may have been counted: written at the end */
+	bool holds;
 	bool later;           /* a comma is due before the next event */
 	bool later_arg;       /* likewise in args */
 	uint64_t messages;    /* so far */
@@ -35,6 +57,8 @@ static inline struct chrome_writer *chrome_writer_of(struct stream_sink *s)
 /* ---- write_names.c: what stands in front of the events ---------------------------------------- */
 
 kymo_status_t chrome_names(struct chrome_writer *w);
+/* What a row is called. */
+void chrome_name_row(struct chrome_writer *w, uint32_t pid, uint32_t tid, const char *name);
 /* Row of a device's work. */
 uint32_t chrome_device_pid(const struct chrome_writer *w, uint32_t agent);
 
@@ -55,8 +79,17 @@ void out_text(struct chrome_writer *w, const char *name, const char *v);
 void out_fields(struct chrome_writer *w, const struct rec *r);
 void out_end(struct chrome_writer *w, bool args);
 
+/* ---- write_lanes.c ---------------------------------------------------------------------------- */
+
+/* The first row of the device on which [start, end] overlaps nothing; false: no memory. */
+bool chrome_lane(struct chrome_writer *w, uint32_t agent, int64_t start, int64_t end,
+		 uint32_t *lane);
+void chrome_lanes_free(struct chrome_writer *w);
+
 /* ---- write_records.c -------------------------------------------------------------------------- */
 
 void chrome_set_records(struct stream_sink *s);
+/* Those that were held back. */
+void chrome_write_held(struct chrome_writer *w);
 
 #endif

@@ -47,7 +47,9 @@ static bool number_devices(struct chrome_writer *w)
 
 		w->devices[i] = first < i ? w->devices[first] : ++w->device_count;
 	}
-	return w->devices != NULL;
+	if (w->o.by_device)
+		w->lanes = calloc(w->device_count + 1u, sizeof(*w->lanes));
+	return w->devices != NULL && (!w->o.by_device || w->lanes);
 }
 
 /* The device's number, but for one that a process has for its id. */
@@ -136,6 +138,11 @@ static void row(struct chrome_writer *w, const char *what, uint32_t pid, uint32_
 	out_end(w, true);
 }
 
+void chrome_name_row(struct chrome_writer *w, uint32_t pid, uint32_t tid, const char *name)
+{
+	row(w, "thread_name", pid, tid, "name", name, 0);
+}
+
 static void name_processes(struct chrome_writer *w)
 {
 	const struct trace *t = w->t;
@@ -171,7 +178,7 @@ static void name_devices(struct chrome_writer *w)
 		row(w, "process_labels", pid, 0, "labels", t->agents[i].type, 0);
 		row(w, "process_sort_index", pid, 0, "sort_index", NULL, 5000000 + (int64_t)i);
 	}
-	for (uint32_t i = 1; i < t->queues_count; i++)
+	for (uint32_t i = 1; !w->lanes && i < t->queues_count; i++)
 		if (t->queues[i].agent)
 			row(w, "thread_name", chrome_device_pid(w, t->queues[i].agent), i, "name",
 			    *t->queues[i].name ? t->queues[i].name : t->queues[i].label, 0);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records as events; docs/chrome.md has the table. */
+#include <errno.h>
 #include <stdio.h>
 
+#include "base/vec.h"
 #include "formats/chrome/write.h"
 #include "record/fields.h"
 #include "stream/names.h"
@@ -134,15 +136,20 @@ static void begin_work(struct chrome_writer *w, const struct rec *r, const struc
 {
 	uint32_t pid = agent ? chrome_device_pid(w, agent) : pid_of(w, r);
 	bool timed = device_timed(d) && d->end >= d->start;
+	uint32_t tid = queue;
 
+	if (w->lanes && agent) {
+		tid = 0;
+		if (timed && !chrome_lane(w, agent, d->start, d->end, &tid))
+			w->out.error = ENOMEM;
+	}
 	if (d->correlation && timed) {
-		out_begin(w, 'f', "ac2g", "ac2g", 4, pid, queue, d->start);
+		out_begin(w, 'f', "ac2g", "ac2g", 4, pid, tid, d->start);
 		put_flow_id(w, r->process, d->correlation);
 		output_text(&w->out, ",\"bp\":\"e\"");
 		out_end(w, false);
 	}
-	out_begin(w, timed ? 'X' : 'i', timed ? category : "untimed", name, strlen(name), pid,
-		  queue,
+	out_begin(w, timed ? 'X' : 'i', timed ? category : "untimed", name, strlen(name), pid, tid,
 		  timed       ? d->start
 		  : d->submit ? d->submit
 			      : r->start);
@@ -206,16 +213,52 @@ static void put_launch(struct chrome_writer *w, const struct rec_launch *l)
 		out_unsigned(w, "graph node id", l->graph_node);
 }
 
-static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *r)
+static void put_real(struct chrome_writer *w, double v)
 {
-	struct chrome_writer *w = chrome_writer_of(s);
+	char value[40];
 
+	snprintf(value, sizeof(value), "%.17g", v);
+	output_text(&w->out, v - v == 0 ? value : "null");
+}
+
+static void put_value(void *data, const struct kernel_value *v)
+{
+	struct chrome_writer *w = data;
+	char name[256];
+
+	kernel_value_name(w->t, v, name, sizeof(name));
+	out_key(w, name);
+	put_real(w, v->value);
+}
+
+static void put_dispatch(struct chrome_writer *w, const struct rec_dispatch *r)
+{
 	begin_work(w, &r->base, &r->device, r->agent, r->queue, "kernel",
 		   w->t->kernels[r->kernel].name);
 	put_grid(w, r);
 	if (rec_launch_is_set(&r->launch))
 		put_launch(w, &r->launch);
+	kernel_values_each(&w->values, r, put_value, w);
 	out_end(w, true);
+}
+
+void chrome_write_held(struct chrome_writer *w)
+{
+	for (uint32_t i = 0; i < w->held.count; i++)
+		put_dispatch(w, &w->held.at[i]);
+}
+
+static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *r)
+{
+	struct chrome_writer *w = chrome_writer_of(s);
+
+	if (!w->holds) {
+		put_dispatch(w, r);
+		return output_status(&w->out);
+	}
+	if (!vec_reserve(&w->held.at, &w->held.room, w->held.count, 1))
+		return KYMO_ERROR_NO_MEMORY;
+	w->held.at[w->held.count++] = *r;
 	return output_status(&w->out);
 }
 
@@ -273,7 +316,8 @@ static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
 static kymo_status_t sync_record(struct stream_sink *s, const struct rec_sync *r)
 {
 	struct chrome_writer *w = chrome_writer_of(s);
-	uint32_t agent = r->queue ? w->t->queues[r->queue].agent : 0;
+	/* The host waits: in a row of work it would look like some. */
+	uint32_t agent = r->queue && !w->lanes ? w->t->queues[r->queue].agent : 0;
 	const char *op = w->t->ops[r->base.op].name;
 
 	if (w->o.device_only)
@@ -432,12 +476,14 @@ static kymo_status_t counter(struct stream_sink *s, const struct rec_counter *r)
 	struct chrome_writer *w = chrome_writer_of(s);
 	const struct t_counter *k = &w->t->counters[r->counter];
 	uint32_t agent = r->agent ? r->agent : k->agent;
-	char value[40], name[200];
+	char name[200];
+
+	if (!kernel_values_add(&w->values, w->t, r))
+		return KYMO_ERROR_NO_MEMORY;
 
 	if (w->o.device_only && !agent)
 		return KYMO_OK;
 	snprintf(name, sizeof(name), "%.120s%s%.40s", k->name, *k->unit ? ", " : "", k->unit);
-	snprintf(value, sizeof(value), "%.17g", r->value);
 	out_begin(w, 'C', NULL, name, strlen(name),
 		  agent ? chrome_device_pid(w, agent) : pid_of(w, &r->base),
 		  agent ? 0 : tid_of(w, &r->base), r->base.end);
@@ -448,7 +494,7 @@ static kymo_status_t counter(struct stream_sink *s, const struct rec_counter *r)
 	} else {
 		out_key(w, "value");
 	}
-	output_text(&w->out, r->value - r->value == 0 ? value : "null");
+	put_real(w, r->value);
 	out_end(w, true);
 	return output_status(&w->out);
 }

@@ -144,6 +144,7 @@ void samples_end(struct otf2 *w)
 {
 	struct archive *a = w->samples ? &w->samples->archive : NULL;
 	uint64_t origin = otf2_time(w->t->origin), end = otf2_time(w->t->end);
+	bool timed;
 
 	if (!a)
 		return;
@@ -151,10 +152,13 @@ void samples_end(struct otf2 *w)
 	archive_check(a, OTF2_GlobalDefWriter_WriteClockProperties(a->defs, 1000000000u, origin,
 								   end > origin ? end - origin : 1,
 								   OTF2_UNDEFINED_TIMESTAMP));
+	timed = w->samples->period > 0; /* else by events */
 	archive_check(a, OTF2_GlobalDefWriter_WriteInterruptGenerator(
 				 a->defs, 0, archive_string(a, "sampling"),
-				 OTF2_INTERRUPT_GENERATOR_MODE_TIME, OTF2_BASE_DECIMAL, -9,
-				 w->samples->period > 0 ? (uint64_t)w->samples->period : 1));
+				 timed ? OTF2_INTERRUPT_GENERATOR_MODE_TIME
+				       : OTF2_INTERRUPT_GENERATOR_MODE_COUNT,
+				 OTF2_BASE_DECIMAL, timed ? -9 : 0,
+				 timed ? (uint64_t)w->samples->period : 1));
 	define_groups(w, a);
 	archive_close_events(a);
 	archive_close(a);

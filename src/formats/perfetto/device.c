@@ -68,6 +68,14 @@ static kymo_status_t count_outstanding(struct perfetto *p, const struct rec_devi
 	return status ? status : add_point(p, TRACK_OF_QUEUE, queue, d->end, -1);
 }
 
+/* Of the queue; of the device where that has a row for all of its queues. */
+static uint32_t row_of(const struct perfetto *p, uint32_t process, uint32_t agent, uint32_t queue)
+{
+	if (p->by_device && !agent && queue && queue < p->trace->queues_count)
+		agent = p->trace->queues[queue].agent;
+	return track_of_queue(p, process, agent, p->by_device && agent ? 0 : queue);
+}
+
 /* Where it is drawn; the record itself has been copied. */
 static kymo_status_t add_work(struct perfetto *p, struct work *w, uint32_t agent, uint32_t queue)
 {
@@ -75,7 +83,7 @@ static kymo_status_t add_work(struct perfetto *p, struct work *w, uint32_t agent
 	kymo_status_t status;
 
 	w->rec.wire = NULL; /* is gone when the work is written */
-	w->track = track_of_queue(p, w->rec.process, agent, queue);
+	w->track = row_of(p, w->rec.process, agent, queue);
 	if (device_timed(d)) {
 		w->key.time = d->start;
 	} else {
@@ -106,7 +114,7 @@ kymo_status_t device_copy(struct perfetto *p, const struct rec_copy *r)
 kymo_status_t device_unfinished(struct perfetto *p, const struct t_unfinished *u)
 {
 	struct work w = {.key.time = u->submit,
-			 .track = track_of_queue(p, u->process, u->agent, u->queue),
+			 .track = row_of(p, u->process, u->agent, u->queue),
 			 .unfinished = true};
 	const struct rec base = {.process = u->process, .op = u->op};
 	const struct rec_device device = {.untimed = UNTIMED_LOST, .correlation = u->id};
@@ -319,6 +327,47 @@ static void begin_work(struct perfetto *p, const struct work *w)
 	}
 }
 
+/* What was counted while the kernel ran. */
+struct counted {
+	struct perfetto *p;
+	uint64_t shown, left_out;
+};
+
+static void annotate_value(void *data, const struct kernel_value *v)
+{
+	enum { MOST = 32 }; /* a packet has room for so many, beside what else it has */
+	struct counted *c = data;
+	char *name = c->shown < MOST ? packet_room(&c->p->packet, 256) : NULL;
+	Pf__DebugAnnotation *a;
+
+	if (name)
+		kernel_value_name(c->p->trace, v, name, 256);
+	a = name ? packet_annotation(&c->p->packet, name) : NULL;
+	if (a)
+		packet_set_double(a, v->value);
+	c->shown += a != NULL;
+	c->left_out += !a;
+}
+
+static void annotate_counters(struct perfetto *p, const struct rec_dispatch *r)
+{
+	struct counted c = {.p = p};
+
+	kernel_values_each(&p->kernel_values, r, annotate_value, &c);
+	if (c.left_out)
+		packet_add_uint(&p->packet, "counters that are not here", c.left_out);
+}
+
+static void annotate_queue(struct perfetto *p, uint32_t queue)
+{
+	char *text = queue && queue < p->trace->queues_count ? packet_room(&p->packet, 256) : NULL;
+
+	if (!text)
+		return;
+	queue_name(p, queue, text, 256);
+	packet_add_text(&p->packet, "queue", text);
+}
+
 static void write_work(struct perfetto *p, const struct work *w)
 {
 	const struct trace *t = p->trace;
@@ -335,6 +384,10 @@ static void write_work(struct perfetto *p, const struct work *w)
 		annotate_copy(p, &w->copy);
 	else
 		annotate_dispatch(p, &w->dispatch);
+	if (!w->is_copy && !w->unfinished)
+		annotate_counters(p, &w->dispatch);
+	if (p->by_device)
+		annotate_queue(p, w->is_copy ? w->copy.queue : w->dispatch.queue);
 	annotate_times(k, w);
 	annotate_status(p, w);
 	packet_add_uint(k, "correlation", correlation);

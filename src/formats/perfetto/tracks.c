@@ -266,8 +266,9 @@ void track_describe_lane(struct perfetto *p, uint32_t track, uint64_t uuid)
 		describe_queue(p, track - first_queue(t), uuid);
 	else
 		write_descriptor(p, &d, uuid, track + 1,
-				 track >= first_agent(t) ? "without queue" : "overlapping", 0,
-				 track + 1);
+				 track >= first_agent(t) && !p->by_device ? "without queue"
+									  : "overlapping",
+				 0, track + 1);
 }
 
 static void describe_root(struct perfetto *p)
@@ -303,7 +304,7 @@ kymo_status_t tracks_init(struct perfetto *p)
 			describe_thread(p, i);
 	for (i = 1; i < t->agents_count; i++)
 		describe_agent(p, i);
-	for (i = 1; i < t->queues_count; i++)
+	for (i = 1; !p->by_device && i < t->queues_count; i++)
 		describe_queue(p, i, first_queue(t) + i + 1);
 	return KYMO_OK;
 }

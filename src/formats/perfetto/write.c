@@ -246,6 +246,8 @@ static kymo_status_t on_counter(struct stream_sink *s, const struct rec_counter 
 {
 	struct perfetto *p = self(s);
 
+	if (!kernel_values_add(&p->kernel_values, p->trace, r))
+		return KYMO_ERROR_NO_MEMORY;
 	return values_draws(p, r) ? values_add(p, r) : on_record(s, &r->base);
 }
 
@@ -413,6 +415,7 @@ static void perfetto_free(struct stream_sink *s)
 	spool_release(&p->points);
 	live_release(&p->live);
 	values_release(p);
+	kernel_values_release(&p->kernel_values);
 	packet_sequence_release(&p->host);
 	packet_sequence_release(&p->device);
 	packet_sequence_release(&p->counter);
@@ -431,6 +434,7 @@ static kymo_status_t perfetto_write(const struct format_options *o, struct strea
 	p->work.fd = p->points.fd = -1;
 	p->log = o->log;
 	p->device_only = o->device_only;
+	p->by_device = o->by_device;
 	p->packet.file = &p->file;
 	p->sink = (struct stream_sink){.begin = on_begin,
 				       .call = on_record,
@@ -461,6 +465,7 @@ static kymo_status_t perfetto_write(const struct format_options *o, struct strea
 const struct format format_perfetto = {
 	.name = "perfetto",
 	.summary = "timeline for ui.perfetto.dev and trace_processor (protobuf)",
+	.has_rows = true,
 	.suffix = ".pftrace",
 	.needs_order = true,
 	.write = perfetto_write,

@@ -13,9 +13,10 @@
 
 #include "formats/format.h"
 #include "base/map.h"
+#include "stream/kernel_values.h"
 #include "formats/perfetto/live.h"
 #include "formats/perfetto/packet.h"
-#include "formats/perfetto/spool.h"
+#include "stream/spool.h"
 
 /* A row on which slices nest properly: END events always mean the slice begun last. */
 struct lane {
@@ -68,6 +69,7 @@ struct perfetto {
 	char *path; /* NULL: standard output */
 	bool finished;
 	bool device_only;
+	bool by_device; /* queues have no rows */
 	const struct trace *trace;
 	struct packet_file file;
 	struct packet_sequence host, device, counter;
@@ -83,6 +85,7 @@ struct perfetto {
 	struct live live;
 	struct counter *counters[TRACK_OWNERS];
 	struct series_table series;
+	struct kernel_values kernel_values;
 	struct packet packet;
 };
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/patterns.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "formats/raw/internal.h"
@@ -80,11 +81,18 @@ static const struct filter_option {
 	const char *variable, *option;
 	bool partial; /* see t_process */
 } filter_options[] = {
-	{"KYMO_BACKENDS=", "-b", false},     {"KYMO_INCLUDE=", "-i", true},
-	{"KYMO_EXCLUDE=", "-x", true},       {"KYMO_RANK=", "--rank", false},
-	{"KYMO_KERNEL=", "-k", true},        {"KYMO_DEVICE=", "--device", true},
-	{"KYMO_RANGE=", "--range", true},    {"KYMO_DURING=", "--during", false},
+	{"KYMO_BACKENDS=", "-b", false},
+	{"KYMO_INCLUDE=", "-i", true},
+	{"KYMO_EXCLUDE=", "-x", true},
+	{"KYMO_RANK=", "--rank", false},
+	{"KYMO_KERNEL=", "-k", true},
+	{"KYMO_DEVICE=", "--device", true},
+	{"KYMO_RANGE=", "--range", true},
+	{"KYMO_DURING=", "--during", false},
 	{"KYMO_PERIOD=", "--period", false},
+	{"KYMO_EXCLUDE_KERNEL=", "--exclude-kernel", true},
+	{"KYMO_ANNOTATIONS=", "--annotations", false},
+	{"KYMO_EXCLUDE_ANNOTATIONS=", "--exclude-annotations", false},
 };
 
 /* Patterns that leave nothing out; given to have the chattiest calls as well. */
@@ -134,8 +142,9 @@ static const char *filters_of(struct trace *t, const struct wire_def *d, bool *p
 			*partial |= filter_options[i].partial &&
 				    !(strcmp(filter_options[i].option, "-i") == 0 &&
 				      matches_all(value));
-			text_addf(&out, "%s%s '%s'", out.length ? " " : "",
-				  filter_options[i].option, value);
+			text_addf(&out, "%s%s '", out.length ? " " : "", filter_options[i].option);
+			patterns_show(&out, value);
+			text_add(&out, "'");
 		}
 		free(word);
 	}
@@ -392,6 +401,9 @@ static const char *written_name(struct trace *t, const char *symbol)
 
 static void add_kernel(struct reading *r, const struct wire_def *d)
 {
+	const char *name = text(r->t, d, DEF_KERNEL_NAME), *written = written_name(r->t, name),
+		   *symbol = text(r->t, d, DEF_KERNEL_SYMBOL);
+
 	if (!define(&r->p->kernels, wire_def_get(d, DEF_KERNEL_ID), r->t->kernels_count))
 		return;
 	*trace_add(r->t, kernels) =
@@ -399,8 +411,8 @@ static void add_kernel(struct reading *r, const struct wire_def *d)
 				  .program = (uint32_t)wire_def_get(d, DEF_KERNEL_PROGRAM),
 				  .handle = wire_def_get(d, DEF_KERNEL_HANDLE),
 				  .domain = text(r->t, d, DEF_KERNEL_DOMAIN),
-				  .name = written_name(r->t, text(r->t, d, DEF_KERNEL_NAME)),
-				  .symbol = text(r->t, d, DEF_KERNEL_SYMBOL),
+				  .name = written,
+				  .symbol = *symbol || written == name ? symbol : name,
 				  .framework = text(r->t, d, DEF_KERNEL_FRAMEWORK),
 				  .source = text(r->t, d, DEF_KERNEL_SOURCE),
 				  .device = text(r->t, d, DEF_KERNEL_DEVICE)};

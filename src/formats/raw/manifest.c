@@ -261,6 +261,7 @@ static void read_launcher(struct trace *t, const json_t *root)
 	const json_t *imported = json_object_get(root, "imported");
 	struct tm tm = {0};
 
+	t->formulas = text_of(t, root, "formulas");
 	t->hostname = text_of(t, root, "hostname");
 	t->version = text_of(t, root, "kymo");
 	if (json_is_object(imported)) {

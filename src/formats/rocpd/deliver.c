@@ -93,17 +93,18 @@ static bool read_row(struct row_of *x, struct places *p, enum rocpd_table table,
 {
 	struct dbwalk *w = &p->rows[table];
 
-	return (there || dbwalk_seek(w, id)) && row_read(&x->s->tables[table], w, x->all, &x->row);
+	return (there || dbwalk_seek(w, id)) &&
+	       dbrow_read(&x->s->tables[table], w, x->all, &x->row);
 }
 
 /* False: the row has none, which views of this format do not show. */
 static bool read_event(struct row_of *x, struct places *p, unsigned column)
 {
-	const struct dbvalue *v = row_value(&x->row, column);
+	const struct dbvalue *v = dbrow_value(&x->row, column);
 	struct dbwalk *w = &p->rows[T_EVENT];
 
 	if (v->type == DB_INTEGER && dbwalk_seek(w, v->integer) &&
-	    row_read(&x->s->tables[T_EVENT], w, x->event_all, &x->event))
+	    dbrow_read(&x->s->tables[T_EVENT], w, x->event_all, &x->event))
 		return true;
 	unplaced_add(&x->r->skipped, "rows without their event", 1);
 	x->s->left_out++;
@@ -152,7 +153,7 @@ static void times(struct row_of *x, unsigned start, unsigned end, int64_t *from,
 static kymo_status_t deliver_marker(struct row_of *x, struct rec base, bool range)
 {
 	struct rec_marker m = {.base = base};
-	const struct dbvalue *extdata = row_value(&x->event, C_EVENT_EXTDATA);
+	const struct dbvalue *extdata = dbrow_value(&x->event, C_EVENT_EXTDATA);
 	const char *text;
 	uint32_t length;
 	char message[4096];
@@ -182,7 +183,7 @@ static uint64_t call_id(struct row_of *x)
 
 static void read_status(struct row_of *x, struct rec *r)
 {
-	const struct dbvalue *v = row_value(&x->row, C_REGION_EXTDATA);
+	const struct dbvalue *v = dbrow_value(&x->row, C_REGION_EXTDATA);
 	int64_t n;
 
 	if (v->type == DB_TEXT && v->length > 2 && json_find_number(v, "status", &n)) {
@@ -271,7 +272,7 @@ static uint32_t untimed_reason(const char *text, uint32_t length)
 /* What Kymo writes beside the columns; of others nothing is there. */
 static void device_details(struct row_of *x, unsigned extdata, struct rec_device *d)
 {
-	const struct dbvalue *v = row_value(&x->row, extdata);
+	const struct dbvalue *v = dbrow_value(&x->row, extdata);
 	const char *why;
 	uint32_t length;
 	int64_t n;
@@ -329,7 +330,7 @@ static uint8_t memory_kind(struct row_of *x, const char *key)
 	const char *text;
 	uint32_t length;
 
-	if (!json_find_text(row_value(&x->row, C_COPY_EXTDATA), key, &text, &length))
+	if (!json_find_text(dbrow_value(&x->row, C_COPY_EXTDATA), key, &text, &length))
 		return MEMORY_UNKNOWN;
 	for (uint32_t i = MEMORY_HOST_PAGEABLE; i <= MEMORY_SHARED; i++) {
 		const char *name = name_memory_kind(i);
@@ -410,7 +411,7 @@ static kymo_status_t deliver_allocation(struct row_of *x, struct places *p, cons
 
 	if (!read_row(x, p, T_ALLOCATION, item->id, there) || !read_event(x, p, C_ALLOCATION_EVENT))
 		return KYMO_OK;
-	type = row_value(&x->row, C_ALLOCATION_TYPE);
+	type = dbrow_value(&x->row, C_ALLOCATION_TYPE);
 	gone = type->type == DB_TEXT && type->length && type->text[0] != 'A';
 	place(x, &a.base, C_ALLOCATION_PROCESS, C_ALLOCATION_THREAD);
 	a.base.op = x->r->activity[ACTIVITY_ALLOCATION] + gone;
@@ -436,10 +437,10 @@ static kymo_status_t deliver_value(struct row_of *x, struct places *p, const str
 	double value;
 
 	if (!dbwalk_seek(&p->rows[T_VALUE], item->value) ||
-	    !row_read(&x->s->tables[T_VALUE], &p->rows[T_VALUE], x->all, &x->row))
+	    !dbrow_read(&x->s->tables[T_VALUE], &p->rows[T_VALUE], x->all, &x->row))
 		return KYMO_OK;
 	pmc = number(x, C_VALUE_PMC);
-	value = row_value(&x->row, C_VALUE_VALUE)->real;
+	value = dbrow_value(&x->row, C_VALUE_VALUE)->real;
 	if (!read_event(x, p, C_VALUE_EVENT))
 		return KYMO_OK;
 	c.base.op = x->r->activity[ACTIVITY_COUNTER] +
@@ -450,7 +451,7 @@ static kymo_status_t deliver_value(struct row_of *x, struct places *p, const str
 	c.correlation = of_event(x, C_EVENT_STACK);
 	c.value = value;
 	if (kernel && dbwalk_seek(&p->rows[T_DISPATCH], item->id) &&
-	    row_read(&x->s->tables[T_DISPATCH], &p->rows[T_DISPATCH], x->all, &x->row))
+	    dbrow_read(&x->s->tables[T_DISPATCH], &p->rows[T_DISPATCH], x->all, &x->row))
 		c.kernel = index_in(&x->s->kernels, number(x, C_DISPATCH_SYMBOL));
 	return filter_counter(x->r->filter, &c) ? x->r->sink->counter(x->r->sink, &c) : KYMO_OK;
 }

@@ -34,12 +34,6 @@ const char *model_text(const struct reader *r, const struct set *s, int64_t row)
 	return i ? r->texts[i - 1] : "";
 }
 
-static bool is_text(const struct dbvalue *v, const char *text)
-{
-	return v->type == DB_TEXT && v->length == strlen(text) &&
-	       memcmp(v->text, text, v->length) == 0;
-}
-
 /* ---- walks over tables of definitions ---------------------------------------------------------- */
 
 typedef bool (*take_row)(struct reader *r, struct set *s, const struct dbrow *row);
@@ -56,7 +50,7 @@ static bool each(struct reader *r, struct set *s, enum rocpd_table table, take_r
 		return true;
 	dbwalk_init(&w, s->file, s->tables[table].root);
 	while (ok && dbwalk_next(&w))
-		if (row_read(&s->tables[table], &w, all, &row))
+		if (dbrow_read(&s->tables[table], &w, all, &row))
 			ok = take(r, s, &row);
 	dbwalk_release(&w);
 	return ok;
@@ -76,21 +70,21 @@ static bool set_index(struct map *m, int64_t row, uint32_t index)
 
 static bool take_string(struct reader *r, struct set *s, const struct dbrow *row)
 {
-	uint64_t i = add_text(r, keep(r, row_value(row, C_STRING_TEXT)));
+	uint64_t i = add_text(r, keep(r, dbrow_value(row, C_STRING_TEXT)));
 
 	return i && map_set(&s->strings, (uint64_t)row->id, i);
 }
 
 static bool take_queue_name(struct reader *r, struct set *s, const struct dbrow *row)
 {
-	uint64_t i = add_text(r, keep(r, row_value(row, C_QUEUE_NAME)));
+	uint64_t i = add_text(r, keep(r, dbrow_value(row, C_QUEUE_NAME)));
 
 	return i && map_set(&s->queue_names, (uint64_t)row->id, i);
 }
 
 static bool take_stream_name(struct reader *r, struct set *s, const struct dbrow *row)
 {
-	uint64_t i = add_text(r, keep(r, row_value(row, C_QUEUE_NAME)));
+	uint64_t i = add_text(r, keep(r, dbrow_value(row, C_QUEUE_NAME)));
 
 	return i && map_set(&s->stream_names, (uint64_t)row->id, i);
 }
@@ -98,7 +92,7 @@ static bool take_stream_name(struct reader *r, struct set *s, const struct dbrow
 /* The name of the only node that sets have, mostly. */
 static bool take_node(struct reader *r, struct set *s, const struct dbrow *row)
 {
-	uint64_t i = add_text(r, keep(r, row_value(row, C_NODE_HOST)));
+	uint64_t i = add_text(r, keep(r, dbrow_value(row, C_NODE_HOST)));
 
 	return i && map_set(&s->live, (uint64_t)row->id, i); /* until processes have it */
 }
@@ -119,7 +113,7 @@ static bool take_process(struct reader *r, struct set *s, const struct dbrow *ro
 	p->ppid = (uint32_t)row_number(r, row, C_PROCESS_PPID);
 	p->rank = p->of_rank = UINT32_MAX;
 	p->thread_level = -1;
-	p->argv = keep(r, row_value(row, C_PROCESS_COMMAND));
+	p->argv = keep(r, dbrow_value(row, C_PROCESS_COMMAND));
 	p->exe = first_word(r, p->argv);
 	p->hostname = host ? r->texts[host - 1] : "";
 	p->cwd = p->job = p->version = p->mpi = p->rank_by = p->filters = "";
@@ -127,10 +121,10 @@ static bool take_process(struct reader *r, struct set *s, const struct dbrow *ro
 	p->start = start ? start : row_number(r, row, C_PROCESS_INIT);
 	p->end = row_number(r, row, C_PROCESS_END);
 	p->end = p->end ? p->end : row_number(r, row, C_PROCESS_FINI);
-	if (json_find_number(row_value(row, C_PROCESS_EXTDATA), "lost_records", &offset) &&
+	if (json_find_number(dbrow_value(row, C_PROCESS_EXTDATA), "lost_records", &offset) &&
 	    offset > 0)
 		p->lost_records = (uint64_t)offset;
-	if (json_find_number(row_value(row, C_PROCESS_EXTDATA), "realtime_offset_ns", &offset) &&
+	if (json_find_number(dbrow_value(row, C_PROCESS_EXTDATA), "realtime_offset_ns", &offset) &&
 	    offset) {
 		p->realtime_offset = offset;
 		p->start_realtime = p->start + offset;
@@ -187,7 +181,7 @@ static bool take_thread(struct reader *r, struct set *s, const struct dbrow *row
 
 	h->process = process_of(s, row_number(r, row, C_THREAD_PROCESS));
 	h->tid = (uint32_t)row_number(r, row, C_THREAD_ID);
-	h->name = keep(r, row_value(row, C_THREAD_NAME));
+	h->name = keep(r, dbrow_value(row, C_THREAD_NAME));
 	h->start = row_number(r, row, C_THREAD_START);
 	h->end = row_number(r, row, C_THREAD_END);
 	h->main = h->tid == r->t->processes[h->process].pid;
@@ -201,26 +195,26 @@ static bool is_host(const struct dbrow *row)
 	const char *label;
 	uint32_t length;
 
-	if (!is_text(row_value(row, C_AGENT_TYPE), "CPU"))
+	if (!dbvalue_is(dbrow_value(row, C_AGENT_TYPE), "CPU"))
 		return false;
-	return !json_find_text(row_value(row, C_AGENT_EXTDATA), "label", &label, &length) ||
+	return !json_find_text(dbrow_value(row, C_AGENT_EXTDATA), "label", &label, &length) ||
 	       (length == 4 && memcmp(label, "host", 4) == 0);
 }
 
 static bool take_agent(struct reader *r, struct set *s, const struct dbrow *row)
 {
-	const char *product = keep(r, row_value(row, C_AGENT_PRODUCT));
+	const char *product = keep(r, dbrow_value(row, C_AGENT_PRODUCT));
 	struct t_agent *a;
 
 	if (is_host(row))
 		return set_index(&s->agents, row->id, 0);
 	a = trace_add(r->t, agents);
 	a->process = process_of(s, row_number(r, row, C_AGENT_PROCESS));
-	a->type = is_text(row_value(row, C_AGENT_TYPE), "CPU")   ? "cpu"
-		  : is_text(row_value(row, C_AGENT_TYPE), "NIC") ? "nic"
-								 : "gpu";
-	a->name = *product ? product : keep(r, row_value(row, C_AGENT_NAME));
-	a->vendor = keep(r, row_value(row, C_AGENT_VENDOR));
+	a->type = dbvalue_is(dbrow_value(row, C_AGENT_TYPE), "CPU")   ? "cpu"
+		  : dbvalue_is(dbrow_value(row, C_AGENT_TYPE), "NIC") ? "nic"
+								      : "gpu";
+	a->name = *product ? product : keep(r, dbrow_value(row, C_AGENT_NAME));
+	a->vendor = keep(r, dbrow_value(row, C_AGENT_VENDOR));
 	a->driver = a->domain = a->platform = a->properties = "";
 	a->handle = (uint64_t)row_number(r, row, C_AGENT_ABSOLUTE);
 	return set_index(&s->agents, row->id, r->t->agents_count - 1);
@@ -234,19 +228,19 @@ static bool take_program(struct reader *r, struct set *s, const struct dbrow *ro
 	p->handle = (uint64_t)row_number(r, row, C_CODE_BASE);
 	p->domain = "";
 	p->kind = "binary";
-	p->name = keep(r, row_value(row, C_CODE_URI));
+	p->name = keep(r, dbrow_value(row, C_CODE_URI));
 	return true;
 }
 
 static bool take_kernel(struct reader *r, struct set *s, const struct dbrow *row)
 {
 	struct t_kernel *k = trace_add(r->t, kernels);
-	const char *name = keep(r, row_value(row, C_SYMBOL_DISPLAY));
+	const char *name = keep(r, dbrow_value(row, C_SYMBOL_DISPLAY));
 
 	k->process = process_of(s, row_number(r, row, C_SYMBOL_PROCESS));
 	k->handle = (uint64_t)row_number(r, row, C_SYMBOL_OBJECT);
 	k->domain = k->symbol = k->framework = k->source = k->device = "";
-	k->name = *name ? name : keep(r, row_value(row, C_SYMBOL_NAME));
+	k->name = *name ? name : keep(r, dbrow_value(row, C_SYMBOL_NAME));
 	return set_index(&s->kernels, row->id, r->t->kernels_count - 1);
 }
 
@@ -256,11 +250,11 @@ static bool take_counter(struct reader *r, struct set *s, const struct dbrow *ro
 
 	c->process = process_of(s, row_number(r, row, C_PMC_PROCESS));
 	c->agent = index_of(&s->agents, row_number(r, row, C_PMC_AGENT));
-	c->flags = is_text(row_value(row, C_PMC_TYPE), "ABS") ? 1 : 0;
-	c->name = keep(r, row_value(row, C_PMC_NAME));
-	c->unit = keep(r, row_value(row, C_PMC_UNITS));
-	c->description = keep(r, row_value(row, C_PMC_DESCRIPTION));
-	c->provider = keep(r, row_value(row, C_PMC_COMPONENT));
+	c->flags = dbvalue_is(dbrow_value(row, C_PMC_TYPE), "ABS") ? 1 : 0;
+	c->name = keep(r, dbrow_value(row, C_PMC_NAME));
+	c->unit = keep(r, dbrow_value(row, C_PMC_UNITS));
+	c->description = keep(r, dbrow_value(row, C_PMC_DESCRIPTION));
+	c->provider = keep(r, dbrow_value(row, C_PMC_COMPONENT));
 	c->dimensions = "";
 	return set_index(&s->counters, row->id, r->t->counters_count - 1);
 }

@@ -15,7 +15,7 @@
 
 /* Columns in the order of columns.h. */
 static const struct {
-	const char *name, *columns[WANTED_MAX];
+	const char *name, *columns[DBTABLE_WANTED];
 } wanted[TABLES] = {
 	[T_METADATA] = {"metadata", {"tag", "value"}},
 	[T_STRING] = {"string", {"string"}},
@@ -70,37 +70,6 @@ static const struct {
 			   "size", "event_id"}},
 };
 
-/* ---- rows -------------------------------------------------------------------------------------- */
-
-bool row_read(const struct dbtable *t, struct dbwalk *w, struct dbvalue all[DBFILE_COLUMNS],
-	      struct dbrow *out)
-{
-	if (!dbwalk_values(w, all, t->columns)) {
-		w->file->damaged++;
-		return false;
-	}
-	*out = (struct dbrow){.id = w->id, .all = all, .table = t};
-	return true;
-}
-
-const struct dbvalue *row_value(const struct dbrow *row, unsigned i)
-{
-	static const struct dbvalue none;
-
-	return row->table->at[i] < 0 ? &none : &row->all[row->table->at[i]];
-}
-
-int64_t row_number(struct reader *r, const struct dbrow *row, unsigned i)
-{
-	const struct dbvalue *v = row_value(row, i);
-
-	if (v->type == DB_INTEGER || v->type == DB_REAL)
-		return v->integer;
-	if (r)
-		r->wrong += v->type != DB_NULL;
-	return 0;
-}
-
 /* ---- tables ------------------------------------------------------------------------------------ */
 
 /* "rocpd_region_0198..." is region and "_0198...". TABLES: it is no table of these. */
@@ -138,50 +107,6 @@ static struct set *set_of(struct reader *r, uint32_t file, const char *suffix, u
 	return s;
 }
 
-static void find_columns(struct dbtable *t, unsigned which, const struct dbvalue *sql)
-{
-	const char *names[DBFILE_COLUMNS];
-	char room[4096];
-	unsigned count = dbfile_columns(sql->text ? sql->text : "", sql->length, room, sizeof(room),
-					names, DBFILE_COLUMNS);
-
-	t->columns = 0;
-	for (unsigned i = 0; i < WANTED_MAX; i++) {
-		const char *want = wanted[which].columns[i];
-
-		t->at[i] = -1;
-		for (unsigned k = 0; want && k < count && t->at[i] < 0; k++)
-			t->at[i] = strcmp(names[k], want) == 0 ? (int8_t)k : -1;
-		if (t->at[i] >= t->columns)
-			t->columns = (uint8_t)(t->at[i] + 1);
-	}
-}
-
-static bool is_text(const struct dbvalue *v, const char *text)
-{
-	return v->type == DB_TEXT && v->length == strlen(text) &&
-	       memcmp(v->text, text, v->length) == 0;
-}
-
-enum { SCHEMA_TYPE, SCHEMA_NAME, SCHEMA_TABLE, SCHEMA_ROOT, SCHEMA_SQL, SCHEMA_COLUMNS };
-
-static bool add_table(struct reader *r, uint32_t file, const struct dbvalue *v)
-{
-	const char *suffix = NULL;
-	uint32_t length = 0;
-	unsigned which = table_of(&v[SCHEMA_NAME], &suffix, &length);
-	struct set *s;
-
-	if (which == TABLES || v[SCHEMA_ROOT].integer < 1 || v[SCHEMA_ROOT].integer > UINT32_MAX)
-		return true;
-	s = set_of(r, file, suffix, length);
-	if (!s)
-		return false;
-	s->tables[which].root = (uint32_t)v[SCHEMA_ROOT].integer;
-	find_columns(&s->tables[which], which, &v[SCHEMA_SQL]);
-	return true;
-}
-
 /* Of version 4, whose tables are others. */
 static bool is_newer(const struct dbvalue *name)
 {
@@ -197,25 +122,38 @@ static kymo_status_t refuse(struct reader *r, const char *path, const char *why)
 	return KYMO_ERROR_INVALID_ARGUMENT;
 }
 
+struct found {
+	struct reader *r;
+	uint32_t file;
+	bool newer;
+};
+
+static bool add_table(void *data, const struct dbvalue *name, uint32_t root,
+		      const struct dbvalue *sql)
+{
+	struct found *f = data;
+	const char *suffix = NULL;
+	uint32_t length = 0;
+	unsigned which = table_of(name, &suffix, &length);
+	struct set *s;
+
+	f->newer |= is_newer(name);
+	if (which == TABLES)
+		return true;
+	s = set_of(f->r, f->file, suffix, length);
+	if (!s)
+		return false;
+	s->tables[which].root = root;
+	dbtable_find_columns(&s->tables[which], wanted[which].columns, sql);
+	return true;
+}
+
 static kymo_status_t find_tables(struct reader *r, uint32_t file)
 {
-	struct dbvalue v[SCHEMA_COLUMNS];
-	struct dbwalk w;
-	bool newer = false, ok = true;
+	struct found f = {r, file, false};
+	bool ok = dbtable_each(&r->files[file], add_table, &f);
 
-	dbwalk_init(&w, &r->files[file], 1);
-	while (ok && dbwalk_next(&w)) {
-		if (!dbwalk_values(&w, v, SCHEMA_COLUMNS)) {
-			r->files[file].damaged++;
-			continue;
-		}
-		if (!is_text(&v[SCHEMA_TYPE], "table") || v[SCHEMA_NAME].type != DB_TEXT)
-			continue;
-		newer |= is_newer(&v[SCHEMA_NAME]);
-		ok = add_table(r, file, v);
-	}
-	dbwalk_release(&w);
-	if (newer)
+	if (f.newer)
 		return refuse(r, r->paths[file],
 			      "ROCpd of schema version 4, which is not read: write it again with a "
 			      "version 3 of the tool that made it");
@@ -226,7 +164,7 @@ static kymo_status_t find_tables(struct reader *r, uint32_t file)
 
 static bool is_known_version(const struct dbvalue *v)
 {
-	return is_text(v, "3") ||
+	return dbvalue_is(v, "3") ||
 	       (v->type == DB_TEXT && v->length >= 4 && v->length < 12 &&
 		memcmp(v->text, "3.0.", 4) == 0) ||
 	       (v->type == DB_INTEGER && v->integer == 3);
@@ -243,10 +181,10 @@ static kymo_status_t check_version(struct reader *r, struct set *s)
 	while (status == KYMO_OK && dbwalk_next(&w)) {
 		const struct dbvalue *value;
 
-		if (!row_read(&s->tables[T_METADATA], &w, all, &row) ||
-		    !is_text(row_value(&row, C_METADATA_TAG), "schema_version"))
+		if (!dbrow_read(&s->tables[T_METADATA], &w, all, &row) ||
+		    !dbvalue_is(dbrow_value(&row, C_METADATA_TAG), "schema_version"))
 			continue;
-		value = row_value(&row, C_METADATA_VALUE);
+		value = dbrow_value(&row, C_METADATA_VALUE);
 		if (is_known_version(value))
 			continue;
 		stream_error(r->o->log,

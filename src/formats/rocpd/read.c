@@ -57,7 +57,7 @@ static void values_next(struct reader *r, struct values *v)
 
 	v->there = false;
 	while (!v->there && dbwalk_next(&v->w)) {
-		if (!row_read(&v->s->tables[T_VALUE], &v->w, all, &row))
+		if (!dbrow_read(&v->s->tables[T_VALUE], &v->w, all, &row))
 			continue;
 		v->event = row_number(NULL, &row, C_VALUE_EVENT);
 		v->id = row.id;
@@ -135,7 +135,7 @@ static kymo_status_t walk_table(struct reader *r, uint32_t set, unsigned source,
 	values_begin(r, &values, s);
 	dbwalk_init(&w, s->file, t->root);
 	while (status == KYMO_OK && dbwalk_next(&w)) {
-		if (!row_read(t, &w, all, &row))
+		if (!dbrow_read(t, &w, all, &row))
 			continue;
 		item.id = row.id;
 		item.start = row_number(NULL, &row, sources[source].start);
@@ -174,7 +174,7 @@ static uint64_t category_of(struct reader *r, struct set *s, struct places *p, i
 	struct dbrow row;
 
 	if (!dbwalk_seek(&p->rows[T_EVENT], event) ||
-	    !row_read(&s->tables[T_EVENT], &p->rows[T_EVENT], all, &row))
+	    !dbrow_read(&s->tables[T_EVENT], &p->rows[T_EVENT], all, &row))
 		return 0;
 	return (uint64_t)row_number(NULL, &row, C_EVENT_CATEGORY);
 }
@@ -343,41 +343,18 @@ static kymo_status_t look_ahead(struct reader *r, struct filter_binding *b)
 
 /* ---- the whole --------------------------------------------------------------------------------- */
 
-/* Rows that a table has, as far as its last one says. */
-static uint64_t last_row(struct set *s, enum rocpd_table table)
-{
-	uint64_t rows = 0;
-	struct dbwalk w;
-
-	if (!s->tables[table].root)
-		return 0;
-	dbwalk_init(&w, s->file, s->tables[table].root);
-	while (dbwalk_next(&w))
-		rows++;
-	dbwalk_release(&w);
-	return rows;
-}
-
 static void tell(struct reader *r)
 {
 	uint64_t damaged = 0, arguments = 0;
 
 	for (uint32_t i = 0; i < r->files_count; i++) {
 		damaged += r->files[i].damaged;
-		if (r->files[i].missing)
-			stream_warn(r->o->log, "%s: damaged: cut, %" PRIu64 " page%s missing",
-				    r->paths[i], r->files[i].missing,
-				    r->files[i].missing == 1 ? " is" : "s are");
+		unplaced_damage(r->o->log, r->paths[i], r->files[i].missing, 0, 0);
 	}
 	for (uint32_t i = 0; i < r->sets_count && !r->sink->brief; i++)
-		arguments += last_row(&r->sets[i], T_ARG);
-	if (damaged)
-		stream_warn(r->o->log, "%s: damaged: %" PRIu64 " page%s or row%s could not be read",
-			    r->paths[0], damaged, plural(damaged), plural(damaged));
-	if (r->wrong)
-		stream_warn(r->o->log,
-			    "%s: %" PRIu64 " value%s of another type than the column's: read as 0",
-			    r->paths[0], r->wrong, plural(r->wrong));
+		if (r->sets[i].tables[T_ARG].root)
+			arguments += dbtable_rows(r->sets[i].file, r->sets[i].tables[T_ARG].root);
+	unplaced_damage(r->o->log, r->paths[0], 0, damaged, r->wrong);
 	if (arguments)
 		stream_warn(r->o->log, "%s: %" PRIu64 " argument%s of calls: not read", r->paths[0],
 			    arguments, plural(arguments));

@@ -12,7 +12,7 @@
 
 #include "base/map.h"
 #include "formats/format.h"
-#include "sql/dbfile.h"
+#include "sql/dbtable.h"
 #include "stream/filter.h"
 #include "stream/trace.h"
 #include "stream/unplaced.h"
@@ -39,21 +39,6 @@ enum rocpd_table {
 	T_COPY,
 	T_ALLOCATION,
 	TABLES
-};
-
-enum { WANTED_MAX = 22 };
-
-struct dbtable {
-	uint32_t root;         /* 0: the set has none */
-	int8_t at[WANTED_MAX]; /* column of each that is wanted, -1: not there */
-	uint8_t columns;       /* that must be read for these */
-};
-
-/* Values of the columns that open.c lists for the table, in that order. */
-struct dbrow {
-	int64_t id;
-	const struct dbvalue *all;
-	const struct dbtable *table;
 };
 
 struct reader_track {
@@ -117,12 +102,11 @@ struct places {
 kymo_status_t reader_open(struct reader *r, const char *path);
 void reader_close(struct reader *r);
 
-/* Fills the values of the row that the walk stands on. False: damaged. */
-bool row_read(const struct dbtable *t, struct dbwalk *w, struct dbvalue all[DBFILE_COLUMNS],
-	      struct dbrow *out);
-const struct dbvalue *row_value(const struct dbrow *row, unsigned wanted);
 /* 0 of what is no number, which is counted in `r` (may be NULL). */
-int64_t row_number(struct reader *r, const struct dbrow *row, unsigned wanted);
+static inline int64_t row_number(struct reader *r, const struct dbrow *row, unsigned wanted)
+{
+	return dbrow_number(row, wanted, r ? &r->wrong : NULL);
+}
 
 /* ---- model.c ------------------------------------------------------------------------------- */
 

@@ -399,7 +399,8 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 	kymo_status_t status = KYMO_OK;
 
 	for (uint32_t i = 1; i < t->agents_count && status == KYMO_OK; i++)
-		if (strcmp(t->agents[i].type, "nic") != 0)
+		if (strcmp(t->agents[i].type, "nic") != 0 &&
+		    strcmp(t->agents[i].type, "other") != 0)
 			status = put_agent(w, i);
 	unplaced_tell(&w->unplaced, w->o.log, "rocprofv3 has no CSV file for");
 	return status == KYMO_OK ? close_files(w) : status;

@@ -697,6 +697,9 @@ struct trace *definitions_read(struct sql_context *c)
 	t->imported_format = metadata_text(c, "imported_format");
 	if (t->imported && !t->imported_format)
 		t->imported_format = "";
+	t->formulas = metadata_text(c, "formulas");
+	if (!t->formulas)
+		t->formulas = "";
 	for (unsigned i = 0; ok && i < DEFINITIONS; i++)
 		ok = read_definition(c, &definitions[i], t);
 	for (uint32_t i = 1; ok && i < t->sites_count; i++) {

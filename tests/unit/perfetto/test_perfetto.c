@@ -26,7 +26,7 @@
 
 #include "core/activity/activity.h"
 #include "formats/perfetto/live.h"
-#include "formats/perfetto/spool.h"
+#include "stream/spool.h"
 #include "model.h"
 
 extern const struct format format_perfetto;

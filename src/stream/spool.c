@@ -2,7 +2,7 @@
 /*
  * External merge sort, see spool.h. Readers of runs share a fixed amount of memory.
  */
-#include "formats/perfetto/spool.h"
+#include "stream/spool.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #define SPOOL_MERGE_BYTES (8u << 20) /* memory of all run readers together */
 #define SPOOL_LOAD_MIN    16u        /* items a run loads at least */
 
-static int compare(const void *a, const void *b)
+static int by_time(const void *a, const void *b)
 {
 	const struct spool_key *x = a, *y = b;
 
@@ -31,6 +31,7 @@ kymo_status_t spool_init(struct spool *s, size_t item_size, size_t bytes, const 
 	memset(s, 0, sizeof(*s));
 	s->fd = -1;
 	s->size = item_size;
+	s->compare = by_time;
 	s->room = (uint32_t)(bytes / item_size);
 	s->directory = strdup(directory);
 	return s->directory ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
@@ -81,7 +82,7 @@ static kymo_status_t spill(struct spool *s)
 {
 	struct spool_run *run;
 
-	qsort(s->buffer, s->count, s->size, compare);
+	qsort(s->buffer, s->count, s->size, s->compare);
 	if (s->fd < 0)
 		s->fd = open_temporary(s->directory);
 	if (s->fd < 0)
@@ -139,7 +140,7 @@ static bool before(const struct spool *s, uint32_t a, uint32_t b)
 {
 	const struct spool_run *x = &s->runs[a], *y = &s->runs[b];
 
-	return compare(x->items + x->next * s->size, y->items + y->next * s->size) < 0;
+	return s->compare(x->items + x->next * s->size, y->items + y->next * s->size) < 0;
 }
 
 static void sift_down(struct spool *s, uint32_t at)
@@ -201,7 +202,7 @@ kymo_status_t spool_rewind(struct spool *s)
 	}
 	if (!s->count)
 		return KYMO_OK;
-	qsort(s->buffer, s->count, s->size, compare);
+	qsort(s->buffer, s->count, s->size, s->compare);
 	run = add_run(s);
 	s->heap = malloc(sizeof(*s->heap));
 	if (!run || !s->heap)

@@ -4,8 +4,8 @@
  * appended to an unlinked temporary file, and merged when read back. Device work reaches a writer
  * in the order in which it was collected, which is not that of its own times.
  */
-#ifndef FORMATS_PERFETTO_SPOOL_H
-#define FORMATS_PERFETTO_SPOOL_H
+#ifndef STREAM_SPOOL_H
+#define STREAM_SPOOL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,8 +26,10 @@ struct spool_run {
 };
 
 struct spool {
-	size_t size;          /* of an item */
-	uint32_t room, count; /* items in the buffer */
+	size_t size; /* of an item */
+	int (*compare)(const void *,
+		       const void *); /* of items; by time unless another one is set */
+	uint32_t room, count;         /* items in the buffer */
 	uint8_t *buffer;
 	uint64_t added;
 	int fd;           /* of the temporary file, -1: everything fits the buffer so far */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables of a SQLite file by the names of their columns: what a reader wants of one it lists, and gets it by
+ * its place in that list, wherever the file has it.
+ *
+ *	dbtable_find_columns(&t, wanted, sql);          // NULL-terminated names, at most DBTABLE_WANTED
+ *	dbwalk_init(&w, file, t.root);
+ *	while (dbwalk_next(&w))
+ *		if (dbrow_read(&t, &w, all, &row))
+ *			use(dbrow_number(&row, 0, &wrong));
+ */
+#ifndef SQL_DBTABLE_H
+#define SQL_DBTABLE_H
+
+#include "sql/dbfile.h"
+
+enum { DBTABLE_WANTED = 30 };
+
+struct dbtable {
+	uint32_t root;             /* 0: the file has none */
+	int8_t at[DBTABLE_WANTED]; /* column of each that is wanted, -1: not there */
+	uint8_t columns;           /* that must be read for these */
+};
+
+/* Values of the wanted columns, in their order. */
+struct dbrow {
+	int64_t id;
+	const struct dbvalue *all;
+	const struct dbtable *table;
+};
+
+/* False: stop. */
+typedef bool (*dbtable_take)(void *data, const struct dbvalue *name, uint32_t root,
+			     const struct dbvalue *sql);
+
+/* Hands over all ordinary tables: no views, no virtual ones, no indexes. False: `take` stopped it. */
+bool dbtable_each(struct dbfile *f, dbtable_take take, void *data);
+
+/* So many tables that nobody knows are looked into: several may say that they have the same pages. */
+enum { DBTABLE_UNKNOWN = 200 };
+
+/* Rows that can be read. */
+uint64_t dbtable_rows(struct dbfile *f, uint32_t root);
+
+/* Where the columns of the table are that `sql` makes. */
+void dbtable_find_columns(struct dbtable *t, const char *const *wanted, const struct dbvalue *sql);
+
+/* Fills the values of the row that the walk stands on. False: damaged, which the file counts. */
+bool dbrow_read(const struct dbtable *t, struct dbwalk *w, struct dbvalue all[DBFILE_COLUMNS],
+		struct dbrow *out);
+
+static inline bool dbrow_has(const struct dbrow *row, unsigned wanted)
+{
+	return row->table->at[wanted] >= 0 && row->all[row->table->at[wanted]].type != DB_NULL;
+}
+
+/* Of a column that is not there NULL. */
+const struct dbvalue *dbrow_value(const struct dbrow *row, unsigned wanted);
+
+/* 0 of what is no number, which is counted in `wrong` (may be NULL). */
+int64_t dbrow_number(const struct dbrow *row, unsigned wanted, uint64_t *wrong);
+
+bool dbvalue_is(const struct dbvalue *v, const char *text);
+
+#endif

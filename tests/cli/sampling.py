@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of chosen threads and by events: sampling.py KYMO SAMPLING_PROGRAM. Its threads alpha, beta and gamma, the latter in a child, meet
+6000, 2000 and 4000 page faults in functions of their own."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import check, must  # noqa: E402
+
+KYMO, PROGRAM = map(os.path.abspath, sys.argv[1:3])
+FAULTS = {"touch_alpha": 6000, "touch_beta": 2000, "touch_gamma": 4000}
+
+
+def record(folder, *options, scene=()):
+    trace = os.path.join(folder, "t.kymo")
+    check(f"{options}: the program", must(KYMO, "run", "-f", "--no-summary", *options, "-o", trace, "--", PROGRAM, *scene), "done\n")
+    return trace
+
+
+def query(trace, sql):
+    return [tuple(r.values()) for r in json.loads(must(KYMO, "query", "-f", "json", trace, sql))]
+
+
+def functions(trace, *options):
+    """Rows of the summary's table, and its names of columns."""
+    tables = json.loads(must(KYMO, "summary", "-f", "json", *options, trace))["tables"]
+    rows = next((t["rows"] for t in tables if t["name"] == "functions"), [])
+    return {r["function"]: r for r in rows}, set(rows[0]) if rows else set()
+
+
+def threads(folder):
+    names = "SELECT n.text, count(*) FROM sample s JOIN thread t ON t.id = s.thread JOIN string n ON n.id = t.name GROUP BY 1 ORDER BY 1"
+    trace = record(folder, "--sample=997")
+    everybody = {name for name, _ in query(trace, names)}
+    check("all threads, of both processes", {"alpha", "beta", "gamma"} < everybody and len(everybody) == 4, True)
+    for chosen in ({"alpha"}, {"beta", "gamma"}, {"alpha", "beta", "gamma"}):
+        rows = query(record(folder, "--sample=997", "--sample-threads", ",".join(chosen)), names)
+        check(f"{chosen}: these alone", {name for name, _ in rows}, chosen)
+        check(f"{chosen}: with their samples", all(n > 50 for _, n in rows), True)
+    trace = record(folder, "--sample=997", "--sample-threads", "main")
+    check("main", query(trace, "SELECT count(*) > 50, sum(t.tid <> p.pid) FROM sample s JOIN thread t ON t.id = s.thread "
+                        "JOIN process p ON p.id = t.process"), [(1, 0)])
+    rows = query(record(folder, "--sample=997", "--sample-threads", "alpha2,1,bet,nobody"), names)
+    check("no such thread", rows, [])
+    trace = record(folder, "--threads", "--sample=997", "--sample-threads", "main,nobody", scene=("fork",))
+    check("of a forked child, which --threads knows from its beginning", query(
+        trace, "SELECT count(DISTINCT t.process), count(*) > 50 FROM sample s JOIN thread t ON t.id = s.thread"), [(2, 1)])
+
+
+def events(folder):
+    for every in (10, 25):
+        trace = record(folder, "--sample-event", f"page-faults:{every}")
+        rows, columns = functions(trace)
+        for name, faults in FAULTS.items():
+            samples = rows[name]["samples"]
+            check(f"every {every}: {name}: {samples}", abs(samples - faults // every) <= 1 + faults // every // 50, True)
+            check(f"every {every}: {name}: as SQL has it", query(
+                trace, f"SELECT count(*), sum(weight) FROM sample_functions WHERE function = '{name}'"), [(samples, 0)])
+            check(f"every {every}: {name}: it calls nothing", rows[name]["total_samples"], samples)
+        whole = sum(r["samples"] for r in rows.values())
+        check("shares", [abs(rows[n]["self_percent"] - 100 * rows[n]["samples"] / whole) < 0.06 for n in FAULTS], [True] * 3)
+        check("no time that nobody measured", {c for c in columns if "ns" in c}, set())
+        check("the caller", rows["alpha"]["total_samples"] >= rows["touch_alpha"]["samples"], True)
+        check("nothing lost", query(trace, "SELECT ifnull(sum(count), 0) FROM loss"), [(0,)])
+        folded = must(KYMO, "export", "--to", "folded", "-o", "-", trace)
+        counted = sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines() if "touch_beta" in line)
+        check(f"every {every}: folded stacks count samples", counted, rows["touch_beta"]["samples"])
+    trace = record(folder, "--sample-event", "page-faults:10", "--sample-threads", "beta")
+    check("of one thread", [n for n in functions(trace)[0] if n in FAULTS], ["touch_beta"])
+    rows, columns = functions(record(folder, "--sample-event", "task-clock:2000000"))
+    check("by a clock of events", sum(r["samples"] for r in rows.values()) > 200 and "total_samples" in columns, True)
+
+
+def clocks(folder):
+    """A thread that sleeps is sampled by all time, and not by that of a processor."""
+    sums = ("SELECT n.text, count(*), sum(s.weight) / 1e6 FROM sample s JOIN thread t ON t.id = s.thread JOIN string n ON n.id = t.name "
+            "WHERE n.text IN ('sleeper', 'spinner') GROUP BY 1")
+    for options, least, most in ((("--sample-clock", "wall"), 300, 1e9), (("--sample-clock", "cpu"), 0, 100), ((), 0, 100)):
+        rows = {name: (n, ms) for name, n, ms in query(record(folder, "--sample=200", *options, scene=("wait",)), sums)}
+        n, ms = rows.get("sleeper", (0, 0))
+        check(f"{options}: who sleeps: {n}, {ms} ms", least <= ms <= most and (n > 10) == (least > 0), True)
+        check(f"{options}: who works: {rows.get('spinner')}", rows["spinner"][1] >= 100, True)
+    rows = query(record(folder, "--sample=200", "--sample-clock", "wall", "--sample-threads", "sleeper", scene=("wait",)), sums)
+    check("of one thread", [name for name, _, _ in rows], ["sleeper"])
+
+
+def refused(folder):
+    trace = os.path.join(folder, "refused.kymo")
+    for options, said in ((["--sample-event", "page-faults"], "is not EVENT:N"), (["--sample-event", "page-faults:0"], "is not EVENT:N"),
+                          (["--sample-event", "nothing:1"], "events are task-clock, cpu-clock, page-faults"),
+                          (["--sample-event", "page-faults:-1"], "is not EVENT:N"), (["--sample-event", "page-faults:1x"], "is not EVENT:N"),
+                          (["--sample-event", "page-faults:1", "--sample"], "give one of them"),
+                          (["--sample-clock", "wall"], "--sample-clock goes with --sample"),
+                          (["--sample-clock", "wall", "--sample-event", "page-faults:1"], "--sample-clock goes with --sample"),
+                          (["--sample-threads", "main"], "goes with --sample or --sample-event"),
+                          (["--sample", "--sample-threads", "a,,b"], "a name is missing"),
+                          (["--sample", "--sample-threads", ""], "a name is missing")):
+        done = kymotest.run(KYMO, "run", *options, "-o", trace, "--", "true")
+        check(f"{options}: refused", (done.returncode, said in done.stderr, os.path.exists(trace)), (2, True, False))
+    for event in ("instructions:1000000", "context-switches:1"):  # there, or refused with a reason
+        done = kymotest.run(KYMO, "run", "--no-summary", "--sample-event", event, "-o", trace, "-f", "--", "true")
+        check(f"{event}: {done.stderr}", done.returncode == 0 or (done.returncode == 2 and f"--sample-event {event}: " in done.stderr), True)
+
+
+def main():
+    with kymotest.Folder() as folder:
+        refused(folder)
+        done = kymotest.run(KYMO, "run", "--no-summary", "--sample", "-o", os.path.join(folder, "can.kymo"), "--", "true")
+        if done.returncode == 2:
+            kymotest.skip(done.stderr)
+        threads(folder)
+        events(folder)
+        clocks(folder)
+
+
+main()
+sys.exit(1 if kymotest.wrong else 0)

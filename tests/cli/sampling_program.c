@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program for samples: two threads, "alpha" and "beta", and "gamma" in a process of its own, each meet a known number of
+ * page faults and spend processor time, as main does. With "wait": "sleeper" sleeps 800 ms, "spinner" spends processor time. With "fork": two
+ * processes spend some.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, SPEND_MS = 200 };
+
+/* One fault a page: the kernel may not make larger ones of them. */
+#define TOUCH(name)                                                                                \
+	__attribute__((noinline, noclone)) void touch_##name(volatile char *at, unsigned pages);   \
+	void touch_##name(volatile char *at, unsigned pages)                                       \
+	{                                                                                          \
+		for (unsigned i = 0; i < pages; i++)                                               \
+			at[(size_t)i * PAGE] = 1;                                                  \
+	}
+
+TOUCH(alpha)
+TOUCH(beta)
+TOUCH(gamma)
+
+static void spend(void)
+{
+	struct timespec t;
+
+	do
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	while (t.tv_sec * 1000 + t.tv_nsec / 1000000 < SPEND_MS);
+}
+
+static void work(const char *name, void (*touch)(volatile char *, unsigned), unsigned pages)
+{
+	char *at = mmap(NULL, (size_t)pages * PAGE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		abort();
+	madvise(at, (size_t)pages * PAGE, MADV_NOHUGEPAGE);
+	prctl(PR_SET_NAME, name);
+	spend();
+	touch(at, pages);
+}
+
+static void *alpha(void *data)
+{
+	work("alpha", touch_alpha, 6000);
+	return NULL;
+}
+
+static void *beta(void *data)
+{
+	work("beta", touch_beta, 2000);
+	return NULL;
+}
+
+static void *gamma_thread(void *data)
+{
+	work("gamma", touch_gamma, 4000);
+	return NULL;
+}
+
+/* As long as it takes, whoever interrupts it. */
+static void *sleeper(void *data)
+{
+	struct timespec t = {0, 800000000};
+
+	prctl(PR_SET_NAME, "sleeper");
+	while (nanosleep(&t, &t) != 0)
+		;
+	return NULL;
+}
+
+static void *spinner(void *data)
+{
+	prctl(PR_SET_NAME, "spinner");
+	spend();
+	return NULL;
+}
+
+static void run_two(void *(*first)(void *), void *(*second)(void *))
+{
+	pthread_t threads[2];
+
+	pthread_create(&threads[0], NULL, first, NULL);
+	pthread_create(&threads[1], NULL, second, NULL);
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+	pid_t child;
+
+	if (argc > 1 && strcmp(argv[1], "wait") == 0) {
+		run_two(sleeper, spinner);
+		puts("done");
+		return 0;
+	}
+	if (argc > 1 && strcmp(argv[1], "fork") == 0) {
+		child = fork();
+		spend();
+		if (child == 0)
+			return 0;
+		waitpid(child, NULL, 0);
+		puts("done");
+		return 0;
+	}
+	if (argc > 1) {
+		pthread_create(&thread, NULL, gamma_thread, NULL);
+		pthread_join(thread, NULL);
+		return 0;
+	}
+	child = fork();
+	if (child == 0) {
+		execl("/proc/self/exe", argv[0], "gamma", (char *)NULL);
+		_exit(127);
+	}
+	run_two(alpha, beta);
+	spend();
+	waitpid(child, NULL, 0);
+	puts("done");
+	return 0;
+}

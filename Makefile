@@ -10,7 +10,7 @@ build = cmake --preset $(1) > /dev/null && cmake --build --preset $(1) -j $(JOBS
 # $(call run_tests,PRESET,OPTIONS): ends with a line that counts them
 run_tests = tools/check/ctest-summary.py --test-dir build/$(1) --output-on-failure $(2)
 
-.PHONY: all help setup demo check quick asan tsan bench fmt lint install clean
+.PHONY: all help setup demo check quick asan tsan fuzz bench fmt lint install clean
 
 all:
 	@command -v cmake > /dev/null || { echo 'no cmake here: try "make setup"' >&2; exit 1; }
@@ -24,6 +24,7 @@ help:
 	@echo 'make quick      build, run the tests of a minute (tests/quick.list)'
 	@echo 'make asan       the same tests with the address and undefined behaviour sanitizers'
 	@echo 'make tsan       the unit tests with the thread sanitizer'
+	@echo 'make fuzz       fuzz what reads files for 15 seconds each, with clang and libFuzzer'
 	@echo 'make bench      build, run the benchmarks'
 	@echo 'make fmt        format the C sources'
 	@echo 'make lint       build, check headers, words, scripts, spelling and format of the sources, look for mistakes in them'
@@ -68,6 +69,11 @@ asan:
 tsan:
 	@$(call build,tsan)
 	@TSAN_OPTIONS=die_after_fork=0 $(call run_tests,tsan,-L 'unit|stress' -E 'drain|perfetto|gen_wrap|unit.opencl$$')
+
+# Without libFuzzer the same targets run in make check, with mutations of tests/fuzz/timed_main.c.
+fuzz:
+	@$(call build,fuzz)
+	@$(call run_tests,fuzz,-R '^fuzz\..*\.timed$$' -j $(JOBS))
 
 bench:
 	@tools/setup.sh build demo bench

@@ -221,6 +221,16 @@ static void add_startup(struct text *out, const struct timeline *tl, uint32_t de
 	}
 }
 
+/* One of the parts is so large that add_largest() tells it. */
+static bool tells_a_part(const uint64_t parts[PARTS], uint64_t whole)
+{
+	bool any = false;
+
+	for (unsigned i = BOUND_MIXED + 1; i < PARTS; i++)
+		any |= 100 * parts[i] >= whole;
+	return any;
+}
+
 /* "kernels 48 %, launches 30 %." of `whole`; takes them out. */
 static void add_largest(struct text *out, uint64_t parts[PARTS], uint64_t whole, unsigned number)
 {
@@ -251,7 +261,7 @@ static void add_between(struct text *out, const struct idle *idle)
 	within.transfers -= idle->early_transfers;
 	parts_of_device(&within, parts);
 	parts[BOUND_STARTUP] = parts[BOUND_END] = 0;
-	if (!between)
+	if (!between || !tells_a_part(parts, between))
 		return;
 	text_addf(out, " In the %s from %s to last device work: ", units_time(between, time),
 		  idle->early ? "there" : "first");

@@ -97,6 +97,7 @@ struct quality {
 	uint64_t no_memory;     /* of the lost records: the process had no memory for them */
 	uint64_t dropped;       /* of the lost records: by the runtime that they are of */
 	uint64_t left_out_rows; /* of tallies: the table of the job had no room for them */
+	uint64_t unrecorded;    /* ranges beyond the limits of core/marker */
 	unsigned missing;       /* files that are not there, or cannot be read */
 	unsigned refused;       /* processes that could not be recorded */
 	unsigned unaligned;     /* clocks */
@@ -242,6 +243,23 @@ static void quality_cost(struct quality *q, const struct t_process *p)
 	q->cost.known |= p->record_cost_ns > 0;
 }
 
+/* As notes of core/marker tell it: "a range was nested deeper than 256 and not recorded". */
+static uint64_t unrecorded_ranges(const struct trace *t)
+{
+	static const char end[] = " and not recorded";
+	uint64_t sum = 0;
+
+	for (uint32_t i = 1; i < t->notes_count; i++) {
+		const struct t_note *n = &t->notes[i];
+		size_t length = strlen(n->text);
+
+		if (strcmp(n->part, "marker") == 0 && length >= sizeof(end) &&
+		    strcmp(n->text + length - sizeof(end) + 1, end) == 0)
+			sum = add_up(sum, n->count);
+	}
+	return sum;
+}
+
 static void quality_add(struct quality *q, const struct summary *s)
 {
 	const struct trace *t = s->trace;
@@ -249,6 +267,7 @@ static void quality_add(struct quality *q, const struct summary *s)
 	uint64_t in_band = 0, counted = 0;
 
 	quality_samples(q, s);
+	q->unrecorded = add_up(q->unrecorded, unrecorded_ranges(t));
 	q->ranks += summary_without_file(t);
 	q->coarse |= s->tallies->coarse;
 	q->imported = t->imported ? t->imported_format : q->imported;
@@ -321,7 +340,7 @@ static uint64_t untimed_of(const struct quality *q)
 static bool lossy(const struct quality *q)
 {
 	return q->refused || q->missing || q->lost || q->samples || q->gaps || q->definitions ||
-	       q->damaged || q->left_out_rows;
+	       q->damaged || q->left_out_rows || q->unrecorded;
 }
 
 static uint64_t take_part(uint64_t *left, uint64_t n)
@@ -354,7 +373,9 @@ static void add_advice(struct text *out, const struct quality *q)
 		text_addf(out,
 			  " %s were dropped by the runtime that they are of; the notes say more.",
 			  count_text(dropped, number));
-	if (left)
+	if (left && q->imported)
+		text_add(out, " The other tool lost them, or they cannot be read in its file.");
+	else if (left)
 		text_addf(out,
 			  " %s found no room in the buffer: a larger --buffer-size, --mode minimal "
 			  "or a "
@@ -384,6 +405,7 @@ static void add_loss(struct text *out, const struct quality *q)
 	add_count(out, q->definitions, "definition");
 	add_count(out, q->damaged, "damaged block");
 	add_count(out, q->left_out_rows, "tally row");
+	add_count(out, q->unrecorded, "unrecorded range");
 	if (!lossy(q))
 		text_add(out, q->endless ? "" : " nothing");
 	if (q->recording)
@@ -779,8 +801,9 @@ void summary_quality_line(struct text *out, const struct summary *s)
 	char number[32];
 
 	quality_add(&q, s);
-	if (q.imported && !lossy(&q)) {
-		text_addf(out, "Imported (%s): " NOT_TOLD ".", q.imported);
+	if (q.imported) {
+		text_addf(out, "Imported (%s): %s" NOT_TOLD ".", q.imported,
+			  lossy(&q) ? "a part could not be taken, see below; " : "");
 		return;
 	}
 	if (lossy(&q) || q.endless)
@@ -839,12 +862,14 @@ static void tell_quality(struct report *r, const struct quality *q, const struct
 		return;
 	add_loss(&line, q);
 	report_foot(r, "%s", line.s ? line.s : "");
-	line.length = 0;
-	add_clocks(&line, q, has_devices(s, count));
-	report_foot(r, "%s", line.s ? line.s : "");
-	line.length = 0;
-	add_overhead(&line, q);
-	report_foot(r, "%s", line.s ? line.s : "");
+	if (recorded) {
+		line.length = 0;
+		add_clocks(&line, q, has_devices(s, count));
+		report_foot(r, "%s", line.s ? line.s : "");
+		line.length = 0;
+		add_overhead(&line, q);
+		report_foot(r, "%s", line.s ? line.s : "");
+	}
 	text_release(&line);
 }
 

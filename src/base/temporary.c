@@ -32,7 +32,26 @@ struct entry64 {
 	char name[];
 };
 
-static void empty_folder(int fd)
+enum { FOLDERS_DEEP = 4 };
+
+static void empty_folder(int fd, unsigned deep);
+
+static void remove_entry(int fd, const char *name, unsigned deep)
+{
+	int inner;
+
+	if (unlinkat(fd, name, 0) == 0 || !deep || strcmp(name, ".") == 0 ||
+	    strcmp(name, "..") == 0)
+		return;
+	inner = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (inner < 0)
+		return;
+	empty_folder(inner, deep - 1);
+	close(inner);
+	unlinkat(fd, name, AT_REMOVEDIR);
+}
+
+static void empty_folder(int fd, unsigned deep)
 {
 	_Alignas(struct entry64) char block[2048];
 	long n;
@@ -41,7 +60,7 @@ static void empty_folder(int fd)
 		for (long at = 0; at < n;) {
 			const struct entry64 *e = (const void *)(block + at);
 
-			unlinkat(fd, e->name, 0);
+			remove_entry(fd, e->name, deep);
 			at += e->size;
 		}
 	}
@@ -56,7 +75,7 @@ static void remove_now(const char *path)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	empty_folder(fd);
+	empty_folder(fd, FOLDERS_DEEP);
 	close(fd);
 	rmdir(path);
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /*
- * SIGINT, SIGTERM and SIGHUP (where they would end the process) remove the file, or the folder with the files in it,
+ * SIGINT, SIGTERM and SIGHUP (where they would end the process) remove the file, or the folder with what is in it,
  * before they do. More than a few at a time are not watched.
  */
 void temporary_add(const char *path);

@@ -88,6 +88,7 @@ static kymo_status_t convert_trace(const struct format *reader, const char *path
 {
 	struct stream_sink *sink;
 	struct cli_counter c;
+	uint64_t written;
 	kymo_status_t status = writer->write(o, &sink);
 
 	if (status != KYMO_OK)
@@ -96,11 +97,12 @@ static kymo_status_t convert_trace(const struct format *reader, const char *path
 		staging_opened(place);
 	cli_counter_init(&c, sink, 0);
 	status = reader->read(path, filter, writer->needs_order, &c.sink, o);
+	written = sink->counts ? sink->written : c.count;
 	writer->sink_free(sink);
 	cli_progress_clear();
 	if (status == KYMO_OK && output)
-		cli_note("%s: %llu record%s, %s", output, (unsigned long long)c.count,
-			 plural(c.count), writer->name);
+		cli_note("%s: %llu record%s, %s", output, (unsigned long long)written,
+			 plural(written), writer->name);
 	if (status == KYMO_OK)
 		cli_explain_missing(&c, path, filter != NULL);
 	return status;

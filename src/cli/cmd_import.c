@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/temporary.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/compress.h"
@@ -70,6 +71,7 @@ static kymo_status_t import_as(const struct format *reader, const char *path, co
 	if (snprintf(temporary, sizeof(temporary), "%s.%s", output, token) >=
 	    (int)sizeof(temporary))
 		return KYMO_ERROR_LIMIT;
+	temporary_add(temporary);
 	status = cli_foreign_import(reader, path, temporary, false, &records);
 	if (status == KYMO_OK && !compress(temporary))
 		status = KYMO_ERROR_SYSTEM;
@@ -82,6 +84,7 @@ static kymo_status_t import_as(const struct format *reader, const char *path, co
 			 plural(records), path, reader->name);
 	else
 		file_remove_tree(temporary);
+	temporary_done(temporary);
 	return status;
 }
 

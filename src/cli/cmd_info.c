@@ -395,6 +395,10 @@ static void print_quality(const struct info *c, const struct trace *t)
 		overwritten += t->processes[i].overwritten_records;
 	}
 	print_heading("Quality");
+	if (t->imported)
+		plain_printf(stdout,
+			     "  imported (%s): what was lost while it was recorded is not told\n",
+			     t->imported_format);
 	plain_printf(stdout, "  %-28s %" PRIu64 "\n", "lost records", lost);
 	if (unwritten)
 		plain_printf(stdout, "  %-28s %" PRIu64 "\n", "  refused by the file system",

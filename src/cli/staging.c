@@ -159,25 +159,33 @@ void staging_opened(const struct staging *s)
 
 /* ---- end --------------------------------------------------------------------------------------- */
 
-/* Files of the folder that is written, into the one that is there. */
-static bool move_files(const struct staging *s)
+static bool join(char out[PATH_MAX], const char *folder, const char *name)
 {
-	DIR *d = opendir(s->path);
+	if (snprintf(out, PATH_MAX, "%s/%s", folder, name) < PATH_MAX)
+		return true;
+	errno = ENAMETOOLONG;
+	return false;
+}
+
+/* Files of the folder that is written, into the one that is there; of folders in it likewise. */
+static bool move_files(const char *folder, const char *target)
+{
+	DIR *d = opendir(folder);
 	struct dirent *e;
 	bool ok = d != NULL;
 
 	while (ok && (e = readdir(d))) {
-		char from[PATH_MAX + NAME_MAX + 2], to[PATH_MAX + NAME_MAX + 2];
+		char from[PATH_MAX], to[PATH_MAX];
 
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
-		snprintf(from, sizeof(from), "%s/%s", s->path, e->d_name);
-		snprintf(to, sizeof(to), "%s/%s", s->target, e->d_name);
-		ok = rename(from, to) == 0;
+		ok = join(from, folder, e->d_name) && join(to, target, e->d_name) &&
+		     (rename(from, to) == 0 ||
+		      ((errno == ENOTEMPTY || errno == EEXIST) && move_files(from, to)));
 	}
 	if (d)
 		closedir(d);
-	return ok && rmdir(s->path) == 0;
+	return ok && rmdir(folder) == 0;
 }
 
 static kymo_status_t place(const struct staging *s)
@@ -188,7 +196,7 @@ static kymo_status_t place(const struct staging *s)
 		errno = EEXIST; /* made meanwhile */
 		return cannot(s->target);
 	}
-	if (s->into ? move_files(s) : rename(s->path, s->target) == 0)
+	if (s->into ? move_files(s->path, s->target) : rename(s->path, s->target) == 0)
 		return KYMO_OK;
 	return cannot(s->target);
 }

@@ -46,7 +46,10 @@ struct format {
 	kymo_status_t (*read)(const char *path, const struct stream_filter *filter, bool ordered,
 			      struct stream_sink *sink, const struct format_options *o);
 	bool reads_ordered; /* read() heeds `filter` and `ordered`: commands that pass records on need no trace */
-	/* Makes a writer; *sink is freed by sink_free(). NULL: cannot be written. */
+	/*
+	 * Makes a writer; *sink is freed by sink_free(), which comes after the reader has freed the trace: what it
+	 * needs of that, as lengths of lists, the sink keeps itself. NULL: cannot be written.
+	 */
 	kymo_status_t (*write)(const struct format_options *o, struct stream_sink **sink);
 	void (*sink_free)(struct stream_sink *sink);
 };

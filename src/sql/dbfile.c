@@ -127,6 +127,19 @@ void dbfile_close(struct dbfile *f)
 	f->data = NULL;
 }
 
+/* In UTF-16, in either order of bytes. */
+static bool says_wide(const char *data, size_t n, const char *word)
+{
+	char wide[64] = {0};
+	size_t length = strlen(word);
+
+	if (!length || 2 * length > sizeof(wide))
+		return false;
+	for (size_t i = 0; i < length; i++)
+		wide[2 * i] = word[i];
+	return memmem(data, n, wide, 2 * length - 1) != NULL;
+}
+
 bool dbfile_probe(const char *path, const char *word)
 {
 	enum { FIRST = 256 << 10 };
@@ -134,7 +147,7 @@ bool dbfile_probe(const char *path, const char *word)
 	char *data = fd >= 0 ? malloc(FIRST) : NULL;
 	ssize_t n = data ? read(fd, data, FIRST) : 0;
 	bool is = n >= (ssize_t)sizeof(magic) && memcmp(data, magic, sizeof(magic)) == 0 &&
-		  memmem(data, (size_t)n, word, strlen(word));
+		  (memmem(data, (size_t)n, word, strlen(word)) || says_wide(data, (size_t)n, word));
 
 	free(data);
 	if (fd >= 0)
@@ -155,6 +168,12 @@ struct node {
 	unsigned type, cells, cell_array;
 };
 
+/* Pages without rows are roots of tables that have none, and have no text of rows either. */
+static bool is_empty(const struct dbfile *f, const struct node *n)
+{
+	return n->type == INTERIOR || big16(n->head + 5) == (f->usable & 0xffff);
+}
+
 static bool read_node(const struct dbfile *f, uint32_t number, struct node *n)
 {
 	unsigned head = number == 1 ? HEADER : 0;
@@ -167,7 +186,7 @@ static bool read_node(const struct dbfile *f, uint32_t number, struct node *n)
 	n->cells = big16(n->head + 3);
 	n->cell_array = head + (n->type == INTERIOR ? 12 : 8);
 	return (n->type == LEAF || n->type == INTERIOR) &&
-	       n->cell_array + 2 * n->cells <= f->usable;
+	       n->cell_array + 2 * n->cells <= f->usable && (n->cells || is_empty(f, n));
 }
 
 /* NULL: it lies outside of the page. */

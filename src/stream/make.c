@@ -177,6 +177,21 @@ const struct wire_record *make_fields_end(struct make_fields *m)
 	return &m->record;
 }
 
+static uint64_t add_count(uint64_t sum, uint64_t more)
+{
+	return more < COUNT_MAX - sum ? sum + more : COUNT_MAX;
+}
+
+void make_lost(struct trace *t, uint32_t process, uint64_t records, uint64_t damaged)
+{
+	struct t_process *p = &t->processes[process ? process : 1];
+
+	if (t->processes_count < 2)
+		return;
+	p->lost_records = add_count(p->lost_records, records);
+	p->damaged_blocks = add_count(p->damaged_blocks, damaged);
+}
+
 bool make_complete(struct trace *t)
 {
 	for (uint32_t i = 1; i < t->processes_count; i++)

@@ -66,6 +66,12 @@ void make_text(struct make_fields *m, const char *s, size_t length);
 void make_absent(struct make_fields *m);
 const struct wire_record *make_fields_end(struct make_fields *m);
 
+/*
+ * What could not be taken of the file, so that all that is made of the trace tells it: records, and damaged
+ * places. Of the first process where `process` is 0; may come until sink->end().
+ */
+void make_lost(struct trace *t, uint32_t process, uint64_t records, uint64_t damaged);
+
 /* Numbers and names that follow from all others; the origin must be set. False: there was no memory. */
 bool make_complete(struct trace *t);
 

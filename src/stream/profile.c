@@ -59,6 +59,7 @@ static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r
 	if (!row)
 		return KYMO_ERROR_NO_MEMORY;
 	row->samples++;
+	s->written++;
 	row->weight += r->weight;
 	return KYMO_OK;
 }
@@ -121,7 +122,8 @@ kymo_status_t profile_begin(struct profile_writer *w, const char *format, const 
 				       .call = on_call,
 				       .other = on_other,
 				       .sample = on_sample,
-				       .end = on_end};
+				       .end = on_end,
+				       .counts = true};
 	stream_sink_complete(&w->sink);
 	return KYMO_OK;
 }

@@ -439,6 +439,9 @@ struct stream_sink {
 	 */
 	bool whole;
 	int64_t from, to;
+	/* Set by writers of some kinds of records alone: how many came into the output,. */
+	bool counts;
+	uint64_t written;
 	/* Wants rec_comm.match: where there are messages, a pass over the trace before this one. */
 	bool matches;
 };

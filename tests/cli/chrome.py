@@ -6,6 +6,7 @@
 import gzip
 import json
 import os
+import resource
 import subprocess
 import sys
 
@@ -217,6 +218,37 @@ def test_bad_input():
     expect("\x1b" not in run("summary", trace).stdout + run("show", trace).stdout, "an escape came through")
 
 
+def test_what_is_wrong_is_told():
+    one = complete("cpu_op", "a", 1, 1, 1, 1)
+    for name, text, said, records in (
+            ("trail.json", json.dumps([one]) + "GARBAGE" + json.dumps([one]), "what comes after its end is not read", 1),
+            ("trail2.json", json.dumps({"traceEvents": [one]}) + "{}", "what comes after its end is not read", 1),
+            ("grid.json", [kernel("k", 0, 7, 1, 1, 1, grid=[4, -1, 1], block="x", **{"shared memory": -5})],
+             "read as 0 (3)", 1),
+            ("bytes.json", [complete("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 0, 7, 1, 1, device=0, stream=7, bytes=-4)],
+             "read as 0 (1)", 1),
+            ("back.json", [one, complete("cpu_op", "b", 1, 1, 5, -2)], "complete events that end before they begin (1)", 1)):
+        trace, told = imported(name, text)
+        expect(said in told and "passed over" not in told, name, told)
+        expect(f": {records} record" in told, name, told)
+        if "not taken" in told or "not read" in told:  # and stays with the trace
+            expect("1 damaged block" in run("summary", trace).stdout or "end before they begin" in run("summary", trace).stdout, trace)
+    _, told = imported("fine.json", [kernel("k", 0, 7, 1, 1, 1, grid=None)])
+    expect("warning" not in told, told)
+    _, told = imported("mark.json", "\ufeff" + json.dumps([one]))
+    expect("warning" not in told and ": 1 record" in told, told)
+    _, told = imported("late.json", json.dumps({"other": ["x" * 1000] * 5000, "traceEvents": [one]}))
+    expect("warning" not in told and ": 1 record" in told, told)
+    packed = bytearray(gzip.compress(json.dumps(kineto()).encode()))
+    for at in (-8, len(packed) // 2):  # its checksum; a byte in it
+        broken = packed[:]
+        broken[at] ^= 0xff
+        with open("broken.json.gz", "wb") as f:
+            f.write(broken)
+        told = run("import", "broken.json.gz", "-o", f"broken{at}.kymo", status=None).stderr
+        expect("its compressed data is damaged" in told and "not a trace" not in told, told)
+
+
 def test_memory_of_large_values():
     """A value of a hundred megabytes is passed over in the memory that others take."""
     with gzip.open("bomb.json.gz", "wt", compresslevel=1) as f:
@@ -237,6 +269,39 @@ SUMS = """SELECT (SELECT count(*) FROM call), (SELECT sum(duration) FROM call), 
     (SELECT sum(duration) FROM marker) AS md, (SELECT sum(bytes + address) FROM allocation) AS a, (SELECT count(*) FROM sync) AS y,
     (SELECT sum(duration) FROM sync) AS yd, (SELECT sum(value) FROM counter_value) AS v, (SELECT count(*) FROM queue) AS q,
     (SELECT sum(registers + 3 * dynamic_shared) FROM launch) AS l"""
+
+
+def processor_seconds(*words):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run(*words)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime
+
+
+def test_time_grows_with_the_number_of_events():
+    """Of what lies in each other, eight times as much takes eight times as long, not 64 times."""
+    for kind, event in (("open", lambda i: {"ph": "B", "name": "b", "pid": 1, "tid": 1, "ts": i}),
+                        ("same", lambda i: {"ph": "X", "name": "b", "pid": 1, "tid": 1, "ts": 5, "dur": 10})):
+        seconds = []
+        for count in (10000, 80000):
+            write(f"{kind}{count}.json", json.dumps([event(i) for i in range(count)]))
+            seconds.append(processor_seconds("import", "--no-compress", "-o", f"{kind}{count}.kymo", f"{kind}{count}.json"))
+        expect(seconds[1] < 24 * seconds[0] + 1, kind, seconds)
+
+
+def test_calls_and_ranges_in_each_other():
+    """What is around a call: the innermost call and the innermost range, however many of the other kind are between."""
+    kinds = {"r": "user_annotation", "c": "cuda_runtime"}
+    names = ("r1", "r2", "c3", "c4", "r5", "r6", "c7")
+    trace, _ = imported("nested.json", [complete(kinds[name[0]], name, 1, 1, i, 100 - 10 * i, correlation=i)
+                                        for i, name in enumerate(names)])
+    rows = query(trace, """SELECT o.name, up.name AS up, n.text FROM call c JOIN op o ON o.id = c.op LEFT JOIN call_extra e ON e.id = c.id
+        LEFT JOIN call p ON p.id = e.parent LEFT JOIN op up ON up.id = p.op LEFT JOIN marker m ON m.scope = e.scope
+        LEFT JOIN marker_name n ON n.id = m.name ORDER BY c.start""")
+    expect(rows == [("c3", None, "r2"), ("c4", "c3", "r2"), ("c7", "c4", "r6")], rows)
+    rows = query(trace, """SELECT n.text, up.text AS up FROM marker m JOIN marker_name n ON n.id = m.name LEFT JOIN marker o ON o.scope = m.parent
+        LEFT JOIN marker_name up ON up.id = o.name ORDER BY m.start""")
+    expect(rows == [("r1", None), ("r2", "r1"), ("r5", "r2"), ("r6", "r5")], rows)
 
 
 def exported(trace, name):

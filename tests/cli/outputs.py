@@ -5,7 +5,9 @@ read are not written over.
 
 Usage: outputs.py KYMO KYMO_SYNTH
 """
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,11 +18,17 @@ from kymotest import Failure, expect  # noqa: E402
 
 KYMO, SYNTH = map(os.path.abspath, sys.argv[1:3])
 FORMATS = ("json", "text", "perfetto", "store", "csv")
+PROFILES = ("folded", "speedscope", "pprof")
+# glibc fills what is freed with a byte; not what its caches hold.
+OVERWRITTEN = {"MALLOC_PERTURB_": "165", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
 NOTHING = ("-p", "nosuchprogram")
+LIST = subprocess.run([KYMO, "list", "formats"], capture_output=True, text=True, check=True).stdout
+WRITERS = [line.split()[0] for line in LIST.splitlines() if "write" in line.split()[1:3]]
 
 
-def kymo(*words):
-    return subprocess.run([KYMO, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+def kymo(*words, **environment):
+    return subprocess.run([KYMO, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+                          env=dict(os.environ, **environment))
 
 
 def synth(*words):
@@ -85,6 +93,48 @@ def test_replaced():
         expect(to == "store" or got == whole, to, "differs")
 
 
+def test_memory_after_it_is_freed():
+    """Writers end after the reader has freed the trace: with freed memory overwritten they do the same."""
+    expect({"rocpd", "paraver", *FORMATS} <= set(WRITERS), WRITERS)
+    for to in WRITERS:
+        for words in ((), NOTHING):
+            got = [kymo("export", "-f", "--to", to, "-o", f"freed-{to}{i}", *words, "t.kymo", **environment)
+                   for i, environment in enumerate(({}, OVERWRITTEN))]
+            fine = 2 if words else 3 if to in PROFILES else 0  # there are no samples
+            expect(got[0].returncode == got[1].returncode == fine, to, got)
+
+
+def test_nothing_recorded():
+    """A trace without records is written, as what it is."""
+    shutil.copytree("t.kymo", "empty.kymo")
+    for name in os.listdir("empty.kymo/raw"):
+        os.unlink(f"empty.kymo/raw/{name}")
+    for to in [name for name in WRITERS if name not in PROFILES]:
+        p = kymo("export", "--to", to, "-o", f"empty-{to}", "empty.kymo")
+        expect(p.returncode == 0 and os.path.exists(f"empty-{to}") and "error" not in p.stderr, to, p)
+    for to in ("rocpd", "rocpd:folder"):
+        expect(kymo("export", "-f", "--to", to, "-o", "empty.rpdb", "empty.kymo").returncode == 0, to)
+        p = kymo("info", "empty.rpdb")
+        expect(p.returncode == 0 and "Records      0\n" in p.stdout, p)
+        kymotest.remove("empty.rpdb") if os.path.isdir("empty.rpdb") else os.unlink("empty.rpdb")
+
+
+def test_own_folders_are_replaced():
+    """Formats that are folders, with folders in them, go over what the same command wrote before."""
+    for to in [name for name in WRITERS if name not in PROFILES]:
+        for trace in ("large.kymo", "t.kymo", "t.kymo"):
+            p = kymo("export", "-f", "--to", to, "-o", f"over-{to}", trace)
+            expect(p.returncode == 0, to, trace, p)
+        expect(kymo("export", "--to", to, "-o", f"fresh-{to}", "t.kymo").returncode == 0, to)
+        if not os.path.isdir(f"over-{to}"):
+            continue
+        for folder, _, names in os.walk(f"fresh-{to}"):
+            for name in names:
+                path = os.path.join(folder, name)
+                expect(os.path.getsize(path) == os.path.getsize(path.replace("fresh", "over", 1)), path)
+    expect(not [name for name in os.listdir(".") if name.startswith(".over")], os.listdir("."))
+
+
 def test_links_and_devices():
     os.mkdir("real")
     os.symlink("real/x.json", "link.json")
@@ -130,6 +180,30 @@ def test_signals():
                 kymotest.remove("ended/out") if to == "csv" else os.unlink("ended/out")
             else:
                 expect(status == -end and not os.listdir("ended"), to, end, status, os.listdir("ended"))
+
+
+def raw_files(folder):
+    """Whether a file of a trace is below it; what is gone meanwhile is none."""
+    return any(name.endswith(".kyr") for _, _, names in os.walk(folder) for name in names)
+
+
+def test_signals_of_imports():
+    """While another tool's file is made a trace, for good or for a while, a signal leaves nothing."""
+    with open("large.json", "w", encoding="utf-8") as f:
+        json.dump([{"ph": "X", "name": f"n{i % 50}", "pid": i % 40, "tid": 1, "ts": i, "dur": 1} for i in range(200000)], f)
+    os.mkdir("imported")
+    for words in (("import", "large.json", "-o", "imported/out.kymo"), ("summary", "large.json")):
+        for end in (signal.SIGTERM, signal.SIGINT):
+            p = subprocess.Popen([KYMO, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                 env=dict(os.environ, TMPDIR=os.path.abspath("imported")),
+                                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+            kymotest.wait_for(lambda: raw_files("imported") or p.poll() is not None, "files of the trace", pause=0)
+            p.send_signal(end)
+            status = p.wait()
+            expect(status == -end or (status == 0 and words[0] == "import"), words, status)
+            expect(status == 0 or not os.listdir("imported"), words, os.listdir("imported"))
+            if status == 0:
+                kymotest.remove("imported/out.kymo")
 
 
 def main():

@@ -204,6 +204,12 @@ def test_refused(at):
         f.seek(56)
         f.write((2).to_bytes(4, "big"))
     refused("UTF-16", at("16.db"), "UTF-8")
+    db = sqlite3.connect(at("wide.db"))
+    db.execute("PRAGMA encoding = 'UTF-16'")
+    db.execute("CREATE TABLE rocpd_region_x(id INTEGER PRIMARY KEY)")
+    db.commit()
+    db.close()
+    refused("written in UTF-16", at("wide.db"), "UTF-8")
 
 
 def test_hostile(at):
@@ -249,6 +255,113 @@ def test_wrong_values(at):
         run = Run([KYMO, command, huge])
         check(f"numbers out of range: {command}", run.status in (0, 2, 3, 4), True)
     check("and written", export(huge, at("n2.db")).status in (0, 3, 4), True)
+
+
+class Leaf:
+    """The first page of rows of a table, to be damaged: rows have numbers below 128."""
+
+    def __init__(self, path, table):
+        db = sqlite3.connect(path)
+        self.size = db.execute("PRAGMA page_size").fetchall()[0][0]
+        page = db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchall()[0][0]
+        db.close()
+        self.path = path
+        with open(path, "rb") as f:
+            self.data = bytearray(f.read())
+        while self.data[self.at(page)] == 5:  # it has pages below: their first
+            cell = int.from_bytes(self.data[self.at(page) + 12:self.at(page) + 14], "big")
+            page = int.from_bytes(self.data[self.at(page) + cell:self.at(page) + cell + 4], "big")
+        self.head = self.at(page)
+
+    def at(self, page):
+        return (page - 1) * self.size
+
+    def number(self, cell):
+        """Where the number of the row is."""
+        place = self.head + 8 + 2 * cell
+        place = self.head + int.from_bytes(self.data[place:place + 2], "big")
+        while self.data[place] & 0x80:
+            place += 1
+        return place + 1
+
+    def write(self):
+        with open(self.path, "wb") as f:
+            f.write(self.data)
+
+
+def test_told_in_two_ways(at):
+    """A row number that is there twice: which row it is depends on the way to it, and so may the operation be."""
+    path = at.changed("twice.db", """
+        INSERT INTO rocpd_string{s}(guid, string) SELECT guid, 'HIP_ONLY_API' FROM rocpd_string{s} LIMIT 1;
+        UPDATE rocpd_event{s} SET category_id = (SELECT max(id) FROM rocpd_string{s}) WHERE id = (SELECT min(id) FROM rocpd_event{s});
+        UPDATE rocpd_region{s} SET event_id = (SELECT min(id) + 1 FROM rocpd_event{s}) WHERE id = (SELECT min(id) FROM rocpd_region{s});
+        UPDATE rocpd_region{s} SET event_id = (SELECT min(id) FROM rocpd_event{s}), start = 1
+            WHERE id = (SELECT min(id) + 1 FROM rocpd_region{s});""")
+    leaf = Leaf(path, "rocpd_event" + at.suffix)
+    leaf.data[leaf.number(2)] = leaf.data[leaf.number(0)]
+    leaf.write()
+    run = Run([KYMO, "show", path])
+    check("shown", (run.status, "operations that pages tell in two ways (1)" in run.err), (0, True))
+    for to in ("text", "json", "perfetto"):
+        check(f"two ways to {to}", export(path, at(f"twice.{to}"), to).status, 0)
+
+
+# The trace that the database was made of says that it lost records.
+ALL_THERE = "UPDATE [rocpd_info_process{s}] SET extdata = '{{}}'"
+
+
+def definitions_lost(path):
+    """What is said of it: on the way, by summary of it and of a store of it, by info; processes as the latter has them."""
+    summary, info = Run([KYMO, "summary", path]), Run([KYMO, "info", path])
+    check("store", export(path, path + ".store", "store").status, 0)
+    lost = [re.findall(r"(Lost: .*|Lost nothing.*)", text) for text in (summary.out, Run([KYMO, "summary", path + ".store"]).out)]
+    places = re.search(r"damaged places +(\d+)", info.out)
+    return summary.err, lost, places and int(places.group(1))
+
+
+def test_damaged_definitions(at):
+    """A page of definitions that cannot be read is told as one of records is, on the way and by what is made of it."""
+    said, lost, places = definitions_lost(at.changed("whole.db", ALL_THERE))
+    check("nothing is said to be lost, nor nothing", ("damaged" in said, lost, places), (False, [[], []], 0))
+    for table in ("string", "info_process", "info_thread", "info_agent", "info_queue", "info_kernel_symbol", "region", "kernel_dispatch"):
+        for damage, bytes_of in (("zeros", lambda leaf: bytes(leaf.size)), ("ones", lambda leaf: b"\xff" * leaf.size),
+                                 ("no rows", lambda leaf: None)):
+            path = at.changed("page.db", ALL_THERE)
+            leaf = Leaf(path, f"rocpd_{table}{at.suffix}")
+            if bytes_of(leaf):
+                leaf.data[leaf.head:leaf.head + leaf.size] = bytes_of(leaf)
+            else:
+                leaf.data[leaf.head + 3:leaf.head + 5] = bytes(2)
+            leaf.write()
+            said, lost, places = definitions_lost(path)
+            check(f"{table}, {damage}: warning", "damaged: 1 page or row could not be read" in said, True)
+            check(f"{table}, {damage}: of it, of a store of it", [["1 damaged block" in line for line in lines] for lines in lost],
+                  [[True], [True]])
+            check(f"{table}, {damage}: info", places, 1)
+            os.unlink(path + ".store")
+
+
+def test_rows_left_out(at):
+    path = at.changed("events.db", ALL_THERE, "PRAGMA foreign_keys = OFF; DELETE FROM [rocpd_event{s}] WHERE id IN (2, 3)")
+    _, lost, _ = definitions_lost(path)
+    check("rows without their event", [[line[:16] for line in lines] for lines in lost], [["Lost: 2 records."]] * 2)
+    check("no advice of a recording", [["buffer" in line for line in lines] for lines in lost], [[False]] * 2)
+    check("what nobody knows is not told", re.findall("Clock error|Overhead", Run([KYMO, "summary", path]).out), [])
+    check("the digest", "a part could not be taken, see below" in Run([KYMO, "summary", path]).out, True)
+    trace = at("events.kymo")
+    must(KYMO, "import", "-o", trace, path)
+    check("imported", "Lost: 2 records" in Run([KYMO, "summary", trace]).out, True)
+    check("and written again", kymotest.query(KYMO, trace, "SELECT sum(lost_records) AS n FROM process"), [{"n": 2}])
+
+
+def test_no_process(at):
+    """Records without a row of their process are of one that is not known; a database without any has none."""
+    path = at.changed("none.db", ALL_THERE, "PRAGMA foreign_keys = OFF; DELETE FROM [rocpd_info_process{s}]")
+    trace = at("none.kymo")
+    run = Run([KYMO, "import", "-o", trace, path])
+    check("imported", (run.status, "no row of a process can be read" in run.err), (0, True))
+    check("all records", shown(trace)[1] != [] and len(shown(trace)[1]), len(shown(path)[1]))
+    check("is told", [["1 definition" in line for line in lines] for lines in definitions_lost(path)[1]], [[True], [True]])
 
 
 def test_cut(at):

@@ -129,6 +129,14 @@ def test_names():
     expect(set(kernels) <= {'a "b", c', "line break"} and 'a "b", c' in kernels, kernels)
 
 
+def test_no_text():
+    """Bytes that are no UTF-8 are replaced: readers of the format take nothing else."""
+    run(SYNTH, "names", "b.kymo", b"\xff\xe9t\xc3\xa9\xc3", b"fine")
+    run(KYMO, "export", "--to", "rocprofv3", "-o", "b", "b.kymo")
+    kernels = {x["Kernel_Name"] for r in rows("b", "kernel_trace").values() for x in r}
+    expect("\ufffd\ufffdt\u00e9\ufffd" in kernels, kernels)
+
+
 def main():
     bad = 0
     for name, fn in list(globals().items()):

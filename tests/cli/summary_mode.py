@@ -33,6 +33,9 @@ def record(kymo, mode, trace, program):
     kymotest.remove(trace, missing_ok=True)
     subprocess.run([kymo, "run", "--no-summary", "--include", ".*", "--mode", mode, "-o", trace, "--", program],
                    check=True, capture_output=True)
+    text = subprocess.run([kymo, "summary", trace], check=True, capture_output=True, text=True).stdout
+    if ": ." in " ".join(text.split()):
+        sys.exit(f"{trace}: a sentence without its end: {text[:800]}")
     return counts(kymo, trace)
 
 

@@ -292,6 +292,7 @@ class Test:
         check("the long text", big, [{"length": 512, "total": 1 << 20}])
         lost = self.query("SELECT sum(lost_records) AS n FROM process")
         check("lost records", lost, [{"n": 0}])
+        check("ranges beyond limits", "Lost: 508 unrecorded ranges." in must(self.kymo, "summary", self.trace), True)
 
     def test_storm(self):
         """Thousands of threads annotate at once, for the first time: each range is there, or counted as lost."""

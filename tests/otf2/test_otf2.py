@@ -8,6 +8,7 @@ finds what must hold, and the totals that it counts are those that `kymo query` 
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 
@@ -108,6 +109,28 @@ def demo(test, programs):
     expect("OTF2 has no place for: " in told and "call sites (12)" in told, told)
 
 
+def in_flight(test, programs):
+    """A kernel that has no times stands where it was submitted, also behind the wait that nothing came after."""
+    trace, database = (os.path.join(test.work, "flight" + suffix) for suffix in (".json", ".rpdb"))
+    event = {"ph": "X", "pid": 1, "tid": 1}
+    with open(trace, "w", encoding="utf-8") as f:
+        json.dump([{**event, "cat": category, "name": name, "ts": ts, "dur": dur, "args": {"correlation": correlation, **args}}
+                   for category, name, ts, dur, correlation, args in (
+                       ("cuda_runtime", "cudaLaunchKernel", 1, 2, 1, {}), ("kernel", "first", 10, 10, 1, {"device": 0, "stream": 7}),
+                       ("cuda_runtime", "cudaDeviceSynchronize", 30, 30, 2, {}),
+                       ("cuda_sync", "Context Sync", 30, 30, 2, {"device": 0}),
+                       ("cuda_runtime", "cudaLaunchKernel", 100, 2, 3, {}), ("kernel", "second", 101, 1, 3, {"device": 0, "stream": 7}))], f)
+    subprocess.run([test.kymo, "export", "--to", "rocpd", "-o", database, trace], check=True, stderr=subprocess.DEVNULL)
+    db = sqlite3.connect(database)
+    (table,), = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'rocpd_kernel_dispatch%'").fetchall()
+    db.execute(f"UPDATE [{table}] SET extdata = json_object('untimed', 'never completed', 'submit', start) WHERE start = "
+               f"(SELECT max(start) FROM [{table}])")
+    db.commit()
+    db.close()
+    found, told = test.export(database)
+    expect(found["untimed"] == 1 and found["barriers"] == 0 and "barriers without time" in told, found, told)
+
+
 def opencl(test, programs):
     found, _, want = test.same(test.record("heat", os.path.join(programs, "heat")))
     expect(found["accelerators"] == 1 and want["kernels"] > 1000, found)
@@ -181,6 +204,7 @@ def main():
     with kymotest.Folder() as work:
         test = Test(kymo, synth, work)
         demo(test, programs)
+        in_flight(test, programs)
         opencl(test, programs)
         samples(test, programs)
         if len(sys.argv) > 4:

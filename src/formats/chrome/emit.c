@@ -26,16 +26,15 @@ static struct rec base_of(const struct emitter *m, const struct entry *e, uint32
 /* The innermost range, and the innermost call, that it lies in. */
 static void set_surroundings(const struct emitter *m, const struct entry *e, struct rec *base)
 {
-	const struct reader *r = m->r;
+	const uint32_t around[] = {e->up, e->other};
 
-	for (uint32_t up = e->up; up && !(base->scope && base->parent);) {
-		const struct entry *x = &r->entries[up - 1];
+	for (unsigned i = 0; i < 2; i++) {
+		const struct entry *x = around[i] ? &m->r->entries[around[i] - 1] : NULL;
 
-		if (x->kind == ENTRY_RANGE && !base->scope)
+		if (x && x->kind == ENTRY_RANGE)
 			base->scope = x->number;
-		if (x->kind == ENTRY_CALL && !base->parent)
+		else if (x)
 			base->parent = x->key;
-		up = x->up;
 	}
 }
 

@@ -41,6 +41,23 @@ void reader_leave_out(struct reader *r, const char *format, const char *what, si
 	r->left_out[i].count++;
 }
 
+/* Writers give null for what they do not know. */
+static bool take_unsigned(struct reader *r, struct span value, uint64_t *out)
+{
+	if (span_unsigned(value, out))
+		return true;
+	r->wrong += !span_is(value, "null");
+	return false;
+}
+
+uint64_t reader_unsigned(struct reader *r, const struct event *e, const char *name)
+{
+	struct span value;
+	uint64_t v;
+
+	return event_arg(e, name, &value) && take_unsigned(r, value, &v) ? v : 0;
+}
+
 static void leave_phase(struct reader *r, char phase)
 {
 	reader_leave_out(r, "events of phase \"%s\"", &phase, 1);
@@ -110,8 +127,8 @@ static struct details common(struct reader *r, const struct event *e)
 {
 	struct details d = {.name = reader_string(r, e->name)};
 
-	d.external = event_unsigned(e, "External id");
-	d.external = d.external ? d.external : event_unsigned(e, "external id");
+	d.external = reader_unsigned(r, e, "External id");
+	d.external = d.external ? d.external : reader_unsigned(r, e, "external id");
 	return d;
 }
 
@@ -229,32 +246,40 @@ static struct place place_of(const struct event *e)
 	return p;
 }
 
-static void take_three(const struct event *e, const char *name, uint64_t out[3])
+static void take_three(struct reader *r, const struct event *e, const char *name, uint64_t out[3])
 {
 	struct span list, each;
 	struct span_walk w;
 
-	if (!event_arg(e, name, &list) || !span_array(list, &w))
+	if (!event_arg(e, name, &list))
 		return;
+	if (!span_array(list, &w)) {
+		r->wrong += !span_is(list, "null");
+		return;
+	}
 	for (unsigned i = 0; i < 3 && span_element(&w, &each); i++)
-		if (!span_unsigned(each, &out[i]) || out[i] > UINT32_MAX)
+		if (!take_unsigned(r, each, &out[i]))
 			out[i] = 0;
+		else if (out[i] > UINT32_MAX) {
+			r->wrong++;
+			out[i] = 0;
+		}
 }
 
-static void take_launch(const struct event *e, struct device_details *d)
+static void take_launch(struct reader *r, const struct event *e, struct device_details *d)
 {
 	struct span value;
 
-	take_three(e, "grid", d->grid);
-	take_three(e, "block", d->block);
-	take_three(e, "global", d->global);
-	d->registers = event_unsigned(e, "registers per thread");
-	d->shared = event_unsigned(e, "shared memory");
-	d->static_shared = event_unsigned(e, "static shared memory");
+	take_three(r, e, "grid", d->grid);
+	take_three(r, e, "block", d->block);
+	take_three(r, e, "global", d->global);
+	d->registers = reader_unsigned(r, e, "registers per thread");
+	d->shared = reader_unsigned(r, e, "shared memory");
+	d->static_shared = reader_unsigned(r, e, "static shared memory");
 	d->shared -= d->static_shared < d->shared ? d->static_shared : d->shared;
-	d->local = event_unsigned(e, "local memory");
-	d->graph = event_unsigned(e, "graph id");
-	d->graph_node = event_unsigned(e, "graph node id");
+	d->local = reader_unsigned(r, e, "local memory");
+	d->graph = reader_unsigned(r, e, "graph id");
+	d->graph_node = reader_unsigned(r, e, "graph node id");
 	d->launch = event_arg(e, "registers per thread", &value) || d->shared || d->static_shared ||
 		    d->graph;
 }
@@ -264,8 +289,8 @@ static void device_entry(struct reader *r, const struct event *e, enum entry_kin
 {
 	struct entry *x = add_entry(r, e, kind);
 
-	d->base.external = event_unsigned(e, "External id");
-	x->key = event_unsigned(e, "correlation");
+	d->base.external = reader_unsigned(r, e, "External id");
+	x->key = reader_unsigned(r, e, "correlation");
 	x->correlated = x->key != 0;
 	x->details = put_details(r, d, sizeof(*d));
 }
@@ -275,7 +300,7 @@ static void kernel_entry(struct reader *r, const struct event *e)
 	struct device_details d = {.base = {.name = reader_string(r, e->name)},
 				   .place = place_of(e)};
 
-	take_launch(e, &d);
+	take_launch(r, e, &d);
 	device_entry(r, e, ENTRY_DISPATCH, &d);
 }
 
@@ -354,8 +379,8 @@ static void copy_entry(struct reader *r, const struct event *e)
 	struct device_details d = {.place = place_of(e)};
 	uint32_t op;
 
-	d.bytes = event_unsigned(e, "bytes");
-	d.bytes = d.bytes ? d.bytes : event_unsigned(e, "size");
+	d.bytes = reader_unsigned(r, e, "bytes");
+	d.bytes = d.bytes ? d.bytes : reader_unsigned(r, e, "size");
 	take_direction(e, &d);
 	take_devices(e, &d);
 	op = named_op(e, ops, sizeof(ops) / sizeof(*ops));
@@ -367,7 +392,7 @@ static void fill_entry(struct reader *r, const struct event *e)
 {
 	struct device_details d = {.place = place_of(e), .op = COPY_OP_FILL};
 
-	d.bytes = event_unsigned(e, "bytes");
+	d.bytes = reader_unsigned(r, e, "bytes");
 	d.from = d.to = d.place;
 	d.destination_kind = memory_kind(e->name);
 	device_entry(r, e, ENTRY_COPY, &d);
@@ -381,7 +406,7 @@ static void sync_entry(struct reader *r, const struct event *e)
 					  "release", "semaphore_wait", "semaphore_signal"};
 	struct device_details d = {.place = place_of(e),
 				   .op = named_op(e, ops, sizeof(ops) / sizeof(*ops)),
-				   .count = event_unsigned(e, "events")};
+				   .count = reader_unsigned(r, e, "events")};
 	bool host = true;
 
 	if (d.op != UINT32_MAX) {
@@ -399,7 +424,7 @@ static void sync_entry(struct reader *r, const struct event *e)
 	}
 	if (!d.count && (d.op == SYNC_OP_EVENTS || d.op == SYNC_OP_BARRIER))
 		d.count = 1;
-	d.address = event_unsigned(e, "wait_on_cuda_event_id");
+	d.address = reader_unsigned(r, e, "wait_on_cuda_event_id");
 	device_entry(r, e, ENTRY_SYNC, &d);
 	if (!host)
 		r->entries[r->count - 1].end = r->entries[r->count - 1].start;
@@ -450,7 +475,7 @@ static void memory_entry(struct reader *r, const struct event *e)
 		span_signed(value, &type);
 	if (type && event_arg(e, "Device Id", &value))
 		d.place.has_device = span_signed(value, &d.place.device);
-	d.address = event_unsigned(e, "Addr");
+	d.address = reader_unsigned(r, e, "Addr");
 	d.op = bytes < 0 ? ALLOCATION_OP_FREE : ALLOCATION_OP_ALLOCATE;
 	d.bytes = bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
 	d.source_kind = type ? MEMORY_DEVICE : MEMORY_HOST_PAGEABLE;
@@ -503,8 +528,10 @@ static bool is_window(const struct event *e)
 
 static void complete_event(struct reader *r, const struct event *e)
 {
-	if (!e->has_duration || e->duration < 0)
+	if (!e->has_duration)
 		reader_leave_out(r, "%s events without a duration", "complete", 8);
+	else if (e->duration < 0)
+		reader_leave_out(r, "%s events that end before they begin", "complete", 8);
 	else if (!device_event(r, e))
 		host_entry(r, e, ENTRY_RANGE);
 }

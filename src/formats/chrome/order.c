@@ -146,6 +146,16 @@ static void find_pairs(struct reader *r, uint32_t kinds, const struct pairing *p
 
 /* ---- nesting --------------------------------------------------------------------------------- */
 
+/* Around it, of the other kind than what it lies in, + 1: surroundings have found theirs before. */
+static uint32_t other_surrounding(const struct reader *r, const struct entry *e)
+{
+	const struct entry *x = e->up ? &r->entries[e->up - 1] : NULL;
+
+	if (!x || !x->up)
+		return 0;
+	return r->entries[x->up - 1].kind != x->kind ? x->up : x->other;
+}
+
 /* Entries up to `count` of r->order as spans; ranges are numbered in the order of their starts. */
 static bool nest_entries(struct reader *r, struct nest_span *spans, uint32_t count)
 {
@@ -165,6 +175,7 @@ static bool nest_entries(struct reader *r, struct nest_span *spans, uint32_t cou
 		struct entry *e = &r->entries[spans[i].number];
 
 		e->up = spans[i].up ? spans[spans[i].up - 1].number + 1u : 0;
+		e->other = other_surrounding(r, e);
 		if (e->kind == ENTRY_RANGE)
 			e->number = ++r->scopes[r->t->threads[e->thread].process];
 	}

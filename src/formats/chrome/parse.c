@@ -60,11 +60,3 @@ bool event_arg(const struct event *e, const char *name, struct span *value)
 {
 	return e->args.n && span_find(e->args, name, value);
 }
-
-uint64_t event_unsigned(const struct event *e, const char *name)
-{
-	struct span value;
-	uint64_t v;
-
-	return event_arg(e, name, &value) && span_unsigned(value, &v) ? v : 0;
-}

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,16 +12,41 @@
 #include "formats/chrome/chrome.h"
 #include "formats/chrome/reader.h"
 
-#define PROBED (1u << 20) /* bytes in which a file must show what it is */
+#define PROBED (1u << 20) /* bytes at a time */
+#define PROBES 64u        /* in so many a file must show what it is: other members may come first */
 
 /* ---- what it is ------------------------------------------------------------------------------ */
+
+static bool has_events(struct source *s)
+{
+	static const char name[] = "\"traceEvents\"";
+	const size_t length = sizeof(name) - 1;
+	char *text = malloc(PROBED + length);
+	size_t kept = 0;
+	bool has = false;
+
+	gzrewind(s->file);
+	for (unsigned i = 0; text && i < PROBES && !has; i++) {
+		int n = gzread(s->file, text + kept, PROBED);
+
+		if (n <= 0)
+			break;
+		kept += (size_t)n;
+		has = memmem(text, kept, name, length) != NULL;
+		if (kept > length) { /* it may lie across the end */
+			memmove(text, text + kept - length, length);
+			kept = length;
+		}
+	}
+	free(text);
+	return has;
+}
 
 /* The file begins with an object that has a list of events, or with a list of objects that have phases. */
 bool chrome_probe(const char *path)
 {
 	struct source s;
 	struct span value, phase;
-	char *text;
 	int first, n = 0;
 
 	if (!source_open(&s, path)) {
@@ -28,16 +54,15 @@ bool chrome_probe(const char *path)
 		return false;
 	}
 	first = source_peek(&s);
-	if (first == '[') {
+	if (first < 0) {
+		n = s.broken &&
+		    !gzdirect(s.file); /* of what is compressed, the reader says what is wrong */
+	} else if (first == '[') {
 		source_take(&s);
 		n = source_peek(&s) == '{' && source_value(&s, &value) &&
 		    span_find(value, "ph", &phase);
 	} else if (first == '{') {
-		text = malloc(PROBED);
-		gzrewind(s.file);
-		n = text ? gzread(s.file, text, PROBED) : 0;
-		n = n > 0 && memmem(text, (size_t)n, "\"traceEvents\"", 13) != NULL;
-		free(text);
+		n = has_events(&s);
 	}
 	source_close(&s);
 	return n != 0;
@@ -123,6 +148,7 @@ static void take_file(struct reader *r)
 	source_take(&r->source);
 	if (c == '[') {
 		take_events(r);
+		r->trailing = source_peek(&r->source) >= 0;
 		return;
 	}
 	while ((c = source_peek(&r->source)) >= 0 && c != '}' && !r->failed) {
@@ -132,6 +158,10 @@ static void take_file(struct reader *r)
 			take_member(r);
 	}
 	r->open_end |= c < 0;
+	if (c == '}') {
+		source_take(&r->source);
+		r->trailing = source_peek(&r->source) >= 0;
+	}
 }
 
 /* ---- what is said ---------------------------------------------------------------------------- */
@@ -150,6 +180,12 @@ static void say_loss(const struct reader *r)
 	if (r->source.too_large)
 		stream_warn(log, "%s: passed over: values larger than %u MB (%" PRIu64 ")", path,
 			    (unsigned)(SOURCE_VALUE_MAX >> 20), r->source.too_large);
+	if (r->wrong)
+		stream_warn(log,
+			    "%s: values that are no numbers from 0 up: read as 0 (%" PRIu64 ")",
+			    path, r->wrong);
+	if (r->trailing)
+		stream_warn(log, "%s: damaged: what comes after its end is not read", path);
 	if (r->source.broken)
 		stream_error(log, "%s: %s: what comes after is lost", path, r->source.broken);
 	else if (r->open_end)
@@ -197,6 +233,27 @@ static void release(struct reader *r)
 	trace_free(r->t);
 }
 
+/* What was not taken stays with the trace: of other kinds of events a note, else as lost. */
+static void keep_losses(struct reader *r)
+{
+	char text[sizeof(r->left_out->text) + 16];
+
+	make_lost(r->t, 0, r->malformed + r->source.too_large,
+		  r->trailing + (r->source.broken != NULL));
+	for (uint32_t i = 0; i < r->left_out_count && r->t->processes_count > 1; i++) {
+		int n = snprintf(text, sizeof(text), "not taken: %s", r->left_out[i].text);
+
+		*trace_add(r->t, notes) = (struct t_note){
+			.process = 1,
+			.severity = 1,
+			.part = "chrome",
+			.text = trace_string(r->t, text, (size_t)n),
+			.time = r->t->origin,
+			.count = r->left_out[i].count,
+		};
+	}
+}
+
 static kymo_status_t read_all(struct reader *r, struct stream_sink *sink)
 {
 	take_file(r);
@@ -211,6 +268,7 @@ static kymo_status_t read_all(struct reader *r, struct stream_sink *sink)
 		return KYMO_ERROR_NOT_FOUND;
 	}
 	reader_complete(r);
+	keep_losses(r);
 	if (r->failed || !make_complete(r->t))
 		return KYMO_ERROR_NO_MEMORY;
 	stream_sink_complete(sink);

@@ -48,11 +48,13 @@ enum entry_kind {
 struct entry {
 	int64_t start, end; /* ns, of the file */
 	uint64_t key; /* of calls, device work: correlation; of pairs: what is the same for both */
-	uint64_t details : 56, kind : 8; /* details: where they lie */
+	/* details: where they lie */
+	uint64_t details : 54, kind : 8, correlated : 1, left_open : 1;
 	uint32_t thread; /* of the trace; of device work: of its call, 0: not known */
 	uint32_t up;     /* entry that it lies in, + 1; of device work: its call, + 1 */
+	uint32_t
+		other; /* around it, + 1: of what lies in a range the call, of what lies in a call the range */
 	uint32_t number; /* of ranges: the scope, in its process */
-	bool correlated : 1, left_open : 1;
 };
 
 /* What emit.c needs besides. Of calls and ranges `values` bytes follow: see values_pack(). */
@@ -130,8 +132,9 @@ struct reader {
 	int64_t shift;         /* added to the file's times */
 	uint32_t rank, ranks, hostname, program; /* the last two strings */
 	uint64_t hip, cuda, other_runtimes;      /* calls */
-	bool array, open_end;
-	bool failed; /* no memory, or no room for the details */
+	bool array, open_end, trailing;          /* trailing: something comes after the end */
+	uint64_t wrong;                          /* values that are no numbers from 0 up */
+	bool failed;                             /* no memory, or no room for the details */
 };
 
 /* ---- parse.c --------------------------------------------------------------------------------- */
@@ -140,13 +143,14 @@ struct reader {
 bool event_parse(struct span value, struct event *e);
 /* A member of its args. */
 bool event_arg(const struct event *e, const char *name, struct span *value);
-uint64_t event_unsigned(const struct event *e, const char *name);
 
 /* ---- events.c -------------------------------------------------------------------------------- */
 
 void reader_event(struct reader *r, const struct event *e);
 /* Writes the rest of the details. */
 bool reader_flush(struct reader *r);
+/* A number of the event's args; 0 where it is none, which is counted, and where there is none. */
+uint64_t reader_unsigned(struct reader *r, const struct event *e, const char *name);
 /* Counts what is not taken. */
 void reader_leave_out(struct reader *r, const char *format, const char *what, size_t n);
 

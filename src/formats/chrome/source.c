@@ -2,6 +2,7 @@
 /* Reading a file value by value; see source.h. */
 #include "formats/chrome/source.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -12,6 +13,10 @@ bool source_open(struct source *s, const char *path)
 	*s = (struct source){.path = path};
 	if (stat(path, &st) != 0)
 		return false;
+	if (S_ISDIR(st.st_mode)) {
+		errno = EISDIR;
+		return false;
+	}
 	s->bytes = (uint64_t)st.st_size;
 	s->buffer = malloc(SOURCE_BUFFER);
 	s->file = s->buffer ? gzopen(path, "rbe") : NULL;
@@ -48,8 +53,20 @@ static bool fill(struct source *s)
 	return false;
 }
 
+/* Some writers begin with a mark of the order of bytes, which UTF-8 does not need. */
+static void skip_mark(struct source *s)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+
+	if (s->used >= 3 && memcmp(s->buffer, mark, 3) == 0)
+		s->at = 3;
+}
+
 int source_peek(struct source *s)
 {
+	if (!s->begun && !s->used && fill(s))
+		skip_mark(s);
+	s->begun = true;
 	for (;; s->at++) {
 		char c;
 

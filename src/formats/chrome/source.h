@@ -17,8 +17,9 @@ struct source {
 	const char *path;
 	char *buffer;
 	size_t used, at;
-	uint64_t bytes;     /* on disk */
-	struct text value;  /* what was read last */
+	uint64_t bytes;    /* on disk */
+	struct text value; /* what was read last */
+	bool begun;
 	bool ended;         /* the file is at its end, or cannot be read further: */
 	const char *broken; /* why */
 	uint64_t too_large; /* values that were passed over */

@@ -351,6 +351,10 @@ static bool make_tables(struct otf2 *w)
 {
 	const struct trace *t = w->t;
 
+	w->thread_count = t->threads_count;
+	w->process_count = t->processes_count;
+	w->queue_count = t->queues_count;
+	w->agent_count = t->agents_count;
 	w->threads = calloc(t->threads_count, sizeof(*w->threads));
 	w->processes = calloc(t->processes_count, sizeof(*w->processes));
 	w->queues = calloc(t->queues_count, sizeof(*w->queues));

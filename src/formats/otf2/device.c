@@ -86,6 +86,9 @@ static void write_barrier(struct otf2 *w, uint32_t queue, const struct pending *
 	struct row *row = &w->queues[queue];
 	uint32_t region, location;
 
+	if (row->count && row->lanes[0].last > begin)
+		begin = row->lanes[0]
+				.last; /* as of work without times, which stands where it was submitted */
 	if (end <= begin) {
 		unplaced_add(&w->unplaced, empty_barriers, 1);
 		return;
@@ -93,8 +96,6 @@ static void write_barrier(struct otf2 *w, uint32_t queue, const struct pending *
 	region = archive_region(&w->archive, "STREAM SYNC", NULL, OTF2_REGION_ROLE_BARRIER,
 				paradigm);
 	location = row_location(w, row);
-	if (row->lanes[0].last > begin)
-		begin = row->lanes[0].last;
 	add_u64(w, ATTRIBUTE_CORRELATION_ID, p->correlation);
 	archive_check(&w->archive,
 		      OTF2_AttributeList_AddUint32(w->attributes, ATTRIBUTE_SYNC_COUNT, count));

@@ -166,7 +166,8 @@ struct otf2 {
 	OTF2_AttributeList *late;       /* of what is written before it: ends, points */
 	struct unplaced unplaced;
 
-	/* by index of the trace's lists */
+	/* by index of the trace's lists, whose lengths at the beginning are these */
+	uint32_t thread_count, process_count, queue_count, agent_count;
 	struct row *threads, *processes, *queues, *agents;
 	struct queue_state *queue_states;
 	uint32_t *op_regions, *kernel_regions, *name_regions; /* number + 1; 0: none yet */

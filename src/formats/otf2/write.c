@@ -134,14 +134,12 @@ static void otf2_free(struct stream_sink *s)
 {
 	struct otf2 *w = otf2_of(s);
 
-	if (w->t) {
-		for (uint32_t i = 0; w->queue_states && i < w->t->queues_count; i++)
-			free(w->queue_states[i].pending);
-		free_rows(w->threads, w->t->threads_count);
-		free_rows(w->processes, w->t->processes_count);
-		free_rows(w->queues, w->t->queues_count);
-		free_rows(w->agents, w->t->agents_count);
-	}
+	for (uint32_t i = 0; w->queue_states && i < w->queue_count; i++)
+		free(w->queue_states[i].pending);
+	free_rows(w->threads, w->thread_count);
+	free_rows(w->processes, w->process_count);
+	free_rows(w->queues, w->queue_count);
+	free_rows(w->agents, w->agent_count);
 	free(w->queue_states);
 	free(w->op_regions);
 	free(w->op_roles);

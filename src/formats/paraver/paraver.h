@@ -74,6 +74,7 @@ struct paraver {
 	const struct trace *t;
 	struct object *threads, *queues, *processes; /* by index of the trace's lists */
 	struct row *thread_rows, *queue_rows;
+	uint32_t thread_count, queue_count; /* of these, at the beginning */
 	uint32_t *tasks, *sizes; /* by task less one: its process; how many objects it has */
 	uint32_t *task_nodes;    /* likewise: its node, from 1 */
 	const char **nodes;

@@ -103,6 +103,8 @@ bool places_make(struct paraver *w)
 {
 	const struct trace *t = w->t;
 
+	w->thread_count = t->threads_count;
+	w->queue_count = t->queues_count;
 	w->threads = calloc(t->threads_count + 1u, sizeof(*w->threads));
 	w->thread_rows = calloc(t->threads_count + 1u, sizeof(*w->thread_rows));
 	w->queues = calloc(t->queues_count + 1u, sizeof(*w->queues));
@@ -127,9 +129,9 @@ bool places_make(struct paraver *w)
 
 void places_free(struct paraver *w)
 {
-	for (uint32_t i = 0; w->thread_rows && i < w->t->threads_count; i++)
+	for (uint32_t i = 0; w->thread_rows && i < w->thread_count; i++)
 		free(w->thread_rows[i].open);
-	for (uint32_t i = 0; w->queue_rows && i < w->t->queues_count; i++)
+	for (uint32_t i = 0; w->queue_rows && i < w->queue_count; i++)
 		free(w->queue_rows[i].open);
 	free(w->threads);
 	free(w->thread_rows);

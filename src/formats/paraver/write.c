@@ -298,8 +298,7 @@ static void paraver_free(struct stream_sink *s)
 	unlink(w->body_path);
 	temporary_done(w->body_path);
 	free(w->body_path);
-	if (w->t)
-		places_free(w);
+	places_free(w);
 	for (uint32_t i = 0; i < w->name_count; i++)
 		free(w->names[i]);
 	free(w->names);

@@ -30,6 +30,12 @@ static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 	w->threads = calloc(w->thread_count, sizeof(*w->threads));
 	if (!w->processes || !w->threads)
 		return KYMO_ERROR_NO_MEMORY;
+	for (uint32_t i = t->threads_count; i-- > 1;) {
+		struct raw_out *p = &w->processes[t->threads[i].process];
+
+		w->threads[i].next = p->first_thread;
+		p->first_thread = i;
+	}
 	return raw_out_begin(w) ? KYMO_OK : KYMO_ERROR_SYSTEM;
 }
 

@@ -881,9 +881,7 @@ bool raw_out_end(struct raw_writer *w, uint32_t process)
 
 	if (!p->path[0])
 		return true;
-	for (uint32_t i = 1; i < w->t->threads_count; i++) {
-		if (w->t->threads[i].process != process)
-			continue;
+	for (uint32_t i = p->first_thread; i; i = w->threads[i].next) {
 		raw_out_flush_thread(w, process, i);
 		end_thread(w, p, i);
 	}

@@ -17,6 +17,7 @@ struct raw_out {
 	uint8_t *definitions; /* a chunk that is being filled */
 	uint32_t used, room;
 	uint64_t seq;
+	uint32_t first_thread;
 	struct map defined; /* what of things that no process owns it has defined: key_of() */
 };
 
@@ -26,6 +27,7 @@ struct raw_out_thread {
 	uint64_t records;
 	uint64_t last; /* tick: none of its records so far ends later */
 	uint64_t lost; /* before the chunk that is next */
+	uint32_t next; /* thread of its process; 0: none */
 };
 
 /* How an op is written. */

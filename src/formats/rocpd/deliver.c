@@ -107,6 +107,7 @@ static bool read_event(struct row_of *x, struct places *p, unsigned column)
 	    dbrow_read(&x->s->tables[T_EVENT], w, x->event_all, &x->event))
 		return true;
 	unplaced_add(&x->r->skipped, "rows without their event", 1);
+	x->s->left_out++;
 	return false;
 }
 
@@ -201,6 +202,13 @@ static kymo_status_t deliver_activity(struct row_of *x, const struct rec *r)
 	return filter_call(x->r->filter, r) ? sink->other(sink, r) : KYMO_OK;
 }
 
+/* What the row says of it is damaged. */
+static kymo_status_t without_operation(struct row_of *x)
+{
+	x->s->left_out++;
+	return KYMO_OK;
+}
+
 static kymo_status_t deliver_region(struct row_of *x, struct places *p, const struct item *item,
 				    bool there)
 {
@@ -213,6 +221,8 @@ static kymo_status_t deliver_region(struct row_of *x, struct places *p, const st
 	place(x, &r, C_REGION_PROCESS, C_REGION_THREAD);
 	times(x, C_REGION_START, C_REGION_END, &r.start, &r.end);
 	r.op = model_op(x->r, x->s, of_event(x, C_EVENT_CATEGORY), number(x, C_REGION_NAME));
+	if (!r.op)
+		return without_operation(x);
 	if (r.op >= x->r->activity[ACTIVITY_MARKER] && r.op < x->r->activity[ACTIVITY_COUNTER])
 		return deliver_marker(x, r, true);
 	read_status(x, &r);
@@ -239,6 +249,8 @@ static kymo_status_t deliver_sample(struct row_of *x, struct places *p, const st
 	r.external = of_event(x, C_EVENT_CORRELATION);
 	r.start = r.end = (int64_t)number(x, C_SAMPLE_TIME);
 	r.op = model_op(x->r, x->s, of_event(x, C_EVENT_CATEGORY), track & UINT32_MAX);
+	if (!r.op)
+		return without_operation(x);
 	if (r.op >= x->r->activity[ACTIVITY_MARKER] && r.op < x->r->activity[ACTIVITY_COUNTER])
 		return deliver_marker(x, r, false);
 	return deliver_activity(x, &r);

@@ -133,6 +133,41 @@ static bool take_process(struct reader *r, struct set *s, const struct dbrow *ro
 	return set_index(&s->processes, row->id, index);
 }
 
+static bool has_records(const struct set *s)
+{
+	static const uint8_t tables[] = {T_THREAD,   T_REGION, T_SAMPLE,
+					 T_DISPATCH, T_COPY,   T_ALLOCATION};
+	bool any = false;
+
+	for (size_t i = 0; i < sizeof(tables) && !any; i++) {
+		struct dbwalk w;
+
+		if (!s->tables[tables[i]].root)
+			continue;
+		dbwalk_init(&w, s->file, s->tables[tables[i]].root);
+		any = dbwalk_next(&w);
+		dbwalk_release(&w);
+	}
+	return any;
+}
+
+/* Records without a row of their process, as in damaged files, are of one of which nothing is known. */
+static void add_unknown_process(struct reader *r, struct set *s)
+{
+	struct t_process *p = trace_add(r->t, processes);
+
+	p->rank = p->of_rank = UINT32_MAX;
+	p->thread_level = -1;
+	p->argv = p->exe = p->hostname = "";
+	p->cwd = p->job = p->version = p->mpi = p->rank_by = p->filters = "";
+	p->file = trace_string(r->t, s->path, strlen(s->path));
+	p->lost_definitions = 1;
+	s->process = r->t->processes_count - 1;
+	stream_warn(r->o->log,
+		    "%s: no row of a process can be read: what it did is of an unknown one",
+		    s->path);
+}
+
 static uint32_t process_of(const struct set *s, int64_t row)
 {
 	uint32_t i = index_of(&s->processes, row);
@@ -362,6 +397,10 @@ uint32_t model_op(struct reader *r, struct set *s, uint64_t category, uint64_t n
 
 	if (i)
 		return (uint32_t)i - 1;
+	if (r->complete) {
+		unplaced_add(&r->skipped, "operations that pages tell in two ways", 1);
+		return 0;
+	}
 	i = strncmp(text, "MARKER_", 7) == 0 ? r->activity[ACTIVITY_MARKER] + MARKER_OP_RANGE
 					     : find_op(r, text, model_text(r, s, (int64_t)name));
 	map_set(&s->ops, key, i + 1);
@@ -381,6 +420,10 @@ uint32_t model_queue(struct reader *r, struct set *s, uint32_t agent, int64_t st
 
 	if (i)
 		return (uint32_t)i;
+	if (r->complete) {
+		unplaced_add(&r->skipped, "queues that pages tell in two ways", 1);
+		return 0;
+	}
 	q = trace_add(r->t, queues);
 	q->process = r->t->agents[agent].process;
 	q->agent = agent;
@@ -405,9 +448,12 @@ static bool read_definitions(struct reader *r, struct set *s)
 		{T_SYMBOL, take_kernel},    {T_PMC, take_counter},       {T_TRACK, take_track},
 		{T_QUEUE, take_queue_name}, {T_STREAM, take_stream_name}};
 
-	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
 		if (!each(r, s, order[i].table, order[i].take))
 			return false;
+		if (order[i].table == T_PROCESS && !s->process && has_records(s))
+			add_unknown_process(r, s);
+	}
 	map_clear(&s->live);
 	return true;
 }
@@ -418,6 +464,8 @@ kymo_status_t model_read(struct reader *r)
 	if (!r->t)
 		return KYMO_ERROR_NO_MEMORY;
 	r->t->path = trace_string(r->t, r->paths[0], strlen(r->paths[0]));
+	r->t->imported = r->t->path;
+	r->t->imported_format = "rocpd";
 	r->t->command = r->t->hostname = r->t->version = "";
 	add_activities(r);
 	for (uint32_t i = 0; i < r->sets_count; i++)

@@ -334,6 +334,7 @@ void reader_close(struct reader *r)
 		free(r->paths[i]);
 	}
 	free(r->files);
+	free(r->damaged);
 	free(r->paths);
 	free(r->sets);
 	free((void *)r->texts);

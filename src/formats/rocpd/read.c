@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "formats/rocpd/columns.h"
 #include "formats/rocpd/read.h"
+#include "stream/make.h"
 
 /* Tables with records, and their columns of times and events. */
 static const struct {
@@ -360,6 +361,31 @@ static void tell(struct reader *r)
 	unplaced_tell(&r->skipped, r->o->log, "left out of what was read");
 }
 
+static void begin_counts(struct reader *r)
+{
+	r->skipped = (struct unplaced){0};
+	r->wrong = 0;
+	for (uint32_t i = 0; i < r->files_count; i++)
+		r->files[i].damaged = r->damaged[i];
+	for (uint32_t i = 0; i < r->sets_count; i++) {
+		map_clear(&r->sets[i].live);
+		map_clear(&r->sets[i].live_ids);
+		r->sets[i].allocations = r->sets[i].left_out = 0;
+	}
+}
+
+/* What was lost stays with the trace; damage is that of the first process of its file. */
+static void keep_losses(struct reader *r)
+{
+	for (uint32_t i = 0; i < r->sets_count; i++) {
+		const struct set *s = &r->sets[i];
+		bool first = i == 0 || r->sets[i - 1].file != s->file;
+
+		make_lost(r->t, s->process, s->left_out,
+			  first ? s->file->damaged + s->file->missing : 0);
+	}
+}
+
 static kymo_status_t read_records(struct reader *r, struct filter_binding *b, bool ordered,
 				  struct stream_sink *sink)
 {
@@ -367,18 +393,11 @@ static kymo_status_t read_records(struct reader *r, struct filter_binding *b, bo
 
 	r->filter = b;
 	r->sink = sink;
-	r->skipped = (struct unplaced){0};
-	r->wrong = 0;
-	for (uint32_t i = 0; i < r->files_count; i++)
-		r->files[i].damaged = 0;
-	for (uint32_t i = 0; i < r->sets_count; i++) {
-		map_clear(&r->sets[i].live);
-		map_clear(&r->sets[i].live_ids);
-		r->sets[i].allocations = 0;
-	}
+	begin_counts(r);
 	status = sink->begin(sink, r->t);
 	if (status == KYMO_OK)
 		status = ordered ? hand_on_sorted(r) : walk(r, hand_on, NULL);
+	keep_losses(r);
 	if (status == KYMO_OK || status == KYMO_ERROR_LIMIT) {
 		kymo_status_t end = sink->end(sink, r->t);
 
@@ -407,6 +426,15 @@ static kymo_status_t read_selected(struct reader *r, const struct stream_filter 
 	return status;
 }
 
+/* Passes over records meet the same damage again, those over definitions are done. */
+static kymo_status_t keep_damage(struct reader *r)
+{
+	r->damaged = calloc(r->files_count, sizeof(*r->damaged));
+	for (uint32_t i = 0; r->damaged && i < r->files_count; i++)
+		r->damaged[i] = r->files[i].damaged;
+	return r->damaged ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+}
+
 kymo_status_t rocpd_read(const char *path, const struct stream_filter *filter, bool ordered,
 			 struct stream_sink *sink, const struct format_options *o)
 {
@@ -416,9 +444,12 @@ kymo_status_t rocpd_read(const char *path, const struct stream_filter *filter, b
 	if (status == KYMO_OK)
 		status = model_read(&r);
 	if (status == KYMO_OK)
+		status = keep_damage(&r);
+	if (status == KYMO_OK)
 		status = walk(&r, learn, NULL);
 	if (status == KYMO_OK) {
 		finish_model(&r);
+		r.complete = true;
 		status = trace_failed(r.t) ? KYMO_ERROR_NO_MEMORY
 					   : read_selected(&r, filter, ordered, sink);
 	}

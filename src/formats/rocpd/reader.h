@@ -60,6 +60,7 @@ struct set {
 	struct map live;                      /* address -> bytes + 1, of what is allocated */
 	struct map live_ids;                  /* address -> id */
 	uint64_t allocations;
+	uint64_t left_out; /* rows that are no record */
 };
 
 struct reader {
@@ -74,6 +75,8 @@ struct reader {
 	const char **texts; /* all strings that were kept */
 	uint32_t texts_count, texts_room;
 	uint32_t activity[16]; /* first op of each domain of activities */
+	bool complete;         /* the trace was handed on: it takes no more definitions */
+	uint64_t *damaged;     /* by file: when definitions had been read */
 	uint64_t wrong;        /* values of another type than their column's */
 	struct unplaced skipped;
 	struct filter_binding *filter;
@@ -118,9 +121,9 @@ enum { /* order of reader.activity */
        ACTIVITY_SYNC
 };
 
-/* Op of a region; 0: the row cannot be read. */
+/* Op of a region; 0: the row cannot be read, or was not there when operations were looked for (damage). */
 uint32_t model_op(struct reader *r, struct set *s, uint64_t category, uint64_t name);
-/* Queue of work, made when it is not there yet. */
+/* Queue of work, made when it is not there yet; 0 where it is too late for that. */
 uint32_t model_queue(struct reader *r, struct set *s, uint32_t agent, int64_t stream,
 		     int64_t queue);
 const char *model_text(const struct reader *r, const struct set *s, int64_t row);

@@ -62,6 +62,8 @@ static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 	struct map taken = {0};
 
 	w->t = t;
+	w->part_count = t->processes_count;
+	w->site_count = t->sites_count;
 	w->parts = calloc(t->processes_count + 1u, sizeof(*w->parts));
 	w->thread_row = calloc(t->threads_count + 1u, sizeof(*w->thread_row));
 	w->agent_row = calloc(t->agents_count + 1u, sizeof(*w->agent_row));
@@ -185,6 +187,9 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 	kymo_status_t status = KYMO_OK;
 
 	w->t = t;
+	if (t->processes_count <=
+	    1) /* a database needs tables: those of a process that is not known */
+		status = part_get(w, 0) ? KYMO_OK : KYMO_ERROR_SYSTEM;
 	for (uint32_t i = 1; i < t->processes_count && status == KYMO_OK; i++)
 		status = part_get(w, i) ? KYMO_OK : KYMO_ERROR_SYSTEM;
 	if (status == KYMO_OK)
@@ -203,12 +208,12 @@ static void rocpd_free(struct stream_sink *s)
 
 	if (!s)
 		return;
-	for (uint32_t i = 0; w->parts && i < w->t->processes_count; i++)
+	for (uint32_t i = 0; w->parts && i < w->part_count; i++)
 		part_release(&w->parts[i]);
 	sqlite3_close(w->db);
 	if (!w->complete && !w->folder)
 		unlink(w->path);
-	for (uint32_t i = 0; w->site_text && i < w->t->sites_count; i++)
+	for (uint32_t i = 0; w->site_text && i < w->site_count; i++)
 		free(w->site_text[i]);
 	for (uint32_t i = 0; i < w->kept_count; i++)
 		free(w->kept[i]);

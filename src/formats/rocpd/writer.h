@@ -67,6 +67,7 @@ struct rocpd {
 	const struct trace *t;
 	sqlite3 *db;        /* of one file for all; NULL: of each part its own */
 	struct part *parts; /* by process; 0: of what no process did */
+	uint32_t part_count, site_count;
 	int64_t *thread_row, *agent_row;
 	char **site_text, **counter_text; /* made when first needed */
 	char **kept;                      /* texts that live as long as the parts */

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/map.h"
+#include "base/plain.h"
 #include "base/vec.h"
 #include "formats/format.h"
 #include "stream/names.h"
@@ -113,10 +114,20 @@ enum { KERNELS = 1, COPIES, MEMORY, MARKERS, AGENTS, CALLS /* and on, by domain 
 static void text(struct output *o, const char *s, size_t n)
 {
 	output_char(o, '"');
-	for (size_t i = 0; i < n; i++) {
-		if (s[i] == '"')
+	while (n) {
+		uint32_t code;
+		size_t bytes = plain_next(s, n, &code);
+
+		if (code & PLAIN_BAD)
+			output_text(o, "\xef\xbf\xbd"); /* U+FFFD */
+		else if (code < ' ')
+			output_char(o, ' ');
+		else
+			output_put(o, s, bytes);
+		if (code == '"')
 			output_char(o, '"');
-		output_char(o, (unsigned char)s[i] < ' ' ? ' ' : s[i]);
+		s += bytes;
+		n -= bytes;
 	}
 	output_text(o, "\",");
 }

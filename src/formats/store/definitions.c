@@ -693,6 +693,10 @@ struct trace *definitions_read(struct sql_context *c)
 	t->command = metadata_text(c, "command");
 	if (!t->command)
 		t->command = "";
+	t->imported = metadata_text(c, "imported");
+	t->imported_format = metadata_text(c, "imported_format");
+	if (t->imported && !t->imported_format)
+		t->imported_format = "";
 	t->formulas = metadata_text(c, "formulas");
 	if (!t->formulas)
 		t->formulas = "";

@@ -231,6 +231,8 @@ static bool write_metadata(struct store_writer *w, const struct trace *t)
 			    w->unnumbered + refused);
 	return metadata_add(w->db, "kymo_version", KYMO_VERSION) &&
 	       metadata_add(w->db, "command", t->command) &&
+	       (!t->imported || (metadata_add(w->db, "imported", t->imported) &&
+				 metadata_add(w->db, "imported_format", t->imported_format))) &&
 	       (!*t->formulas || metadata_add(w->db, "formulas", t->formulas)) &&
 	       metadata_add_integer(w->db, "origin", w->origin) &&
 	       metadata_add_integer(w->db, "duration", t->end - w->origin) &&

@@ -120,7 +120,7 @@ uint32_t keyed_queue(struct keyed *k, const struct t_queue *what)
 	uint64_t key = hash_mix(key_in(what->process, what->handle), what->agent);
 	uint32_t known = (uint32_t)map_get(&k->queues, key);
 
-	if (known)
+	if (known || k->complete)
 		return known;
 	*trace_add(k->t, queues) = *what;
 	return added(k, &k->queues, key, k->t->queues_count);
@@ -194,5 +194,6 @@ bool keyed_complete(struct keyed *k, int64_t start, int64_t end)
 		p->end = p->end ? p->end : end;
 	}
 	free(threads);
+	k->complete = true;
 	return !k->failed && !trace_failed(t);
 }

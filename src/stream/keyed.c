@@ -59,7 +59,7 @@ uint32_t keyed_process(struct keyed *k, uint64_t key, uint32_t pid)
 {
 	uint32_t known = (uint32_t)map_get(&k->processes, key);
 
-	if (known)
+	if (known || k->complete)
 		return known;
 	*trace_add(k->t, processes) = (struct t_process){.pid = pid,
 							 .rank = UINT32_MAX,
@@ -83,7 +83,7 @@ uint32_t keyed_thread(struct keyed *k, uint64_t key, uint32_t process, uint32_t 
 {
 	uint32_t known = (uint32_t)map_get(&k->threads, key);
 
-	if (known)
+	if (known || k->complete)
 		return known;
 	*trace_add(k->t, threads) = (struct t_thread){.process = process, .tid = tid, .name = ""};
 	return added(k, &k->threads, key, k->t->threads_count);
@@ -96,7 +96,7 @@ uint32_t keyed_agent(struct keyed *k, uint32_t process, uint64_t key, const stru
 	uint32_t known = (uint32_t)map_get(&k->agents, key_in(process, key));
 	struct t_agent *a;
 
-	if (known)
+	if (known || k->complete)
 		return known;
 	a = trace_add(k->t, agents);
 	*a = *what;
@@ -108,7 +108,7 @@ uint32_t keyed_context(struct keyed *k, uint32_t process, uint64_t handle, const
 {
 	uint32_t known = (uint32_t)map_get(&k->contexts, key_in(process, handle));
 
-	if (known)
+	if (known || k->complete)
 		return known;
 	*trace_add(k->t, contexts) =
 		(struct t_device_context){.process = process, .handle = handle, .domain = domain};
@@ -130,7 +130,7 @@ uint32_t keyed_counter(struct keyed *k, uint64_t key, const struct t_counter *wh
 {
 	uint32_t known = (uint32_t)map_get(&k->counters, key_in(what->process, key));
 
-	if (known)
+	if (known || k->complete)
 		return known;
 	*trace_add(k->t, counters) = *what;
 	return added(k, &k->counters, key_in(what->process, key), k->t->counters_count);
@@ -142,7 +142,7 @@ uint32_t keyed_kernel(struct keyed *k, uint32_t process, uint32_t name, uint32_t
 	uint64_t key = key_in(process, (uint64_t)symbol << 32 | name);
 	uint32_t known = (uint32_t)map_get(&k->kernels, key);
 
-	if (known)
+	if (known || k->complete)
 		return known;
 	*trace_add(k->t, kernels) = (struct t_kernel){.process = process,
 						      .domain = domain,
@@ -166,6 +166,8 @@ uint32_t keyed_op(struct keyed *k, const char *domain, const char *name,
 		if (strcmp(k->t->ops[i].name, name) == 0 &&
 		    strcmp(k->t->domains[k->t->ops[i].domain].name, domain) == 0)
 			return (uint32_t)i;
+	if (k->complete)
+		return 0;
 	i = make_op(k->t, make_domain(k->t, domain, domain), name, fields, count);
 	if (!map_add(&k->ops, key, i))
 		k->failed = true;

@@ -17,8 +17,8 @@
 struct keyed {
 	struct trace *t;
 	struct map strings, processes, threads, agents, contexts, queues, kernels, counters, ops;
-	bool failed;   /* no memory */
-	bool complete; /* keyed_complete(): no queue comes any more, a new one is none */
+	bool failed; /* no memory */
+	bool complete; /* keyed_complete(): of what is new only texts come any more, the rest is none */
 };
 
 void keyed_release(struct keyed *k);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every fuzz target (mini_fuzz_NAME) for KYMO_FUZZ_SECONDS with another seed each time, over its corpus fuzz/NAME. Where the
+# Every fuzz target (mini_fuzz_NAME) for KYMO_FUZZ_SECONDS over its corpus fuzz/NAME. Where the
 # compiler has libFuzzer and the tree is built with it (CC=clang, KYMO_SANITIZE=address: make fuzz), that does it.
 set(KYMO_FUZZ_SECONDS 15 CACHE STRING "Seconds that each fuzz target runs as a test")
 

@@ -16,6 +16,7 @@ KYMO = os.path.abspath(sys.argv[1])
 CHANGES = {"telemetry", "keys", "counters"}  # values that are others when they are asked for again
 # These have more in JSON than a table holds.
 OWN_JSON = {"devices": "devices", "telemetry": "values"}
+OTHERS = {"recordings"} # of other tests, or none
 
 
 class Rows(html.parser.HTMLParser):
@@ -83,7 +84,8 @@ def options():
 topics = [line.split()[0] for line in must(KYMO, "list").splitlines() if line.startswith("  ")]
 check("topics", len(topics) >= 11, True)
 for each in topics:
-    forms(each)
+    if each not in OTHERS:
+        forms(each)
 forms("presets", "gpu")
 refused()
 options()

@@ -76,7 +76,7 @@ static void flush_late(int domain, uint32_t cbid, const struct cupti_callback *d
 	if (data->site == CUPTI_EXIT && domain == CUPTI_DRIVER && cuda_alive() &&
 	    cuda_op_of(CUDA_DRIVER, cbid, &op) &&
 	    (cuda_models[CUDA_DRIVER].desc->ops[op].flags & KYMO_OP_WAITS)) {
-		;
+		cupti.ActivityFlushAll(0);
 		cuda_flights_tell(0, CUDA_TELL_OLD);
 	}
 }

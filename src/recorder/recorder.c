@@ -123,8 +123,8 @@ static _Atomic bool steered; /* the user has said since what is to be: no window
 /* Else it is recorded in the window, unless the program itself has stopped that. Under `window_lock`. */
 static pthread_mutex_t window_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool window_open, stopped;
-/* Pauses that are not ended; resumes ahead of their pauses count as negative. */
-static int64_t pauses; /* likewise */
+/* Of the process, likewise, and of a thread: pauses that are not ended; resumes ahead of their pauses are below 0. */
+static int64_t pauses;
 static _Thread_local int64_t thread_pauses __attribute__((tls_model("initial-exec")));
 
 static bool has_window(void)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -36,6 +37,15 @@ kymo_status_t output_open(struct output *o, const char *path, bool force, struct
 	free(o->data);
 	free(o->path);
 	*o = (struct output){.fd = -1};
+	return KYMO_ERROR_SYSTEM;
+}
+
+kymo_status_t output_folder(const char *path, bool force, struct stream_log *log)
+{
+	if (mkdir(path, 0777) == 0 || (errno == EEXIST && force))
+		return KYMO_OK;
+	stream_error(log, errno == EEXIST ? "%s: %s; --force overwrites its files" : "%s: %s", path,
+		     strerror(errno));
 	return KYMO_ERROR_SYSTEM;
 }
 

@@ -26,6 +26,12 @@ struct output {
  */
 kymo_status_t output_open(struct output *o, const char *path, bool force, struct stream_log *log);
 
+/*
+ * Makes the folder `path` for a writer of several files; one that is there only with `force`. Explains failure in
+ * `log`.
+ */
+kymo_status_t output_folder(const char *path, bool force, struct stream_log *log);
+
 /* Writes what is buffered and closes. Explains in `log` why the output is incomplete, if it is. */
 kymo_status_t output_close(struct output *o, struct stream_log *log);
 

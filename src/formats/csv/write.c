@@ -4,11 +4,9 @@
  * says (CRLF, quotes where needed), each with a header row. Times are ns since the trace began.
  * Names cannot do harm in a spreadsheet or terminal: plain_add_csv() says how they are escaped.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "formats/csv/csv.h"
 #include "record/csv_headers.h"
@@ -130,11 +128,7 @@ static kymo_status_t make_directory(const struct format_options *o)
 		stream_error(o->log, "csv is a directory of files: give it a name");
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	}
-	if (mkdir(o->output, 0777) == 0 || (errno == EEXIST && o->force))
-		return KYMO_OK;
-	stream_error(o->log, errno == EEXIST ? "%s: %s; --force overwrites its files" : "%s: %s",
-		     o->output, strerror(errno));
-	return KYMO_ERROR_SYSTEM;
+	return output_folder(o->output, o->force, o->log);
 }
 
 static kymo_status_t begin(struct stream_sink *s, const struct trace *t)

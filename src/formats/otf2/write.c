@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "formats/otf2/otf2.h"
+#include "stream/output.h"
 #include "stream/trace.h"
 
 kymo_status_t otf2_status(struct otf2 *w)
@@ -176,11 +176,8 @@ static kymo_status_t open_directory(struct otf2 *w, const struct format_options 
 	w->path = strdup(o->output);
 	if (!w->path)
 		return KYMO_ERROR_NO_MEMORY;
-	if (mkdir(o->output, 0777) != 0 && !(errno == EEXIST && o->force)) {
-		stream_error(o->log, "%s: %s%s", o->output, strerror(errno),
-			     errno == EEXIST ? "; --force overwrites its files" : "");
-		return errno == EEXIST ? KYMO_ERROR_EXISTS : KYMO_ERROR_SYSTEM;
-	}
+	if (output_folder(o->output, o->force, o->log) != KYMO_OK)
+		return KYMO_ERROR_SYSTEM;
 	if (archive_open(&w->archive, o->output, "traces") == KYMO_OK)
 		return KYMO_OK;
 	stream_error(o->log, "%s: libotf2 cannot make an archive there: %s", o->output,

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Paraver format: records to states, events and messages; paraver.h says what is written. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/temporary.h"
@@ -314,12 +312,10 @@ static void paraver_free(struct stream_sink *s)
 /* Lines lie in a file of their own until the header can be written. */
 static kymo_status_t open_body(struct paraver *w)
 {
-	kymo_status_t status;
+	kymo_status_t status = output_folder(w->o.output, w->o.force, w->o.log);
 
-	if (mkdir(w->o.output, 0777) != 0 && !(errno == EEXIST && w->o.force)) {
-		stream_error(w->o.log, "%s: %s", w->o.output, strerror(errno));
-		return KYMO_ERROR_SYSTEM;
-	}
+	if (status != KYMO_OK)
+		return status;
 	if (asprintf(&w->body_path, "%s/trace.lines", w->o.output) < 0) {
 		w->body_path = NULL;
 		return KYMO_ERROR_NO_MEMORY;

@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/units.h"
@@ -260,10 +259,11 @@ static bool rocpd_variant(const char *variant, bool *folder)
 
 static kymo_status_t prepare_place(struct rocpd *w)
 {
-	if (w->folder ? mkdir(w->path, 0777) == 0 || (errno == EEXIST && w->o.force)
-		      : access(w->path, F_OK) != 0 || (w->o.force && unlink(w->path) == 0))
+	if (w->folder)
+		return output_folder(w->path, w->o.force, w->o.log);
+	if (access(w->path, F_OK) != 0 || (w->o.force && unlink(w->path) == 0))
 		return KYMO_OK;
-	stream_error(w->o.log, "%s: %s", w->path, strerror(w->folder ? errno : EEXIST));
+	stream_error(w->o.log, "%s: %s", w->path, strerror(EEXIST));
 	return KYMO_ERROR_EXISTS;
 }
 

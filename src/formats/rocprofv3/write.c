@@ -5,11 +5,9 @@
  * are nanoseconds of the node's clock. Calls of runtimes that rocprofv3 does not know have files of their own, named alike.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/map.h"
 #include "base/plain.h"
@@ -417,17 +415,9 @@ static void rocprofv3_free(struct stream_sink *s)
 	free(w);
 }
 
-static kymo_status_t make_directory(const struct format_options *o)
-{
-	if (mkdir(o->output, 0777) == 0 || (errno == EEXIST && o->force))
-		return KYMO_OK;
-	stream_error(o->log, "%s: %s", o->output, strerror(errno));
-	return KYMO_ERROR_SYSTEM;
-}
-
 static kymo_status_t rocprofv3_write(const struct format_options *o, struct stream_sink **sink)
 {
-	kymo_status_t status = make_directory(o);
+	kymo_status_t status = output_folder(o->output, o->force, o->log);
 	struct writer *w = status == KYMO_OK ? calloc(1, sizeof(*w)) : NULL;
 
 	*sink = NULL;

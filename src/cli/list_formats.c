@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `kymo list formats`. */
+/* `kymo list formats`, and of one what it does with each kind of record. */
 #include <stdio.h>
 
 #include "cli/cli.h"
@@ -16,14 +16,12 @@ static void add_variants(struct list_output *o, const struct format *f)
 	LIST_ROW(o, NULL, NULL, NULL, NULL, line, NULL);
 }
 
-static int run(int argc, char **argv)
+static int list_all(void)
 {
 	/* People have the variants in a line of their own. */
 	bool apart = list_format() != REPORT_TEXT;
 	struct list_output o;
 
-	if (argc)
-		return cli_usage("list", "list formats takes no more words, not \"%s\"", argv[0]);
 	list_begin(&o, "formats", "Formats",
 		   (const char *const[]){"name", "read", "write", "suffix", "description",
 					 apart ? "variants" : NULL, NULL},
@@ -36,5 +34,44 @@ static int run(int argc, char **argv)
 	return list_end(&o);
 }
 
+static int list_kinds(const struct format *f)
+{
+	static const char *const words[] = {
+		[FORMAT_LEAVES] = "no", [FORMAT_KEEPS_PART] = "lossy", [FORMAT_KEEPS_ALL] = "yes"};
+	struct list_output o;
+
+	list_begin(&o, "kinds", "Kinds of records",
+		   (const char *const[]){"kind", "kept", "left_out", "why", NULL},
+		   (const unsigned[]){13, 5, 40});
+	for (const char *const *kind = format_kinds(); *kind; kind++) {
+		const struct format_kind *k = format_kind(f, *kind);
+
+		LIST_ROW(&o, *kind, words[k->keeps],
+			 k->told || k->keeps == FORMAT_KEEPS_ALL ? k->told : *kind, k->why);
+	}
+	return list_end(&o);
+}
+
+static int run(int argc, char **argv)
+{
+	const struct format *f;
+
+	if (argc > 1)
+		return cli_usage("list", "list formats takes one format, not also \"%s\"", argv[1]);
+	if (!argc)
+		return list_all();
+	f = format_find(argv[0]);
+	if (!f)
+		return cli_usage("list", "there is no format \"%s\"; see kymo list formats",
+				 argv[0]);
+	if (!f->write)
+		return cli_usage("list",
+				 "%s is read, not written: it leaves nothing out of a trace",
+				 f->name);
+	return list_kinds(f);
+}
+
 extern const struct list list_formats;
-const struct list list_formats = {"formats", "Formats that can be read or written", run, NULL};
+const struct list list_formats = {"formats",
+				  "Formats that can be read or written, of one what it leaves out",
+				  run, "[FORMAT]"};

@@ -31,6 +31,27 @@ struct format_options {
 	void *progress_data;
 };
 
+/* How much of a kind of record a writer's output has. */
+enum format_keeps {
+	FORMAT_LEAVES,     /* nothing */
+	FORMAT_KEEPS_PART, /* that there was one, but not all of its values */
+	FORMAT_KEEPS_ALL
+};
+
+/*
+ * What a writer does with a kind of record: a domain of the record model, or "call". Where it keeps less than all,
+ * it tells at the end how many it left out (stream/unplaced.h): `told` has the words, separated by "; "; NULL: the
+ * kind's name. `why` is for people: what of the format forbids more, with the section of its description.
+ */
+struct format_kind {
+	const char *kind; /* "*": all that are not there */
+	enum format_keeps keeps;
+	const char *told, *why;
+};
+
+#define FORMAT_KEEPS_EVERYTHING                                                                    \
+	((const struct format_kind[]){{"*", FORMAT_KEEPS_ALL, NULL, NULL}, {NULL}})
+
 struct format {
 	const char *name;    /* "perfetto" */
 	const char *summary; /* one line for `kymo list formats` */
@@ -39,7 +60,8 @@ struct format {
 	/* Of writers that have variants: which, for people, and whether this is one, and makes a folder. */
 	const char *variants;
 	bool (*variant)(const char *variant, bool *folder);
-	bool has_rows; /* of writers: they heed by_device */
+	bool has_rows;                   /* of writers: they heed by_device */
+	const struct format_kind *kinds; /* of writers, up to one whose kind is NULL */
 	/* True when `path` looks like this format. NULL: cannot be read. */
 	bool (*probe)(const char *path);
 	/* Reads `path` into `sink`. NULL: cannot be read. */
@@ -58,5 +80,10 @@ struct format {
 extern const struct format *const format_table[];
 
 const struct format *format_find(const char *name);
+
+/* What the writer does with a kind of record; never NULL. */
+const struct format_kind *format_kind(const struct format *f, const char *kind);
+/* The kinds in the order of the record model; NULL at the end. */
+const char *const *format_kinds(void);
 
 #endif

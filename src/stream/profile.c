@@ -55,6 +55,7 @@ static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r
 	unplaced_add(&p->unplaced, "samples that were lost", r->lost);
 	if (r->lost)
 		return KYMO_OK;
+	unplaced_add(&p->unplaced, "times and processors of samples", 1);
 	row = find_row(p, &like);
 	if (!row)
 		return KYMO_ERROR_NO_MEMORY;

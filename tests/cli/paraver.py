@@ -95,6 +95,11 @@ class Paraver:
                     value, text = line.split(" ", 1)
                     self.values[int(number)][int(value)] = text
 
+    def total(self, label):
+        """Sum of the values of a type."""
+        kind = next((k for k, name in self.labels.items() if name == label), None)
+        return sum(v for (_, k), events in self.events.items() if k == kind for _, v in events)
+
     def intervals(self, kind):
         """(task, thread, value) -> how often, how long: of values that nest, and end with the one around them."""
         out = collections.defaultdict(lambda: [0, 0])
@@ -148,6 +153,15 @@ def check_devices(trace, p):
     for (_, kind), events in p.events.items():
         moved[kind] += sum(v for _, v in events)
     expect(moved[COPY_BYTES] == query(trace, "SELECT sum(size) FROM memory_copies")[0][0], "bytes", moved)
+    for axis in "xyz":
+        for label, column in (("Work items", "global"), ("Group", "local"), ("Offset", "offset")):
+            wanted = query(trace, f"SELECT total({column}_{axis}) FROM dispatch")[0][0]
+            expect(p.total(f"{label}, {axis}") == wanted, label, axis, wanted)
+    expect(p.total("Address") == query(trace, "SELECT sum(address) FROM allocation")[0][0], "addresses")
+    waits = query(trace, "SELECT count(*), sum(duration), total(events) FROM sync")[0]
+    kind = next(k for k, label in p.labels.items() if label == "Waits")
+    got = list(p.intervals(kind).values())
+    expect((sum(n for n, _ in got), sum(ns for _, ns in got), p.total("Events waited for")) == waits, "waits", got, waits)
     states = collections.Counter()
     for _, start, end, state in p.states:
         states[state] += end - start
@@ -183,8 +197,17 @@ def check_messages(mpi):
         JOIN messages r ON r.match = s.match AND r.kind = 'receive' WHERE s.kind = 'send'"""))
     got = sorted((ranks[s[0]], ranks[r[0]], start, end, size, tag) for s, r, start, end, size, tag in p.messages)
     expect(len(wanted) > 100 and got == wanted, "messages", got[:4], wanted[:4], len(got), len(wanted))
-    collectives = query(f"{mpi}.kymo", "SELECT count(*) FROM messages WHERE kind = 'collective'")[0][0]
-    expect(f"transfers that are no message from one to another ({collectives})" in told and collectives, told)
+    expect("transfers" not in told, told)
+    # What has no other end: as intervals on its thread, with its sizes.
+    others = "FROM comm c JOIN op o ON o.id = c.op WHERE c.match IS NULL OR c.match = 0"
+    wanted = dict((name, (n, ns)) for name, n, ns in query(
+        f"{mpi}.kymo", f"SELECT o.name, count(*), sum(c.duration) {others} GROUP BY 1"))
+    got = collections.defaultdict(lambda: (0, 0))
+    for (_, name), (n, ns) in p.intervals(next(k for k, label in p.labels.items() if label == "Messages")).items():
+        got[name] = (got[name][0] + n, got[name][1] + ns)
+    expect("collective" in wanted and got == wanted, "transfers", got, wanted)
+    sent, received = query(f"{mpi}.kymo", f"SELECT sum(sent), sum(received) {others}")[0]
+    expect((p.total("Sent [bytes]"), p.total("Received [bytes]")) == (sent, received), "sizes", sent, received)
 
 
 def test_messages():
@@ -216,7 +239,7 @@ def test_ranges():
 def test_open_and_untimed():
     run(SYNTH, "demo", "demo.kymo")
     told = run(KYMO, "export", "--to", "paraver", "-o", "out", "demo.kymo").stderr
-    for what in ("calls that never returned (2)", "statuses of calls that failed (1)", "notes of where records were lost (2)",
+    for what in ("calls that never returned (2)", "negative statuses (1)", "notes of where records were lost (2)",
                  "device work without device times or queue (1)"):
         expect(what in told, what, told)
     p = Paraver("out")

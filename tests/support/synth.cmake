@@ -10,3 +10,7 @@ if(KYMO_HAVE_ZSTD)
 endif()
 add_executable(raw_copy support/raw_copy.c)
 target_link_libraries(raw_copy PRIVATE kymo_formats)
+# A record of each op of each kind.
+
+add_executable(every_kind support/every_kind.c)
+target_link_libraries(every_kind PRIVATE kymo_formats)

@@ -5,6 +5,7 @@
 extern const struct format format_chrome;
 const struct format format_chrome = {
 	.name = "chrome",
+	.kinds = FORMAT_KEEPS_EVERYTHING,
 	.summary = "Chrome trace events as JSON, of Kineto (PyTorch), Perfetto and others, or gzip "
 		   "of it",
 	.suffix = ".json",

@@ -81,7 +81,8 @@ static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 	w->t = t;
 	for (uint32_t i = 1; i < t->counters_count; i++)
 		w->holds |= !t->processes[t->counters[i].process].telemetry;
-	return chrome_names(w);
+	w->names = symbols_new(t, w->o.log);
+	return w->names ? chrome_names(w) : KYMO_ERROR_NO_MEMORY;
 }
 
 static kymo_status_t end(struct stream_sink *s, const struct trace *t)
@@ -91,9 +92,8 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 	chrome_write_held(w);
 	put_window(w, t);
 	output_text(&w->out, "\n]}\n");
-	if (w->not_written)
-		stream_warn(w->o.log, "%llu samples are not written: the format has none",
-			    (unsigned long long)w->not_written);
+	symbols_free(w->names);
+	w->names = NULL;
 	return close_all(w);
 }
 
@@ -129,6 +129,7 @@ void chrome_sink_free(struct stream_sink *s)
 		return;
 	close_all(w);
 	free(w->pids);
+	symbols_free(w->names);
 	kernel_values_release(&w->values);
 	free(w->held.at);
 	chrome_lanes_free(w);

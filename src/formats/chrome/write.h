@@ -12,6 +12,7 @@
 #include "formats/format.h"
 #include "stream/kernel_values.h"
 #include "stream/output.h"
+#include "stream/symbol.h"
 
 /* Work that is drawn in one row, by time; nothing in it overlaps. */
 struct chrome_lane {
@@ -43,10 +44,10 @@ struct chrome_writer {
 		uint32_t count, room;
 	} held; /* kernels that may have been counted: written at the end */
 	bool holds;
-	bool later;           /* a comma is due before the next event */
-	bool later_arg;       /* likewise in args */
-	uint64_t messages;    /* so far */
-	uint64_t not_written; /* samples and the like */
+	bool later;            /* a comma is due before the next event */
+	bool later_arg;        /* likewise in args */
+	uint64_t messages;     /* so far */
+	struct symbols *names; /* of frames of samples */
 };
 
 static inline struct chrome_writer *chrome_writer_of(struct stream_sink *s)

@@ -197,6 +197,8 @@ static void put_grid(struct chrome_writer *w, const struct rec_dispatch *r)
 	put_three(w, "block", block);
 	if (!whole)
 		put_three(w, "global", global);
+	if (r->offset[0] || r->offset[1] || r->offset[2])
+		put_three(w, "offset", r->offset);
 }
 
 static void put_launch(struct chrome_writer *w, const struct rec_launch *l)
@@ -205,6 +207,11 @@ static void put_launch(struct chrome_writer *w, const struct rec_launch *l)
 	out_unsigned(w, "shared memory", l->static_shared + l->dynamic_shared);
 	if (l->static_shared)
 		out_unsigned(w, "static shared memory", l->static_shared);
+	if (l->dynamic_shared)
+		out_unsigned(w, "dynamic shared memory", l->dynamic_shared);
+	if (l->cluster[0])
+		put_three(w, "cluster",
+			  (const uint64_t[]){l->cluster[0], l->cluster[1], l->cluster[2]});
 	if (l->local_memory)
 		out_unsigned(w, "local memory", l->local_memory);
 	if (l->graph)
@@ -291,6 +298,23 @@ static void name_copy(const struct rec_copy *r, const char *op, char out[96])
 			 r->destination_agent ? 'D' : 'H', from, to);
 }
 
+/* What copies of unified memory have, and those of graphs. */
+static void put_copy_rest(struct chrome_writer *w, const struct rec_copy *r)
+{
+	if (r->blocking)
+		out_unsigned(w, "blocking", 1);
+	if (r->graph)
+		out_unsigned(w, "graph id", r->graph);
+	if (r->graph_node)
+		out_unsigned(w, "graph node id", r->graph_node);
+	if (r->address)
+		out_unsigned(w, "Addr", r->address);
+	if (r->cause)
+		out_text(w, "cause", name_migration_cause(r->cause));
+	if (r->faults)
+		out_unsigned(w, "faults", r->faults);
+}
+
 static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
 {
 	struct chrome_writer *w = chrome_writer_of(s);
@@ -308,6 +332,7 @@ static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
 		out_unsigned(w, "fromDevice", w->devices[r->source_agent] - 1);
 		out_unsigned(w, "toDevice", w->devices[r->destination_agent] - 1);
 	}
+	put_copy_rest(w, r);
 	out_end(w, true);
 	return output_status(&w->out);
 }
@@ -361,6 +386,12 @@ static kymo_status_t allocation(struct stream_sink *s, const struct rec_allocati
 	out_text(w, "op", free ? "free" : "allocate");
 	out_text(w, "what", name_allocation_what(r->what));
 	out_text(w, "memory", name_memory_kind(r->kind));
+	if (r->allocation)
+		out_unsigned(w, "allocation", r->allocation);
+	if (r->parent)
+		out_unsigned(w, "parent", r->parent);
+	if (r->correlation)
+		out_unsigned(w, "correlation", r->correlation);
 	out_end(w, true);
 	return output_status(&w->out);
 }
@@ -406,6 +437,19 @@ static void put_payload(struct chrome_writer *w, const struct rec_marker *r)
 	}
 }
 
+/* What viewers have no members for. */
+static void put_looks(struct chrome_writer *w, const struct rec_marker *r)
+{
+	if (r->color)
+		out_unsigned(w, "color", r->color);
+	if (r->domain)
+		out_text(w, "domain", w->t->strings[r->domain].text);
+	if (r->category)
+		out_text(w, "category", w->t->strings[r->category].text);
+	if (r->left_open)
+		out_unsigned(w, "left open", 1);
+}
+
 static void put_async(struct chrome_writer *w, char phase, const char *category, const char *name,
 		      size_t n, const struct rec *r, uint32_t thread, uint64_t id)
 {
@@ -437,6 +481,7 @@ static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
 		output_text(&w->out, ",\"s\":\"t\"");
 	out_args(w);
 	put_common(w, &r->base, 0);
+	put_looks(w, r);
 	put_payload(w, r);
 	out_end(w, true);
 	if (!r->scope || range)
@@ -445,6 +490,26 @@ static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
 		  r->starter ? r->starter : r->base.thread, (uint64_t)r->scope);
 	out_end(w, false);
 	return output_status(&w->out);
+}
+
+static void put_comm_rest(struct chrome_writer *w, const struct rec_comm *r)
+{
+	const struct t_communicator *c = &w->t->communicators[r->communicator];
+
+	if (r->communicator)
+		out_text(w, "communicator", c->name);
+	if (r->datatype)
+		out_text(w, "datatype", w->t->strings[r->datatype].text);
+	if (r->completed_by)
+		out_unsigned(w, "completed by", r->completed_by);
+	if (r->request)
+		out_unsigned(w, "request", r->request);
+	if (r->partitions)
+		out_unsigned(w, "partitions", r->partitions);
+	if (r->probe)
+		out_unsigned(w, "probe", r->probe);
+	if (r->match)
+		out_unsigned(w, "match", r->match);
 }
 
 /* A message may go on beside what its thread does. */
@@ -465,6 +530,7 @@ static kymo_status_t comm(struct stream_sink *s, const struct rec_comm *r)
 		out_unsigned(w, "peer", (uint64_t)r->peer);
 	if (r->tag >= 0)
 		out_unsigned(w, "tag", (uint64_t)r->tag);
+	put_comm_rest(w, r);
 	out_end(w, true);
 	put_async(w, 'e', "comm", name, strlen(name), &r->base, r->base.thread, id);
 	out_end(w, false);
@@ -530,16 +596,77 @@ static kymo_status_t unfinished(struct stream_sink *s, const struct t_unfinished
 	return output_status(&w->out);
 }
 
-static kymo_status_t sample(struct stream_sink *s, const struct rec_sample *r)
+/* ---- samples --------------------------------------------------------------------------------- */
+
+/* Frames from the outermost in, as the format has them; one that is not known by its address. */
+static void put_stack(struct chrome_writer *w, const struct t_stack *stack, uint64_t pc)
 {
-	chrome_writer_of(s)->not_written++;
-	return KYMO_OK;
+	char name[1024];
+
+	output_text(&w->out, ",\"stack\":[");
+	for (uint32_t i = stack->count; i-- > 0;) {
+		output_json(&w->out, symbols_text(w->names, stack->sites[i], name, sizeof(name)));
+		output_text(&w->out, i ? "," : "");
+	}
+	if (!stack->count) {
+		output_char(&w->out, '"');
+		output_hex(&w->out, pc);
+		output_char(&w->out, '"');
+	}
+	output_char(&w->out, ']');
 }
 
+static kymo_status_t sample(struct stream_sink *s, const struct rec_sample *r)
+{
+	struct chrome_writer *w = chrome_writer_of(s);
+	const char *name = r->lost ? "samples lost" : "sample";
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	out_begin(w, r->lost ? 'i' : 'P', "sample", name, strlen(name), pid_of(w, &r->base),
+		  tid_of(w, &r->base), r->base.start);
+	if (!r->lost)
+		put_stack(w, &w->t->stacks[r->base.stack], r->pc);
+	out_args(w);
+	put_common(w, &r->base, r->correlation);
+	if (r->lost)
+		out_unsigned(w, "count", r->lost);
+	out_unsigned(w, "cpu", r->cpu);
+	out_key(w, "weight");
+	output_signed(&w->out, r->weight);
+	out_unsigned(w, "pc", r->pc);
+	if (r->kernel)
+		out_unsigned(w, "kernel", 1);
+	out_end(w, true);
+	return output_status(&w->out);
+}
+
+/* In the row of the device: of what line of a kernel, and why it waited. */
 static kymo_status_t device_sample(struct stream_sink *s, const struct rec_device_sample *r)
 {
-	chrome_writer_of(s)->not_written++;
-	return KYMO_OK;
+	struct chrome_writer *w = chrome_writer_of(s);
+	const struct t_code *code = &w->t->codes[r->code];
+	const char *name = *code->function ? code->function : "samples";
+
+	out_begin(w, 'i', "device_sample", name, strlen(name),
+		  r->agent ? chrome_device_pid(w, r->agent) : pid_of(w, &r->base), 0,
+		  r->base.start);
+	output_text(&w->out, ",\"s\":\"t\"");
+	out_args(w);
+	put_common(w, &r->base, r->correlation);
+	out_text(w, "reason", w->t->strings[r->reason].text);
+	out_unsigned(w, "samples", r->samples);
+	out_unsigned(w, "idle", r->idle);
+	out_unsigned(w, "cycles", r->cycles);
+	out_unsigned(w, "offset", code->offset);
+	out_text(w, "file", code->file);
+	out_unsigned(w, "line", code->line);
+	if (r->lost)
+		out_unsigned(w, "lost", r->lost);
+	if (r->full)
+		out_unsigned(w, "full", r->full);
+	out_end(w, true);
+	return output_status(&w->out);
 }
 
 void chrome_set_records(struct stream_sink *s)

@@ -185,6 +185,7 @@ static kymo_status_t csv_write(const struct format_options *o, struct stream_sin
 extern const struct format format_csv;
 const struct format format_csv = {
 	.name = "csv",
+	.kinds = FORMAT_KEEPS_EVERYTHING,
 	.summary = "a directory with a CSV file for each kind of record (RFC 4180)",
 	.suffix = "",
 	.write = csv_write,

@@ -94,11 +94,19 @@ static void folded_free(struct stream_sink *s)
 	free(w);
 }
 
+static const struct format_kind kinds[] = {
+	{"call", FORMAT_LEAVES, "calls", "it is a profile of samples"},
+	{"sample", FORMAT_KEEPS_PART, "times and processors of samples; samples that were lost",
+	 "flamegraph.pl: a line has a stack and one number"},
+	{"*", FORMAT_LEAVES, NULL, "it is a profile of samples"},
+	{0}};
+
 extern const struct format format_folded;
 const struct format format_folded = {
 	.name = "folded",
 	.summary = "call stacks of samples, one a line, for flame graphs (flamegraph.pl, inferno)",
 	.suffix = ".folded",
+	.kinds = kinds,
 	.write = folded_write,
 	.sink_free = folded_free,
 };

@@ -83,6 +83,7 @@ static void json_free(struct stream_sink *s)
 extern const struct format format_json;
 const struct format format_json = {
 	.name = "json",
+	.kinds = FORMAT_KEEPS_EVERYTHING,
 	.summary = "one JSON document: definitions, then records as objects with named arguments",
 	.suffix = ".json",
 	.write = json_write,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What types and values of events mean: the .pcf file. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ uint64_t legend_name(struct paraver *w, const char *text, size_t length)
 	return ++w->name_count;
 }
 
-static void begin_type(struct output *o, uint32_t type, const char *name, const char *unit)
+void legend_type(struct output *o, uint32_t type, const char *name, const char *unit)
 {
 	output_text(o, "\nEVENT_TYPE\n0 ");
 	output_unsigned(o, type);
@@ -56,7 +57,7 @@ static void put_calls(const struct paraver *w, struct output *o, uint32_t domain
 {
 	const struct trace *t = w->t;
 
-	begin_type(o, TYPE_CALLS + domain, t->domains[domain].title, "");
+	legend_type(o, TYPE_CALLS + domain, t->domains[domain].title, "");
 	begin_values(o);
 	for (uint32_t i = 1; i < t->ops_count; i++)
 		if (t->ops[i].domain == domain)
@@ -67,12 +68,12 @@ static void put_copies(const struct paraver *w, struct output *o)
 {
 	const struct trace *t = w->t;
 
-	begin_type(o, TYPE_COPY, "Copies of devices", "");
+	legend_type(o, TYPE_COPY, "Copies of devices", "");
 	begin_values(o);
 	for (uint32_t i = 1; i < t->ops_count; i++)
 		if (strcmp(t->domains[t->ops[i].domain].name, "copy") == 0)
 			put_value(o, t->ops[i].number + 1u, t->ops[i].name);
-	begin_type(o, TYPE_COPY_BYTES, "Size of copies", "bytes");
+	legend_type(o, TYPE_COPY_BYTES, "Size of copies", "bytes");
 }
 
 static void put_states(struct output *o)
@@ -87,6 +88,24 @@ static void put_states(struct output *o)
 	put_value(o, STATE_TRANSFER, "Memory transfer");
 }
 
+static void put_names(const struct paraver *w, struct output *o, uint32_t type, const char *name)
+{
+	legend_type(o, type, name, "");
+	begin_values(o);
+	for (uint32_t i = 0; i < w->name_count; i++)
+		put_value(o, i + 1, w->names[i]);
+}
+
+/* Function, file and line of an instruction. */
+static void put_line(struct output *o, const struct t_code *code, uint32_t value)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "%.200s+%llu %.200s:%u", code->function,
+		 (unsigned long long)code->offset, code->file, code->line);
+	put_value(o, value, text);
+}
+
 kymo_status_t legend_write(const struct paraver *w)
 {
 	const struct trace *t = w->t;
@@ -99,23 +118,28 @@ kymo_status_t legend_write(const struct paraver *w)
 	for (uint32_t i = 1; i < t->domains_count; i++)
 		if (w->domains_used[i])
 			put_calls(w, &o, i);
-	begin_type(&o, TYPE_KERNEL, "Kernels", "");
+	legend_type(&o, TYPE_KERNEL, "Kernels", "");
 	begin_values(&o);
 	for (uint32_t i = 1; i < t->kernels_count; i++)
 		put_value(&o, i, t->kernels[i].name);
 	put_copies(w, &o);
-	begin_type(&o, TYPE_ALLOCATED, "Allocations", "bytes");
-	begin_type(&o, TYPE_FREED, "Frees", "bytes");
-	begin_type(&o, TYPE_RANGE, "Ranges", "");
-	begin_values(&o);
-	for (uint32_t i = 0; i < w->name_count; i++)
-		put_value(&o, i + 1, w->names[i]);
-	begin_type(&o, TYPE_MARK, "Marks", "");
-	begin_values(&o);
-	for (uint32_t i = 0; i < w->name_count; i++)
-		put_value(&o, i + 1, w->names[i]);
+	legend_type(&o, TYPE_ALLOCATED, "Allocations", "bytes");
+	legend_type(&o, TYPE_FREED, "Frees", "bytes");
+	put_names(w, &o, TYPE_RANGE, "Ranges");
+	put_names(w, &o, TYPE_MARK, "Marks");
+	if (w->samples_used)
+		legend_type(&o, TYPE_SAMPLE, "Samples: address", "");
+	if (w->lines_used) {
+		legend_type(&o, TYPE_LINE, "Samples of kernels: line", "");
+		begin_values(&o);
+		for (uint32_t i = 1; i < t->codes_count; i++)
+			put_line(&o, &t->codes[i], i);
+		put_names(w, &o, TYPE_REASON, "Samples of kernels: why they waited");
+	}
+	values_legend(w, &o);
 	for (uint32_t i = 1; i < t->counters_count; i++)
 		if (w->counters_used[i])
-			begin_type(&o, TYPE_COUNTERS + i, t->counters[i].name, t->counters[i].unit);
+			legend_type(&o, TYPE_COUNTERS + i, t->counters[i].name,
+				    t->counters[i].unit);
 	return output_close(&o, w->o.log);
 }

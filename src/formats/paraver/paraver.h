@@ -31,7 +31,53 @@ enum {
 	TYPE_FREED,
 	TYPE_RANGE,
 	TYPE_MARK,
+	TYPE_SAMPLE,
+	TYPE_LINE,
+	TYPE_REASON,
+	TYPE_VALUES = 63110000,
 	TYPE_COUNTERS = 63200000,
+	TYPE_ARGUMENTS = 63300000,
+};
+
+/* What records hold besides, each of a type of its own, counted up from TYPE_VALUES. X(enumerator, name, unit) */
+#define PARAVER_VALUES(X)                                                                          \
+	X(GLOBAL_X, "Work items, x", "")                                                           \
+	X(GLOBAL_Y, "Work items, y", "")                                                           \
+	X(GLOBAL_Z, "Work items, z", "")                                                           \
+	X(LOCAL_X, "Group, x", "")                                                                 \
+	X(LOCAL_Y, "Group, y", "")                                                                 \
+	X(LOCAL_Z, "Group, z", "")                                                                 \
+	X(OFFSET_X, "Offset, x", "")                                                               \
+	X(OFFSET_Y, "Offset, y", "")                                                               \
+	X(OFFSET_Z, "Offset, z", "")                                                               \
+	X(REGISTERS, "Registers of a work item", "")                                               \
+	X(STATIC_SHARED, "Static shared memory", "bytes")                                          \
+	X(DYNAMIC_SHARED, "Dynamic shared memory", "bytes")                                        \
+	X(LOCAL_MEMORY, "Local memory of a work item", "bytes")                                    \
+	X(GRAPH, "Graph", "")                                                                      \
+	X(GRAPH_NODE, "Node of the graph", "")                                                     \
+	X(CALL, "Call that it is of", "")                                                          \
+	X(EXTERNAL, "Number of the program or a tool (external)", "")                              \
+	X(STATUS, "Status", "")                                                                    \
+	X(ADDRESS, "Address", "")                                                                  \
+	X(ALLOCATION, "Number of the allocation", "")                                              \
+	X(FAULTS, "Page faults", "")                                                               \
+	X(EVENTS, "Events waited for", "")                                                         \
+	X(COLOR, "Color of an annotation", "")                                                     \
+	X(PEER, "Rank of the other side", "")                                                      \
+	X(TAG, "Tag of a transfer", "")                                                            \
+	X(SENT, "Sent", "bytes")                                                                   \
+	X(RECEIVED, "Received", "bytes")                                                           \
+	X(WEIGHT, "Time that a sample stands for", "ns")                                           \
+	X(PROCESSOR, "Processor of a sample", "")                                                  \
+	X(SAMPLES, "Samples of a line", "")                                                        \
+	X(IDLE_SAMPLES, "Samples of a line with idle schedulers", "")                              \
+	X(CYCLES, "Cycles between samples of a line", "")
+enum paraver_value {
+#define PARAVER_VALUE(K, name, unit) VALUE_##K,
+	PARAVER_VALUES(PARAVER_VALUE)
+#undef PARAVER_VALUE
+		VALUES
 };
 
 enum { STATE_IDLE = 0, STATE_RUNNING = 1, STATE_NOT_CREATED = 2, STATE_TRANSFER = 17 };
@@ -91,7 +137,11 @@ struct paraver {
 	struct map texts;  /* names of ranges and marks: numbers by their hash */
 	char **names;      /* value less one */
 	uint32_t name_count, name_room;
-	uint8_t *domains_used, *counters_used;
+	struct map arguments;        /* their names: numbers by their hash */
+	const char **argument_names; /* of the trace; value less one */
+	uint32_t argument_count, argument_room;
+	uint8_t *domains_used, *counters_used, values_used[VALUES];
+	bool samples_used, lines_used;
 	struct unplaced unplaced;
 };
 
@@ -104,6 +154,19 @@ void places_free(struct paraver *w);
 /* legend.c: the .pcf file. */
 kymo_status_t legend_write(const struct paraver *w);
 uint64_t legend_name(struct paraver *w, const char *text, size_t length); /* 0: no memory */
+void legend_type(struct output *o, uint32_t type, const char *name, const char *unit);
+
+/* values.c: events besides, at `time`. False: no memory. */
+bool values_put(struct paraver *w, const struct object *object, int64_t time, enum paraver_value v,
+		uint64_t value);
+/* Where 0 says nothing. */
+bool values_some(struct paraver *w, const struct object *object, int64_t time, enum paraver_value v,
+		 uint64_t value);
+bool values_three(struct paraver *w, const struct object *object, int64_t time,
+		  enum paraver_value first, const uint64_t v[3]);
+/* Arguments that are whole numbers, from 0 up; others are counted. */
+bool values_arguments(struct paraver *w, const struct object *object, const struct rec *r);
+void values_legend(const struct paraver *w, struct output *o);
 
 /* lines.c: false is no memory. */
 bool lines_event(struct paraver *w, const struct object *object, int64_t time, uint32_t type,

@@ -54,11 +54,39 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 
 	if (w->o.device_only)
 		return KYMO_OK;
-	unplaced_add(&w->unplaced, "statuses of calls that failed", !r->ok);
+	unplaced_add(&w->unplaced, "negative statuses", !r->ok && r->status < 0);
 	unplaced_add(&w->unplaced, "call sites", r->site != 0);
 	w->domains_used[op->domain] = 1;
 	return outcome(w, interval(w, &w->thread_rows[r->thread], &w->threads[r->thread], r->start,
-				   r->end, TYPE_CALLS + op->domain, op->number + 1u));
+				   r->end, TYPE_CALLS + op->domain, op->number + 1u) &&
+				  values_some(w, &w->threads[r->thread], r->start, VALUE_STATUS,
+					      r->ok || r->status < 0 ? 0 : (uint64_t)r->status) &&
+				  values_some(w, &w->threads[r->thread], r->start, VALUE_EXTERNAL,
+					      r->external) &&
+				  values_arguments(w, &w->threads[r->thread], r));
+}
+
+/* Waits and builds: as calls of their domain. */
+static bool on_thread(struct paraver *w, const struct rec *r)
+{
+	const struct t_op *op = &w->t->ops[r->op];
+
+	w->domains_used[op->domain] = 1;
+	return interval(w, &w->thread_rows[r->thread], &w->threads[r->thread], r->start, r->end,
+			TYPE_CALLS + op->domain, op->number + 1u);
+}
+
+static kymo_status_t on_sync(struct stream_sink *s, const struct rec_sync *r)
+{
+	struct paraver *w = self(s);
+	const struct object *object = &w->threads[r->base.thread];
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	return outcome(w,
+		       on_thread(w, &r->base) &&
+			       values_some(w, object, r->base.start, VALUE_CALL, r->correlation) &&
+			       values_some(w, object, r->base.start, VALUE_EVENTS, r->count));
 }
 
 static bool is_range(const struct paraver *w, const struct rec_marker *r)
@@ -78,8 +106,12 @@ static kymo_status_t on_marker(struct stream_sink *s, const struct rec_marker *r
 	if (w->o.device_only)
 		return KYMO_OK;
 	unplaced_add(&w->unplaced, "payloads of annotations", r->payload_bytes != 0);
+	unplaced_add(&w->unplaced, "domains and categories of annotations",
+		     r->domain || r->category);
 	name = legend_name(w, r->text ? r->text : "", r->text ? r->text_length : 0);
 	if (!name)
+		return KYMO_ERROR_NO_MEMORY;
+	if (!values_some(w, object, r->base.start, VALUE_COLOR, r->color))
 		return KYMO_ERROR_NO_MEMORY;
 	if (is_range(w, r))
 		return outcome(w, interval(w, &w->thread_rows[r->base.thread], object,
@@ -112,12 +144,42 @@ static bool device_work(struct paraver *w, uint32_t queue, const struct rec_devi
 	return interval(w, &w->queue_rows[queue], &w->queues[queue], d->start, d->end, type, value);
 }
 
+static bool put_sizes(struct paraver *w, const struct rec_dispatch *r)
+{
+	const struct object *object = &w->queues[r->queue];
+	const struct rec_launch *l = &r->launch;
+	int64_t at = r->device.start;
+
+	return values_three(w, object, at, VALUE_GLOBAL_X, r->global) &&
+	       values_three(w, object, at, VALUE_LOCAL_X, r->local) &&
+	       values_three(w, object, at, VALUE_OFFSET_X, r->offset) &&
+	       values_some(w, object, at, VALUE_REGISTERS, l->registers) &&
+	       values_some(w, object, at, VALUE_STATIC_SHARED, l->static_shared) &&
+	       values_some(w, object, at, VALUE_DYNAMIC_SHARED, l->dynamic_shared) &&
+	       values_some(w, object, at, VALUE_LOCAL_MEMORY, l->local_memory) &&
+	       values_some(w, object, at, VALUE_GRAPH, l->graph) &&
+	       values_some(w, object, at, VALUE_GRAPH_NODE, l->graph_node) &&
+	       values_some(w, object, at, VALUE_CALL, r->device.correlation);
+}
+
 static kymo_status_t on_dispatch(struct stream_sink *s, const struct rec_dispatch *r)
 {
 	struct paraver *w = self(s);
 
-	unplaced_add(&w->unplaced, "sizes of launches", 1);
-	return outcome(w, device_work(w, r->queue, &r->device, TYPE_KERNEL, r->kernel));
+	return outcome(w, device_work(w, r->queue, &r->device, TYPE_KERNEL, r->kernel) &&
+				  (!device_timed(&r->device) || put_sizes(w, r)));
+}
+
+static bool put_copy_values(struct paraver *w, const struct rec_copy *r)
+{
+	const struct object *object = &w->queues[r->queue];
+	int64_t at = r->device.start;
+
+	return values_some(w, object, at, VALUE_ADDRESS, r->address) &&
+	       values_some(w, object, at, VALUE_FAULTS, r->faults) &&
+	       values_some(w, object, at, VALUE_GRAPH, r->graph) &&
+	       values_some(w, object, at, VALUE_GRAPH_NODE, r->graph_node) &&
+	       values_some(w, object, at, VALUE_CALL, r->device.correlation);
 }
 
 static kymo_status_t on_copy(struct stream_sink *s, const struct rec_copy *r)
@@ -128,7 +190,8 @@ static kymo_status_t on_copy(struct stream_sink *s, const struct rec_copy *r)
 
 	if (fine && w->queues[r->queue].task && device_timed(&r->device))
 		fine = lines_event(w, &w->queues[r->queue], r->device.start, TYPE_COPY_BYTES,
-				   r->bytes);
+				   r->bytes) &&
+		       put_copy_values(w, r);
 	return outcome(w, fine);
 }
 
@@ -138,12 +201,64 @@ static kymo_status_t on_allocation(struct stream_sink *s, const struct rec_alloc
 {
 	struct paraver *w = self(s);
 	bool frees = w->t->ops[r->base.op].number == ALLOCATION_OP_FREE;
+	const struct object *object = &w->threads[r->base.thread];
 
 	if (w->o.device_only)
 		return KYMO_OK;
 	lines_until(w, r->base.start);
-	return outcome(w, lines_event(w, &w->threads[r->base.thread], r->base.start,
-				      frees ? TYPE_FREED : TYPE_ALLOCATED, r->bytes));
+	return outcome(
+		w, lines_event(w, object, r->base.start, frees ? TYPE_FREED : TYPE_ALLOCATED,
+			       r->bytes) &&
+			   values_some(w, object, r->base.start, VALUE_ADDRESS, r->address) &&
+			   values_some(w, object, r->base.start, VALUE_ALLOCATION, r->allocation) &&
+			   values_some(w, object, r->base.start, VALUE_CALL, r->correlation));
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r)
+{
+	struct paraver *w = self(s);
+	const struct object *object = &w->threads[r->base.thread];
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	unplaced_add(&w->unplaced, "stacks of samples", r->base.stack != 0);
+	unplaced_add(&w->unplaced, "samples that were lost", r->lost);
+	if (r->lost)
+		return KYMO_OK;
+	w->samples_used = true;
+	lines_until(w, r->base.start);
+	return outcome(w,
+		       lines_event(w, object, r->base.start, TYPE_SAMPLE, r->pc) &&
+			       values_put(w, object, r->base.start, VALUE_PROCESSOR, r->cpu) &&
+			       values_some(w, object, r->base.start, VALUE_WEIGHT,
+					   r->weight > 0 ? (uint64_t)r->weight : 0) &&
+			       values_some(w, object, r->base.start, VALUE_CALL, r->correlation));
+}
+
+/* On the thread that collected them: the format has places for queues, not for devices. */
+static kymo_status_t on_device_sample(struct stream_sink *s, const struct rec_device_sample *r)
+{
+	struct paraver *w = self(s);
+	const struct object *object = &w->threads[r->base.thread];
+	int64_t at = r->base.start;
+	uint64_t reason;
+
+	unplaced_add(&w->unplaced, "samples of kernels that were lost", r->lost);
+	if (!r->code)
+		return KYMO_OK;
+	reason = legend_name(w, w->t->strings[r->reason].text, w->t->strings[r->reason].length);
+	if (!reason)
+		return KYMO_ERROR_NO_MEMORY;
+	w->lines_used = true;
+	lines_until(w, at);
+	return outcome(w, lines_event(w, object, at, TYPE_LINE, r->code) &&
+				  lines_event(w, object, at, TYPE_REASON, reason) &&
+				  values_some(w, object, at, VALUE_SAMPLES, r->samples) &&
+				  values_some(w, object, at, VALUE_IDLE_SAMPLES, r->idle) &&
+				  values_some(w, object, at, VALUE_CYCLES, r->cycles) &&
+				  values_some(w, object, at, VALUE_CALL, r->correlation));
 }
 
 static kymo_status_t on_counter(struct stream_sink *s, const struct rec_counter *r)
@@ -177,6 +292,20 @@ static struct message *message_of(struct paraver *w, uint64_t match)
 	return &w->messages[w->message_count++];
 }
 
+/* What is no message from one to another: collectives, RMA, files, and what has no known other end. */
+static bool put_transfer(struct paraver *w, const struct rec_comm *r)
+{
+	const struct object *object = &w->threads[r->base.thread];
+	int64_t at = r->base.start;
+
+	return on_thread(w, &r->base) &&
+	       (r->peer < 0 || values_put(w, object, at, VALUE_PEER, (uint64_t)r->peer)) &&
+	       (r->tag < 0 || values_put(w, object, at, VALUE_TAG, (uint64_t)r->tag)) &&
+	       values_some(w, object, at, VALUE_SENT, r->sent) &&
+	       values_some(w, object, at, VALUE_RECEIVED, r->received) &&
+	       values_some(w, object, at, VALUE_CALL, r->correlation);
+}
+
 static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 {
 	struct paraver *w = self(s);
@@ -185,10 +314,8 @@ static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 
 	if (w->o.device_only)
 		return KYMO_OK;
-	if (!r->match) {
-		unplaced_add(&w->unplaced, "transfers that are no message from one to another", 1);
-		return KYMO_OK;
-	}
+	if (!r->match)
+		return outcome(w, put_transfer(w, r));
 	m = message_of(w, r->match);
 	if (!m)
 		return KYMO_ERROR_NO_MEMORY;
@@ -207,8 +334,11 @@ static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 
 static kymo_status_t on_other(struct stream_sink *s, const struct rec *r)
 {
-	unplaced_record(&self(s)->unplaced, self(s)->t, r);
-	return KYMO_OK;
+	struct paraver *w = self(s);
+
+	if (w->o.device_only)
+		return KYMO_OK;
+	return outcome(w, on_thread(w, r) && values_arguments(w, &w->threads[r->thread], r));
 }
 
 static kymo_status_t on_open_call(struct stream_sink *s, const struct t_open_call *c)
@@ -306,6 +436,8 @@ static void paraver_free(struct stream_sink *s)
 	free(w->counters_used);
 	map_release(&w->halves);
 	map_release(&w->texts);
+	map_release(&w->arguments);
+	free(w->argument_names);
 	free(w);
 }
 
@@ -346,6 +478,9 @@ static kymo_status_t paraver_write(const struct format_options *o, struct stream
 				       .dispatch = on_dispatch,
 				       .copy = on_copy,
 				       .allocation = on_allocation,
+				       .sync = on_sync,
+				       .sample = on_sample,
+				       .device_sample = on_device_sample,
 				       .marker = on_marker,
 				       .comm = on_comm,
 				       .counter = on_counter,
@@ -360,12 +495,51 @@ static kymo_status_t paraver_write(const struct format_options *o, struct stream
 	return KYMO_OK;
 }
 
+#define STANDARD "BSC, Paraver: trace generation"
+/* Values of events are whole numbers; texts are names of values that the legend lists ahead. */
+static const struct format_kind kinds[] = {
+	{"call", FORMAT_KEEPS_PART,
+	 "arguments that are no whole numbers from 0 up; call sites; negative statuses",
+	 STANDARD ", event record: value is a whole number, no text"},
+	{"dispatch", FORMAT_KEEPS_PART, "device work without device times or queue",
+	 STANDARD ", event record: it has a time and a thread"},
+	{"copy", FORMAT_KEEPS_PART, "device work without device times or queue",
+	 STANDARD ", event record: it has a time and a thread"},
+	{"allocation", FORMAT_KEEPS_ALL, NULL, NULL},
+	{"sync", FORMAT_KEEPS_ALL, NULL, NULL},
+	{"marker", FORMAT_KEEPS_PART,
+	 "payloads of annotations; domains and categories of annotations",
+	 STANDARD ", event record: one name for a value"},
+	{"comm", FORMAT_KEEPS_ALL, NULL, NULL},
+	{"counter", FORMAT_KEEPS_PART,
+	 "fractions of values of counters; values of counters that are no numbers from 0 up",
+	 STANDARD ", event record: value is a whole number"},
+	{"sample", FORMAT_KEEPS_PART, "stacks of samples; samples that were lost",
+	 STANDARD ", event record: one value for a type at a time"},
+	{"device_sample", FORMAT_KEEPS_PART, "samples of kernels that were lost",
+	 STANDARD ", event record: what is lost has no time"},
+	{"code_object", FORMAT_KEEPS_PART, "arguments that are no whole numbers from 0 up",
+	 STANDARD ", event record"},
+	{"kernel_symbol", FORMAT_KEEPS_PART, "arguments that are no whole numbers from 0 up",
+	 STANDARD ", event record"},
+	{"stream", FORMAT_KEEPS_PART, "arguments that are no whole numbers from 0 up",
+	 STANDARD ", event record"},
+	{"thread", FORMAT_KEEPS_PART, "arguments that are no whole numbers from 0 up",
+	 STANDARD ", event record"},
+	{"runtime_init", FORMAT_KEEPS_PART, "arguments that are no whole numbers from 0 up",
+	 STANDARD ", event record"},
+	{"scope", FORMAT_KEEPS_PART, "arguments that are no whole numbers from 0 up",
+	 STANDARD ", event record"},
+	{"retirement", FORMAT_KEEPS_ALL, NULL, NULL},
+	{0}};
+
 extern const struct format format_paraver;
 const struct format format_paraver = {
 	.name = "paraver",
 	.summary = "a directory with trace.prv, .pcf and .row, for Paraver and BSC's tools",
 	.suffix = "",
 	.needs_order = true,
+	.kinds = kinds,
 	.write = paraver_write,
 	.sink_free = paraver_free,
 };

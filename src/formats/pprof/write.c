@@ -284,11 +284,19 @@ static void pprof_free(struct stream_sink *s)
 	free(w);
 }
 
+static const struct format_kind kinds[] = {
+	{"call", FORMAT_LEAVES, "calls", "it is a profile of samples"},
+	{"sample", FORMAT_KEEPS_PART, "times and processors of samples; samples that were lost",
+	 "profile.proto: a Sample has locations, values and labels, no time"},
+	{"*", FORMAT_LEAVES, NULL, "it is a profile of samples"},
+	{0}};
+
 extern const struct format format_pprof;
 const struct format format_pprof = {
 	.name = "pprof",
 	.summary = "call stacks of samples, for pprof (profile.proto, gzip)",
 	.suffix = ".pb.gz",
+	.kinds = kinds,
 	.write = pprof_write,
 	.sink_free = pprof_free,
 };

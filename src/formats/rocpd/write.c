@@ -298,6 +298,7 @@ static kymo_status_t rocpd_write(const struct format_options *o, struct stream_s
 
 const struct format format_rocpd = {
 	.name = "rocpd",
+	.kinds = FORMAT_KEEPS_EVERYTHING,
 	.summary = "SQLite database as AMD's rocpd and rocprofv3 have it, schema 3.0.0 to 3.0.3",
 	.suffix = ".db",
 	.variants = "3 (default), 3.0.1, 3.0.2, 3.0.3; folder (a file a process)",

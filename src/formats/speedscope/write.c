@@ -181,11 +181,19 @@ static void speedscope_free(struct stream_sink *s)
 	free(w);
 }
 
+static const struct format_kind kinds[] = {
+	{"call", FORMAT_LEAVES, "calls", "it is a profile of samples"},
+	{"sample", FORMAT_KEEPS_PART, "times and processors of samples; samples that were lost",
+	 "speedscope file format: a sampled profile has stacks and weights"},
+	{"*", FORMAT_LEAVES, NULL, "it is a profile of samples"},
+	{0}};
+
 extern const struct format format_speedscope;
 const struct format format_speedscope = {
 	.name = "speedscope",
 	.summary = "call stacks of samples, for speedscope.app",
 	.suffix = ".speedscope.json",
+	.kinds = kinds,
 	.write = speedscope_write,
 	.sink_free = speedscope_free,
 };

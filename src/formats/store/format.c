@@ -20,6 +20,7 @@ static kymo_status_t store_write(const struct format_options *o, struct stream_s
 
 const struct format format_store = {
 	.name = "store",
+	.kinds = FORMAT_KEEPS_EVERYTHING,
 	.summary = "SQLite database of a trace, for `kymo query` and other SQL tools",
 	.suffix = ".db",
 	.write = store_write,

@@ -42,9 +42,18 @@ kymo_status_t text_sample(struct stream_sink *s, const struct rec_sample *r)
 		output_text(&w->out, i ? " < " : " ");
 		output_name(&w->out, text_site(w, stack->sites[i]));
 	}
+	if (!stack->count) {
+		output_text(&w->out, " ");
+		output_hex(&w->out, r->pc);
+	}
 	if (r->kernel)
 		output_text(&w->out, " [kernel]");
 	add_unsigned(w, " cpu=", r->cpu);
+	if (r->weight) {
+		output_text(&w->out, " weight=");
+		output_signed(&w->out, r->weight);
+		output_text(&w->out, " ns");
+	}
 	if (r->correlation)
 		add_unsigned(w, " call=", r->correlation);
 	if (r->base.scope) {
@@ -65,7 +74,8 @@ kymo_status_t text_device_sample(struct stream_sink *s, const struct rec_device_
 		add_unsigned(w, " *** ", r->lost);
 		output_text(&w->out, " samples lost");
 		if (r->full)
-			output_text(&w->out, ", and those for which a buffer was full");
+			add_unsigned(w,
+				     ", and those for which a buffer was full, times: ", r->full);
 		return end_line(w);
 	}
 	output_char(&w->out, ' ');
@@ -80,6 +90,8 @@ kymo_status_t text_device_sample(struct stream_sink *s, const struct rec_device_
 	output_name(&w->out, w->t->strings[r->reason].text);
 	add_unsigned(w, " samples=", r->samples);
 	add_unsigned(w, " idle=", r->idle);
+	if (r->cycles)
+		add_unsigned(w, " cycles=", r->cycles);
 	output_text(&w->out, " of ");
 	output_name(&w->out, w->t->agents[r->agent].label);
 	if (r->correlation)

@@ -72,6 +72,7 @@ static void text_free(struct stream_sink *s)
 extern const struct format format_text;
 const struct format format_text = {
 	.name = "text",
+	.kinds = FORMAT_KEEPS_EVERYTHING,
 	.summary = "one record a line (what `kymo show` prints)",
 	.suffix = ".txt",
 	.needs_order = true,

@@ -128,6 +128,16 @@ static void begin_work(struct xspace_writer *w, struct event *e, const struct re
 		xevent_unsigned(e, "external_id", r->external);
 }
 
+static void put_offset(struct event *e, const struct rec_dispatch *r)
+{
+	char text[80];
+	int n = snprintf(text, sizeof(text), "%llu,%llu,%llu", (unsigned long long)r->offset[0],
+			 (unsigned long long)r->offset[1], (unsigned long long)r->offset[2]);
+
+	if (r->offset[0] || r->offset[1] || r->offset[2])
+		xevent_text(e, "offset", text, (size_t)n);
+}
+
 /* Grids are of groups; what is no whole number of them, or has no known groups, is said beside it. */
 static void put_kernel(struct event *e, const struct rec_dispatch *r)
 {
@@ -152,6 +162,7 @@ static void put_kernel(struct event *e, const struct rec_dispatch *r)
 		     (unsigned long long)block[0], (unsigned long long)block[1],
 		     (unsigned long long)block[2]);
 	xevent_text(e, "kernel_details", text, (size_t)n);
+	put_offset(e, r);
 	if (whole)
 		return;
 	n = snprintf(text, sizeof(text), "%llu,%llu,%llu of %llu,%llu,%llu",

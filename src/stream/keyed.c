@@ -9,9 +9,9 @@
 
 void keyed_release(struct keyed *k)
 {
-	struct map *const maps[] = {&k->strings, &k->processes, &k->threads,
-				    &k->agents,  &k->contexts,  &k->queues,
-				    &k->kernels, &k->counters,  &k->ops};
+	struct map *const maps[] = {&k->strings,  &k->processes, &k->threads, &k->agents,
+				    &k->contexts, &k->queues,    &k->kernels, &k->counters,
+				    &k->ops,      &k->sites,     &k->stacks};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
@@ -152,6 +152,60 @@ uint32_t keyed_kernel(struct keyed *k, uint32_t process, uint32_t name, uint32_t
 						      .source = "",
 						      .device = ""};
 	return added(k, &k->kernels, key, k->t->kernels_count);
+}
+
+/* ---- places in programs ---------------------------------------------------------------------- */
+
+uint32_t keyed_site(struct keyed *k, uint32_t process, const struct keyed_place *p)
+{
+	uint64_t key = hash_mix(key_in(process, p->function ? 0 : p->address),
+				(uint64_t)p->function << 32 | p->file);
+	struct t_site site = {.process = process, .address = p->address, .line = p->line};
+	uint64_t i;
+
+	key = hash_mix(key, p->line);
+	site.function = p->function ? keyed_string(k, p->function) : NULL;
+	site.file = p->file ? keyed_string(k, p->file) : NULL;
+	map_each(&k->sites, key, i) {
+		const struct t_site *s = &k->t->sites[i];
+
+		if (s->process == process && s->function == site.function && s->file == site.file &&
+		    s->line == p->line && (p->function || s->address == p->address))
+			return (uint32_t)i;
+	}
+	if (k->complete)
+		return 0;
+	i = k->t->sites_count;
+	site.address = p->function ? i : p->address;
+	*trace_add(k->t, sites) = site;
+	if (!map_add(&k->sites, key, i))
+		k->failed = true;
+	return (uint32_t)i;
+}
+
+uint32_t keyed_stack(struct keyed *k, uint32_t process, const uint32_t *sites, uint32_t count)
+{
+	uint64_t key = hash_bytes(sites, count * sizeof(*sites)), i;
+	uint32_t *copy;
+
+	key = key_in(process, key);
+	if (!count)
+		return 0;
+	map_each(&k->stacks, key, i)
+		if (k->t->stacks[i].process == process && k->t->stacks[i].count == count &&
+		    memcmp(k->t->stacks[i].sites, sites, count * sizeof(*sites)) == 0)
+			return (uint32_t)i;
+	if (k->complete)
+		return 0;
+	copy = trace_alloc(k->t, count * sizeof(*copy));
+	if (!copy)
+		return 0;
+	memcpy(copy, sites, count * sizeof(*copy));
+	i = k->t->stacks_count;
+	*trace_add(k->t, stacks) = (struct t_stack){process, count, copy};
+	if (!map_add(&k->stacks, key, i))
+		k->failed = true;
+	return (uint32_t)i;
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */

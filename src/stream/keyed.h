@@ -16,7 +16,8 @@
 
 struct keyed {
 	struct trace *t;
-	struct map strings, processes, threads, agents, contexts, queues, kernels, counters, ops;
+	struct map strings, processes, threads, agents, contexts, queues, kernels, counters, ops,
+		sites, stacks;
 	bool failed; /* no memory */
 	bool complete; /* keyed_complete(): of what is new only texts come any more, the rest is none */
 };
@@ -40,6 +41,17 @@ uint32_t keyed_counter(struct keyed *k, uint64_t key, const struct t_counter *wh
 /* Of a process, by its name; `symbol` may be 0. */
 uint32_t keyed_kernel(struct keyed *k, uint32_t process, uint32_t name, uint32_t symbol,
 		      const char *domain);
+
+struct keyed_place {
+	uint32_t function, file; /* strings; 0: not known */
+	uint32_t line;
+	uint64_t address; /* where the function is not known */
+};
+
+/* A place in a program, of a process. One whose function is known has a number for its address. */
+uint32_t keyed_site(struct keyed *k, uint32_t process, const struct keyed_place *p);
+/* Sites of one process, innermost first; 0 of none. */
+uint32_t keyed_stack(struct keyed *k, uint32_t process, const uint32_t *sites, uint32_t count);
 
 /* Of the domain of that name, which is added with it. */
 uint32_t keyed_op(struct keyed *k, const char *domain, const char *name,

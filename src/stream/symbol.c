@@ -404,7 +404,7 @@ const char *symbols_text(struct symbols *s, uint32_t site, char *out, size_t siz
 	if (function && y->file)
 		snprintf(out, size, "%s %s:%u", function, base_name(y->file), y->line);
 	else if (function)
-		snprintf(out, size, "%s %s", function, y->module);
+		snprintf(out, size, "%s%s%s", function, y->module[0] ? " " : "", y->module);
 	else if (y->module[0])
 		snprintf(out, size, "%s+0x%" PRIx64, y->module, y->offset);
 	else

@@ -85,7 +85,10 @@ enum def_thread { /* u index, u tid, s name, u start tick, u main (1), u made by
 	DEF_THREAD_INDEX, DEF_THREAD_TID, DEF_THREAD_NAME, DEF_THREAD_START, DEF_THREAD_MAIN,
 	DEF_THREAD_OWN
 };
-enum def_site { /* u id, u address */ DEF_SITE_ID, DEF_SITE_ADDRESS };
+enum def_site { /* u id, u address; where a file of another tool told them: s function, s file, u line (the
+		   address is a number in its place then) */
+	DEF_SITE_ID, DEF_SITE_ADDRESS, DEF_SITE_FUNCTION, DEF_SITE_FILE, DEF_SITE_LINE
+};
 enum def_stack { /* u id, s addresses (u64 each, innermost first) */
 	DEF_STACK_ID, DEF_STACK_ADDRESSES
 };

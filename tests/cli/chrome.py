@@ -339,6 +339,27 @@ def test_written_and_read_again():
     expect((1, "stream 20") in names and (500, "worker") in names, names)
 
 
+def test_samples():
+    """Samples with their stacks, of two processes with functions of one name: read, written and read again; deep ones are cut from outside."""
+    def sample(pid, ts, stack, **args):
+        return {"ph": "P", "name": "s", "cat": "x", "pid": pid, "tid": pid, "ts": ts, "stack": stack, "args": args}
+    deep = [f"f{i}" for i in range(300)]
+    events = [sample(500, 1, ["main", "work a.c:12"], weight=2000, cpu=3, pc=77),
+              sample(500, 2, ["main", "work a.c:12"], weight=3000), sample(500, 3, ["main", "work a.c:13"]),
+              sample(600, 4, ["main", "work a.c:12"], weight=5000), sample(600, 5, deep), {"ph": "P", "name": "s", "pid": 600, "tid": 600, "ts": 6}]
+    trace, said = imported("samples.json", {"traceEvents": events})
+    expect("samples without a stack (1)" in said and "frames of deep stacks (44)" in said, said)
+    sql = """SELECT p.pid, s.time - (SELECT min(time) FROM sample), s.weight, s.cpu, s.pc, (SELECT group_concat(f.function || ':' || f.line, '<') FROM
+        (SELECT n.text AS function, coalesce(nullif(i.line, 0), '') AS line FROM stack_frame f JOIN site i ON i.id = f.site JOIN string n ON n.id = i.function
+        WHERE f.stack = s.stack ORDER BY f.depth LIMIT 3) f) FROM sample s JOIN process p ON p.id = s.process ORDER BY 2"""
+    wanted = [(500, 0, 2000, 3, 77, "work:12<main:"), (500, 1000, 3000, 0, 0, "work:12<main:"), (500, 2000, 0, 0, 0, "work:13<main:"),
+              (600, 3000, 5000, 0, 0, "work:12<main:"), (600, 4000, 0, 0, 0, "f299:<f298:<f297:")]
+    expect(query(trace, sql) == wanted, query(trace, sql))
+    exported(trace, "samples2.json")
+    run("import", "samples2.json", "-o", "samples2.kymo")
+    expect(query("samples2.kymo", sql) == wanted, query("samples2.kymo", sql))
+
+
 def test_written_of_two_processes():
     """Numbers of calls that two processes have are tied to the work of each."""
     events = []

@@ -199,6 +199,21 @@ static kymo_status_t emit_counter(struct emitter *m, const struct entry *e)
 	return m->sink->counter(m->sink, &r);
 }
 
+static kymo_status_t emit_sample(struct emitter *m, const struct entry *e)
+{
+	const struct details *d = details_of(m->r, e);
+	struct rec_sample r = {.base = base_of(m, e, m->r->t->threads[e->thread].process),
+			       .correlation = e->key,
+			       .cpu = d->domain,
+			       .pc = d->external,
+			       .weight = (int64_t)d->value,
+			       .kernel = d->category != 0};
+
+	r.base.stack = d->name;
+	r.base.op = make_activity(&m->r->model, RECORD_DOMAIN_sample, SAMPLE_OP_PC);
+	return m->sink->sample(m->sink, &r);
+}
+
 static kymo_status_t emit(struct emitter *m, const struct entry *e)
 {
 	switch ((enum entry_kind)e->kind) {
@@ -218,6 +233,8 @@ static kymo_status_t emit(struct emitter *m, const struct entry *e)
 		return emit_memory(m, e);
 	case ENTRY_COUNTER:
 		return emit_counter(m, e);
+	case ENTRY_SAMPLE:
+		return emit_sample(m, e);
 	default:
 		return KYMO_OK;
 	}

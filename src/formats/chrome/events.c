@@ -592,6 +592,76 @@ static void counter_event(struct reader *r, const struct event *e)
 	}
 }
 
+/* "function file.c:12", as Kymo writes it, or whatever else it is called. */
+static struct keyed_place place_of_frame(struct reader *r, struct span frame)
+{
+	struct keyed_place p = {0};
+	struct span text = {"", 0};
+	const char *blank, *colon;
+
+	span_string(frame, &r->scratch, &text);
+	blank = memrchr(text.s, ' ', text.n);
+	colon = blank ? memrchr(blank, ':', text.n - (size_t)(blank - text.s)) : NULL;
+	for (const char *c = colon; c && ++c < text.s + text.n && p.line < UINT32_MAX / 16;) {
+		if (*c < '0' || *c > '9') {
+			p.line = 0;
+			break;
+		}
+		p.line = 10 * p.line + (uint32_t)(*c - '0');
+	}
+	if (p.line)
+		p.file = reader_text(r, blank + 1, (size_t)(colon - blank) - 1);
+	p.function = reader_text(r, text.s, p.line ? (size_t)(blank - text.s) : text.n);
+	return p;
+}
+
+/* Frames stand from the outermost in. */
+static uint32_t stack_of(struct reader *r, uint32_t process, struct span frames)
+{
+	enum { FRAMES = 256 };
+	uint32_t sites[FRAMES], count = 0, first = FRAMES;
+	struct span_walk w;
+	struct span frame;
+
+	if (!span_array(frames, &w))
+		return 0;
+	while (span_element(&w, &frame)) {
+		struct keyed_place p = place_of_frame(r, frame);
+
+		/* Of more than there is room for, the outermost gave way. */
+		sites[--first] = keyed_site(&r->keyed, process, &p);
+		count++;
+		if (first == 0 && count >= FRAMES) {
+			reader_leave_out(r, "frames of %s stacks", "deep", 4);
+			memmove(sites + 1, sites, (FRAMES - 1) * sizeof(*sites));
+			first = 1;
+			count--;
+		}
+	}
+	return keyed_stack(&r->keyed, process, sites + first, count);
+}
+
+static void sample_event(struct reader *r, const struct event *e)
+{
+	uint32_t process = reader_process(r, e->pid);
+	struct details d = {.external = reader_unsigned(r, e, "pc")};
+	struct span value;
+	struct entry *x;
+
+	if (!e->stack.n) {
+		reader_leave_out(r, "samples %s", "without a stack", 15);
+		return;
+	}
+	d.name = stack_of(r, process, e->stack);
+	d.domain = (uint32_t)reader_unsigned(r, e, "cpu");
+	d.category = (uint32_t)reader_unsigned(r, e, "kernel");
+	d.value = event_arg(e, "weight", &value) && span_real(value, &d.value) ? d.value : 0;
+	x = add_entry(r, e, ENTRY_SAMPLE);
+	x->thread = reader_thread(r, e->pid, e->tid);
+	x->key = reader_unsigned(r, e, "correlation");
+	x->details = put_details(r, &d, sizeof(d));
+}
+
 static void metadata_event(struct reader *r, const struct event *e)
 {
 	static const char *const silent[] = {"\"process_labels\"", "\"process_sort_index\"",
@@ -640,6 +710,9 @@ static void timed_event(struct reader *r, const struct event *e)
 	case 'C':
 		counter_event(r, e);
 		break;
+	case 'P':
+		sample_event(r, e);
+		break;
 	default:
 		async_event(r, e);
 	}
@@ -651,7 +724,7 @@ void reader_event(struct reader *r, const struct event *e)
 		metadata_event(r, e);
 	else if (strchr("stf", e->phase))
 		flow_event(r, e);
-	else if (!strchr("XBEiIRCbenSFTp", e->phase))
+	else if (!strchr("XBEiIRCbenSFTpP", e->phase))
 		leave_phase(r, e->phase);
 	else if (!e->has_time)
 		reader_leave_out(r, "events of phase \"%s\" without a time", &e->phase, 1);

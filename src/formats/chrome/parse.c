@@ -34,6 +34,8 @@ static void take_member(struct event *e, struct span key, struct span value)
 		e->scope = value;
 	else if (span_is(key, "args"))
 		e->args = value;
+	else if (span_is(key, "stack"))
+		e->stack = value;
 }
 
 bool event_parse(struct span value, struct event *e)
@@ -48,7 +50,8 @@ bool event_parse(struct span value, struct event *e)
 			    .tid = none,
 			    .id = none,
 			    .scope = none,
-			    .args = none};
+			    .args = none,
+			    .stack = none};
 	if (!span_object(value, &w))
 		return false;
 	while (span_member(&w, &key, &member))

@@ -295,6 +295,7 @@ kymo_status_t chrome_read(const char *path, const struct stream_filter *filter, 
 	}
 	if (source_open(&r.source, path)) {
 		make_usual_activities(r.t, &r.model);
+		make_activity(&r.model, RECORD_DOMAIN_sample, 0);
 		status = read_all(&r, sink);
 	} else {
 		stream_error(o->log, "%s: %s", path, strerror(errno));

@@ -23,7 +23,7 @@
 /* An event as it stands in the file. */
 struct event {
 	char phase; /* 0: none */
-	struct span name, category, pid, tid, id, scope, args;
+	struct span name, category, pid, tid, id, scope, args, stack;
 	int64_t time, duration;
 	bool has_time, has_duration;
 };
@@ -43,6 +43,7 @@ enum entry_kind {
 	ENTRY_SYNC,
 	ENTRY_MEMORY,
 	ENTRY_COUNTER,
+	ENTRY_SAMPLE, /* details: name the stack, domain the processor, category in the kernel, external the pc */
 };
 
 struct entry {

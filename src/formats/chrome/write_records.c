@@ -605,7 +605,12 @@ static void put_stack(struct chrome_writer *w, const struct t_stack *stack, uint
 
 	output_text(&w->out, ",\"stack\":[");
 	for (uint32_t i = stack->count; i-- > 0;) {
-		output_json(&w->out, symbols_text(w->names, stack->sites[i], name, sizeof(name)));
+		const struct symbol *y = symbols_site(w->names, stack->sites[i]);
+
+		output_json(&w->out,
+			    y->function && !y->file
+				    ? y->function
+				    : symbols_text(w->names, stack->sites[i], name, sizeof(name)));
 		output_text(&w->out, i ? "," : "");
 	}
 	if (!stack->count) {

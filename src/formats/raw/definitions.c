@@ -274,8 +274,16 @@ static uint32_t site_at(struct reading *r, uint64_t address)
 
 static void add_site(struct reading *r, const struct wire_def *d)
 {
-	map_set(&r->p->sites, wire_def_get(d, DEF_SITE_ID),
-		site_at(r, wire_def_get(d, DEF_SITE_ADDRESS)));
+	uint32_t i = site_at(r, wire_def_get(d, DEF_SITE_ADDRESS));
+	const char *function = text(r->t, d, DEF_SITE_FUNCTION);
+	const char *file = text(r->t, d, DEF_SITE_FILE);
+
+	map_set(&r->p->sites, wire_def_get(d, DEF_SITE_ID), i);
+	if (!*function || i >= r->t->sites_count)
+		return;
+	r->t->sites[i].function = function;
+	r->t->sites[i].file = *file ? file : NULL;
+	r->t->sites[i].line = (uint32_t)wire_def_get(d, DEF_SITE_LINE);
 }
 
 static void add_stack(struct reading *r, const struct wire_def *d)

@@ -556,6 +556,11 @@ static void define_site(struct raw_writer *w, uint32_t i)
 	wire_def_init(&d, DEF_SITE);
 	wire_def_u64(&d, i);
 	wire_def_u64(&d, x->address);
+	if (x->function) {
+		wire_def_string(&d, x->function);
+		wire_def_string(&d, x->file ? x->file : "");
+		wire_def_u64(&d, x->line);
+	}
 	raw_out_define(w, &w->processes[x->process], &d);
 }
 

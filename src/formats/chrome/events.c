@@ -619,7 +619,7 @@ static struct keyed_place place_of_frame(struct reader *r, struct span frame)
 static uint32_t stack_of(struct reader *r, uint32_t process, struct span frames)
 {
 	enum { FRAMES = 256 };
-	uint32_t sites[FRAMES], count = 0, first = FRAMES;
+	uint32_t sites[FRAMES], first = FRAMES;
 	struct span_walk w;
 	struct span frame;
 
@@ -628,17 +628,14 @@ static uint32_t stack_of(struct reader *r, uint32_t process, struct span frames)
 	while (span_element(&w, &frame)) {
 		struct keyed_place p = place_of_frame(r, frame);
 
-		/* Of more than there is room for, the outermost gave way. */
-		sites[--first] = keyed_site(&r->keyed, process, &p);
-		count++;
-		if (first == 0 && count >= FRAMES) {
+		if (first == 0) { /* no room: the outermost gives way */
 			reader_leave_out(r, "frames of %s stacks", "deep", 4);
 			memmove(sites + 1, sites, (FRAMES - 1) * sizeof(*sites));
 			first = 1;
-			count--;
 		}
+		sites[--first] = keyed_site(&r->keyed, process, &p);
 	}
-	return keyed_stack(&r->keyed, process, sites + first, count);
+	return keyed_stack(&r->keyed, process, sites + first, FRAMES - first);
 }
 
 static void sample_event(struct reader *r, const struct event *e)

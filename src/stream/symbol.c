@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "stream/demangle.h"
 #ifdef KYMO_HAVE_DW
 #include <dwarf.h>
@@ -39,6 +40,8 @@ struct symbols {
 	uint32_t file_count;
 	char **functions; /* owned: names that were cut or demangled */
 	uint32_t function_count, function_room;
+	uint32_t missing,
+		rebuilt; /* modules without names: the first of each is told, others counted */
 };
 
 static const char *base_name(const char *path)
@@ -79,14 +82,16 @@ static void open_file(struct symbols *s, struct file *f)
 	f->elf = dwfl_report_elf(f->dwfl, f->module->path, f->module->path, -1, 0, true);
 	dwfl_report_end(f->dwfl, NULL, NULL);
 	if (!f->elf || !dwfl_module_getelf(f->elf, &bias)) {
-		stream_warn(s->log, "%s: no function names of this module: %s", f->module->path,
-			    dwfl_errmsg(-1));
+		if (!s->missing++)
+			stream_warn(s->log, "%s: no function names of this module: %s",
+				    f->module->path, dwfl_errmsg(-1));
 		f->elf = NULL;
 	} else if (!same_build(f->elf, f->module)) {
-		stream_warn(s->log,
-			    "%s: no function names of this module: it was rebuilt or updated since "
-			    "the recording",
-			    f->module->path);
+		if (!s->rebuilt++)
+			stream_warn(s->log,
+				    "%s: no function names of this module: it was rebuilt or "
+				    "updated since the recording",
+				    f->module->path);
 		f->elf = NULL;
 	}
 }
@@ -357,10 +362,24 @@ struct symbols *symbols_new(const struct trace *t, struct stream_log *log)
 	return s;
 }
 
+static void tell_others(const struct symbols *s)
+{
+	uint32_t missing = s->missing > 1 ? s->missing - 1 : 0;
+	uint32_t rebuilt = s->rebuilt > 1 ? s->rebuilt - 1 : 0;
+
+	if (missing || rebuilt)
+		stream_warn(s->log,
+			    "no function names of %u more module%s: %u cannot be read here, %u "
+			    "%s rebuilt or updated since the recording",
+			    missing + rebuilt, plural(missing + rebuilt), missing, rebuilt,
+			    rebuilt == 1 ? "was" : "were");
+}
+
 void symbols_free(struct symbols *s)
 {
 	if (!s)
 		return;
+	tell_others(s);
 	for (uint32_t i = 0; i < s->file_count; i++)
 		close_file(&s->files[i]);
 	for (uint32_t i = 0; i < s->function_count; i++)

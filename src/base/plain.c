@@ -250,10 +250,15 @@ void plain_add_csv(struct text *out, const char *s, size_t n)
 	quote = strpbrk(line.s, ",\";") || line.s[0] == ' ' || line.s[line.length - 1] == ' ';
 	if (quote)
 		text_add(out, "\"");
-	for (const char *p = line.s; *p; p++) {
-		if (*p == '"')
-			text_add(out, "\"");
-		text_add_bytes(out, p, 1);
+	for (const char *p = line.s; *p;) {
+		size_t plain = strcspn(p, "\"");
+
+		text_add_bytes(out, p, plain);
+		p += plain;
+		if (*p) {
+			text_add(out, "\"\"");
+			p++;
+		}
 	}
 	if (quote)
 		text_add(out, "\"");

@@ -56,8 +56,11 @@ static void values(struct csv_writer *w, struct output *o, const struct rec *r, 
 			continue;
 		if (rec_value_text(w->t, f, &v, value, sizeof(value)) >= sizeof(value))
 			memcpy(value + sizeof(value) - 4, "...", 4);
-		if (!result)
-			text_addf(&text, "%s%s=", text.length ? "; " : "", f->name);
+		if (!result) {
+			text_add(&text, text.length ? "; " : "");
+			text_add(&text, f->name);
+			text_add(&text, "=");
+		}
 		text_add(&text, value);
 	}
 	csv_text(o, text.s ? text.s : "");

@@ -8,6 +8,7 @@ FORMATS: those of xlsx and md that were built, apart by commas; or limit: of the
 import csv
 import glob
 import html
+import json
 import os
 import re
 import sys
@@ -53,7 +54,7 @@ def cell(c):
     return float(c.find(MAIN + "v").text)
 
 
-def read_sheets(path):
+def read_sheets(path, frozen=lambda name: True):
     out = {}
     with zipfile.ZipFile(path) as z:
         expect(z.testzip() is None, "archive")
@@ -62,6 +63,8 @@ def read_sheets(path):
             root = ElementTree.fromstring(z.read("xl/" + targets[sheet.get(REL + "id")]))
             rows = [{column(c.get("r")): cell(c) for c in row.iter(MAIN + "c")} for row in root.iter(MAIN + "row")]
             out[sheet.get("name")] = rows
+            if not frozen(sheet.get("name")):
+                continue
             pane = next(root.iter(MAIN + "pane"))
             check("header is frozen", (pane.get("ySplit"), pane.get("state")), ("1", "frozen"))
             check("filter", next(root.iter(MAIN + "autoFilter")).get("ref").split(":")[1].lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
@@ -134,6 +137,47 @@ def test_names():
         check("what was cut is told", "32767 characters: texts that are longer were cut (2)" in done.stderr, True)
         done = kymotest.run(KYMO, "export", "--to", "xlsx", "-o", "-", "names.json")
         check("not to a pipe", (done.returncode, "standard output" in done.stderr), (2, True))
+
+
+def test_summary():
+    """`kymo summary` as a workbook has what it has as JSON."""
+    if "xlsx" not in FORMATS:
+        return
+    mixed.record(KYMO, TWO, THREADS, ANNOTATED)
+    mixed.record_hostile(SYNTH)
+    for trace in ("all.kymo", "names.json"):
+        must(KYMO, "summary", "-f", "xlsx", "--force", "-o", "s.xlsx", trace)
+        wanted = json.loads(must(KYMO, "summary", "-f", "json", trace))
+        sheets = read_sheets("s.xlsx", frozen=lambda name: name != "summary")
+        check(f"{trace}: sheets", list(sheets), ["summary"] + [t["name"] for t in wanted["tables"]])
+        first = [r.get(0, "") for r in sheets["summary"]]
+        for line in wanted["head"] + wanted["foot"]:
+            check("a line", not line or line[:32767] in first, True)
+        for table in wanted["tables"]:
+            rows = sheets[table["name"]]
+            check(f"{table['name']}: rows", len(rows) - 1, len(table["rows"]))
+            for got, row in zip(rows[1:], table["rows"]):
+                for i, (name, value) in enumerate(row.items()):
+                    if name == "trace":  # of an import: a folder that is there for a while
+                        continue
+                    check(f"{table['name']}: heading", rows[0][i], re.sub(r" (ns|bytes|%)$", r" (\1)", name.replace("_", " ").replace(
+                        " percent", " %")))
+                    compare_cell(f"{table['name']}.{name}", got.get(i), value)
+    done = kymotest.run(KYMO, "summary", "-f", "xlsx", "all.kymo")
+    check("needs a file", (done.returncode, "-o" in done.stderr), (2, True))
+
+
+def compare_cell(what, got, value):
+    if isinstance(value, bool) or value is None or value == "":
+        check(what, got, None)
+    elif isinstance(value, str):
+        check(what, got, shown_line(value))
+    else:
+        check(what, f"{got:.13g}", f"{float(value):.13g}")
+
+
+def shown_line(text):
+    return re.sub("[\x00-\x1f\u202e]", lambda m: {"\n": r"\n", "\t": r"\t", "\u202e": r"\u202e"}.get(m[0], f"\\x{ord(m[0]):02x}"), text)[:32767]
 
 
 def test_limit():

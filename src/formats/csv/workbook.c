@@ -16,7 +16,6 @@
 
 enum {
 	ROWS_MAX = 1048576, /* of a sheet */
-	TEXT_MAX = 32767,   /* characters of a cell, as UTF-16 counts them */
 	DIGITS_MAX = 15     /* that all doubles have */
 };
 
@@ -93,34 +92,13 @@ static void put_text(struct csv_out *o, const char *s)
 	o->column++;
 }
 
-/* The format takes _x0041_ for a character (22.4.2.4 of its first part): such an underscore is written as one. */
-static bool is_escape(const char *s, size_t n)
-{
-	return n >= 7 && s[0] == '_' && s[1] == 'x' &&
-	       strspn(s + 2, "0123456789abcdefABCDEF") >= 4 && s[6] == '_';
-}
-
 static void workbook_text(struct csv_out *o, const char *s, size_t n)
 {
-	struct text line = {0}, shown = {0};
-	size_t count = 0, length;
-	uint32_t code;
+	struct text shown = {0};
 
-	if (n)
-		plain_add(&line, s, n);
-	for (size_t i = 0; i < line.length && !line.failed; i += length) {
-		bool escape = is_escape(line.s + i, line.length - i);
-
-		length = plain_next(line.s + i, line.length - i, &code);
-		count += escape ? 7 : code > 0xffff ? 2 : 1;
-		if (count > TEXT_MAX) {
-			o->writer->cut++;
-			break;
-		}
-		text_add_bytes(&shown, escape ? "_x005F_" : line.s + i, escape ? 7 : length);
-	}
+	if (!plain_add_workbook(&shown, s, n))
+		o->writer->cut++;
 	put_text(o, shown.s && !shown.failed ? shown.s : "");
-	text_release(&line);
 	text_release(&shown);
 }
 

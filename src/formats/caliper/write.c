@@ -387,14 +387,16 @@ static bool all_ranks(const struct trace *t)
 	return t->processes_count > 1 && t->worlds <= 1;
 }
 
-/* From 1, in each process. NULL: no memory. */
+/* From 1, in each process, Kymo's own and those of tools behind the program's. NULL: no memory. */
 static uint32_t *number_threads(const struct trace *t)
 {
 	uint32_t *numbers = calloc(t->threads_count, sizeof(*numbers));
 	uint32_t *counts = calloc(t->processes_count, sizeof(*counts));
 
-	for (uint32_t i = 1; numbers && counts && i < t->threads_count; i++)
-		numbers[i] = ++counts[t->threads[i].process];
+	for (int own = 0; own < 2; own++)
+		for (uint32_t i = 1; numbers && counts && i < t->threads_count; i++)
+			if (t->threads[i].own == own)
+				numbers[i] = ++counts[t->threads[i].process];
 	if (!counts) {
 		free(numbers);
 		numbers = NULL;

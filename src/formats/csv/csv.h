@@ -58,6 +58,8 @@ struct csv_writer {
 	const struct trace *t;
 	struct symbols *symbols;
 	struct text values; /* of a cell */
+	char **sites;       /* as text, by index */
+	uint32_t sites_count;
 	struct output file; /* of Markdown: the tables one behind the other */
 	void *book;         /* of XLSX */
 	uint64_t cut;       /* texts that were longer than a cell of XLSX */

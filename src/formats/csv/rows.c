@@ -2,6 +2,7 @@
 /* Rows of the CSV files. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "formats/csv/csv.h"
@@ -67,13 +68,38 @@ static void values(struct csv_writer *w, struct csv_out *o, const struct rec *r,
 	csv_bytes(o, text->s, text->length);
 }
 
+static void result(struct csv_writer *w, struct csv_out *o, const struct rec *r)
+{
+	const struct t_op *op = &w->t->ops[r->op];
+
+	for (uint32_t i = 0; i < op->field_count; i++)
+		if (op->fields[i].flags & KYMO_FIELD_RESULT) {
+			values(w, o, r, true);
+			return;
+		}
+	csv_text(o, "");
+}
+
+/* Rendered once: many calls come from one place. */
+static void site(struct csv_writer *w, struct csv_out *o, uint32_t i)
+{
+	char text[512];
+
+	if (!i) {
+		csv_text(o, "");
+		return;
+	}
+	if (!w->sites[i])
+		w->sites[i] = strdup(symbols_text(w->symbols, i, text, sizeof(text)));
+	csv_text(o, w->sites[i] ? w->sites[i] : symbols_text(w->symbols, i, text, sizeof(text)));
+}
+
 static kymo_status_t call(struct stream_sink *s, const struct rec *r)
 {
 	struct csv_writer *w = csv_writer_of(s);
 	struct csv_out *o = &w->out[CSV_CALLS];
 	const struct t_op *op = &w->t->ops[r->op];
 	const char *status = rec_status_name(op, r->status);
-	char site[512];
 
 	if (w->o.device_only)
 		return KYMO_OK;
@@ -89,8 +115,8 @@ static kymo_status_t call(struct stream_sink *s, const struct rec *r)
 	csv_unsigned(o, r->unwound);
 	csv_unsigned(o, r->external);
 	csv_signed(o, r->scope);
-	csv_text(o, r->site ? symbols_text(w->symbols, r->site, site, sizeof(site)) : "");
-	values(w, o, r, true);
+	site(w, o, r->site);
+	result(w, o, r);
 	values(w, o, r, false);
 	return csv_end_row(o);
 }

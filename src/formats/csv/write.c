@@ -200,7 +200,9 @@ static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 
 	w->t = t;
 	w->symbols = symbols_new(t, w->o.log);
-	return w->symbols ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+	w->sites_count = t->sites_count;
+	w->sites = calloc((size_t)t->sites_count + 1, sizeof(*w->sites));
+	return w->symbols && w->sites ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
 }
 
 static kymo_status_t end(struct stream_sink *s, const struct trace *t)
@@ -222,6 +224,9 @@ void csv_free(struct stream_sink *s)
 	else
 		close_tables(w);
 	symbols_free(w->symbols);
+	for (uint32_t i = 0; w->sites && i < w->sites_count; i++)
+		free(w->sites[i]);
+	free(w->sites);
 	text_release(&w->values);
 	free(w);
 }

@@ -128,6 +128,8 @@ def test_names():
             check_markdown(trace, tables)
         if "xlsx" in FORMATS:
             sheets = check_sheets(trace, tables)
+    done = kymotest.run(KYMO, "export", "-f", "--to", "md", "-o", "t.md", "bytes.kymo", env={**os.environ, "TMPDIR": "/nonexistent"})
+    check("no place for temporary files", (done.returncode, "temporary file in /nonexistent" in done.stderr), (3, True))
     if "xlsx" in FORMATS:
         done = kymotest.run(KYMO, "export", "-f", "--to", "xlsx", "-o", "t.xlsx", "names.json")
         sheets = read_sheets("t.xlsx")

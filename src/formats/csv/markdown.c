@@ -18,6 +18,7 @@ static bool open_table(struct csv_out *o)
 {
 	const char *folder = getenv("TMPDIR"), *header = csv_header(o->table);
 	struct output *out = &o->out;
+	struct text name = {0};
 
 	if (out->data || out->error)
 		return !out->error;
@@ -25,9 +26,12 @@ static bool open_table(struct csv_out *o)
 		out->error = ENOMEM;
 		return false;
 	}
-	out->fd = spool_file(folder && *folder ? folder : "/tmp");
+	folder = folder && *folder ? folder : "/tmp";
+	out->fd = spool_file(folder);
 	if (out->fd < 0)
 		out->error = errno;
+	text_addf(&name, "temporary file in %s (set TMPDIR)", folder);
+	out->path = name.s; /* for messages; with one, it is closed */
 	output_text(out, "| ");
 	for (const char *p = header; *p; p++)
 		if (*p == ',')
@@ -123,12 +127,8 @@ static kymo_status_t markdown_close(struct csv_writer *w)
 	output_text(&w->file, "\n\nTimes are ns since the trace began.\n");
 	text_release(&title);
 	for (unsigned i = 0; i < CSV_TABLES && status == KYMO_OK; i++) {
-		int fd = w->out[i].out.fd;
-
-		if (!w->out[i].out.data)
-			continue;
-		status = append(w, &w->out[i]);
-		close(fd);
+		if (w->out[i].out.data)
+			status = append(w, &w->out[i]);
 	}
 	closed = output_close(&w->file, w->o.log);
 	return status == KYMO_OK ? closed : status;
@@ -137,14 +137,8 @@ static kymo_status_t markdown_close(struct csv_writer *w)
 static void markdown_release(struct csv_writer *w)
 {
 	for (unsigned i = 0; i < CSV_TABLES; i++) {
-		int fd = w->out[i].out.fd;
-
-		if (!w->out[i].out.data)
-			continue;
 		w->out[i].out.used = 0;
 		output_close(&w->out[i].out, w->o.log);
-		if (fd >= 0)
-			close(fd);
 	}
 	output_close(&w->file, w->o.log);
 }

@@ -11,6 +11,35 @@
 
 /* ---- strings ---- */
 
+/* Any byte of eight is a control, DEL, a quote, a backslash or no ASCII. */
+static bool eight_special(uint64_t v)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
+	uint64_t quote = v ^ (ones * '"'), backslash = v ^ (ones * '\\'), del = v ^ (ones * 0x7f);
+	uint64_t low = (v - ones * ' ') & ~v;
+
+	low |= (quote - ones) & ~quote;
+	low |= (backslash - ones) & ~backslash;
+	low |= (del - ones) & ~del;
+	return (low | v) & tops;
+}
+
+/* Copies what stands for itself, as most does: how much of `s` that is. */
+static size_t copy_plain(char *out, const char *s, size_t n)
+{
+	size_t i = 0;
+
+	for (uint64_t eight; i + 8 <= n; i += 8) {
+		memcpy(&eight, s + i, 8);
+		if (eight_special(eight))
+			break;
+		memcpy(out + i, &eight, 8);
+	}
+	for (; i < n && s[i] >= ' ' && s[i] < 0x7f && s[i] != '"' && s[i] != '\\'; i++)
+		out[i] = s[i];
+	return i;
+}
+
 size_t json_escape(char *out, const char *s, size_t n)
 {
 	char *p = out;
@@ -18,6 +47,10 @@ size_t json_escape(char *out, const char *s, size_t n)
 
 	*p++ = '"';
 	for (size_t i = 0, length; i < n; i += length) {
+		length = copy_plain(p, s + i, n - i);
+		p += length;
+		if (length)
+			continue;
 		length = plain_next(s + i, n - i, &code);
 		if (code & PLAIN_BAD) {
 			memcpy(p, "\xef\xbf\xbd", 3);

@@ -250,10 +250,15 @@ void plain_add_csv(struct text *out, const char *s, size_t n)
 	quote = strpbrk(line.s, ",\";") || line.s[0] == ' ' || line.s[line.length - 1] == ' ';
 	if (quote)
 		text_add(out, "\"");
-	for (const char *p = line.s; *p; p++) {
-		if (*p == '"')
-			text_add(out, "\"");
-		text_add_bytes(out, p, 1);
+	for (const char *p = line.s; *p;) {
+		size_t plain = strcspn(p, "\"");
+
+		text_add_bytes(out, p, plain);
+		p += plain;
+		if (*p) {
+			text_add(out, "\"\"");
+			p++;
+		}
 	}
 	if (quote)
 		text_add(out, "\"");
@@ -287,4 +292,40 @@ void plain_add_html(struct text *out, const char *s, size_t n)
 			text_add_bytes(out, p, 1);
 	}
 	text_release(&line);
+}
+
+/* ---- workbooks ---------------------------------------------------------------------------------
+ */
+
+static bool is_workbook_escape(const char *s, size_t n)
+{
+	return n >= 7 && s[0] == '_' && s[1] == 'x' &&
+	       strspn(s + 2, "0123456789abcdefABCDEF") >= 4 && s[6] == '_';
+}
+
+bool plain_add_workbook(struct text *out, const char *s, size_t n)
+{
+	static const char underscore[] = "_x005F_";
+	enum { MOST = 32767 };
+	struct text line = {0};
+	size_t count = 0, length = 0, at;
+	uint32_t code;
+
+	if (n)
+		plain_add(&line, s, n);
+	for (at = 0; at < line.length && !line.failed; at += length) {
+		bool escape = is_workbook_escape(line.s + at, line.length - at);
+
+		length = plain_next(line.s + at, line.length - at, &code);
+		count += escape ? sizeof(underscore) - 1 : code > 0xffff ? 2 : 1;
+		if (count > MOST)
+			break;
+		if (escape)
+			text_add(out, underscore);
+		else
+			text_add_bytes(out, line.s + at, length);
+	}
+	out->failed |= line.failed;
+	text_release(&line);
+	return count <= MOST;
 }

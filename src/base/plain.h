@@ -64,6 +64,12 @@ void plain_add_csv(struct text *out, const char *s, size_t n);
 /* `s` as a field of a line whose fields are apart by tabs: likewise against formulas, never quoted. */
 void plain_add_tsv(struct text *out, const char *s, size_t n);
 
+/*
+ * `s` as the text of a cell of a workbook (ECMA-376), which has no more than 32,767 characters as UTF-16 counts them;
+ * false: it has more and was cut. There _x0041_ stands for a character (22.4.2.4): such an underscore is written as one.
+ */
+bool plain_add_workbook(struct text *out, const char *s, size_t n);
+
 /* `s` as text of an HTML page or of an attribute in quotes. */
 void plain_add_html(struct text *out, const char *s, size_t n);
 

@@ -49,10 +49,10 @@ static const struct knob rows[] = {
 	 "Show these tables alone, by their names in csv and json; --tables help names them, "
 	 "digest "
 	 "is what the plain command begins with"},
-	{"format", 'f', KNOB_ENUM, 0, AT(format), "FORMAT", "text", REPORT_FORMATS, NULL, "Summary",
-	 "How it is printed; times in csv and json are nanoseconds"},
+	{"format", 'f', KNOB_ENUM, 0, AT(format), "FORMAT", "text", REPORT_FORMATS_FILES, NULL,
+	 "Summary", "How it is printed; times in csv and json are nanoseconds"},
 	{"output", 'o', KNOB_STRING, 0, AT(output), "FILE", NULL, NULL, NULL, "Summary",
-	 "Write it to a file; - is standard output"},
+	 "Write it to a file; - is standard output, to which xlsx cannot go"},
 	{"force", 0, KNOB_FLAG, 0, AT(force), NULL, NULL, NULL, NULL, "Summary",
 	 "With --output: replace what is there"},
 	{"unit", 0, KNOB_ENUM, 0, AT(unit), "UNIT", "fitting", "fitting|ns|us|ms|s", NULL,
@@ -170,7 +170,17 @@ static int destination_close(struct destination *d, int result)
 	return whole ? result : CLI_FAILURE;
 }
 
-static int print_report(struct report *r, struct summary *s, unsigned count, unsigned by, FILE *out)
+static bool write_report(const struct report *r, const struct destination *d)
+{
+#ifdef KYMO_HAVE_XLSX
+	if (options.format == REPORT_XLSX)
+		return report_workbook(r, d->staging.path);
+#endif
+	return report_print(r, (enum report_format)options.format, d->out);
+}
+
+static int print_report(struct report *r, struct summary *s, unsigned count, unsigned by,
+			const struct destination *d)
 {
 	bool ok = summary_report(r, s, count, by) == KYMO_OK;
 
@@ -180,7 +190,7 @@ static int print_report(struct report *r, struct summary *s, unsigned count, uns
 		cli_error("not enough memory for the summary");
 		return CLI_FAILURE;
 	}
-	if (!report_print(r, (enum report_format)options.format, out)) {
+	if (!write_report(r, d)) {
 		cli_error("the summary could not be written");
 		return CLI_FAILURE;
 	}
@@ -206,7 +216,7 @@ static int print_traces(struct summary *s, unsigned count, unsigned by, char *co
 		return CLI_FAILURE;
 	if (options.format == REPORT_TEXT && !d.file)
 		pager_start(result);
-	printed = print_report(&r, s, count, by, d.out);
+	printed = print_report(&r, s, count, by, &d);
 	report_release(&r);
 	return destination_close(&d, printed == CLI_OK ? result : printed);
 }
@@ -233,6 +243,9 @@ static int run_summary(int argc, char **argv)
 	}
 	if (argc == 0)
 		return cli_usage("summary", "which trace? (the directory that `kymo run` left)");
+	if (options.format == REPORT_XLSX && (!options.output || strcmp(options.output, "-") == 0))
+		return cli_usage("summary",
+				 "a workbook cannot go to standard output: name it with -o");
 	by = summary_by_parse(options.by, &bad, &bad_length);
 	if (!by)
 		return cli_usage("summary", "--by does not know \"%.*s\"", (int)bad_length, bad);

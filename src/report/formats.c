@@ -277,6 +277,8 @@ bool report_print(const struct report *r, enum report_format format, FILE *out)
 	case REPORT_TSV:
 		report_print_separated(r, format, out);
 		break;
+	case REPORT_XLSX:
+		return false;
 	}
 	return fflush(out) == 0 && !ferror(out);
 }

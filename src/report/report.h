@@ -16,11 +16,19 @@ enum report_format {
 	REPORT_CSV,
 	REPORT_JSON,
 	REPORT_HTML,
-	REPORT_TSV
+	REPORT_TSV,
+	REPORT_XLSX /* report_workbook() alone; of `kymo summary` */
 };
 
 /* The names `--format` takes, in order of enum report_format. */
 #define REPORT_FORMATS "text|md|csv|json|html|tsv"
+
+/* The same, with REPORT_XLSX where it is built in. */
+#ifdef KYMO_HAVE_XLSX
+#define REPORT_FORMATS_FILES REPORT_FORMATS "|xlsx"
+#else
+#define REPORT_FORMATS_FILES REPORT_FORMATS
+#endif
 
 /* Numbers have units, names are shortened, some rows are shown: it is read by people, not programs. */
 static inline bool report_for_people(enum report_format format)
@@ -36,6 +44,9 @@ void report_paged(unsigned columns);
 
 /* False: `out` could not be written to. */
 bool report_print(const struct report *r, enum report_format format, FILE *out);
+
+/* A workbook at `path`: the lines around the tables, then each table, as programs get it. False: not written. */
+bool report_workbook(const struct report *r, const char *path);
 
 /* A cell as text for people; the result lies in `buffer` or in the cell. */
 const char *cell_show(const struct cell *c, enum cell_unit unit, char buffer[32]);

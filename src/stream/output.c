@@ -266,12 +266,32 @@ static bool csv_as_is(const char *s, size_t n)
 			  !memchr(s, ',', n) && !memchr(s, '"', n) && !memchr(s, ';', n));
 }
 
+/* Each quote twice. */
+static void put_quoted(struct output *o, const char *s, size_t n)
+{
+	output_char(o, '"');
+	for (const char *end = s + n; s < end;) {
+		const char *quote = memchr(s, '"', (size_t)(end - s));
+		size_t run = (size_t)((quote ? quote + 1 : end) - s);
+
+		output_put(o, s, run);
+		if (quote)
+			output_char(o, '"');
+		s += run;
+	}
+	output_char(o, '"');
+}
+
 void output_csv(struct output *o, const char *s, size_t n)
 {
 	struct text field = {0};
 
 	if (csv_as_is(s, n)) {
 		output_put(o, s, n);
+		return;
+	}
+	if (plain_ascii(s, n) && !strchr("=+-@ '\"", s[0])) {
+		put_quoted(o, s, n);
 		return;
 	}
 	plain_add_csv(&field, s, n);

@@ -55,4 +55,7 @@ kymo_status_t spool_next(struct spool *s, const void **item);
 
 void spool_release(struct spool *s);
 
+/* A new file in `directory` that has no name there; below 0: errno says why not. */
+int spool_file(const char *directory);
+
 #endif

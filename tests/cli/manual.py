@@ -117,7 +117,7 @@ class Bash(unittest.TestCase):
 
     def test_formats(self):
         self.assertIn("perfetto", self.complete("export", "--to", ""))
-        self.assertEqual(self.complete("export", "--to", "js"), ["json"])
+        self.assertEqual(self.complete("export", "--to", "js"), ["json", "jsonl"])
         self.assertNotIn("raw", self.complete("export", "--to", ""))
         self.assertEqual(sorted(self.complete("help", "")), sorted(commands()))
 

@@ -17,7 +17,7 @@ import kymotest  # noqa: E402
 from kymotest import Failure, expect  # noqa: E402
 
 KYMO, SYNTH = map(os.path.abspath, sys.argv[1:3])
-FORMATS = ("json", "text", "perfetto", "store", "csv")
+FORMATS = ("json", "jsonl", "text", "perfetto", "store", "csv")
 PROFILES = ("folded", "speedscope", "pprof")
 # glibc fills what is freed with a byte; not what its caches hold.
 OVERWRITTEN = {"MALLOC_PERTURB_": "165", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}

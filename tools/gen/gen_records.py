@@ -572,7 +572,7 @@ def shown_as(f, member, form):
     return "unsigned", f"r->{member}"
 
 
-TARGETS = {"perfetto": "packet"}  # what a format writes to
+TARGETS = {"perfetto": "packet", "csv": "csv_out"}  # what a format writes to
 
 
 def show_default(form):

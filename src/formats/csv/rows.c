@@ -2,6 +2,7 @@
 /* Rows of the CSV files. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "formats/csv/csv.h"
@@ -19,20 +20,20 @@ static int64_t since(const struct csv_writer *w, int64_t ns)
 	return ns ? (int64_t)((uint64_t)ns - (uint64_t)w->t->origin) : 0;
 }
 
-static void times(struct csv_writer *w, struct output *o, int64_t start, int64_t end)
+static void times(struct csv_writer *w, struct csv_out *o, int64_t start, int64_t end)
 {
 	csv_signed(o, since(w, start));
 	csv_signed(o, since(w, end));
 	csv_signed(o, (int64_t)((uint64_t)end - (uint64_t)start));
 }
 
-static void place(struct csv_writer *w, struct output *o, uint32_t process, uint32_t thread)
+static void place(struct csv_writer *w, struct csv_out *o, uint32_t process, uint32_t thread)
 {
 	csv_unsigned(o, w->t->processes[process].pid);
 	csv_unsigned(o, w->t->threads[thread].tid);
 }
 
-static void queue(struct csv_writer *w, struct output *o, uint32_t i)
+static void queue(struct csv_writer *w, struct csv_out *o, uint32_t i)
 {
 	const struct t_queue *q = &w->t->queues[i];
 
@@ -41,14 +42,15 @@ static void queue(struct csv_writer *w, struct output *o, uint32_t i)
 }
 
 /* "name=value; ..." of what `result` selects: the result only, or all but it. */
-static void values(struct csv_writer *w, struct output *o, const struct rec *r, bool result)
+static void values(struct csv_writer *w, struct csv_out *o, const struct rec *r, bool result)
 {
 	const struct t_field *f;
 	struct rec_fields fields;
 	struct wire_value v;
-	struct text text = {0};
+	struct text *text = &w->values;
 	char value[1024];
 
+	text->length = 0;
 	rec_fields_init(&fields, w->t, r);
 	while (r->wire && rec_fields_next(&fields, &f, &v)) {
 		if (((f->flags & KYMO_FIELD_RESULT) != 0) != result ||
@@ -56,21 +58,48 @@ static void values(struct csv_writer *w, struct output *o, const struct rec *r, 
 			continue;
 		if (rec_value_text(w->t, f, &v, value, sizeof(value)) >= sizeof(value))
 			memcpy(value + sizeof(value) - 4, "...", 4);
-		if (!result)
-			text_addf(&text, "%s%s=", text.length ? "; " : "", f->name);
-		text_add(&text, value);
+		if (!result) {
+			text_add(text, text->length ? "; " : "");
+			text_add(text, f->name);
+			text_add(text, "=");
+		}
+		text_add(text, value);
 	}
-	csv_text(o, text.s ? text.s : "");
-	text_release(&text);
+	csv_bytes(o, text->s, text->length);
+}
+
+static void result(struct csv_writer *w, struct csv_out *o, const struct rec *r)
+{
+	const struct t_op *op = &w->t->ops[r->op];
+
+	for (uint32_t i = 0; i < op->field_count; i++)
+		if (op->fields[i].flags & KYMO_FIELD_RESULT) {
+			values(w, o, r, true);
+			return;
+		}
+	csv_text(o, "");
+}
+
+/* Rendered once: many calls come from one place. */
+static void site(struct csv_writer *w, struct csv_out *o, uint32_t i)
+{
+	char text[512];
+
+	if (!i) {
+		csv_text(o, "");
+		return;
+	}
+	if (!w->sites[i])
+		w->sites[i] = strdup(symbols_text(w->symbols, i, text, sizeof(text)));
+	csv_text(o, w->sites[i] ? w->sites[i] : symbols_text(w->symbols, i, text, sizeof(text)));
 }
 
 static kymo_status_t call(struct stream_sink *s, const struct rec *r)
 {
 	struct csv_writer *w = csv_writer_of(s);
-	struct output *o = &w->out[CSV_CALLS];
+	struct csv_out *o = &w->out[CSV_CALLS];
 	const struct t_op *op = &w->t->ops[r->op];
 	const char *status = rec_status_name(op, r->status);
-	char site[512];
 
 	if (w->o.device_only)
 		return KYMO_OK;
@@ -86,14 +115,14 @@ static kymo_status_t call(struct stream_sink *s, const struct rec *r)
 	csv_unsigned(o, r->unwound);
 	csv_unsigned(o, r->external);
 	csv_signed(o, r->scope);
-	csv_text(o, r->site ? symbols_text(w->symbols, r->site, site, sizeof(site)) : "");
-	values(w, o, r, true);
+	site(w, o, r->site);
+	result(w, o, r);
 	values(w, o, r, false);
 	return csv_end_row(o);
 }
 
 /* A time that is not known, 0, is an empty cell. */
-static void known_time(struct csv_writer *w, struct output *o, int64_t ns)
+static void known_time(struct csv_writer *w, struct csv_out *o, int64_t ns)
 {
 	if (ns)
 		csv_signed(o, since(w, ns));
@@ -102,19 +131,20 @@ static void known_time(struct csv_writer *w, struct output *o, int64_t ns)
 }
 
 /* Device times; work that has none has empty cells. */
-static void device_times(struct csv_writer *w, struct output *o, const struct rec *r,
+static void device_times(struct csv_writer *w, struct csv_out *o, const struct rec *r,
 			 const struct rec_device *d)
 {
 	if (device_timed(d))
 		times(w, o, d->start, d->end);
 	else
-		output_text(o, ",,,");
+		for (int i = 0; i < 3; i++)
+			csv_text(o, "");
 	known_time(w, o, d->queued);
 	known_time(w, o, d->submitted);
 	place(w, o, r->process, r->thread);
 }
 
-static void device_end(struct csv_writer *w, struct output *o, const struct rec *r,
+static void device_end(struct csv_writer *w, struct csv_out *o, const struct rec *r,
 		       const struct rec_device *d)
 {
 	csv_unsigned(o, d->correlation);
@@ -128,7 +158,7 @@ static void device_end(struct csv_writer *w, struct output *o, const struct rec 
 static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *r)
 {
 	struct csv_writer *w = csv_writer_of(s);
-	struct output *o = &w->out[CSV_DISPATCHES];
+	struct csv_out *o = &w->out[CSV_DISPATCHES];
 
 	device_times(w, o, &r->base, &r->device);
 	queue(w, o, r->queue);
@@ -149,7 +179,7 @@ static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *
 static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
 {
 	struct csv_writer *w = csv_writer_of(s);
-	struct output *o = &w->out[CSV_COPIES];
+	struct csv_out *o = &w->out[CSV_COPIES];
 
 	device_times(w, o, &r->base, &r->device);
 	csv_text(o, w->t->ops[r->base.op].name);
@@ -168,7 +198,7 @@ static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
 static kymo_status_t allocation(struct stream_sink *s, const struct rec_allocation *r)
 {
 	struct csv_writer *w = csv_writer_of(s);
-	struct output *o = &w->out[CSV_ALLOCATIONS];
+	struct csv_out *o = &w->out[CSV_ALLOCATIONS];
 
 	if (w->o.device_only)
 		return KYMO_OK;
@@ -190,7 +220,7 @@ static kymo_status_t allocation(struct stream_sink *s, const struct rec_allocati
 static kymo_status_t sync(struct stream_sink *s, const struct rec_sync *r)
 {
 	struct csv_writer *w = csv_writer_of(s);
-	struct output *o = &w->out[CSV_SYNCS];
+	struct csv_out *o = &w->out[CSV_SYNCS];
 
 	if (w->o.device_only)
 		return KYMO_OK;
@@ -211,7 +241,7 @@ static kymo_status_t sync(struct stream_sink *s, const struct rec_sync *r)
 static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
 {
 	struct csv_writer *w = csv_writer_of(s);
-	struct output *o = &w->out[CSV_MARKERS];
+	struct csv_out *o = &w->out[CSV_MARKERS];
 	char data[8192];
 	struct output payload = {.fd = -1, .data = data, .size = sizeof(data)};
 
@@ -220,8 +250,7 @@ static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
 	times(w, o, r->base.start, r->base.end);
 	place(w, o, r->base.process, r->base.thread);
 	csv_text(o, w->t->ops[r->base.op].name);
-	output_csv(o, r->text, r->text_length);
-	output_char(o, ',');
+	csv_bytes(o, r->text, r->text_length);
 	csv_text(o, w->t->strings[r->domain].text);
 	csv_text(o, w->t->strings[r->category].text);
 	csv_unsigned(o, r->color);
@@ -230,14 +259,13 @@ static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
 	csv_text(o, r->left_open ? "yes" : "no");
 	if (r->payload_bytes)
 		payload_json(&payload, r);
-	output_csv(o, data, payload.used);
-	output_char(o, ',');
+	csv_bytes(o, data, payload.used);
 	show_marker(o, w->t, r);
 	return csv_end_row(o);
 }
 
 /* What is not known is empty. */
-static void rank_or_none(struct output *o, int64_t number)
+static void rank_or_none(struct csv_out *o, int64_t number)
 {
 	if (number < 0)
 		csv_text(o, "");
@@ -249,7 +277,7 @@ static kymo_status_t comm(struct stream_sink *s, const struct rec_comm *r)
 {
 	static const char *const states[] = {"complete", "cancelled", "freed"};
 	struct csv_writer *w = csv_writer_of(s);
-	struct output *o = &w->out[CSV_MESSAGES];
+	struct csv_out *o = &w->out[CSV_MESSAGES];
 	const struct t_communicator *c = &w->t->communicators[r->communicator];
 	uint32_t rank = w->t->processes[r->base.process].rank;
 
@@ -280,7 +308,7 @@ static kymo_status_t comm(struct stream_sink *s, const struct rec_comm *r)
 static kymo_status_t other(struct stream_sink *s, const struct rec *r)
 {
 	struct csv_writer *w = csv_writer_of(s);
-	struct output *o = &w->out[CSV_OTHERS];
+	struct csv_out *o = &w->out[CSV_OTHERS];
 	const struct t_op *op = &w->t->ops[r->op];
 
 	if (w->o.device_only)
@@ -296,7 +324,7 @@ static kymo_status_t other(struct stream_sink *s, const struct rec *r)
 static kymo_status_t loss(struct stream_sink *s, const struct rec_loss *r)
 {
 	struct csv_writer *w = csv_writer_of(s);
-	struct output *o = &w->out[CSV_LOSSES];
+	struct csv_out *o = &w->out[CSV_LOSSES];
 
 	csv_signed(o, since(w, r->after));
 	csv_signed(o, since(w, r->before));
@@ -311,7 +339,7 @@ static kymo_status_t loss(struct stream_sink *s, const struct rec_loss *r)
 static kymo_status_t open_call(struct stream_sink *s, const struct t_open_call *c)
 {
 	struct csv_writer *w = csv_writer_of(s);
-	struct output *o = &w->out[CSV_OPEN_CALLS];
+	struct csv_out *o = &w->out[CSV_OPEN_CALLS];
 	const struct t_op *op = &w->t->ops[c->op];
 
 	csv_signed(o, since(w, c->start));
@@ -327,7 +355,7 @@ static kymo_status_t open_call(struct stream_sink *s, const struct t_open_call *
 static kymo_status_t unfinished(struct stream_sink *s, const struct t_unfinished *u)
 {
 	struct csv_writer *w = csv_writer_of(s);
-	struct output *o = &w->out[CSV_UNFINISHED];
+	struct csv_out *o = &w->out[CSV_UNFINISHED];
 
 	if (u->unlisted)
 		return KYMO_OK;
@@ -359,17 +387,17 @@ void csv_set_records(struct stream_sink *s)
 
 /* ---- definitions --------------------------------------------------------------------------- */
 
-static void bound(struct output *o, double error_ns)
+static void bound(struct csv_out *o, double error_ns)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%.0f", error_ns);
-	csv_text(o, error_ns < 0 ? "" : text);
+	csv_number(o, error_ns < 0 ? "" : text);
 }
 
 static void processes(struct csv_writer *w)
 {
-	struct output *o = &w->out[CSV_PROCESSES];
+	struct csv_out *o = &w->out[CSV_PROCESSES];
 
 	for (uint32_t i = 1; i < w->t->processes_count; i++) {
 		const struct t_process *p = &w->t->processes[i];
@@ -407,7 +435,7 @@ static void processes(struct csv_writer *w)
 
 static void threads(struct csv_writer *w)
 {
-	struct output *o = &w->out[CSV_THREADS];
+	struct csv_out *o = &w->out[CSV_THREADS];
 
 	for (uint32_t i = 1; i < w->t->threads_count; i++) {
 		const struct t_thread *th = &w->t->threads[i];
@@ -422,7 +450,7 @@ static void threads(struct csv_writer *w)
 
 static void agents(struct csv_writer *w)
 {
-	struct output *o = &w->out[CSV_AGENTS];
+	struct csv_out *o = &w->out[CSV_AGENTS];
 
 	for (uint32_t i = 1; i < w->t->agents_count; i++) {
 		const struct t_agent *a = &w->t->agents[i];
@@ -441,7 +469,7 @@ static void agents(struct csv_writer *w)
 
 static void queues(struct csv_writer *w)
 {
-	struct output *o = &w->out[CSV_QUEUES];
+	struct csv_out *o = &w->out[CSV_QUEUES];
 
 	for (uint32_t i = 1; i < w->t->queues_count; i++) {
 		const struct t_queue *q = &w->t->queues[i];
@@ -459,7 +487,7 @@ static void queues(struct csv_writer *w)
 
 static void not_recorded(struct csv_writer *w)
 {
-	struct output *o = &w->out[CSV_NOT_RECORDED];
+	struct csv_out *o = &w->out[CSV_NOT_RECORDED];
 
 	for (uint32_t i = 1; i < w->t->left_out_count; i++) {
 		const struct t_left_out *l = &w->t->left_out[i];
@@ -475,7 +503,7 @@ static void not_recorded(struct csv_writer *w)
 
 static void notes(struct csv_writer *w)
 {
-	struct output *o = &w->out[CSV_NOTES];
+	struct csv_out *o = &w->out[CSV_NOTES];
 
 	for (uint32_t i = 1; i < w->t->notes_count; i++) {
 		const struct t_note *n = &w->t->notes[i];

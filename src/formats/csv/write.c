@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CSV format: a directory with a file for each kind of record and of definition, as RFC 4180
+ * Tables of records, in all their forms; the CSV format: a directory with a file for each kind of record and of definition, as RFC 4180
  * says (CRLF, quotes where needed), each with a header row. Times are ns since the trace began.
  * Names cannot do harm in a spreadsheet or terminal: plain_add_csv() says how they are escaped.
  */
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,43 +57,104 @@ static const struct {
 
 /* ---- columns ------------------------------------------------------------------------------- */
 
-void csv_text(struct output *o, const char *s)
+static void csv_cell(struct csv_out *o, const char *s, size_t n)
 {
-	output_csv(o, s, strlen(s));
-	output_char(o, ',');
+	output_put(&o->out, s, n);
+	output_char(&o->out, ',');
 }
 
-void csv_unsigned(struct output *o, uint64_t v)
+void csv_bytes(struct csv_out *o, const char *s, size_t n)
 {
-	output_unsigned(o, v);
-	output_char(o, ',');
+	if (o->form) {
+		o->form->text(o, s, n);
+		return;
+	}
+	output_csv(&o->out, s, n);
+	output_char(&o->out, ',');
 }
 
-void csv_signed(struct output *o, int64_t v)
+void csv_text(struct csv_out *o, const char *s)
 {
-	output_signed(o, v);
-	output_char(o, ',');
+	csv_bytes(o, s, strlen(s));
 }
 
-void csv_real(struct output *o, double v)
+void csv_unsigned(struct csv_out *o, uint64_t v)
+{
+	char text[24];
+
+	if (o->form) {
+		snprintf(text, sizeof(text), "%" PRIu64, v);
+		o->form->number(o, text);
+		return;
+	}
+	output_unsigned(&o->out, v);
+	output_char(&o->out, ',');
+}
+
+void csv_signed(struct csv_out *o, int64_t v)
+{
+	char text[24];
+
+	if (o->form) {
+		snprintf(text, sizeof(text), "%" PRIi64, v);
+		o->form->number(o, text);
+		return;
+	}
+	output_signed(&o->out, v);
+	output_char(&o->out, ',');
+}
+
+void csv_number(struct csv_out *o, const char *digits)
+{
+	if (!*digits)
+		csv_bytes(o, "", 0);
+	else if (o->form)
+		o->form->number(o, digits);
+	else
+		csv_cell(o, digits, strlen(digits));
+}
+
+void csv_real(struct csv_out *o, double v)
 {
 	char text[40];
 
 	snprintf(text, sizeof(text), "%.17g", v);
-	csv_text(o, text);
+	if (isfinite(v))
+		csv_number(o, text);
+	else
+		csv_text(o, text);
 }
 
-void csv_hex(struct output *o, uint64_t v)
+void csv_hex(struct csv_out *o, uint64_t v)
 {
-	output_hex(o, v);
-	output_char(o, ',');
+	char text[24];
+
+	if (o->form) {
+		snprintf(text, sizeof(text), "0x%" PRIx64, v);
+		csv_text(o, text);
+		return;
+	}
+	output_hex(&o->out, v);
+	output_char(&o->out, ',');
 }
 
-kymo_status_t csv_end_row(struct output *o)
+kymo_status_t csv_end_row(struct csv_out *o)
 {
-	o->used--; /* the comma after the last column, which is still in the buffer */
-	output_put(o, "\r\n", 2);
-	return output_status(o);
+	if (o->form)
+		return o->form->end_row(o);
+	o->out.used--; /* the comma after the last column, which is still in the buffer */
+	output_put(&o->out, "\r\n", 2);
+	return output_status(&o->out);
+}
+
+const char *csv_name(enum csv_table table)
+{
+	return tables[table].name;
+}
+
+const char *csv_header(enum csv_table table)
+{
+	return tables[table].header;
 }
 
 /* ---- files --------------------------------------------------------------------------------- */
@@ -102,10 +165,10 @@ static kymo_status_t open_table(struct csv_writer *w, unsigned i)
 	kymo_status_t status;
 
 	snprintf(path, sizeof(path), "%s/%s.csv", w->o.output, tables[i].name);
-	status = output_open(&w->out[i], path, w->o.force, w->o.log);
+	status = output_open(&w->out[i].out, path, w->o.force, w->o.log);
 	if (status == KYMO_OK) {
-		output_text(&w->out[i], tables[i].header);
-		output_put(&w->out[i], "\r\n", 2);
+		output_text(&w->out[i].out, tables[i].header);
+		output_put(&w->out[i].out, "\r\n", 2);
 	}
 	return status;
 }
@@ -115,7 +178,7 @@ static kymo_status_t close_tables(struct csv_writer *w)
 	kymo_status_t worst = KYMO_OK;
 
 	for (unsigned i = 0; i < CSV_TABLES; i++) {
-		kymo_status_t status = output_close(&w->out[i], w->o.log);
+		kymo_status_t status = output_close(&w->out[i].out, w->o.log);
 
 		worst = worst == KYMO_OK ? status : worst;
 	}
@@ -137,7 +200,9 @@ static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 
 	w->t = t;
 	w->symbols = symbols_new(t, w->o.log);
-	return w->symbols ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+	w->sites_count = t->sites_count;
+	w->sites = calloc((size_t)t->sites_count + 1, sizeof(*w->sites));
+	return w->symbols && w->sites ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
 }
 
 static kymo_status_t end(struct stream_sink *s, const struct trace *t)
@@ -145,41 +210,66 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 	struct csv_writer *w = csv_writer_of(s);
 
 	csv_definitions(w);
-	return close_tables(w);
+	return w->form ? w->form->close(w) : close_tables(w);
 }
 
-static void csv_free(struct stream_sink *s)
+void csv_free(struct stream_sink *s)
 {
 	struct csv_writer *w = csv_writer_of(s);
 
 	if (!s)
 		return;
-	close_tables(w);
+	if (w->form)
+		w->form->release(w);
+	else
+		close_tables(w);
 	symbols_free(w->symbols);
+	for (uint32_t i = 0; w->sites && i < w->sites_count; i++)
+		free(w->sites[i]);
+	free(w->sites);
+	text_release(&w->values);
 	free(w);
 }
 
-static kymo_status_t csv_write(const struct format_options *o, struct stream_sink **sink)
+static kymo_status_t open_tables(struct csv_writer *w)
 {
-	kymo_status_t status = make_directory(o);
-	struct csv_writer *w = status == KYMO_OK ? calloc(1, sizeof(*w)) : NULL;
+	kymo_status_t status = make_directory(&w->o);
+
+	for (unsigned i = 0; i < CSV_TABLES && status == KYMO_OK; i++)
+		status = open_table(w, i);
+	return status;
+}
+
+kymo_status_t csv_make(const struct format_options *o, const struct csv_form *form,
+		       struct stream_sink **sink)
+{
+	struct csv_writer *w = calloc(1, sizeof(*w));
+	kymo_status_t status;
 
 	*sink = NULL;
 	if (!w)
-		return status == KYMO_OK ? KYMO_ERROR_NO_MEMORY : status;
+		return KYMO_ERROR_NO_MEMORY;
 	w->o = *o;
+	w->form = form;
 	w->sink.begin = begin;
 	w->sink.end = end;
 	csv_set_records(&w->sink);
 	stream_sink_complete(&w->sink);
-	for (unsigned i = 0; i < CSV_TABLES && status == KYMO_OK; i++)
-		status = open_table(w, i);
+	for (unsigned i = 0; i < CSV_TABLES; i++)
+		w->out[i] =
+			(struct csv_out){.out = {.fd = -1}, .form = form, .writer = w, .table = i};
+	status = form ? form->open(w) : open_tables(w);
 	if (status != KYMO_OK) {
 		csv_free(&w->sink);
 		return status;
 	}
 	*sink = &w->sink;
 	return KYMO_OK;
+}
+
+static kymo_status_t csv_write(const struct format_options *o, struct stream_sink **sink)
+{
+	return csv_make(o, NULL, sink);
 }
 
 extern const struct format format_csv;

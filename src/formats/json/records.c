@@ -21,10 +21,7 @@ static void begin_untimed(struct json_writer *w, const char *kind, const struct 
 	struct output *o = &w->out;
 	const struct t_op *op = &w->t->ops[r->op];
 
-	output_text(o, w->later_record ? ",\n{\"kind\":\"" : "\n{\"kind\":\"");
-	w->later_record = true;
-	output_text(o, kind);
-	output_char(o, '"');
+	json_open_record(w, kind);
 	json_key_text(o, "domain", w->t->domains[op->domain].name);
 	json_key_text(o, "op", op->name);
 	json_key_unsigned(o, "thread", r->thread);
@@ -52,12 +49,6 @@ static void begin_device(struct json_writer *w, const char *kind, const struct r
 	else
 		output_text(&w->out, ",\"start\":null,\"end\":null");
 	json_key_signed(&w->out, "collected", since(w, r->start));
-}
-
-static kymo_status_t end_record(struct json_writer *w)
-{
-	output_char(&w->out, '}');
-	return output_status(&w->out);
 }
 
 /* ---- arguments ----------------------------------------------------------------------------- */
@@ -247,7 +238,7 @@ static kymo_status_t call(struct stream_sink *s, const struct rec *r)
 		json_key_unsigned(o, "stack", r->stack);
 	arguments(w, r);
 	cut(w, r);
-	return end_record(w);
+	return json_close_record(w);
 }
 
 static void device(struct json_writer *w, const struct rec_device *d)
@@ -313,7 +304,7 @@ static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *
 	launch(o, &r->launch);
 	show_dispatch(o, w->t, r);
 	device(w, &r->device);
-	return end_record(w);
+	return json_close_record(w);
 }
 
 static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
@@ -331,7 +322,7 @@ static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
 	json_key_bool(o, "blocking", r->blocking);
 	show_copy(o, w->t, r);
 	device(w, &r->device);
-	return end_record(w);
+	return json_close_record(w);
 }
 
 static kymo_status_t allocation(struct stream_sink *s, const struct rec_allocation *r)
@@ -351,7 +342,7 @@ static kymo_status_t allocation(struct stream_sink *s, const struct rec_allocati
 	json_key_unsigned(o, "agent", r->agent);
 	json_key_unsigned(o, "correlation", r->correlation);
 	show_allocation(o, w->t, r);
-	return end_record(w);
+	return json_close_record(w);
 }
 
 static kymo_status_t sync(struct stream_sink *s, const struct rec_sync *r)
@@ -367,7 +358,7 @@ static kymo_status_t sync(struct stream_sink *s, const struct rec_sync *r)
 		json_key_unsigned(&w->out, "event", r->event);
 	json_key_unsigned(&w->out, "correlation", r->correlation);
 	show_sync(&w->out, w->t, r);
-	return end_record(w);
+	return json_close_record(w);
 }
 
 static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
@@ -390,7 +381,7 @@ static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
 	json_key(o, "payload", false);
 	payload_json(o, r);
 	show_marker(o, w->t, r);
-	return end_record(w);
+	return json_close_record(w);
 }
 
 /* What was lost is a record of its own kind, shown as it is. */
@@ -405,7 +396,7 @@ static kymo_status_t device_sample(struct stream_sink *s, const struct rec_devic
 	if (r->lost || r->full) {
 		json_key_unsigned(o, "lost", r->lost);
 		json_key_unsigned(o, "buffer_full", r->full);
-		return end_record(w);
+		return json_close_record(w);
 	}
 	json_key_text(o, "function", code->function);
 	json_key_unsigned(o, "offset", code->offset);
@@ -420,7 +411,7 @@ static kymo_status_t device_sample(struct stream_sink *s, const struct rec_devic
 	json_key_unsigned(o, "cycles", r->cycles);
 	json_key_unsigned(o, "correlation", r->correlation);
 	show_device_sample(o, w->t, r);
-	return end_record(w);
+	return json_close_record(w);
 }
 
 static kymo_status_t other(struct stream_sink *s, const struct rec *r)
@@ -432,7 +423,7 @@ static kymo_status_t other(struct stream_sink *s, const struct rec *r)
 	begin_record(w, "other", r);
 	arguments(w, r);
 	cut(w, r);
-	return end_record(w);
+	return json_close_record(w);
 }
 
 static kymo_status_t comm(struct stream_sink *s, const struct rec_comm *r)
@@ -445,7 +436,7 @@ static kymo_status_t comm(struct stream_sink *s, const struct rec_comm *r)
 	arguments(w, &r->base);
 	cut(w, &r->base);
 	show_comm(&w->out, w->t, r);
-	return end_record(w);
+	return json_close_record(w);
 }
 
 static kymo_status_t loss(struct stream_sink *s, const struct rec_loss *r)
@@ -453,8 +444,7 @@ static kymo_status_t loss(struct stream_sink *s, const struct rec_loss *r)
 	struct json_writer *w = json_writer_of(s);
 	struct output *o = &w->out;
 
-	output_text(o, w->later_record ? ",\n{\"kind\":\"loss\"" : "\n{\"kind\":\"loss\"");
-	w->later_record = true;
+	json_open_record(w, "loss");
 	json_key_unsigned(o, "thread", r->thread);
 	if (!r->thread)
 		json_key_unsigned(o, "process", r->process);
@@ -465,7 +455,7 @@ static kymo_status_t loss(struct stream_sink *s, const struct rec_loss *r)
 		output_text(o, "null");
 	json_key_signed(o, "start", since(w, r->after));
 	json_key_signed(o, "end", since(w, r->before));
-	return end_record(w);
+	return json_close_record(w);
 }
 
 void json_set_records(struct stream_sink *s)

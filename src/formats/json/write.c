@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The JSON format: one document, streamed; json.h describes it. */
+/* The formats json and jsonl; json.h describes them. */
 #include <stdlib.h>
 
 #include "base/vec.h"
@@ -25,6 +25,10 @@ static kymo_status_t open_call(struct stream_sink *s, const struct t_open_call *
 {
 	struct json_writer *w = json_writer_of(s);
 
+	if (w->lines) {
+		json_open_call(w, c, false);
+		return output_status(&w->out);
+	}
 	if (!vec_reserve(&w->open_calls, &w->open_room, w->open_count, 1))
 		return KYMO_ERROR_NO_MEMORY;
 	w->open_calls[w->open_count++] = c;
@@ -38,13 +42,18 @@ static kymo_status_t unfinished(struct stream_sink *s, const struct t_unfinished
 
 	if (u->unlisted)
 		return KYMO_OK;
+	if (w->lines) {
+		json_unfinished(w, u, false);
+		return output_status(&w->out);
+	}
 	if (!vec_reserve(&w->unfinished, &w->unfinished_room, w->unfinished_count, 1))
 		return KYMO_ERROR_NO_MEMORY;
 	w->unfinished[w->unfinished_count++] = u;
 	return KYMO_OK;
 }
 
-static kymo_status_t json_write(const struct format_options *o, struct stream_sink **sink)
+static kymo_status_t make_writer(const struct format_options *o, bool lines,
+				 struct stream_sink **sink)
 {
 	struct json_writer *w = calloc(1, sizeof(*w));
 	kymo_status_t status;
@@ -53,6 +62,7 @@ static kymo_status_t json_write(const struct format_options *o, struct stream_si
 	if (!w)
 		return KYMO_ERROR_NO_MEMORY;
 	w->o = *o;
+	w->lines = lines;
 	w->sink.begin = begin;
 	w->sink.open_call = open_call;
 	w->sink.unfinished = unfinished;
@@ -66,6 +76,16 @@ static kymo_status_t json_write(const struct format_options *o, struct stream_si
 	}
 	*sink = &w->sink;
 	return KYMO_OK;
+}
+
+static kymo_status_t json_write(const struct format_options *o, struct stream_sink **sink)
+{
+	return make_writer(o, false, sink);
+}
+
+static kymo_status_t jsonl_write(const struct format_options *o, struct stream_sink **sink)
+{
+	return make_writer(o, true, sink);
 }
 
 static void json_free(struct stream_sink *s)
@@ -87,5 +107,14 @@ const struct format format_json = {
 	.summary = "one JSON document: definitions, then records as objects with named arguments",
 	.suffix = ".json",
 	.write = json_write,
+	.sink_free = json_free,
+};
+
+extern const struct format format_jsonl;
+const struct format format_jsonl = {
+	.name = "jsonl",
+	.summary = "JSON lines: an object for each definition and record, for jq and pipelines",
+	.suffix = ".jsonl",
+	.write = jsonl_write,
 	.sink_free = json_free,
 };

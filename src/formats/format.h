@@ -39,7 +39,8 @@ struct format {
 	/* Of writers that have variants: which, for people, and whether this is one, and makes a folder. */
 	const char *variants;
 	bool (*variant)(const char *variant, bool *folder);
-	bool has_rows; /* of writers: they heed by_device */
+	const char *variant_suffix; /* of a variant that is one file, where others make a folder */
+	bool has_rows;              /* of writers: they heed by_device */
 	/* True when `path` looks like this format. NULL: cannot be read. */
 	bool (*probe)(const char *path);
 	/* Reads `path` into `sink`. NULL: cannot be read. */

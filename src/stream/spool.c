@@ -37,7 +37,7 @@ kymo_status_t spool_init(struct spool *s, size_t item_size, size_t bytes, const 
 	return s->directory ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
 }
 
-static int open_temporary(const char *directory)
+int spool_temporary(const char *directory)
 {
 	char path[4096];
 	int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -84,7 +84,7 @@ static kymo_status_t spill(struct spool *s)
 
 	qsort(s->buffer, s->count, s->size, s->compare);
 	if (s->fd < 0)
-		s->fd = open_temporary(s->directory);
+		s->fd = spool_temporary(s->directory);
 	if (s->fd < 0)
 		return KYMO_ERROR_SYSTEM;
 	run = add_run(s);

@@ -55,4 +55,7 @@ kymo_status_t spool_next(struct spool *s, const void **item);
 
 void spool_release(struct spool *s);
 
+/* A file without a name in `directory`; -1: errno says why not. */
+int spool_temporary(const char *directory);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stretches of JSON text; see span.h. */
-#include "formats/chrome/span.h"
+#include "stream/span.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -294,20 +294,28 @@ static const char *columns_of(uint32_t list)
 	}
 }
 
-/* Processes of one number are those of different hosts, or programs one after the other. */
+/* A name as a folder of that one: nothing in it leads elsewhere. */
+static void host_name(const struct t_process *p, char host[256])
+{
+	snprintf(host, 256, "%.200s", *p->hostname ? p->hostname : "host");
+	for (char *c = host; *c; c++)
+		*c = *c == '/' || (c == host && *c == '.') ? '_' : *c;
+}
+
+/* Hosts have folders where there are several, as rocprofv3's; processes of one number are numbered besides. */
 static kymo_status_t open_file(const struct rp_writer *w, uint32_t process, const char *name,
 			       const char *columns, struct output *out)
 {
 	const struct t_process *p = &w->t->processes[process];
 	uint32_t twin = rp_twin(w, process);
-	char path[4200], folder[4200];
+	char path[4200], folder[4200], host[256];
+	bool apart = twin || w->hosts;
 	kymo_status_t status;
 
-	snprintf(folder, sizeof(folder), "%s%s%.200s", w->o.output, twin ? "/" : "",
-		 twin && *p->hostname ? p->hostname
-		 : twin               ? "host"
-				      : "");
-	if (twin && mkdir(folder, 0777) != 0 && errno != EEXIST) {
+	host_name(p, host);
+	snprintf(folder, sizeof(folder), "%.3800s%s%s", w->o.output, apart ? "/" : "",
+		 apart ? host : "");
+	if (apart && mkdir(folder, 0777) != 0 && errno != EEXIST) {
 		stream_error(w->o.log, "%s: %s", folder, strerror(errno));
 		return KYMO_ERROR_SYSTEM;
 	}

@@ -2,6 +2,7 @@
 /* rocprofv3's outputs; see rocprofv3.h. */
 #include <string.h>
 
+#include "formats/rocprofv3/reader.h"
 #include "formats/rocprofv3/writer.h"
 
 static bool is_json(const char *variant)
@@ -28,6 +29,10 @@ const struct format format_rocprofv3 = {
 	.variants = "csv (the default, a directory of files), json",
 	.variant = is_variant,
 	.variant_suffix = "_results.json",
+#ifdef KYMO_HAVE_ZLIB
+	.probe = rp_probe,
+	.read = rp_read,
+#endif
 	.write = rocprofv3_write,
 	.sink_free = rp_free,
 };

@@ -80,6 +80,7 @@ static bool find_twins(struct rp_writer *w)
 	for (uint32_t i = 1; i < t->processes_count && ok; i++) {
 		const struct t_process *p = &t->processes[i];
 
+		w->hosts |= strcmp(p->hostname, t->processes[1].hostname) != 0;
 		if (map_get(&pids, p->pid + UINT64_C(1)) < 2)
 			continue;
 		ok &= count_one(&hosts, hash_mix(hash_string(p->hostname), p->pid), &w->twins[i]);
@@ -308,11 +309,14 @@ static kymo_status_t put_counters(struct rp_writer *w)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+/* Where temporary files go: where the output does, if that is no standard output. */
 static char *folder_of(const char *path, bool is_folder)
 {
-	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *slash = path ? strrchr(path, '/') : NULL, *temporary = getenv("TMPDIR");
 
-	if (path && is_folder)
+	if (!path)
+		return strdup(temporary && *temporary ? temporary : "/tmp");
+	if (is_folder)
 		return strdup(path);
 	if (slash)
 		return strndup(path, slash == path ? 1 : (size_t)(slash - path));

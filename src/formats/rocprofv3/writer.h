@@ -69,6 +69,7 @@ struct rp_writer {
 	struct rp_part **lists;
 	uint32_t count, room;
 	struct map found; /* by process and list: index + 1 */
+	bool hosts;       /* processes are of several */
 	uint32_t *twins;  /* of processes, see rp_twin() */
 	struct kernel_values values;
 	struct spool kept;

@@ -72,6 +72,7 @@ static const char *const keys[] = {
 	"SVMAPISupported",
 	"CoherentHostAccess",
 	"DebugSupportedFirmware",
+	"Reserved",
 	"PreciseALUOperationsSupported",
 	"PerQueueResetSupported",
 	"}",

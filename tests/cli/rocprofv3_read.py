@@ -177,7 +177,7 @@ def survives(path, lost=True):
 
 def test_damage():
     text = open(made.document("a.json", made.process(5)), encoding="utf-8").read()
-    for n in range(30, len(text), len(text) // 40):
+    for n in range(30, len(text), len(text) // 20):
         with open("cut.json", "w", encoding="utf-8") as f:
             f.write(text[:n])
         survives("cut.json")

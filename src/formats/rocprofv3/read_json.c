@@ -105,6 +105,74 @@ static void each_member(struct walk *w, take_member take)
 	} while (more(w) && !w->r->failed);
 }
 
+/* ---- records' members ------------------------------------------------------------------------ */
+
+enum member {
+	M_KIND,
+	M_OPERATION,
+	M_CORRELATION,
+	M_START,
+	M_END,
+	M_THREAD,
+	M_STREAM,
+	M_DISPATCH,
+	M_TO,
+	M_FROM,
+	M_BYTES,
+	M_AGENT,
+	M_ADDRESS,
+	M_SIZE,
+	M_ARGUMENTS,
+	M_RETVAL,
+	M_DATA,
+	M_RECORDS,
+	MEMBERS
+};
+
+static const char *const member_names[MEMBERS] = {
+	"kind",      "operation",     "correlation_id", "start_timestamp", "end_timestamp",
+	"thread_id", "stream_id",     "dispatch_info",  "dst_agent_id",    "src_agent_id",
+	"bytes",     "agent_id",      "address",        "allocation_size", "args",
+	"retval",    "dispatch_data", "records"};
+
+/* A record's members, looked at once: they are long, and many. */
+struct members {
+	struct span at[MEMBERS];
+	bool is_object;
+};
+
+static struct members split(struct span record)
+{
+	struct members m;
+	struct span key, value;
+	struct span_walk w;
+
+	for (int i = 0; i < MEMBERS; i++)
+		m.at[i] = (struct span){"", 0};
+	m.is_object = span_object(record, &w);
+	while (m.is_object && span_member(&w, &key, &value))
+		for (int i = 0; i < MEMBERS; i++)
+			if (span_is(key, member_names[i])) {
+				m.at[i] = value;
+				break;
+			}
+	return m;
+}
+
+static uint64_t own_number(const struct members *m, enum member i)
+{
+	uint64_t v;
+
+	return m->at[i].n && span_unsigned(m->at[i], &v) ? v : 0;
+}
+
+static int64_t own_time(const struct members *m, enum member i)
+{
+	int64_t v;
+
+	return m->at[i].n && span_signed(m->at[i], &v) ? v : 0;
+}
+
 /* ---- values ---------------------------------------------------------------------------------- */
 
 static uint64_t number(struct span object, const char *key)
@@ -113,6 +181,11 @@ static uint64_t number(struct span object, const char *key)
 	uint64_t v;
 
 	return span_find(object, key, &value) && span_unsigned(value, &v) ? v : 0;
+}
+
+static uint64_t own_handle(const struct members *m, enum member i)
+{
+	return m->at[i].n ? number(m->at[i], "handle") : 0;
 }
 
 static int64_t time_at(struct span object, const char *key)
@@ -146,11 +219,16 @@ static struct rp_ref device(struct span object, const char *key)
 	return (struct rp_ref){.number = h, .by = h ? BY_HANDLE : BY_NONE};
 }
 
-static void ids(struct rp_row *row, struct span record)
+static struct rp_ref own_device(const struct members *m, enum member i)
 {
-	struct span value;
+	uint64_t h = own_handle(m, i);
 
-	if (!span_find(record, "correlation_id", &value))
+	return (struct rp_ref){.number = h, .by = h ? BY_HANDLE : BY_NONE};
+}
+
+static void ids(struct rp_row *row, struct span value)
+{
+	if (!value.n)
 		return;
 	row->correlation = number(value, "internal");
 	row->external = number(value, "external");
@@ -161,27 +239,26 @@ static uint64_t in_source(const struct walk *w, uint64_t a, uint64_t b)
 	return hash_mix(hash_mix(hash_u64(w->source), a), b);
 }
 
-static struct rp_row begin_row(struct walk *w, struct span record, enum rp_row_kind what)
+static struct rp_row begin_row(struct walk *w, const struct members *m, enum rp_row_kind what)
 {
 	struct rp_row row = {.what = (uint8_t)what, .source = w->source};
 
-	row.kind = (uint32_t)number(record, "kind");
-	row.operation = (uint32_t)number(record, "operation");
-	row.stream = handle(record, "stream_id");
-	ids(&row, record);
+	row.kind = (uint32_t)own_number(m, M_KIND);
+	row.operation = (uint32_t)own_number(m, M_OPERATION);
+	row.stream = own_handle(m, M_STREAM);
+	ids(&row, m->at[M_CORRELATION]);
 	w->r->sources[w->source].streams |= row.stream != 0;
 	return row;
 }
 
-static void add(struct walk *w, struct rp_row *row, enum assembly_kind kind, struct span record,
-		const struct text *values)
+static void add(struct walk *w, struct rp_row *row, enum assembly_kind kind,
+		const struct members *m, const struct text *values)
 {
 	if (!w->process)
 		w->process = rp_process(w->r, w->source, 0);
-	if (span_object(record, &(struct span_walk){0}))
-		rp_add_row(w->r, row, kind, w->process, number(record, "thread_id"),
-			   time_at(record, "start_timestamp"), time_at(record, "end_timestamp"),
-			   values);
+	if (m->is_object)
+		rp_add_row(w->r, row, kind, w->process, own_number(m, M_THREAD),
+			   own_time(m, M_START), own_time(m, M_END), values);
 	else
 		w->r->unread++;
 }
@@ -205,20 +282,20 @@ static void add_argument(struct walk *w, struct span argument)
 
 static void take_call(struct walk *w, struct span record, uint64_t index)
 {
-	struct rp_row row = begin_row(w, record, ROW_CALL);
+	const struct members m = split(record);
+	struct rp_row row = begin_row(w, &m, ROW_CALL);
 	struct span list, each;
 	struct span_walk s;
 
 	(void)index;
 	row.stream = 0;
 	w->values.length = 0;
-	if (span_find(record, "args", &list) && span_array(list, &s))
+	if (span_array(m.at[M_ARGUMENTS], &s))
 		while (span_element(&s, &each))
 			add_argument(w, each);
-	if (span_find(record, "retval", &list) && span_object(list, &s) &&
-	    span_member(&s, &each, &list))
+	if (span_object(m.at[M_RETVAL], &s) && span_member(&s, &each, &list))
 		row.has_status = span_signed(list, &row.status);
-	add(w, &row, ASSEMBLY_CALL, record, w->values.length ? &w->values : NULL);
+	add(w, &row, ASSEMBLY_CALL, &m, w->values.length ? &w->values : NULL);
 }
 
 static void sizes(struct span info, const char *key, uint64_t out[3])
@@ -230,12 +307,8 @@ static void sizes(struct span info, const char *key, uint64_t out[3])
 		out[i] = number(value, names[i]);
 }
 
-static void take_info(struct rp_row *row, struct span record)
+static void take_info(struct rp_row *row, struct span info)
 {
-	struct span info;
-
-	if (!span_find(record, "dispatch_info", &info))
-		return;
 	row->agent = device(info, "agent_id");
 	row->queue = handle(info, "queue_id");
 	row->kernel = number(info, "kernel_id");
@@ -248,72 +321,76 @@ static void take_info(struct rp_row *row, struct span record)
 
 static void take_kernel(struct walk *w, struct span record, uint64_t index)
 {
-	struct rp_row row = begin_row(w, record, ROW_KERNEL);
+	const struct members m = split(record);
+	struct rp_row row = begin_row(w, &m, ROW_KERNEL);
 
 	(void)index;
 	w->r->sources[w->source].kernels = true;
-	take_info(&row, record);
-	add(w, &row, ASSEMBLY_WORK, record, NULL);
+	take_info(&row, m.at[M_DISPATCH]);
+	add(w, &row, ASSEMBLY_WORK, &m, NULL);
 }
 
 static void take_copy(struct walk *w, struct span record, uint64_t index)
 {
-	struct rp_row row = begin_row(w, record, ROW_COPY);
+	const struct members m = split(record);
+	struct rp_row row = begin_row(w, &m, ROW_COPY);
 
 	(void)index;
-	row.agent = device(record, "dst_agent_id");
-	row.from = device(record, "src_agent_id");
-	row.bytes = number(record, "bytes");
-	add(w, &row, ASSEMBLY_WORK, record, NULL);
+	row.agent = own_device(&m, M_TO);
+	row.from = own_device(&m, M_FROM);
+	row.bytes = own_number(&m, M_BYTES);
+	add(w, &row, ASSEMBLY_WORK, &m, NULL);
 }
 
 static void take_memory(struct walk *w, struct span record, uint64_t index)
 {
-	struct rp_row row = begin_row(w, record, ROW_MEMORY);
+	const struct members m = split(record);
+	struct rp_row row = begin_row(w, &m, ROW_MEMORY);
 
 	(void)index;
-	row.agent = device(record, "agent_id");
-	row.bytes = number(record, "allocation_size");
-	row.address = number(record, "address");
-	add(w, &row, ASSEMBLY_WORK, record, NULL);
+	row.agent = own_device(&m, M_AGENT);
+	row.bytes = own_number(&m, M_SIZE);
+	row.address = own_number(&m, M_ADDRESS);
+	add(w, &row, ASSEMBLY_WORK, &m, NULL);
 }
 
 /* Whether it is a call or a marker says its kind, which may come later. */
 static void take_marker(struct walk *w, struct span record, uint64_t index)
 {
-	struct rp_row row = begin_row(w, record, ROW_MARKER);
+	const struct members m = split(record);
+	struct rp_row row = begin_row(w, &m, ROW_MARKER);
 
 	(void)index;
-	add(w, &row, ASSEMBLY_RANGE, record, NULL);
+	add(w, &row, ASSEMBLY_RANGE, &m, NULL);
 }
 
-static void take_value(struct walk *w, struct rp_row row, struct span value, struct span data)
+static void take_value(struct walk *w, struct rp_row row, struct span value, int64_t end)
 {
 	struct span v;
 
 	row.what = ROW_COUNTER;
 	row.counter = (uint32_t)handle(value, "counter_id");
 	if (span_find(value, "value", &v) && span_real(v, &row.value))
-		rp_add_row(w->r, &row, ASSEMBLY_WORK, w->process, UINT64_MAX,
-			   time_at(data, "end_timestamp"), time_at(data, "end_timestamp"), NULL);
+		rp_add_row(w->r, &row, ASSEMBLY_WORK, w->process, UINT64_MAX, end, end, NULL);
 	else
 		unplaced_add(&w->r->left_out, "counters without a value", 1);
 }
 
 static void take_counted(struct walk *w, struct span record, uint64_t index)
 {
-	struct rp_row row = begin_row(w, record, ROW_KERNEL);
-	struct span data, list, each;
+	const struct members m = split(record), data = split(m.at[M_DATA]);
+	struct rp_row row = begin_row(w, &m, ROW_KERNEL);
+	struct span each;
 	struct span_walk s;
 	uint64_t key;
 
 	(void)index;
-	if (!span_find(record, "dispatch_data", &data)) {
+	if (!data.is_object) {
 		w->r->unread++;
 		return;
 	}
-	ids(&row, data);
-	take_info(&row, data);
+	ids(&row, data.at[M_CORRELATION]);
+	take_info(&row, data.at[M_DISPATCH]);
 	if (!w->process)
 		w->process = rp_process(w->r, w->source, 0);
 	key = in_source(w, 1, row.dispatch);
@@ -321,13 +398,13 @@ static void take_counted(struct walk *w, struct span record, uint64_t index)
 		if (!map_set(&w->r->seen_kernels, key, 1))
 			w->r->failed = true;
 		row.of_counters = true;
-		rp_add_row(w->r, &row, ASSEMBLY_WORK, w->process, number(record, "thread_id"),
-			   time_at(data, "start_timestamp"), time_at(data, "end_timestamp"), NULL);
+		rp_add_row(w->r, &row, ASSEMBLY_WORK, w->process, own_number(&m, M_THREAD),
+			   own_time(&data, M_START), own_time(&data, M_END), NULL);
 		row.of_counters = false;
 	}
-	if (span_find(record, "records", &list) && span_array(list, &s))
+	if (span_array(m.at[M_RECORDS], &s))
 		while (span_element(&s, &each))
-			take_value(w, row, each, data);
+			take_value(w, row, each, own_time(&data, M_END));
 }
 
 static void count_scratch(struct walk *w, struct span record, uint64_t index)

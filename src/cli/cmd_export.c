@@ -14,15 +14,20 @@ static struct export_options {
 	struct cli_filter filter;
 	const char *to, *output;
 	bool force;
-	int rows;
+	int rows, as;
 } options;
 
 enum { ROWS_QUEUE, ROWS_DEVICE };
+enum { LAYOUT_OWN, LAYOUT_ROCPROFV3 };
 
 static const struct knob rows[] = {
 	{"to", 0, KNOB_STRING, 0, offsetof(struct export_options, to), "FORMAT", "perfetto", NULL,
 	 NULL, "Output",
 	 "Format to write, as FORMAT:VARIANT one of its variants; see kymo list formats"},
+	{"layout", 0, KNOB_ENUM, 0, offsetof(struct export_options, as), "LAYOUT", "own",
+	 "own|rocprofv3", NULL, "Output",
+	 "Of csv and json: Kymo's own tables, or the files and members of AMD's rocprofv3 "
+	 "(rocprofv3:csv, rocprofv3:json)"},
 	{"output", 'o', KNOB_STRING, 0, offsetof(struct export_options, output), "FILE", NULL, NULL,
 	 NULL, "Output",
 	 "File or directory to write (default: beside the trace, with the format's "
@@ -183,8 +188,7 @@ static const struct format *choose_variant(const struct format *f)
 			  f->name, variant, f->variants);
 		return NULL;
 	}
-	if (folder)
-		chosen.suffix = "";
+	chosen.suffix = folder ? "" : *f->suffix ? f->suffix : f->variant_suffix;
 	return &chosen;
 }
 
@@ -231,9 +235,24 @@ static kymo_status_t export_all(int argc, char **argv, const struct format *writ
 	return worst;
 }
 
+/* A layout is a format that has csv and json as variants. */
+static bool apply_layout(void)
+{
+	bool csv = strcmp(options.to, "csv") == 0;
+
+	if (options.as == LAYOUT_OWN)
+		return true;
+	if (!csv && strcmp(options.to, "json") != 0) {
+		cli_usage("export", "--layout is for --to csv and --to json, not %s", options.to);
+		return false;
+	}
+	options.to = csv ? "rocprofv3:csv" : "rocprofv3:json";
+	return true;
+}
+
 static int run(int argc, char **argv)
 {
-	const struct format *writer = find_writer();
+	const struct format *writer = apply_layout() ? find_writer() : NULL;
 	kymo_status_t worst;
 	struct stream_filter *filter;
 	bool failed;

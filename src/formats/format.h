@@ -62,6 +62,7 @@ struct format {
 	bool (*variant)(const char *variant, bool *folder);
 	bool has_rows;                   /* of writers: they heed by_device */
 	const struct format_kind *kinds; /* of writers, up to one whose kind is NULL */
+	const char *variant_suffix; /* of a variant that is one file, where others make a folder */
 	/* True when `path` looks like this format. NULL: cannot be read. */
 	bool (*probe)(const char *path);
 	/* Reads `path` into `sink`. NULL: cannot be read. */

@@ -16,7 +16,7 @@
 #define FORMATS_CHROME_READER_H
 
 #include "base/map.h"
-#include "formats/chrome/source.h"
+#include "stream/source.h"
 #include "formats/format.h"
 #include "stream/keyed.h"
 

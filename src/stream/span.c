@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stretches of JSON text; see span.h. */
-#include "formats/chrome/span.h"
+#include "stream/span.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -45,6 +45,28 @@ static const char *bracket_end(const char *p, const char *end)
 	return NULL;
 }
 
+/* Of a number or word; NUL is in none. */
+static bool ends_bare(char c)
+{
+	switch (c) {
+	case ',':
+	case ':':
+	case ']':
+	case '}':
+	case '"':
+	case '{':
+	case '[':
+	case ' ':
+	case '\n':
+	case '\t':
+	case '\r':
+	case 0:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static const char *value_end(const char *p, const char *end)
 {
 	const char *from = p;
@@ -53,7 +75,7 @@ static const char *value_end(const char *p, const char *end)
 		return string_end(p, end);
 	if (*p == '{' || *p == '[')
 		return bracket_end(p, end);
-	while (p < end && !strchr(",:]}\"{[ \n\t\r", *p))
+	while (p < end && !ends_bare(*p))
 		p++;
 	return p > from ? p : NULL;
 }

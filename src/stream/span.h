@@ -4,8 +4,8 @@
  * numbers taken from their digits, since a double cannot hold a time of today in nanoseconds. Values
  * that are not what is asked for give false; nothing here fails for what is in the text.
  */
-#ifndef FORMATS_CHROME_SPAN_H
-#define FORMATS_CHROME_SPAN_H
+#ifndef STREAM_SPAN_H
+#define STREAM_SPAN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,12 +3,12 @@
  * The file as a stream of JSON values, compressed by gzip or not, in memory that does not depend on its
  * length: one value at a time lies in memory, and one that is larger than SOURCE_VALUE_MAX is passed over.
  */
-#ifndef FORMATS_CHROME_SOURCE_H
-#define FORMATS_CHROME_SOURCE_H
+#ifndef STREAM_SOURCE_H
+#define STREAM_SOURCE_H
 
 #include <zlib.h>
 
-#include "formats/chrome/span.h"
+#include "stream/span.h"
 
 enum { SOURCE_VALUE_MAX = 32 << 20, SOURCE_BUFFER = 256 << 10 };
 

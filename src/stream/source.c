@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a file value by value; see source.h. */
-#include "formats/chrome/source.h"
+#include "stream/source.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -125,25 +125,37 @@ static void set_time(Pf__TracePacket *packet, struct packet_sequence *s, int64_t
 	packet->timestamp_clock_id = CLOCK_ID_RAW;
 }
 
+void packet_stamp(Pf__TracePacket *packet, struct packet_sequence *s, int64_t time)
+{
+	packet->has_trusted_packet_sequence_id = 1;
+	packet->trusted_packet_sequence_id = s->id;
+	packet->has_sequence_flags = 1;
+	packet->sequence_flags = STATE_NEEDED;
+	set_time(packet, s, time);
+}
+
 static void begin_packet(Pf__TracePacket *packet, Pf__TrackEvent *event, struct packet_sequence *s,
 			 Pf__TrackEvent__Type type, int64_t time, uint64_t track)
 {
 	pf__trace_packet__init(packet);
 	pf__track_event__init(event);
-	packet->has_trusted_packet_sequence_id = 1;
-	packet->trusted_packet_sequence_id = s->id;
-	packet->has_sequence_flags = 1;
-	packet->sequence_flags = STATE_NEEDED;
+	packet_stamp(packet, s, time);
 	packet->track_event = event;
 	event->has_type = 1;
 	event->type = type;
 	event->has_track_uuid = 1;
 	event->track_uuid = track;
-	set_time(packet, s, time);
 }
 
-void packet_slice_end(struct packet *p, struct packet_sequence *s, int64_t time, uint64_t track)
+void packet_slice_end(struct packet *p, struct packet_sequence *s, int64_t time, uint64_t track,
+		      bool goes_on)
 {
+	if (goes_on) {
+		packet_begin(p, s, PF__TRACK_EVENT__TYPE__TYPE_SLICE_END, time, track);
+		packet_add_bool(p, "goes_on", true);
+		packet_end(p);
+		return;
+	}
 	begin_packet(&p->packet, &p->event, s, PF__TRACK_EVENT__TYPE__TYPE_SLICE_END, time, track);
 	packet_write(p->file, &p->packet);
 }
@@ -153,6 +165,7 @@ void packet_begin(struct packet *p, struct packet_sequence *s, Pf__TrackEvent__T
 {
 	begin_packet(&p->packet, &p->event, s, type, time, track);
 	p->sequence = s;
+	p->name_text = p->category_text = NULL;
 	pf__interned_data__init(&p->interned);
 	p->event.category_iids = p->categories;
 	p->event.categories = p->category_texts;
@@ -257,6 +270,7 @@ void packet_name(struct packet *p, const char *name)
 {
 	uint64_t iid;
 
+	p->name_text = name;
 	name = plain_text(p, name);
 	iid = intern(&p->sequence->names, name, &p->names, init_name);
 	p->event.name_field_case =
@@ -273,6 +287,7 @@ void packet_category(struct packet *p, const char *category)
 
 	if (p->event.n_category_iids + p->event.n_categories == PACKET_CATEGORIES)
 		return;
+	p->category_text = p->category_text ? p->category_text : category;
 	category = plain_text(p, category);
 	iid = intern(&p->sequence->categories, category, &p->category_names, init_category);
 	if (iid)
@@ -304,6 +319,8 @@ void packet_site(struct packet *p, uint32_t index, const struct t_site *site, ui
 {
 	struct packet_sequence *s = p->sequence;
 
+	if (p->bare)
+		return;
 	if (!s->sites)
 		s->sites = calloc(1, site_count / 8 + 1);
 	if (!s->sites)
@@ -329,6 +346,8 @@ void packet_stack(struct packet *p, const struct trace *t, const struct t_stack 
 {
 	uint32_t i, n = stack->count < PACKET_FRAMES ? stack->count : PACKET_FRAMES;
 
+	if (p->bare)
+		return;
 	pf__track_event__inline_callstack__init(&p->stack);
 	for (i = 0; i < n; i++) {
 		/* Perfetto wants the outermost frame first. */
@@ -354,7 +373,7 @@ Pf__DebugAnnotation *packet_annotation(struct packet *p, const char *name)
 	Pf__DebugAnnotation *a = &p->annotation[n];
 	uint64_t iid;
 
-	if (n == PACKET_ANNOTATIONS)
+	if (n == PACKET_ANNOTATIONS || p->bare)
 		return NULL;
 	pf__debug_annotation__init(a);
 	name = plain_text(p, name);

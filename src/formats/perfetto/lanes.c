@@ -74,9 +74,11 @@ static void begin_again(struct perfetto *p, struct packet_sequence *s, int64_t t
 			const struct lane *l, const struct open_slice *o)
 {
 	struct packet *k = &p->packet;
+	char *name;
 
 	packet_begin(k, s, PF__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN, time, l->uuid);
-	packet_name(k, o->name ? o->name : "(continued)");
+	name = o->name ? packet_room(k, strlen(o->name) + 1) : NULL;
+	packet_name(k, name ? strcpy(name, o->name) : "(continued)");
 	if (o->category)
 		packet_category(k, o->category);
 	packet_add_bool(k, "continued", true);

@@ -96,6 +96,7 @@ void packet_sequence_release(struct packet_sequence *s);
 /* Begins an event of the sequence at `time` on track `track`. */
 void packet_begin(struct packet *p, struct packet_sequence *s, Pf__TrackEvent__Type type,
 		  int64_t time, uint64_t track);
+/* Texts live as long as the trace, or are in packet_room(). */
 void packet_name(struct packet *p, const char *name);
 void packet_category(struct packet *p, const char *category);
 void packet_flow(struct packet *p, uint64_t id);

@@ -66,24 +66,18 @@ static Pf__InternedString interned(uint64_t iid, const char *text, size_t length
 /* The file that a site lies in, 1 for none that is known. Perfetto wants one for each frame. */
 static void write_module(struct perfetto *p, uint32_t module)
 {
-	static const char digits[] = "0123456789abcdef";
 	const struct t_module *m = &p->trace->modules[module];
 	Pf__InternedData data = PF__INTERNED_DATA__INIT;
 	Pf__Mapping mapping = PF__MAPPING__INIT, *mappings = &mapping;
 	Pf__InternedString path, id, *paths = &path, *ids = &id;
 	const char *text = module && m->path ? m->path : "[unknown]";
 	uint64_t iid = module + 1u;
-	char hex[2 * 64];
-	size_t n = module && m->build_id_length < 64 ? m->build_id_length : 0;
+	size_t n = module ? m->build_id_length : 0;
 
 	if (test_and_set(p->stacks.modules, module))
 		return;
-	for (size_t i = 0; i < n; i++) {
-		hex[2 * i] = digits[m->build_id[i] >> 4];
-		hex[2 * i + 1] = digits[m->build_id[i] & 15];
-	}
 	path = interned(iid, text, strlen(text));
-	id = interned(iid, hex, 2 * n);
+	id = interned(iid, n ? (const char *)m->build_id : "", n);
 	mapping.has_iid = mapping.has_build_id = 1;
 	mapping.iid = mapping.build_id = iid;
 	mapping.path_string_ids = &iid;

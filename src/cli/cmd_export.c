@@ -227,8 +227,10 @@ static bool read_split(void)
 	char error[KNOB_ERROR_MAX], text[32];
 	size_t n = strlen(s);
 
-	if (n > 3 && n < sizeof(text) && strcmp(s + n - 3, "min") == 0)
+	if (n > 3 && strcmp(s + n - 3, "min") == 0)
 		n -= 2;
+	else if (n > 1 && s[n - 1] == 'B' && s[n - 2] >= '0' && s[n - 2] <= '9')
+		n--;
 	if (n < sizeof(text)) {
 		snprintf(text, sizeof(text), "%.*s", (int)n, s);
 		if (strpbrk(s, "KMGTB")) {

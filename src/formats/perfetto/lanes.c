@@ -59,7 +59,11 @@ static void close_until(struct perfetto *p, struct packet_sequence *s, int64_t t
 		l->depth--;
 		l->from = e.time;
 		free(l->open[l->depth].name);
-		packet_slice_end(&p->packet, s, e.time, l->uuid, false);
+		if (l->open[l->depth].flow)
+			packet_slice_end_of_flow(&p->packet, s, e.time, l->uuid,
+						 l->open[l->depth].flow);
+		else
+			packet_slice_end(&p->packet, s, e.time, l->uuid, false);
 	}
 }
 
@@ -199,7 +203,7 @@ uint64_t lane_open(struct perfetto *p, const struct packet_sequence *s, uint32_t
 	}
 	if (!l)
 		l = add_lane(p, track);
-	if (!l || !push_open(l, &(struct open_slice){start, end, s, NULL, NULL}))
+	if (!l || !push_open(l, &(struct open_slice){start, end, s, NULL, NULL, 0}))
 		return 0;
 	describe(p, track, l);
 	if (end != INT64_MAX && !heap_push(p, end, track, (uint32_t)(l - t->lanes))) {

@@ -163,6 +163,14 @@ void packet_slice_end(struct packet *p, struct packet_sequence *s, int64_t time,
 	p->file->packets++;
 }
 
+void packet_slice_end_of_flow(struct packet *p, struct packet_sequence *s, int64_t time,
+			      uint64_t track, uint64_t flow)
+{
+	packet_begin(p, s, PF__TRACK_EVENT__TYPE__TYPE_SLICE_END, time, track);
+	packet_flow(p, flow);
+	packet_end(p);
+}
+
 void packet_begin(struct packet *p, struct packet_sequence *s, Pf__TrackEvent__Type type,
 		  int64_t time, uint64_t track)
 {

@@ -142,6 +142,9 @@ void packet_end(struct packet *p);
 void packet_slice_end(struct packet *p, struct packet_sequence *s, int64_t time, uint64_t track,
 		      bool goes_on);
 
+void packet_slice_end_of_flow(struct packet *p, struct packet_sequence *s, int64_t time,
+			      uint64_t track, uint64_t flow);
+
 /* The time of a packet that is not made with packet_begin(), and what else each has. */
 void packet_stamp(Pf__TracePacket *packet, struct packet_sequence *s, int64_t time);
 

@@ -213,6 +213,17 @@ static void annotate_comm(struct perfetto *p, const struct rec_comm *r)
 	show_comm(&p->packet, p->trace, r);
 }
 
+/* A receive may begin before the send of its message, but does not end before. */
+static void tie_message(struct perfetto *p, const struct rec_comm *r)
+{
+	bool receives = strcmp(p->trace->ops[r->base.op].name, "receive") == 0;
+
+	if (r->match && receives && p->opened)
+		p->opened->flow = flow_of_message(r->match);
+	else if (r->match)
+		packet_flow(&p->packet, flow_of_message(r->match));
+}
+
 static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 {
 	struct perfetto *p = self(s);
@@ -223,8 +234,7 @@ static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 	begin_interval(p, &r->base, false);
 	packet_name(&p->packet, comm_name(p, r));
 	packet_category(&p->packet, domain_name(p->trace, r->base.op));
-	if (r->match)
-		packet_flow(&p->packet, flow_of_message(r->match));
+	tie_message(p, r);
 	annotate_comm(p, r);
 	slice_end_of_begin(p);
 	return file_status(p);

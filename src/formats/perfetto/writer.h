@@ -27,6 +27,7 @@ struct open_slice {
 	const struct packet_sequence *sequence; /* that it was written to */
 	char *name; /* of an output in parts: what begins it again; else NULL */
 	const char *category;
+	uint64_t flow; /* that its end takes part in: an arrow goes from what is earlier */
 };
 
 /* A row on which slices nest properly: END events always mean the slice begun last. */

@@ -210,6 +210,16 @@ static void describe_process(struct perfetto *p, uint32_t i)
 	free(host);
 }
 
+static void name_of_thread(const struct perfetto *p, uint32_t i, char *out, size_t size)
+{
+	const struct t_thread *t = &p->trace->threads[i];
+
+	if (t->name && *t->name)
+		snprintf(out, size, "%s", t->name);
+	else
+		snprintf(out, size, t->main ? "main" : "thread %u", t->index);
+}
+
 /* The main thread is known by having the number of its process. */
 uint32_t track_tid(const struct perfetto *p, uint32_t thread)
 {
@@ -228,10 +238,7 @@ static void describe_thread(struct perfetto *p, uint32_t i)
 	Pf__ThreadDescriptor thread = PF__THREAD_DESCRIPTOR__INIT;
 	char name[NAME_SIZE];
 
-	if (t->name && *t->name)
-		snprintf(name, sizeof(name), "%s", t->name);
-	else
-		snprintf(name, sizeof(name), t->main ? "main" : "thread %u", t->index);
+	name_of_thread(p, i, name, sizeof(name));
 	thread.has_pid = thread.has_tid = 1;
 	thread.pid = p->pids[process];
 	thread.tid = track_tid(p, i);
@@ -273,14 +280,20 @@ void track_describe_lane(struct perfetto *p, uint32_t track, uint64_t uuid)
 {
 	const struct trace *t = p->trace;
 	Pf__TrackDescriptor d = PF__TRACK_DESCRIPTOR__INIT;
+	char name[NAME_SIZE] = "overlapping";
 
-	if (track >= first_queue(t) && track < first_queue(t) + t->queues_count)
+	if (track >= first_queue(t) && track < first_queue(t) + t->queues_count) {
 		describe_queue(p, track - first_queue(t), uuid);
-	else
-		write_descriptor(p, &d, uuid, track + 1,
-				 track >= first_agent(t) && !p->by_device ? "without queue"
-									  : "overlapping",
-				 0, track + 1);
+		return;
+	}
+	if (track >= first_agent(t) && track < first_queue(t) && !p->by_device) {
+		snprintf(name, sizeof(name), "without queue");
+	} else if (track > first_thread(t) && track < first_agent(t)) {
+		/* Not all viewers draw it below its thread. */
+		name_of_thread(p, track - first_thread(t), name, sizeof(name) - 16);
+		strcat(name, ", overlapping");
+	}
+	write_descriptor(p, &d, uuid, track + 1, name, 0, track + 1);
 }
 
 static void describe_root(struct perfetto *p)

@@ -463,6 +463,18 @@ def ingest(b):
     return []
 
 
+def perfetto(b):
+    if not b.has("bench_perfetto"):
+        return [Row("slices to Perfetto", None, "", note="left out: bench_perfetto was not built")]
+    one, ten = [dict(line.split() for line in b.run([b.program("bench_perfetto"), os.path.join(b.scratch, "p.pftrace"), n]).splitlines())
+                for n in ("300000", "3000000")]
+    return [
+        Row("slices to Perfetto", float(ten["slices/s"]) / 1e6, "M/s", float(ten["no-args"]) / 1e6, "M/s --no-args",
+            ">= 2 M/s"),
+        Row("memory of 10 times as many slices", float(ten["MiB"]), "MiB", float(one["MiB"]), "MiB one time",
+            "the same")]
+
+
 def otf2(b):
     if not b.has("bench_otf2"):
         return [Row("kernel to OTF2", None, "", note="left out: bench_otf2 was not built")]
@@ -624,4 +636,4 @@ def mpi(b):
     return [row for n in names for row in mpi_of(b, n)]
 
 
-ALL = [annotations, openmp, call, tools, buffer, lttng, busy, kernels, arguments, fixed, reading, ingest, otf2, ranks, mpi]
+ALL = [annotations, openmp, call, tools, buffer, lttng, busy, kernels, arguments, fixed, reading, ingest, perfetto, otf2, ranks, mpi]

@@ -124,6 +124,11 @@ static bool set_number(uint64_t *out, const char *s, bool size, char error[KNOB_
 	return true;
 }
 
+bool knob_size(uint64_t *out, const char *s, char error[KNOB_ERROR_MAX])
+{
+	return set_number(out, s, true, error);
+}
+
 bool knob_duration(uint64_t *out, const char *s)
 {
 	static const struct {

@@ -136,6 +136,9 @@ void knob_write_config(const struct knob_table *t, FILE *out);
 void knob_check_environment(const struct knob_table *const *tables, const char *const *others,
 			    void (*unknown)(const char *name, const char *guess));
 
+/* Reads a number of bytes as knobs have them, "500M"; false: it is none, `error` says why. */
+bool knob_size(uint64_t *out, const char *s, char error[KNOB_ERROR_MAX]);
+
 /* Reads a duration as knobs have them; false: it is none. */
 bool knob_duration(uint64_t *out, const char *s);
 

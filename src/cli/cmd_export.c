@@ -13,8 +13,11 @@
 static struct export_options {
 	struct cli_filter filter;
 	const char *to, *output;
-	bool force;
+	const char *split;
+	bool force, no_args;
 	int rows, as;
+	/* Of --split; both 0: it is not given. */
+	uint64_t split_ns, split_bytes;
 } options;
 
 enum { ROWS_QUEUE, ROWS_DEVICE };
@@ -38,6 +41,14 @@ static const struct knob rows[] = {
 	 "queue|device", NULL, "Output",
 	 "Of perfetto and chrome: a row for each queue, or one for all queues of a device; work "
 	 "that runs at the same time has further rows"},
+	{"split", 0, KNOB_STRING, 0, offsetof(struct export_options, split), "LENGTH", NULL, NULL,
+	 NULL, "Output",
+	 "Of perfetto: several files in a folder, each of so much time (10s, 1m) or about so "
+	 "many bytes (500M); each opens alone, and what was under way at its begin goes on in it"},
+	{"no-args", 0, KNOB_FLAG, 0, offsetof(struct export_options, no_args), NULL, NULL, NULL,
+	 NULL, "Output",
+	 "Of perfetto: without arguments of calls, call sites and stacks, sizes of kernels; "
+	 "the file is about half the size"},
 	CLI_FILTER_KNOBS(struct export_options),
 };
 
@@ -140,6 +151,9 @@ static kymo_status_t export_one(const char *path, const struct format *writer,
 	const struct format *reader = cli_reader(path);
 	struct format_options o = {.force = options.force,
 				   .by_device = options.rows == ROWS_DEVICE,
+				   .no_args = options.no_args,
+				   .split_ns = options.split_ns,
+				   .split_bytes = options.split_bytes,
 				   .variant = variant_of(options.to),
 				   .log = &cli_log,
 				   .progress = cli_progress,
@@ -179,8 +193,10 @@ static const struct format *choose_variant(const struct format *f)
 	bool folder = false;
 
 	chosen = *f;
+	if (options.split_ns || options.split_bytes)
+		chosen.suffix = "";
 	if (!variant)
-		return f;
+		return &chosen;
 	if (!f->variant || !f->variant(variant, &folder)) {
 		cli_usage("export",
 			  f->variants ? "the format \"%s\" has no variant \"%s\", but %s"
@@ -206,6 +222,46 @@ static const struct format *find_writer(void)
 		cli_usage("export", "the format \"%s\" can be read only", f->name);
 	text_release(&name);
 	return f && f->write ? choose_variant(f) : NULL;
+}
+
+/* A duration, or bytes with a unit: "10s", "1min", "500M", "2GB". False: it is neither. */
+static bool read_split(void)
+{
+	const char *s = options.split;
+	char error[KNOB_ERROR_MAX], text[32];
+	size_t n = strlen(s);
+
+	if (n > 3 && strcmp(s + n - 3, "min") == 0)
+		n -= 2;
+	else if (n > 1 && s[n - 1] == 'B' && s[n - 2] >= '0' && s[n - 2] <= '9')
+		n--;
+	if (n < sizeof(text)) {
+		snprintf(text, sizeof(text), "%.*s", (int)n, s);
+		if (strpbrk(s, "KMGTB")) {
+			if (!knob_size(&options.split_bytes, text, error))
+				options.split_bytes = 0;
+		} else if (!knob_duration(&options.split_ns, text)) {
+			options.split_ns = 0;
+		}
+	}
+	return options.split_ns || options.split_bytes;
+}
+
+/* Options that are not for every format. */
+static bool heeds_options(const struct format *writer)
+{
+	if (options.rows != ROWS_QUEUE && !writer->has_rows)
+		cli_usage("export", "--rows is for timelines: perfetto and chrome, not %s",
+			  writer->name);
+	else if (options.split && !writer->splits)
+		cli_usage("export", "--split is for perfetto; %s cannot be in several files",
+			  writer->name);
+	else if (options.no_args && !writer->leaves_args)
+		cli_usage("export", "--no-args is for perfetto; %s has no such choice",
+			  writer->name);
+	else
+		return true;
+	return false;
 }
 
 /* A choice that none of several traces has is known after the last one. */
@@ -252,16 +308,19 @@ static bool apply_layout(void)
 
 static int run(int argc, char **argv)
 {
-	const struct format *writer = apply_layout() ? find_writer() : NULL;
+	const struct format *writer;
 	kymo_status_t worst;
 	struct stream_filter *filter;
 	bool failed;
 
-	if (!writer)
+	if (options.split && !read_split())
+		return cli_usage("export",
+				 "--split \"%s\" is neither a time such as 10s or 1m nor a size "
+				 "such as 500M",
+				 options.split);
+	writer = apply_layout() ? find_writer() : NULL;
+	if (!writer || !heeds_options(writer))
 		return CLI_USAGE;
-	if (options.rows != ROWS_QUEUE && !writer->has_rows)
-		return cli_usage("export", "--rows is for timelines: perfetto and chrome, not %s",
-				 writer->name);
 	if (argc == 0)
 		return cli_usage("export", "which trace? Give its directory");
 	if (argc > 1 && options.output)

@@ -20,6 +20,9 @@ struct format_options {
 	bool entry_exit;     /* text: calls as entry and exit lines instead of intervals */
 	bool device_only;    /* leave host calls out */
 	bool by_device;      /* timelines: the work of all queues of a device is one row */
+	bool no_args;        /* leave out the arguments of calls and the like */
+	/* Several files in a folder, each of so much time or about so many bytes; both 0: one. */
+	uint64_t split_ns, split_bytes;
 	/* What an analysis is of; NULL: everything. Writers and read() below do not look at it. */
 	const struct stream_filter *filter;
 	uint32_t depth; /* of paths of scopes, for an analysis; 0: all */
@@ -60,9 +63,11 @@ struct format {
 	/* Of writers that have variants: which, for people, and whether this is one, and makes a folder. */
 	const char *variants;
 	bool (*variant)(const char *variant, bool *folder);
-	bool has_rows;                   /* of writers: they heed by_device */
 	const struct format_kind *kinds; /* of writers, up to one whose kind is NULL */
 	const char *variant_suffix; /* of a variant that is one file, where others make a folder */
+	bool has_rows;              /* of writers: they heed by_device */
+	bool splits;                /* of writers: they heed split_ns and split_bytes */
+	bool leaves_args;           /* of writers: they heed no_args */
 	/* True when `path` looks like this format. NULL: cannot be read. */
 	bool (*probe)(const char *path);
 	/* Reads `path` into `sink`. NULL: cannot be read. */

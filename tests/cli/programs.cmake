@@ -36,6 +36,12 @@ if(TARGET kymo AND KYMO_HAVE_SQLITE)
 			${CMAKE_CURRENT_LIST_DIR}/test_perfetto.py $<TARGET_FILE:kymo>
 			${PROJECT_SOURCE_DIR}/tests/golden/perfetto_check.py $<TARGET_FILE:heat>)
 		list(APPEND tests cli.perfetto)
+		if(TARGET annotated)
+			add_test(NAME cli.perfetto.parts COMMAND ${Python3_EXECUTABLE}
+				${CMAKE_CURRENT_LIST_DIR}/test_perfetto_parts.py $<TARGET_FILE:kymo> $<TARGET_FILE:heat>
+				$<TARGET_FILE:annotated>)
+			list(APPEND tests cli.perfetto.parts)
+		endif()
 	endif()
 	if(NOT KYMO_SANITIZE)
 		foreach(program clinfo clpeak clblast hashcat)

@@ -18,6 +18,9 @@ import sys
 CLEARED, NEEDED = 1, 2
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 RAW = 5
+# Interned: frames, stacks, mappings; build ids, which are no text.
+FRAME, CALLSTACK, MAPPING, BUILD_ID = 6, 7, 19, 16
+RAW_KINDS = (FRAME, CALLSTACK, MAPPING, BUILD_ID)
 
 
 class Broken(Exception):
@@ -100,6 +103,7 @@ class Trace:
         self.sequences = {}
         self.tracks = {}
         self.events = []
+        self.samples = []
         self.problems = []
         self.packets = 0
         self.realtime = None
@@ -131,6 +135,8 @@ class Trace:
             self.intern(s, message(one(m, 12)))
         if 60 in m:
             self.descriptor(message(one(m, 60)))
+        if 66 in m:
+            self.sample(s, self.time(s, m), message(one(m, 66)))
         if 11 in m:
             self.event(s, self.time(s, m), message(one(m, 11)))
 
@@ -162,6 +168,9 @@ class Trace:
             for item in items:
                 item = message(item)
                 iid = one(item, 1)
+                if kind in RAW_KINDS:
+                    table[iid] = item
+                    continue
                 if iid in table:
                     self.problem("interned %d of kind %d twice" % (iid, kind))
                 # Locations have the function as name; the others have theirs in field 2.
@@ -192,6 +201,25 @@ class Trace:
             if not t["unit"]:
                 self.problem("counter track %d has no unit" % uuid)
         self.tracks[uuid] = t
+
+    # ---- samples -------------------------------------------------------------------------
+
+    def frame(self, s, iid):
+        """(function, file that it lies in, its build id, source)"""
+        f = self.lookup(s, FRAME, iid)
+        m = self.lookup(s, MAPPING, one(f, 3)) if f else None
+        if not m:
+            return self.problem("a frame without a mapping") or ("?", "?", "", "")
+        return (self.lookup(s, 5, one(f, 2)), "/".join(self.lookup(s, 17, p) for p in m.get(7, [])),
+                one(self.lookup(s, BUILD_ID, one(m, 2)), 2, b"").hex(),
+                self.lookup(s, 18, one(f, 5)) if 5 in f else "")
+
+    def sample(self, s, time, m):
+        stack = ()
+        if 4 in m:
+            stack = tuple(self.frame(s, f) for f in self.lookup(s, CALLSTACK, one(m, 4)).get(2, []))
+        self.samples.append({"time": time, "pid": one(m, 2), "tid": one(m, 3), "cpu": one(m, 1), "callstack": one(m, 4, 0),
+                             "kernel": one(m, 5) == 1, "stack": stack})
 
     # ---- events --------------------------------------------------------------------------
 

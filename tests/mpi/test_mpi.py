@@ -572,8 +572,21 @@ class Perfetto(Base):
         p = self.run_any([sys.executable, checker, out])
         self.assertEqual((p.code, json.loads(p.out)["problems"]), (0, []), p.err)
         data = out.read_bytes()
+        self.check_arrows(out)
         for name in (b"send to 1", b"receive from 0", b"collective with root 0", b"put to 1", b"MPI_COMM_WORLD"):
             self.assertTrue(name in data, name)
+
+
+    def check_arrows(self, out):
+        """One for each message, from the begin of its send to the end of its receive, which may begin first."""
+        sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
+        import perfetto_check
+        _, steps, _ = perfetto_check.read(str(out)).replay()
+        arrows = [(a["type"], a.get("name", "").split()[0], b["type"]) for a, b in steps]
+        (wanted,) = kymotest.query(KYMO, self.trace, "SELECT count(*) AS n FROM (SELECT match FROM comm WHERE match IS "
+                                   "NOT NULL GROUP BY match HAVING count(*) = 2)")
+        self.assertGreater(wanted["n"], 0)
+        self.assertEqual(arrows, [(perfetto_check.BEGIN, "send", perfetto_check.END)] * wanted["n"])
 
 
 class SomeRanks(Base):

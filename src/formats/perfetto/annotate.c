@@ -171,10 +171,23 @@ static void annotate_place(struct perfetto *p, const struct rec *r)
 		packet_stack(&p->packet, t, &t->stacks[r->stack]);
 }
 
+void annotate_scope(struct perfetto *p, int64_t scope, uint32_t path)
+{
+	if (scope)
+		packet_add_int(&p->packet, "scope", scope);
+	if (path)
+		packet_add_text(&p->packet, "scopes", around_text(&p->around, path));
+}
+
 void annotate_record(struct perfetto *p, const struct rec *r)
 {
 	struct packet *k = &p->packet;
 
+	if (k->bare) {
+		if (!r->ok)
+			packet_category(k, "error");
+		return;
+	}
 	annotate_fields(p, r);
 	if (!r->ok)
 		annotate_error(p, r);
@@ -186,7 +199,6 @@ void annotate_record(struct perfetto *p, const struct rec *r)
 		packet_add_uint(k, "parent", r->parent);
 	if (r->external)
 		packet_add_uint(k, "external", r->external);
-	if (r->scope)
-		packet_add_int(k, "scope", r->scope);
+	annotate_scope(p, r->scope, around_path(&p->around, r->process, r->scope));
 	annotate_place(p, r);
 }

@@ -19,7 +19,8 @@
 struct work {
 	struct spool_key key; /* time: device start, or the submission of what has no times */
 	uint32_t track;
-	bool is_copy, unfinished;
+	bool is_copy, unfinished, pause;
+	uint32_t path; /* of scopes */
 	union {
 		struct rec rec;
 		struct rec_dispatch dispatch;
@@ -44,6 +45,8 @@ static kymo_status_t add_point(struct perfetto *p, enum track_owner set, uint32_
 {
 	struct point point = {.key.time = time, .delta = delta, .set = set, .index = index};
 
+	p->parts.expected += POINT_BYTES;
+
 	return spool_add(&p->points, &point);
 }
 
@@ -51,6 +54,8 @@ kymo_status_t device_point(struct perfetto *p, enum track_owner set, uint32_t in
 			   double value)
 {
 	struct point point = {.key.time = time, .value = value, .set = set, .index = index};
+
+	p->parts.expected += POINT_BYTES;
 
 	return spool_add(&p->points, &point);
 }
@@ -82,6 +87,9 @@ static kymo_status_t add_work(struct perfetto *p, struct work *w, uint32_t agent
 	struct rec_device *d = w->is_copy ? &w->copy.device : &w->dispatch.device;
 	kymo_status_t status;
 
+	if (!d->correlation)
+		p->parts.expected += p->packet.bare ? WORK_BYTES_BARE : WORK_BYTES;
+	w->path = around_work(&p->around, &w->rec, device_call(d));
 	w->rec.wire = NULL; /* is gone when the work is written */
 	w->track = row_of(p, w->rec.process, agent, queue);
 	if (device_timed(d)) {
@@ -128,6 +136,17 @@ kymo_status_t device_unfinished(struct perfetto *p, const struct t_unfinished *u
 	return spool_add(&p->work, &w);
 }
 
+kymo_status_t device_pause(struct perfetto *p, const struct t_pause *pause)
+{
+	struct work w = {.key.time = pause->start,
+			 .track = track_of_pauses(p, pause->process),
+			 .pause = true};
+
+	w.rec = (struct rec){.process = pause->process};
+	w.dispatch.device = (struct rec_device){.start = pause->start, .end = pause->end};
+	return spool_add(&p->work, &w);
+}
+
 /* What a record adds to the memory in use; sub-buffers take none of their own. */
 static int64_t memory_delta(struct perfetto *p, const struct rec_allocation *r, bool gone)
 {
@@ -142,6 +161,19 @@ static int64_t memory_delta(struct perfetto *p, const struct rec_allocation *r, 
 	return (int64_t)r->bytes;
 }
 
+/* Frees may not say it. */
+static uint32_t memory_kind(struct perfetto *p, const struct rec_allocation *r, bool gone)
+{
+	uint64_t id = r->allocation ? (uint64_t)r->base.process << 48 ^ r->allocation : 0;
+	uint64_t kind = r->kind;
+
+	if (id && gone)
+		kind = live_take(&p->kinds, id, kind);
+	else if (id)
+		live_put(&p->kinds, id, kind);
+	return kind < MEMORY_KINDS ? (uint32_t)kind : 0;
+}
+
 kymo_status_t device_allocation(struct perfetto *p, const struct rec_allocation *r)
 {
 	bool gone = p->trace->ops[r->base.op].number == ALLOCATION_OP_FREE;
@@ -151,8 +183,15 @@ kymo_status_t device_allocation(struct perfetto *p, const struct rec_allocation 
 
 	if (!delta)
 		return KYMO_OK;
-	if (r->agent && r->agent < p->trace->agents_count)
+	if (r->agent && r->agent < p->trace->agents_count) {
+		uint32_t kind = memory_kind(p, r, gone);
+
+		p->kinds_seen[r->agent] |= (uint16_t)(1u << kind);
 		status = add_point(p, TRACK_OF_AGENT, r->agent, time, delta);
+		if (!status)
+			status = add_point(p, TRACK_OF_KIND, r->agent * MEMORY_KINDS + kind, time,
+					   delta);
+	}
 	if (!status && r->context && r->context < p->trace->contexts_count)
 		status = add_point(p, TRACK_OF_CONTEXT, r->context, time, delta);
 	return status;
@@ -312,7 +351,7 @@ static void begin_work(struct perfetto *p, const struct work *w)
 	uint64_t uuid = 0;
 
 	if (!d->untimed && !problem) {
-		uuid = lane_open(p, w->track, d->start, d->end, false);
+		uuid = lane_open(p, &p->device, w->track, d->start, d->end, false);
 		problem = uuid ? NULL : "too many at once to draw";
 	}
 	if (!uuid) {
@@ -368,18 +407,18 @@ static void annotate_queue(struct perfetto *p, uint32_t queue)
 	packet_add_text(&p->packet, "queue", text);
 }
 
-static void write_work(struct perfetto *p, const struct work *w)
+static void write_pause(struct perfetto *p, const struct work *w)
 {
-	const struct trace *t = p->trace;
-	const struct t_op *op = &t->ops[w->rec.op];
-	const char *name = w->is_copy ? op->name : t->kernels[w->dispatch.kernel].name;
-	uint64_t correlation = device_of(w)->correlation;
+	begin_work(p, w);
+	packet_name(&p->packet, "recording paused");
+	packet_category(&p->packet, "note");
+	slice_end_of_begin(p);
+}
+
+static void annotate_work(struct perfetto *p, const struct work *w)
+{
 	struct packet *k = &p->packet;
 
-	lanes_close(p, &p->device, w->key.time);
-	begin_work(p, w);
-	packet_name(k, name ? name : "(unknown kernel)");
-	packet_category(k, t->domains[op->domain].name);
 	if (w->is_copy)
 		annotate_copy(p, &w->copy);
 	else
@@ -388,16 +427,35 @@ static void write_work(struct perfetto *p, const struct work *w)
 		annotate_counters(p, &w->dispatch);
 	if (p->by_device)
 		annotate_queue(p, w->is_copy ? w->copy.queue : w->dispatch.queue);
-	annotate_times(k, w);
-	annotate_status(p, w);
-	packet_add_uint(k, "correlation", correlation);
+	packet_add_uint(k, "correlation", device_of(w)->correlation);
 	if (w->rec.external)
 		packet_add_uint(k, "external", w->rec.external);
-	if (w->rec.scope)
-		packet_add_int(k, "scope", w->rec.scope);
+	annotate_scope(p, w->rec.scope, w->path);
+}
+
+static void write_work(struct perfetto *p, const struct work *w)
+{
+	const struct trace *t = p->trace;
+	const struct t_op *op = &t->ops[w->rec.op];
+	const char *name = w->is_copy ? op->name : t->kernels[w->dispatch.kernel].name;
+	uint64_t correlation = device_of(w)->correlation;
+	struct packet *k = &p->packet;
+
+	timeline_reach(p, &p->device, w->key.time);
+	if (w->pause) {
+		write_pause(p, w);
+		return;
+	}
+	begin_work(p, w);
+	packet_name(k, name ? name : "(unknown kernel)");
+	packet_category(k, t->domains[op->domain].name);
+	if (!k->bare)
+		annotate_work(p, w);
+	annotate_times(k, w);
+	annotate_status(p, w);
 	if (correlation)
 		packet_flow(k, flow_id(w->rec.process, correlation));
-	packet_end(k);
+	slice_end_of_begin(p);
 }
 
 static kymo_status_t finish_work(struct perfetto *p)
@@ -405,42 +463,87 @@ static kymo_status_t finish_work(struct perfetto *p)
 	const void *item;
 	kymo_status_t status = spool_rewind(&p->work);
 
+	parts_rewind(p);
 	for (;;) {
 		if (!status)
 			status = spool_next(&p->work, &item);
 		if (status || !item)
 			break;
-		if (!p->device.begun)
-			packet_sequence_begin(&p->file, &p->device, 2,
-					      ((const struct work *)item)->key.time, 0);
 		write_work(p, item);
+		status = p->file.status;
 	}
-	lanes_close(p, &p->device, INT64_MAX);
+	timeline_reach(p, &p->device, INT64_MAX);
 	return status;
 }
 
-static void write_value(struct perfetto *p, const struct point *point)
+static void write_value(struct perfetto *p, uint32_t series, int64_t time)
 {
 	packet_begin(&p->packet, &p->counter, PF__TRACK_EVENT__TYPE__TYPE_COUNTER,
-		     point->key.time < 0 ? 0 : point->key.time, values_track(p, point->index));
-	packet_counter_real(&p->packet, point->value);
+		     time < 0 ? 0 : time, values_track(p, series));
+	packet_counter_real(&p->packet, p->series.list[series].value);
 	packet_end(&p->packet);
+}
+
+static void write_count(struct perfetto *p, enum track_owner set, uint32_t index, int64_t time)
+{
+	const struct counter *c = track_counter(p, set, index);
+
+	packet_begin(&p->packet, &p->counter, PF__TRACK_EVENT__TYPE__TYPE_COUNTER,
+		     time < 0 ? 0 : time, c->uuid);
+	packet_counter(&p->packet, c->value);
+	packet_end(&p->packet);
+}
+
+/* At the begin of a part of the output: what all counters were at. */
+static void repeat_values(struct perfetto *p, int64_t time)
+{
+	const struct trace *t = p->trace;
+	const uint32_t sizes[TRACK_OWNERS] = {t->queues_count, t->agents_count, t->contexts_count,
+					      t->agents_count * MEMORY_KINDS};
+
+	parts_use(p, &p->counter);
+	for (uint32_t set = 0; set < TRACK_OWNERS; set++)
+		for (uint32_t i = 0; i < sizes[set]; i++)
+			if (p->counters[set][i].uuid)
+				write_count(p, set, i, time);
+	for (uint32_t i = 0; i < p->series.count; i++)
+		if (p->series.list[i].uuid)
+			write_value(p, i, time);
+}
+
+static void reach_point(struct perfetto *p, int64_t time)
+{
+	int64_t border;
+
+	while ((border = parts_end(p)) <= time && !p->file.status) {
+		p->parts.now++;
+		if (parts_made(p) || parts_end(p) > time)
+			repeat_values(p, border);
+	}
+	parts_use(p, &p->counter);
+}
+
+/* Of one kind alone, it is that of all. */
+static bool is_drawn(const struct perfetto *p, const struct point *point)
+{
+	uint32_t kinds =
+		point->set == TRACK_OF_KIND ? p->kinds_seen[point->index / MEMORY_KINDS] : 0;
+
+	return point->set != TRACK_OF_KIND || (kinds & (kinds - 1)) != 0;
 }
 
 static void write_point(struct perfetto *p, const struct point *point)
 {
-	struct counter *c;
-
+	if (!is_drawn(p, point))
+		return;
+	reach_point(p, point->key.time);
 	if (point->set == TRACK_OF_VALUE) {
-		write_value(p, point);
+		p->series.list[point->index].value = point->value;
+		write_value(p, point->index, point->key.time);
 		return;
 	}
-	c = track_counter(p, (enum track_owner)point->set, point->index);
-	c->value += point->delta;
-	packet_begin(&p->packet, &p->counter, PF__TRACK_EVENT__TYPE__TYPE_COUNTER,
-		     point->key.time < 0 ? 0 : point->key.time, c->uuid);
-	packet_counter(&p->packet, c->value);
-	packet_end(&p->packet);
+	p->counters[point->set][point->index].value += point->delta;
+	write_count(p, (enum track_owner)point->set, point->index, point->key.time);
 }
 
 static kymo_status_t finish_points(struct perfetto *p)
@@ -448,16 +551,18 @@ static kymo_status_t finish_points(struct perfetto *p)
 	const void *item;
 	kymo_status_t status = spool_rewind(&p->points);
 
+	parts_rewind(p);
 	for (;;) {
 		if (!status)
 			status = spool_next(&p->points, &item);
 		if (status || !item)
-			return status;
-		if (!p->counter.begun)
-			packet_sequence_begin(&p->file, &p->counter, 3,
-					      ((const struct point *)item)->key.time, 0);
+			break;
 		write_point(p, item);
+		status = p->file.status;
 	}
+	if (!status && p->points.added)
+		reach_point(p, parts_last(p));
+	return status;
 }
 
 kymo_status_t device_init(struct perfetto *p, const char *directory)

@@ -12,11 +12,18 @@
 
 #include "base/map.h"
 
+enum { INTERN_LAST = 128 };
+
 struct intern {
 	struct map numbers; /* by hash of the string */
 	const char **texts; /* by number - 1; copies */
 	uint32_t count, room;
 	size_t bytes;
+	/* The last ones that intern_known() was asked for, by where the text lies. */
+	struct intern_place {
+		const char *text;
+		uint32_t number;
+	} last[INTERN_LAST];
 };
 
 /*
@@ -24,6 +31,19 @@ struct intern {
  * memory) and `text` is not in it.
  */
 uint32_t intern_get(struct intern *t, const char *text, bool *fresh);
+
+static inline struct intern_place *intern_place(struct intern *t, const char *text)
+{
+	return &t->last[((uintptr_t)text >> 3 ^ (uintptr_t)text >> 10) % INTERN_LAST];
+}
+
+/* Number of a text that lies where it does for as long as the table; 0: it is to be looked up. */
+static inline uint32_t intern_known(struct intern *t, const char *text)
+{
+	const struct intern_place *p = intern_place(t, text);
+
+	return p->text == text ? p->number : 0;
+}
 
 /* The table's own copy of string `number`. */
 const char *intern_text(const struct intern *t, uint32_t number);

@@ -67,6 +67,8 @@ void annotate_marker(struct perfetto *p, const struct rec_marker *r)
 	struct payload walk;
 	char color[16], *text;
 
+	if (k->bare)
+		return;
 	payload_init(&walk, r);
 	while (payload_next(&walk, &v)) {
 		const char *key = text_of(k, v.key, v.key_length);
@@ -83,8 +85,13 @@ void annotate_marker(struct perfetto *p, const struct rec_marker *r)
 	}
 	if (r->scope)
 		packet_add_int(k, "scope", r->scope);
-	if (r->base.scope)
+	if (r->base.scope) {
+		uint32_t path = around_path(&p->around, r->base.process, r->base.scope);
+
 		packet_add_int(k, "parent scope", r->base.scope);
+		if (path)
+			packet_add_text(k, "scopes", around_text(&p->around, path));
+	}
 	if (r->left_open)
 		packet_add_text(k, "end", "its thread or process ended first");
 	text = r->starter ? packet_room(k, 32) : NULL;

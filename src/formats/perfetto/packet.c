@@ -5,6 +5,8 @@
  */
 #include "formats/perfetto/packet.h"
 
+#include "formats/perfetto/encode.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +58,15 @@ void packet_write(struct packet_file *f, const Pf__TracePacket *packet)
 		f->buffer[f->used++] = (uint8_t)(left | 0x80);
 	f->buffer[f->used++] = (uint8_t)left;
 	f->used += protobuf_c_message_pack(&packet->base, f->buffer + f->used);
+	f->packets++;
+}
+
+/* packet_write() of an event. */
+static void write_event(struct packet_file *f, const Pf__TracePacket *packet)
+{
+	if (f->status || !reserve(f, encode_bound(packet)))
+		return;
+	f->used = (size_t)(encode_event(f->buffer + f->used, packet) - f->buffer);
 	f->packets++;
 }
 
@@ -125,35 +136,59 @@ static void set_time(Pf__TracePacket *packet, struct packet_sequence *s, int64_t
 	packet->timestamp_clock_id = CLOCK_ID_RAW;
 }
 
-static void begin_packet(Pf__TracePacket *packet, Pf__TrackEvent *event, struct packet_sequence *s,
-			 Pf__TrackEvent__Type type, int64_t time, uint64_t track)
+void packet_stamp(Pf__TracePacket *packet, struct packet_sequence *s, int64_t time)
 {
-	pf__trace_packet__init(packet);
-	pf__track_event__init(event);
 	packet->has_trusted_packet_sequence_id = 1;
 	packet->trusted_packet_sequence_id = s->id;
 	packet->has_sequence_flags = 1;
 	packet->sequence_flags = STATE_NEEDED;
-	packet->track_event = event;
-	event->has_type = 1;
-	event->type = type;
-	event->has_track_uuid = 1;
-	event->track_uuid = track;
 	set_time(packet, s, time);
 }
 
-void packet_slice_end(struct packet *p, struct packet_sequence *s, int64_t time, uint64_t track)
+void packet_slice_end(struct packet *p, struct packet_sequence *s, int64_t time, uint64_t track,
+		      bool goes_on)
 {
-	begin_packet(&p->packet, &p->event, s, PF__TRACK_EVENT__TYPE__TYPE_SLICE_END, time, track);
-	packet_write(p->file, &p->packet);
+	if (goes_on) {
+		packet_begin(p, s, PF__TRACK_EVENT__TYPE__TYPE_SLICE_END, time, track);
+		packet_add_bool(p, "goes_on", true);
+		packet_end(p);
+		return;
+	}
+	if (p->file->status || !reserve(p->file, ENCODE_END_MAX))
+		return;
+	p->packet.has_timestamp_clock_id = 0;
+	packet_stamp(&p->packet, s, time);
+	p->file->used = (size_t)(encode_end(p->file->buffer + p->file->used, &p->packet, track) -
+				 p->file->buffer);
+	p->file->packets++;
+}
+
+void packet_slice_end_of_flow(struct packet *p, struct packet_sequence *s, int64_t time,
+			      uint64_t track, uint64_t flow)
+{
+	packet_begin(p, s, PF__TRACK_EVENT__TYPE__TYPE_SLICE_END, time, track);
+	packet_flow(p, flow);
+	packet_end(p);
 }
 
 void packet_begin(struct packet *p, struct packet_sequence *s, Pf__TrackEvent__Type type,
 		  int64_t time, uint64_t track)
 {
-	begin_packet(&p->packet, &p->event, s, type, time, track);
+	if (!p->interned.base.descriptor) {
+		pf__trace_packet__init(&p->packet);
+		pf__interned_data__init(&p->interned);
+	}
+	p->packet.has_timestamp_clock_id = 0;
+	p->packet.interned_data = NULL;
+	p->packet.track_event = &p->event;
+	packet_stamp(&p->packet, s, time);
+	pf__track_event__init(&p->event);
+	p->event.has_type = p->event.has_track_uuid = 1;
+	p->event.type = type;
+	p->event.track_uuid = track;
 	p->sequence = s;
-	pf__interned_data__init(&p->interned);
+	p->name_text = p->category_text = NULL;
+	p->interned.n_debug_annotation_string_values = p->interned.n_source_locations = 0;
 	p->event.category_iids = p->categories;
 	p->event.categories = p->category_texts;
 	p->event.debug_annotations = p->annotations;
@@ -210,6 +245,18 @@ static void init_annotation(struct packet_strings *l)
 	pf__debug_annotation_name__init((Pf__DebugAnnotationName *)&l->item[l->count]);
 }
 
+/* It stays: all but what is put together for the event. */
+static bool stays(const struct packet *p, const char *text)
+{
+	return (uintptr_t)text - (uintptr_t)p->text >= PACKET_TEXT;
+}
+
+static void keep_place(struct packet *p, struct intern *t, const char *text, uint64_t iid)
+{
+	if (iid && stays(p, text))
+		*intern_place(t, text) = (struct intern_place){text, (uint32_t)iid};
+}
+
 char *packet_room(struct packet *p, size_t n)
 {
 	char *room = p->text + p->text_used;
@@ -255,10 +302,15 @@ static const char *plain_text(struct packet *p, const char *text)
 
 void packet_name(struct packet *p, const char *name)
 {
-	uint64_t iid;
+	struct intern *t = &p->sequence->names;
+	uint64_t iid = intern_known(t, name);
 
-	name = plain_text(p, name);
-	iid = intern(&p->sequence->names, name, &p->names, init_name);
+	p->name_text = name;
+	if (!iid) {
+		name = plain_text(p, name);
+		iid = intern(t, name, &p->names, init_name);
+		keep_place(p, t, name, iid);
+	}
 	p->event.name_field_case =
 		iid ? PF__TRACK_EVENT__NAME_FIELD_NAME_IID : PF__TRACK_EVENT__NAME_FIELD_NAME;
 	if (iid)
@@ -269,12 +321,17 @@ void packet_name(struct packet *p, const char *name)
 
 void packet_category(struct packet *p, const char *category)
 {
-	uint64_t iid;
+	struct intern *t = &p->sequence->categories;
+	uint64_t iid = intern_known(t, category);
 
 	if (p->event.n_category_iids + p->event.n_categories == PACKET_CATEGORIES)
 		return;
-	category = plain_text(p, category);
-	iid = intern(&p->sequence->categories, category, &p->category_names, init_category);
+	p->category_text = p->category_text ? p->category_text : category;
+	if (!iid) {
+		category = plain_text(p, category);
+		iid = intern(t, category, &p->category_names, init_category);
+		keep_place(p, t, category, iid);
+	}
 	if (iid)
 		p->categories[p->event.n_category_iids++] = iid;
 	else
@@ -304,6 +361,8 @@ void packet_site(struct packet *p, uint32_t index, const struct t_site *site, ui
 {
 	struct packet_sequence *s = p->sequence;
 
+	if (p->bare)
+		return;
 	if (!s->sites)
 		s->sites = calloc(1, site_count / 8 + 1);
 	if (!s->sites)
@@ -329,6 +388,8 @@ void packet_stack(struct packet *p, const struct trace *t, const struct t_stack 
 {
 	uint32_t i, n = stack->count < PACKET_FRAMES ? stack->count : PACKET_FRAMES;
 
+	if (p->bare)
+		return;
 	pf__track_event__inline_callstack__init(&p->stack);
 	for (i = 0; i < n; i++) {
 		/* Perfetto wants the outermost frame first. */
@@ -352,13 +413,17 @@ Pf__DebugAnnotation *packet_annotation(struct packet *p, const char *name)
 {
 	size_t n = p->event.n_debug_annotations;
 	Pf__DebugAnnotation *a = &p->annotation[n];
-	uint64_t iid;
+	struct intern *t = &p->sequence->annotations;
+	uint64_t iid = intern_known(t, name);
 
-	if (n == PACKET_ANNOTATIONS)
+	if (n == PACKET_ANNOTATIONS || p->bare)
 		return NULL;
 	pf__debug_annotation__init(a);
-	name = plain_text(p, name);
-	iid = intern(&p->sequence->annotations, name, &p->annotation_names, init_annotation);
+	if (!iid) {
+		name = plain_text(p, name);
+		iid = intern(t, name, &p->annotation_names, init_annotation);
+		keep_place(p, t, name, iid);
+	}
 	a->name_field_case = iid ? PF__DEBUG_ANNOTATION__NAME_FIELD_NAME_IID
 				 : PF__DEBUG_ANNOTATION__NAME_FIELD_NAME;
 	if (iid)
@@ -522,5 +587,5 @@ void packet_end(struct packet *p)
 	if (p->names.count || p->category_names.count || p->annotation_names.count ||
 	    p->interned.n_debug_annotation_string_values || p->interned.n_source_locations)
 		p->packet.interned_data = &p->interned;
-	packet_write(p->file, &p->packet);
+	write_event(p->file, &p->packet);
 }

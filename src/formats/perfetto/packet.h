@@ -38,8 +38,9 @@ struct packet_file {
 struct packet_sequence {
 	uint32_t id;
 	bool begun;
-	int64_t base; /* first time its running clock can express */
-	int64_t last; /* time of the packet before */
+	uint32_t part; /* of the output that it writes to */
+	int64_t base;  /* first time its running clock can express */
+	int64_t last;  /* time of the packet before */
 	struct intern names, categories, annotations, strings;
 	uint8_t *sites; /* one bit for each call site already written */
 };
@@ -54,6 +55,8 @@ struct packet_strings {
 struct packet {
 	struct packet_file *file;
 	struct packet_sequence *sequence;
+	bool bare; /* events have no annotations, no places and no call stacks */
+	const char *name_text, *category_text; /* of the event, the first one */
 	Pf__TracePacket packet;
 	Pf__TrackEvent event;
 	Pf__InternedData interned;
@@ -93,6 +96,7 @@ void packet_sequence_release(struct packet_sequence *s);
 /* Begins an event of the sequence at `time` on track `track`. */
 void packet_begin(struct packet *p, struct packet_sequence *s, Pf__TrackEvent__Type type,
 		  int64_t time, uint64_t track);
+/* Texts live as long as the trace, or are in packet_room(). */
 void packet_name(struct packet *p, const char *name);
 void packet_category(struct packet *p, const char *category);
 void packet_flow(struct packet *p, uint64_t id);
@@ -134,7 +138,14 @@ char *packet_room(struct packet *p, size_t n);
 /* Writes the event. */
 void packet_end(struct packet *p);
 
-/* A whole event without name or annotations. */
-void packet_slice_end(struct packet *p, struct packet_sequence *s, int64_t time, uint64_t track);
+/* A whole event without name; `goes_on`: in the next part of the output. */
+void packet_slice_end(struct packet *p, struct packet_sequence *s, int64_t time, uint64_t track,
+		      bool goes_on);
+
+void packet_slice_end_of_flow(struct packet *p, struct packet_sequence *s, int64_t time,
+			      uint64_t track, uint64_t flow);
+
+/* The time of a packet that is not made with packet_begin(), and what else each has. */
+void packet_stamp(Pf__TracePacket *packet, struct packet_sequence *s, int64_t time);
 
 #endif

@@ -53,6 +53,11 @@ uint32_t track_of_queue(const struct perfetto *p, uint32_t process, uint32_t age
 	return track_of_process(p, process);
 }
 
+uint32_t track_of_pauses(const struct perfetto *p, uint32_t process)
+{
+	return first_queue(p->trace) + p->trace->queues_count + track_of_process(p, process);
+}
+
 void queue_name(const struct perfetto *p, uint32_t queue, char *out, size_t size)
 {
 	const struct t_queue *q = &p->trace->queues[queue];
@@ -85,7 +90,7 @@ static void write_packet(struct perfetto *p, Pf__TrackDescriptor *d)
 	Pf__TracePacket packet = PF__TRACE_PACKET__INIT;
 
 	packet.has_trusted_packet_sequence_id = 1;
-	packet.trusted_packet_sequence_id = p->host.id;
+	packet.trusted_packet_sequence_id = 1;
 	packet.track_descriptor = d;
 	packet_write(&p->file, &packet);
 }
@@ -205,6 +210,26 @@ static void describe_process(struct perfetto *p, uint32_t i)
 	free(host);
 }
 
+static void name_of_thread(const struct perfetto *p, uint32_t i, char *out, size_t size)
+{
+	const struct t_thread *t = &p->trace->threads[i];
+
+	if (t->name && *t->name)
+		snprintf(out, size, "%s", t->name);
+	else
+		snprintf(out, size, t->main ? "main" : "thread %u", t->index);
+}
+
+/* The main thread is known by having the number of its process. */
+uint32_t track_tid(const struct perfetto *p, uint32_t thread)
+{
+	const struct t_thread *t = &p->trace->threads[thread];
+
+	if (t->tid == p->trace->processes[t->process].pid)
+		return (uint32_t)p->pids[t->process];
+	return t->tid;
+}
+
 static void describe_thread(struct perfetto *p, uint32_t i)
 {
 	const struct t_thread *t = &p->trace->threads[i];
@@ -213,16 +238,10 @@ static void describe_thread(struct perfetto *p, uint32_t i)
 	Pf__ThreadDescriptor thread = PF__THREAD_DESCRIPTOR__INIT;
 	char name[NAME_SIZE];
 
-	if (t->name && *t->name)
-		snprintf(name, sizeof(name), "%s", t->name);
-	else
-		snprintf(name, sizeof(name), t->main ? "main" : "thread %u", t->index);
+	name_of_thread(p, i, name, sizeof(name));
 	thread.has_pid = thread.has_tid = 1;
 	thread.pid = p->pids[process];
-	/* The main thread is known by having the number of its process. */
-	thread.tid = t->tid;
-	if (t->tid == p->trace->processes[process].pid)
-		thread.tid = p->pids[process];
+	thread.tid = track_tid(p, i);
 	thread.thread_name = plain_copy(name);
 	thread.has_legacy_sort_index = 1;
 	thread.legacy_sort_index = (int32_t)t->index;
@@ -261,14 +280,20 @@ void track_describe_lane(struct perfetto *p, uint32_t track, uint64_t uuid)
 {
 	const struct trace *t = p->trace;
 	Pf__TrackDescriptor d = PF__TRACK_DESCRIPTOR__INIT;
+	char name[NAME_SIZE] = "overlapping";
 
-	if (track >= first_queue(t))
+	if (track >= first_queue(t) && track < first_queue(t) + t->queues_count) {
 		describe_queue(p, track - first_queue(t), uuid);
-	else
-		write_descriptor(p, &d, uuid, track + 1,
-				 track >= first_agent(t) && !p->by_device ? "without queue"
-									  : "overlapping",
-				 0, track + 1);
+		return;
+	}
+	if (track >= first_agent(t) && track < first_queue(t) && !p->by_device) {
+		snprintf(name, sizeof(name), "without queue");
+	} else if (track > first_thread(t) && track < first_agent(t)) {
+		/* Not all viewers draw it below its thread. */
+		name_of_thread(p, track - first_thread(t), name, sizeof(name) - 16);
+		strcat(name, ", overlapping");
+	}
+	write_descriptor(p, &d, uuid, track + 1, name, 0, track + 1);
 }
 
 static void describe_root(struct perfetto *p)
@@ -283,19 +308,43 @@ static void describe_root(struct perfetto *p)
 kymo_status_t tracks_init(struct perfetto *p)
 {
 	const struct trace *t = p->trace;
-	uint32_t i;
 
-	p->track_count = first_queue(t) + t->queues_count;
+	p->track_count = first_queue(t) + t->queues_count + first_thread(t);
 	p->next_uuid = p->track_count + 1;
 	p->tracks = calloc(p->track_count + 1, sizeof(*p->tracks));
 	p->counters[TRACK_OF_QUEUE] = calloc(t->queues_count + 1, sizeof(struct counter));
 	p->counters[TRACK_OF_AGENT] = calloc(t->agents_count + 1, sizeof(struct counter));
 	p->counters[TRACK_OF_CONTEXT] = calloc(t->contexts_count + 1, sizeof(struct counter));
+	p->counters[TRACK_OF_KIND] =
+		calloc((size_t)(t->agents_count + 1) * MEMORY_KINDS, sizeof(struct counter));
+	p->kinds_seen = calloc(t->agents_count + 1, sizeof(*p->kinds_seen));
 	if (!p->tracks || !p->counters[TRACK_OF_QUEUE] || !p->counters[TRACK_OF_AGENT] ||
-	    !p->counters[TRACK_OF_CONTEXT])
+	    !p->counters[TRACK_OF_CONTEXT] || !p->counters[TRACK_OF_KIND] || !p->kinds_seen)
 		return KYMO_ERROR_NO_MEMORY;
-	if (!number_processes(p))
-		return KYMO_ERROR_NO_MEMORY;
+	return number_processes(p) ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+}
+
+static void describe_pauses(struct perfetto *p)
+{
+	const struct trace *t = p->trace;
+
+	for (uint32_t i = 0, last = 0; i < t->pauses_count; i++) {
+		uint32_t process = t->pauses[i].process;
+		Pf__TrackDescriptor d = PF__TRACK_DESCRIPTOR__INIT;
+
+		if (process == last || !process || process >= t->processes_count)
+			continue;
+		last = process;
+		write_descriptor(p, &d, track_of_pauses(p, process) + 1,
+				 track_of_process(p, process) + 1, "recording", -1, 0);
+	}
+}
+
+void tracks_describe(struct perfetto *p)
+{
+	const struct trace *t = p->trace;
+	uint32_t i;
+
 	describe_root(p);
 	for (i = 1; i < t->processes_count; i++)
 		describe_process(p, i);
@@ -306,7 +355,14 @@ kymo_status_t tracks_init(struct perfetto *p)
 		describe_agent(p, i);
 	for (i = 1; !p->by_device && i < t->queues_count; i++)
 		describe_queue(p, i, first_queue(t) + i + 1);
-	return KYMO_OK;
+	describe_pauses(p);
+}
+
+static void release_lane(struct lane *l)
+{
+	for (uint32_t i = 0; i < l->depth; i++)
+		free(l->open[i].name);
+	free(l->open);
 }
 
 void tracks_release(struct perfetto *p)
@@ -315,7 +371,7 @@ void tracks_release(struct perfetto *p)
 
 	for (i = 0; p->tracks && i < p->track_count; i++) {
 		for (k = 0; k < p->tracks[i].lane_count; k++)
-			free(p->tracks[i].lanes[k].ends);
+			release_lane(&p->tracks[i].lanes[k]);
 		free(p->tracks[i].lanes);
 	}
 	for (i = 0; i < TRACK_OWNERS; i++)
@@ -369,7 +425,13 @@ static void describe_set(struct perfetto *p, enum track_owner set, uint32_t i, u
 		describe_counter(p, uuid, track_of_queue(p, q->process, q->agent, 0), name,
 				 UNIT_COUNT, (int32_t)(2 * q->number + 1));
 	} else if (set == TRACK_OF_AGENT) {
-		describe_counter(p, uuid, first_agent(t) + i, "memory in use", UNIT_BYTES, -1);
+		describe_counter(p, uuid, first_agent(t) + i, "memory in use", UNIT_BYTES,
+				 -MEMORY_KINDS);
+	} else if (set == TRACK_OF_KIND) {
+		snprintf(name, sizeof(name), "memory in use (%s)",
+			 name_memory_kind(i % MEMORY_KINDS));
+		describe_counter(p, uuid, first_agent(t) + i / MEMORY_KINDS, name, UNIT_BYTES,
+				 (int32_t)(i % MEMORY_KINDS) - MEMORY_KINDS + 1);
 	} else {
 		const char *user = t->contexts[i].name;
 
@@ -384,9 +446,10 @@ struct counter *track_counter(struct perfetto *p, enum track_owner set, uint32_t
 {
 	struct counter *c = &p->counters[set][index];
 
-	if (!c->uuid) {
+	if (!c->uuid)
 		c->uuid = p->next_uuid++;
+	if (c->described != p->parts.now + 1)
 		describe_set(p, set, index, c->uuid);
-	}
+	c->described = p->parts.now + 1;
 	return c;
 }

@@ -111,9 +111,10 @@ uint64_t values_track(struct perfetto *p, uint32_t index)
 	const struct t_counter *k = &p->trace->counters[s->counter];
 	char name[256], unit[80];
 
-	if (s->uuid)
+	if (s->described == p->parts.now + 1)
 		return s->uuid;
-	s->uuid = p->next_uuid++;
+	s->uuid = s->uuid ? s->uuid : p->next_uuid++;
+	s->described = p->parts.now + 1;
 	name_of(p, s, name, sizeof(name));
 	snprintf(unit, sizeof(unit), "%.60s%s", k->unit, s->rate ? "/s" : "");
 	track_describe_value(p, s->uuid, s->owner, name, unit, (int32_t)index);

@@ -9,20 +9,16 @@
 #include "formats/perfetto/writer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "record/value.h"
 #include "stream/reference.h"
 #include "record/show_perfetto.inc"
 #include "stream/trace.h"
-
-#define FILE_BUFFER (1u << 20)
 
 #define SLICE   PF__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN
 #define INSTANT PF__TRACK_EVENT__TYPE__TYPE_INSTANT
@@ -47,8 +43,9 @@ static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
 	kymo_status_t status;
 
 	p->trace = t;
-	packet_sequence_begin(&p->file, &p->host, 1, t->origin, trace_to_realtime(t));
 	status = tracks_init(p);
+	if (!status)
+		parts_use(p, &p->host);
 	return status ? status : file_status(p);
 }
 
@@ -67,8 +64,8 @@ static kymo_status_t on_open_call(struct stream_sink *s, const struct t_open_cal
 
 	if (p->device_only)
 		return KYMO_OK;
-	lanes_close(p, &p->host, c->start);
-	uuid = lane_open(p, track, c->start, INT64_MAX, true);
+	timeline_reach(p, &p->host, c->start);
+	uuid = lane_open(p, &p->host, track, c->start, INT64_MAX, true);
 	packet_begin(&p->packet, &p->host, uuid ? SLICE : INSTANT, c->start,
 		     uuid ? uuid : track + 1);
 	packet_name(&p->packet, t->ops[c->op].name);
@@ -77,7 +74,7 @@ static kymo_status_t on_open_call(struct stream_sink *s, const struct t_open_cal
 	packet_add_uint(&p->packet, "correlation", c->id);
 	if (t->ops[c->op].flags & KYMO_OP_SUBMITS)
 		packet_flow(&p->packet, flow_id(t->threads[c->thread].process, c->id));
-	packet_end(&p->packet);
+	slice_end_of_begin(p);
 	return file_status(p);
 }
 
@@ -89,7 +86,7 @@ static void begin_interval(struct perfetto *p, const struct rec *r, bool instant
 	uint64_t uuid = 0;
 
 	if (drawable && !instant)
-		uuid = lane_open(p, track, r->start, r->end, true);
+		uuid = lane_open(p, &p->host, track, r->start, r->end, true);
 	packet_begin(&p->packet, &p->host, uuid ? SLICE : INSTANT, r->start < 0 ? 0 : r->start,
 		     uuid ? uuid : track + 1);
 	if (uuid || instant)
@@ -106,13 +103,15 @@ static void write_host(struct perfetto *p, const struct rec *r)
 {
 	const struct t_op *op = &p->trace->ops[r->op];
 
-	lanes_close(p, &p->host, r->start);
+	timeline_reach(p, &p->host, r->start);
 	begin_interval(p, r, r->end == r->start && !r->id); /* instants are activities */
 	packet_name(&p->packet, op->name);
 	packet_category(&p->packet, domain_name(p->trace, r->op));
 	annotate_record(p, r);
-	if (r->id && (op->flags & KYMO_OP_SUBMITS))
+	if (r->id && (op->flags & KYMO_OP_SUBMITS)) {
 		packet_flow(&p->packet, flow_id(r->process, r->id));
+		p->parts.expected += p->packet.bare ? WORK_BYTES_BARE : WORK_BYTES;
+	}
 }
 
 /* Calls, and activities of domains this writer knows nothing of. */
@@ -120,10 +119,12 @@ static kymo_status_t on_record(struct stream_sink *s, const struct rec *r)
 {
 	struct perfetto *p = self(s);
 
+	if (r->id && p->trace->ops[r->op].flags & KYMO_OP_SUBMITS)
+		around_call(&p->around, r);
 	if (p->device_only)
 		return KYMO_OK;
 	write_host(p, r);
-	packet_end(&p->packet);
+	slice_end_of_begin(p);
 	return file_status(p);
 }
 
@@ -133,15 +134,17 @@ static kymo_status_t on_marker(struct stream_sink *s, const struct rec_marker *r
 	struct perfetto *p = self(s);
 	struct rec base = r->base;
 
+	if (r->scope)
+		around_range(&p->around, r);
 	if (p->device_only)
 		return KYMO_OK;
 	if (r->starter)
 		base.thread = 0;
-	lanes_close(p, &p->host, base.start);
+	timeline_reach(p, &p->host, base.start);
 	begin_interval(p, &base, !r->scope);
 	marker_name(p, r);
 	annotate_marker(p, r);
-	packet_end(&p->packet);
+	slice_end_of_begin(p);
 	return file_status(p);
 }
 
@@ -165,7 +168,7 @@ static kymo_status_t on_sync(struct stream_sink *s, const struct rec_sync *r)
 		packet_add_text(&p->packet, "queue", text);
 	}
 	show_sync(&p->packet, p->trace, r);
-	packet_end(&p->packet);
+	slice_end_of_begin(p);
 	return file_status(p);
 }
 
@@ -210,20 +213,30 @@ static void annotate_comm(struct perfetto *p, const struct rec_comm *r)
 	show_comm(&p->packet, p->trace, r);
 }
 
+/* A receive may begin before the send of its message, but does not end before. */
+static void tie_message(struct perfetto *p, const struct rec_comm *r)
+{
+	bool receives = strcmp(p->trace->ops[r->base.op].name, "receive") == 0;
+
+	if (r->match && receives && p->opened)
+		p->opened->flow = flow_of_message(r->match);
+	else if (r->match)
+		packet_flow(&p->packet, flow_of_message(r->match));
+}
+
 static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 {
 	struct perfetto *p = self(s);
 
 	if (p->device_only)
 		return KYMO_OK;
-	lanes_close(p, &p->host, r->base.start);
+	timeline_reach(p, &p->host, r->base.start);
 	begin_interval(p, &r->base, false);
 	packet_name(&p->packet, comm_name(p, r));
 	packet_category(&p->packet, domain_name(p->trace, r->base.op));
-	if (r->match)
-		packet_flow(&p->packet, flow_of_message(r->match));
+	tie_message(p, r);
 	annotate_comm(p, r);
-	packet_end(&p->packet);
+	slice_end_of_begin(p);
 	return file_status(p);
 }
 
@@ -251,12 +264,25 @@ static kymo_status_t on_counter(struct stream_sink *s, const struct rec_counter 
 	return values_draws(p, r) ? values_add(p, r) : on_record(s, &r->base);
 }
 
+static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r)
+{
+	struct perfetto *p = self(s);
+	kymo_status_t status;
+
+	if (p->device_only)
+		return KYMO_OK;
+	status = r->lost ? on_record(s, &r->base) : stacks_sample(p, r);
+	return status == KYMO_ERROR_SYSTEM ? file_status(p) : status;
+}
+
 static kymo_status_t on_loss(struct stream_sink *s, const struct rec_loss *r)
 {
 	struct perfetto *p = self(s);
 	uint32_t track = track_of_thread(p, r->process, r->thread);
 	int64_t time = r->after > 0 ? r->after : r->before;
 
+	p->packet.bare = false; /* this is no argument of a call */
+	parts_use(p, &p->host);
 	packet_begin(&p->packet, &p->host, INSTANT, time > 0 ? time : 0, track + 1);
 	packet_name(&p->packet, "records lost");
 	packet_category(&p->packet, "loss");
@@ -265,7 +291,8 @@ static kymo_status_t on_loss(struct stream_sink *s, const struct rec_loss *r)
 	else
 		packet_add_text(&p->packet, "count", "not known: whole chunks are missing");
 	packet_add_int(&p->packet, "within_ns", r->before - r->after);
-	packet_end(&p->packet);
+	slice_end_of_begin(p);
+	p->packet.bare = p->no_args;
 	return file_status(p);
 }
 
@@ -276,6 +303,8 @@ static void write_note(struct perfetto *p, const struct t_note *n)
 	uint32_t track = track_of_process(p, n->process);
 	int64_t time = n->time > 0 ? n->time : t->origin > 0 ? t->origin : 0;
 
+	parts_go(p, time);
+	parts_use(p, &p->host);
 	packet_begin(&p->packet, &p->host, INSTANT, time, track + 1);
 	packet_name(&p->packet, n->text ? n->text : "note");
 	packet_category(&p->packet, "note");
@@ -285,7 +314,7 @@ static void write_note(struct perfetto *p, const struct t_note *n)
 		packet_add_text(&p->packet, "part", n->part);
 	if (n->count > 1)
 		packet_add_uint(&p->packet, "count", n->count);
-	packet_end(&p->packet);
+	slice_end_of_begin(p);
 }
 
 static const char *how_text(uint32_t how)
@@ -305,6 +334,8 @@ static void write_process_end(struct perfetto *p, uint32_t i)
 	int64_t time = t->end > 0 ? t->end : p->trace->end > 0 ? p->trace->end : 0;
 	Pf__DebugAnnotation *a;
 
+	parts_go(p, time);
+	parts_use(p, &p->host);
 	packet_begin(k, &p->host, INSTANT, time, track_of_process(p, i) + 1);
 	packet_name(k, "end of process");
 	packet_category(k, "note");
@@ -332,16 +363,22 @@ static kymo_status_t on_unfinished(struct stream_sink *s, const struct t_unfinis
 static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 {
 	struct perfetto *p = self(s);
-	kymo_status_t status;
+	kymo_status_t status = KYMO_OK;
 	uint32_t i;
 
 	p->trace = t;
-	lanes_close(p, &p->host, INT64_MAX);
+	timeline_reach(p, &p->host, INT64_MAX);
+	p->packet.bare = false; /* what is said here is no argument of a call */
 	for (i = 1; i < t->notes_count; i++)
 		write_note(p, &t->notes[i]);
 	for (i = 1; i < t->processes_count; i++)
 		write_process_end(p, i);
-	status = device_finish(p);
+	p->packet.bare = p->no_args;
+	for (i = 0; i < t->pauses_count && !status; i++)
+		if (t->pauses[i].end > t->pauses[i].start)
+			status = device_pause(p, &t->pauses[i]);
+	if (!status)
+		status = device_finish(p);
 	if (status == KYMO_ERROR_SYSTEM)
 		stream_error(p->log, "temporary file: %s; free space or set TMPDIR",
 			     strerror(errno));
@@ -374,46 +411,22 @@ static kymo_status_t init_spools(struct perfetto *p)
 	return status;
 }
 
-static kymo_status_t open_output(struct perfetto *p, const struct format_options *o)
-{
-	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (o->force ? O_TRUNC : O_EXCL);
-
-	p->file.fd = -1;
-	p->file.room = FILE_BUFFER;
-	p->file.buffer = malloc(p->file.room);
-	if (!p->file.buffer)
-		return KYMO_ERROR_NO_MEMORY;
-	if (!o->output) {
-		p->file.fd = STDOUT_FILENO;
-		if (!isatty(STDOUT_FILENO))
-			return KYMO_OK;
-		stream_error(o->log, "a Perfetto file is binary: name an output file");
-		return KYMO_ERROR_INVALID_ARGUMENT;
-	}
-	p->file.fd = open(o->output, flags, 0666);
-	if (p->file.fd < 0) {
-		stream_error(o->log, "%s: %s%s", o->output, strerror(errno),
-			     errno == EEXIST ? "; --force replaces it" : "");
-		return errno == EEXIST ? KYMO_ERROR_EXISTS : KYMO_ERROR_SYSTEM;
-	}
-	p->path = strdup(o->output);
-	return p->path ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
-}
-
 /* A file that was not finished is no use to anybody and is removed. */
 static void perfetto_free(struct stream_sink *s)
 {
 	struct perfetto *p = self(s);
-	struct stat st;
 
-	if (p->path && !p->finished && fstat(p->file.fd, &st) == 0 && S_ISREG(st.st_mode))
-		unlink(p->path);
-	if (p->path)
-		close(p->file.fd);
+	parts_finish(p);
+	parts_release(p);
 	tracks_release(p);
 	spool_release(&p->work);
 	spool_release(&p->points);
 	live_release(&p->live);
+	live_release(&p->kinds);
+	free(p->kinds_seen);
+	around_release(&p->around);
+	stacks_release(&p->stacks);
+	packet_sequence_release(&p->sample);
 	values_release(p);
 	kernel_values_release(&p->kernel_values);
 	packet_sequence_release(&p->host);
@@ -445,13 +458,15 @@ static kymo_status_t perfetto_write(const struct format_options *o, struct strea
 				       .marker = on_marker,
 				       .counter = on_counter,
 				       .comm = on_comm,
+				       .sample = on_sample,
 				       .other = on_record,
 				       .loss = on_loss,
 				       .open_call = on_open_call,
 				       .unfinished = on_unfinished,
 				       .end = on_end,
 				       .matches = true};
-	status = open_output(p, o);
+	p->packet.bare = p->no_args = o->no_args;
+	status = parts_init(p, o);
 	if (!status)
 		status = init_spools(p);
 	if (status) {
@@ -466,6 +481,8 @@ const struct format format_perfetto = {
 	.name = "perfetto",
 	.summary = "timeline for ui.perfetto.dev and trace_processor (protobuf)",
 	.has_rows = true,
+	.splits = true,
+	.leaves_args = true,
 	.suffix = ".pftrace",
 	.needs_order = true,
 	.write = perfetto_write,

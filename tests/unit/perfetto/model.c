@@ -77,6 +77,7 @@ static struct t_queue queues[] = {
 	 .label = "queue 1"}};
 static struct t_kernel kernels[] = {
 	{.name = ""}, {.process = 1, .name = "step"}, {.process = 1, .name = "reduce"}};
+static struct t_module modules[] = {{.path = ""}};
 static struct t_site sites[] = {{0},
 				{.process = 1, .function = "main", .file = "heat.c", .line = 42},
 				{.process = 1, .function = "inner"}};
@@ -109,6 +110,7 @@ const struct trace *model_trace(void)
 	SET(t, contexts);
 	SET(t, queues);
 	SET(t, kernels);
+	SET(t, modules);
 	SET(t, sites);
 	SET(t, stacks);
 	SET(t, notes);

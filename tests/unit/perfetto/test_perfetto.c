@@ -307,6 +307,8 @@ static void test_arguments(void **state)
 	assert_int_equal(c->event->callstack->n_frames, 2);
 	assert_string_equal(c->event->callstack->frames[0]->function_name, "main");
 	assert_string_equal(c->event->callstack->frames[1]->function_name, "inner");
+	/* The writer's own encoder has the library's lengths. */
+	assert_int_equal(d->bytes, protobuf_c_message_get_packed_size(&d->trace->base));
 	drawn_free(d);
 }
 
@@ -440,6 +442,162 @@ static const struct drawn_slice *points_of(const struct drawn *d, const char *na
 		++*count;
 	}
 	return first;
+}
+
+/* The n-th packet with a sample, or the interned data that has a stack. */
+static const Pf__TracePacket *sample_packet(const struct drawn *d, bool stack, unsigned n)
+{
+	for (size_t i = 0; i < d->trace->n_packet; i++) {
+		const Pf__TracePacket *p = d->trace->packet[i];
+		bool found = stack ? p->interned_data && p->interned_data->n_callstacks
+				   : p->perf_sample != NULL;
+
+		if (found && n-- == 0)
+			return p;
+	}
+	fail_msg("no such packet");
+	return NULL;
+}
+
+static void test_samples(void **state)
+{
+	struct stream_sink *s = open_writer(path);
+	struct rec_sample r = {.base = call(OP_NONE, THREAD_WORKER, 0, 100, 100), .cpu = 3};
+	const Pf__PerfSample *x;
+	struct drawn *d;
+
+	r.base.stack = 1;
+	assert_int_equal(s->sample(s, &r), KYMO_OK);
+	r.base.start = r.base.end = ORIGIN + 200;
+	r.base.thread = THREAD_MAIN;
+	r.kernel = true;
+	assert_int_equal(s->sample(s, &r), KYMO_OK);
+	d = finish(s);
+	x = sample_packet(d, false, 0)->perf_sample;
+	assert_int_equal(x->pid, 4711);
+	assert_int_equal(x->tid, 4712);
+	assert_int_equal(x->cpu, 3);
+	assert_int_equal(x->cpu_mode, 2); /* user */
+	assert_int_equal(sample_packet(d, true, 0)->interned_data->callstacks[0]->iid,
+			 x->callstack_iid);
+	/* The outermost first; the numbers are those of the sites. */
+	assert_int_equal(sample_packet(d, true, 0)->interned_data->callstacks[0]->n_frame_ids, 2);
+	assert_int_equal(sample_packet(d, true, 0)->interned_data->callstacks[0]->frame_ids[0],
+			 SITE_MAIN);
+	assert_int_equal(sample_packet(d, true, 0)->interned_data->callstacks[0]->frame_ids[1],
+			 SITE_INNER);
+	x = sample_packet(d, false, 1)->perf_sample;
+	assert_int_equal(x->tid, 4711);
+	assert_int_equal(x->cpu_mode, 1); /* kernel */
+	assert_int_equal(x->callstack_iid, 1);
+	drawn_free(d);
+}
+
+/* A kernel that names no scope lies in that of its call, however late it comes. */
+static void test_scopes_of_work(void **state)
+{
+	struct stream_sink *s = open_writer(path);
+	struct rec_marker outer = {.base = call(OP_NONE, THREAD_MAIN, 0, 10, 400),
+				   .scope = 5,
+				   .text = "solve",
+				   .text_length = 5};
+	struct rec_marker inner = {.base = call(OP_NONE, THREAD_MAIN, 0, 20, 300),
+				   .scope = 6,
+				   .text = "stepping",
+				   .text_length = 4};
+	struct rec c = call(OP_ENQUEUE, THREAD_MAIN, 1, 100, 200);
+	const struct drawn_slice *x;
+	struct drawn *d;
+
+	inner.base.scope = 5;
+	c.scope = 6;
+	assert_int_equal(s->marker(s, &outer), KYMO_OK);
+	assert_int_equal(s->marker(s, &inner), KYMO_OK);
+	assert_int_equal(s->call(s, &c), KYMO_OK);
+	put_dispatch(s, QUEUE_FREE, 1, 5000, 6000);
+	put_dispatch(s, QUEUE_FREE, 2, 7000, 8000); /* its call was not recorded */
+	d = finish(s);
+	x = slice_at(d, 100, 200);
+	assert_string_equal(drawn_text(d, x, drawn_annotation(d, x, "scopes")), "solve/step");
+	x = slice_at(d, 5000, 6000);
+	assert_string_equal(drawn_text(d, x, drawn_annotation(d, x, "scopes")), "solve/step");
+	x = slice_at(d, 7000, 8000);
+	assert_null(drawn_annotation(d, x, "scopes"));
+	drawn_free(d);
+}
+
+static void put_kind(struct stream_sink *s, uint32_t op, int64_t time, uint64_t bytes, uint64_t id,
+		     uint8_t kind)
+{
+	struct rec_allocation r = {.base = call(op, THREAD_MAIN, 0, time, time),
+				   .bytes = bytes,
+				   .allocation = id,
+				   .agent = 1,
+				   .kind = kind};
+
+	assert_int_equal(s->allocation(s, &r), KYMO_OK);
+}
+
+/* Of a device that has one kind of memory alone, there is nothing beside its sum. */
+static void test_kinds_of_memory(void **state)
+{
+	struct stream_sink *s = open_writer(path);
+	int64_t last, peak;
+	struct drawn *d;
+	size_t n;
+
+	put_kind(s, OP_ALLOCATE, 100, 4096, 1, MEMORY_DEVICE);
+	put_kind(s, OP_ALLOCATE, 200, 1000, 2, MEMORY_MANAGED);
+	put_kind(s, OP_FREE, 300, 0, 1, MEMORY_UNKNOWN); /* says neither size nor kind */
+	d = finish(s);
+	points_of(d, "memory in use", &last, &peak, &n);
+	assert_int_equal(last, 1000);
+	assert_int_equal(peak, 5096);
+	points_of(d, "memory in use (device)", &last, &peak, &n);
+	assert_int_equal(last, 0);
+	assert_int_equal(peak, 4096);
+	assert_int_equal(n, 2);
+	points_of(d, "memory in use (managed)", &last, &peak, &n);
+	assert_int_equal(last, 1000);
+	assert_int_equal(n, 1);
+	drawn_free(d);
+	s = open_writer(path);
+	put_kind(s, OP_ALLOCATE, 100, 4096, 1, MEMORY_DEVICE);
+	d = finish(s);
+	assert_null(points_of(d, "memory in use (device)", &last, &peak, &n));
+	assert_non_null(points_of(d, "memory in use", &last, &peak, &n));
+	drawn_free(d);
+}
+
+/* Beside the calls, so that they nest with none of these. */
+static void test_pauses(void **state)
+{
+	struct format_options o = {.output = path, .force = true, .log = &said.log};
+	struct t_pause pauses[] = {{.process = 1, .start = ORIGIN + 200, .end = ORIGIN + 700},
+				   {.process = 1, .start = ORIGIN + 900, .end = ORIGIN + 900}};
+	struct trace t = *model_trace();
+	const struct drawn_slice *x;
+	struct stream_sink *s;
+	struct drawn *d;
+
+	t.pauses = pauses;
+	t.pauses_count = 2;
+	assert_int_equal(format_perfetto.write(&o, &s), KYMO_OK);
+	stream_sink_complete(s);
+	assert_int_equal(s->begin(s, &t), KYMO_OK);
+	put_call(s, OP_CREATE, THREAD_MAIN, 1, 100, 400);
+	assert_int_equal(s->end(s, &t), KYMO_OK);
+	format_perfetto.sink_free(s);
+	d = drawn_read(path);
+	assert_non_null(d);
+	assert_int_equal(d->broken, 0);
+	assert_int_equal(d->slice_count, 2);
+	x = slice_at(d, 200, 700);
+	assert_string_equal(drawn_name(d, x), "recording paused");
+	assert_string_equal(drawn_track(d, x->track)->name, "recording");
+	assert_int_equal(x->depth, 0);
+	assert_int_not_equal(x->track, slice_at(d, 100, 400)->track);
+	drawn_free(d);
 }
 
 static void test_counters(void **state)
@@ -791,6 +949,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_dispatch_details),
 		cmocka_unit_test(test_impossible_times),
 		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_scopes_of_work),
+		cmocka_unit_test(test_kinds_of_memory),
+		cmocka_unit_test(test_pauses),
 		cmocka_unit_test(test_copy_sync_loss_notes),
 		cmocka_unit_test(test_one_pid_on_two_nodes),
 		cmocka_unit_test(test_streams_in_constant_memory),

@@ -81,7 +81,7 @@ def sdk():
     d += pf.packet(body(END), ts=20, seq=7, flags=NEEDS)  # step: 20 us
     d += pf.packet(body(INSTANT, pf.put(23, "here")), ts=5, seq=7, flags=NEEDS)
     d += pf.packet(body(END, pf.put(4, pf.note("late", 1.5)), pf.put(12, 900)), ts=15, seq=7, flags=NEEDS)  # work: 50 us
-    d += pf.value(4, 0.25, 61 * S) + pf.value(5, 2, 61 * S + 1) + pf.value(5, 3, 61 * S + 2)
+    d += pf.value(4, 0.25, 61 * S) + pf.value(5, 2, 61 * S + 1) + pf.value(5, 3, 61 * S + 2) + pf.value(5, 1, 61 * S + 3, seq=8)
     # other clocks of the system, one state that is lost, and one that is cleared: number 1 is another name then
     d += pf.packet(pf.event(INSTANT, 2, "monotonic"), ts=52 * S, clock=pf.MONOTONIC)
     d += pf.packet(pf.event(INSTANT, 2, 9), ts=63 * S, seq=9, flags=NEEDS)
@@ -106,7 +106,8 @@ def test_sdk():
     same("markers", query(trace, MARKERS), [
         (11, "range", "work", "app", 50000), (11, "range", "step", None, 20000), (11, "mark", "here", None, 0), (11, "mark", "monotonic", None, 0),
         (11, "mark", "again", None, 0), (11, "range", "handed over", None, S), (12, "range", "whole", None, 250000), (12, "process_range", "async", None, 40)])
-    same("counters", query(trace, VALUES), [("cycles", "cyc", None, 500), ("cycles", "cyc", None, 900), ("load", "", None, 0.25), ("sum", "", None, 8), ("sum", "", None, 20)])
+    same("counters", query(trace, VALUES), [("cycles", "cyc", None, 500), ("cycles", "cyc", None, 900), ("load", "", None, 0.25), ("sum", "", None, 8), ("sum", "", None, 20),
+                                                ("sum", "", None, 4)])
     shown = run("show", trace).stdout
     for what in ("size=77", "deep=\"{a: [1, 2], b: x}\"", "late=1.5"):
         expect(what in shown, what, shown)

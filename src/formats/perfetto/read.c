@@ -10,7 +10,7 @@ static void release(struct pfreader *r)
 	struct map *const maps[] = {&r->known_names,  &r->track_places,    &r->rows,
 				    &r->device_names, &r->sequence_places, &r->interned,
 				    &r->tree,         &r->clock_places,    &r->flows,
-				    &r->ends};
+				    &r->ends,         &r->sum_places};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
@@ -18,6 +18,7 @@ static void release(struct pfreader *r)
 	free(r->tracks);
 	free(r->sequences);
 	free(r->clocks);
+	free(r->sums);
 	text_release(&r->notes.texts);
 	text_release(&r->end_notes.texts);
 	text_release(&r->payload);

@@ -482,5 +482,6 @@ kymo_status_t pfread_emit(struct pfreader *r, struct stream_sink *sink)
 	map_release(&r->rows); /* those of tracks are no longer needed */
 	r->rows = (struct map){0};
 	find_queue_labels(r);
+	r->notes.brief = false;
 	return assembly_hand_on(&r->all, r->t, sink, emit, r, r->o->progress, r->o->progress_data);
 }

@@ -15,6 +15,17 @@ struct part pfread_message(const struct pfreader *r, const struct event *e)
 
 /* ---- annotations ------------------------------------------------------------------------------ */
 
+static void put_unsigned(struct text *out, uint64_t v)
+{
+	char digits[20];
+	size_t n = sizeof(digits);
+
+	do
+		digits[--n] = (char)('0' + v % 10);
+	while (v /= 10);
+	text_add_bytes(out, digits + n, sizeof(digits) - n);
+}
+
 /* One field of a value, of an annotation or of what is nested in one. */
 static void put_scalar(struct text *out, const struct proto_field *f)
 {
@@ -25,7 +36,7 @@ static void put_scalar(struct text *out, const struct proto_field *f)
 		text_add(out, f->v ? "true" : "false");
 		break;
 	case 3:
-		text_addf(out, "%llu", (unsigned long long)f->v);
+		put_unsigned(out, f->v);
 		break;
 	case 4:
 		text_addf(out, "%lld", (long long)f->v);
@@ -155,6 +166,8 @@ static void read_note(struct pfreader *r, uint32_t generation, struct notes *all
 			n->name = pfread_text(r, f.s);
 		} else if (is_scalar(&f)) {
 			set_scalar(n, &f);
+		} else if (is_string(&f) && all->brief) {
+			n->type = NOTE_TEXT;
 		} else if (is_string(&f)) {
 			begin_text(all, n);
 			put_string(r, generation, &all->texts, &f);
@@ -164,7 +177,9 @@ static void read_note(struct pfreader *r, uint32_t generation, struct notes *all
 		}
 	}
 	r->damaged += w.broken;
-	if (nested) {
+	if (nested && all->brief) {
+		n->type = NOTE_TEXT;
+	} else if (nested) {
 		struct text one = {0};
 
 		put_nested(r, generation, &one, m, 0);

@@ -323,10 +323,15 @@ static void take_slice(struct pfreader *r, uint64_t event, bool instant, int64_t
 	struct event_in x;
 	enum kind_in kind;
 
+	r->notes.brief = true;
 	pfread_event(r, e, &r->notes, &x);
 	kind = e->type == EVENT_STAGE ? KIND_KERNEL : pfread_kind(r, &x, t, &domain);
 	if (kind == KIND_CALL && instant)
 		kind = KIND_RANGE;
+	if (kind == KIND_LOSS || kind == KIND_NOTE) {
+		r->notes.brief = false;
+		pfread_event(r, e, &r->notes, &x);
+	}
 	if (kind == KIND_LOSS) {
 		take_loss(r, &x, t->process ? t->process : pfread_fallback(r));
 		return;
@@ -410,13 +415,10 @@ static void end_slice(struct pfreader *r, uint64_t event)
 static void take_value(struct pfreader *r, uint64_t event)
 {
 	struct event *e = &r->events[event];
-	struct track_in *t = &r->tracks[e->track];
 	uint32_t counter = pfread_counter(r, e->track);
 	struct assembly_item *i;
 
-	e->value *= (double)t->multiplier;
-	if (t->incremental)
-		e->value = t->sum += e->value;
+	e->value *= (double)r->tracks[e->track].multiplier;
 	i = add_item(r, event, KIND_COUNTER, e->time);
 	if (!i)
 		return;

@@ -267,7 +267,9 @@ static void read_counter(struct pfreader *r, struct track_in *t, struct part m)
 
 	t->is_counter = true;
 	while (proto_next(&w, &f)) {
-		if (proto_is(&f, 3, PROTO_NUMBER, &r->wrong) && f.v < 4 && !t->unit)
+		if (proto_is(&f, 1, PROTO_NUMBER, &r->wrong))
+			t->type = (uint32_t)f.v;
+		else if (proto_is(&f, 3, PROTO_NUMBER, &r->wrong) && f.v < 4 && !t->unit)
 			t->unit = keyed_text(&r->keyed, units[f.v], strlen(units[f.v]));
 		else if (proto_is(&f, 4, PROTO_NUMBER, &r->wrong))
 			t->multiplier = f.v ? f.v : 1;
@@ -518,8 +520,29 @@ static bool next_number(struct numbers *n, uint64_t *out)
 	}
 }
 
-static void take_extra(struct pfreader *r, const struct event *from, struct part m,
-		       struct part defaults, uint32_t tracks, uint32_t values, uint8_t size)
+/* Of a counter that is told by what was added, on each sequence by itself. */
+static double summed(struct pfreader *r, const struct sequence *s, const struct event *e)
+{
+	uint64_t key = hash_mix(hash_mix(hash_u64(s->id), s->generation), e->track), place;
+
+	if (!r->tracks[e->track].incremental)
+		return e->value;
+	place = map_get(&r->sum_places, key);
+	if (!place) {
+		if (!vec_reserve(&r->sums, &r->sum_room, r->sum_count, 1) ||
+		    !map_set(&r->sum_places, key, r->sum_count + 1u)) {
+			r->failed = true;
+			return 0;
+		}
+		r->sums[r->sum_count] = 0;
+		place = ++r->sum_count;
+	}
+	return r->sums[place - 1] += e->value;
+}
+
+static void take_extra(struct pfreader *r, const struct sequence *s, const struct event *from,
+		       struct part m, struct part defaults, uint32_t tracks, uint32_t values,
+		       uint8_t size)
 {
 	struct numbers t = {proto_walk(m), {0}, tracks, 0}, v = {proto_walk(m), {0}, values, size};
 	struct event e = *from;
@@ -536,6 +559,8 @@ static void take_extra(struct pfreader *r, const struct event *from, struct part
 		e.type = EVENT_COUNTER;
 		e.track = pfread_track(r, uuid);
 		e.value = size ? real(value) : (double)(int64_t)value;
+		if (!r->failed)
+			e.value = summed(r, s, &e);
 		if (!r->failed)
 			add_event(r, &e);
 	}
@@ -639,8 +664,8 @@ static void take_event(struct pfreader *r, struct sequence *s, const struct pack
 		return;
 	}
 	if (e.extra) {
-		take_extra(r, &out, p->event, s->counters, 31, 12, 0);
-		take_extra(r, &out, p->event, s->real_counters, 45, 46, 8);
+		take_extra(r, s, &out, p->event, s->counters, 31, 12, 0);
+		take_extra(r, s, &out, p->event, s->real_counters, 45, 46, 8);
 	}
 	out.type = (uint8_t)type_of(r, &e);
 	if (r->failed || out.type == EVENT_NONE || (out.type == EVENT_COUNTER && !e.has_value))
@@ -650,6 +675,8 @@ static void take_event(struct pfreader *r, struct sequence *s, const struct pack
 	else
 		out.duration = e.legacy.duration;
 	out.track = track_of(r, s, &e);
+	if (!r->failed && out.type == EVENT_COUNTER)
+		out.value = summed(r, s, &out);
 	if (!r->failed)
 		add_event(r, &out);
 }

@@ -12,6 +12,8 @@
 
 #include "formats/perfetto/reader.h"
 
+enum { THREAD_TIME = 1, INSTRUCTIONS = 2 }; /* CounterDescriptor.BuiltinCounterType */
+
 enum salt { BY_NUMBER = 1, BY_TRACK, BY_PID, BY_HOST, SAMPLER, NOBODY };
 
 static uint64_t salted(enum salt salt, uint64_t a, uint64_t b)
@@ -482,7 +484,9 @@ static const char *counter_name(struct pfreader *r, const struct track_in *t)
 	int n;
 
 	if (!*name)
-		name = "counter";
+		name = t->type == THREAD_TIME    ? "thread time"
+		       : t->type == INSTRUCTIONS ? "thread instructions"
+						 : "counter";
 	if (!up || !pfread_numbered(name_of(r, up), "SubDevice ", &number))
 		return name;
 	n = snprintf(text, sizeof(text), "%.200s [part %llu]", name, (unsigned long long)number);

@@ -79,7 +79,7 @@ struct track_in {
 	uint32_t pid, tid;
 	bool has_parent, is_process, is_thread, is_counter, incremental, apart, by_key;
 	int64_t start, last; /* last: time of the event before */
-	double sum;
+	uint32_t type;       /* of a counter that has no name */
 	/* Found by read_tracks.c. */
 	uint8_t state, what;
 	bool device;              /* agent and queue are known */
@@ -188,6 +188,7 @@ struct notes {
 	struct note list[NOTES_MAX];
 	uint32_t count, left_out;
 	struct text texts;
+	bool brief; /* of texts it is enough that they are there */
 };
 
 struct event_in {
@@ -251,6 +252,10 @@ struct pfreader {
 	struct notes notes, end_notes;
 	struct text payload;
 	uint64_t last_key;
+
+	struct map sum_places; /* sequence, its generation, track: place in sums + 1 */
+	double *sums;
+	uint32_t sum_count, sum_room;
 
 	bool unsorted; /* a track's times go back */
 	uint64_t wrong, damaged, lost, dropped, no_clock, bad_times, cyclic, ends_alone, left_open,

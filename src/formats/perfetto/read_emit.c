@@ -428,6 +428,32 @@ static kymo_status_t emit_counter(struct pfreader *r, struct stream_sink *sink,
 	return sink->counter(sink, &c);
 }
 
+/* ---- samples ---------------------------------------------------------------------------------- */
+
+enum { OF_CPU = 1, OF_MODE = 5, MODE_KERNEL = 1 };
+
+static kymo_status_t emit_sample(struct pfreader *r, struct stream_sink *sink,
+				 const struct assembly_item *i)
+{
+	struct rec_sample s = {.base = assembly_base(&r->all, i)};
+	struct proto_walk w = proto_walk(pfread_message(r, &r->events[i->row]));
+	const struct t_stack *stack = &r->t->stacks[i->number];
+	struct proto_field f;
+
+	while (proto_next(&w, &f)) {
+		if (f.number == OF_CPU && f.type == PROTO_NUMBER)
+			s.cpu = (uint32_t)f.v;
+		else if (f.number == OF_MODE && f.type == PROTO_NUMBER)
+			s.kernel = f.v == MODE_KERNEL;
+	}
+	s.correlation = s.base.parent;
+	s.base.parent = 0;
+	s.base.stack = i->number;
+	s.pc = stack->count ? r->t->sites[stack->sites[0]].address : 0;
+	s.base.op = make_activity(&r->model, RECORD_DOMAIN_sample, SAMPLE_OP_PC);
+	return sink->sample(sink, &s);
+}
+
 /* ---- the whole -------------------------------------------------------------------------------- */
 
 /* What an end says besides belongs to its begin. */
@@ -457,6 +483,8 @@ static kymo_status_t emit(void *data, struct stream_sink *sink, const struct ass
 
 	if (i->source == KIND_COUNTER)
 		return emit_counter(r, sink, i);
+	if (i->source == KIND_SAMPLE)
+		return emit_sample(r, sink, i);
 	pfread_event(r, &r->events[i->row], &r->notes, &x);
 	add_end(r, i);
 	if (r->failed || r->notes.texts.failed)

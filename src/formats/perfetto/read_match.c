@@ -426,6 +426,18 @@ static void take_value(struct pfreader *r, uint64_t event)
 	i->number = counter;
 }
 
+static void take_sample(struct pfreader *r, uint64_t event)
+{
+	const struct event *e = &r->events[event];
+	struct assembly_item *i = add_item(r, event, KIND_SAMPLE, e->time);
+
+	if (!i)
+		return;
+	i->kind = ASSEMBLY_MARK; /* what it lies in is found as that of a mark */
+	i->number = pfread_stack(r, i->process, e->generation, (uint64_t)e->duration);
+	make_activity(&r->model, RECORD_DOMAIN_sample, 0);
+}
+
 static void take_event(struct pfreader *r, uint64_t event)
 {
 	const struct event *e = &r->events[event];
@@ -446,6 +458,9 @@ static void take_event(struct pfreader *r, uint64_t event)
 		break;
 	case EVENT_COUNTER:
 		take_value(r, event);
+		break;
+	case EVENT_SAMPLE:
+		take_sample(r, event);
 		break;
 	default:
 		break;

@@ -17,6 +17,8 @@ enum {
 	PACKET_PROCESS = 43,
 	PACKET_THREAD = 44,
 	PACKET_STAGE = 53,
+	PACKET_PROFILE = 54,
+	PACKET_SAMPLE = 66,
 	PACKET_CLOCK = 58,
 	PACKET_DEFAULTS = 59,
 	PACKET_TRACK = 60,
@@ -28,7 +30,8 @@ enum { FLAG_CLEARED = 1, FLAG_NEEDS = 2 };
 struct packet_in {
 	uint64_t timestamp, clock, sequence, flags;
 	bool has_timestamp, has_clock, cleared, dropped;
-	struct part event, interned, defaults, snapshot, track, stage, tree, thread;
+	struct part event, interned, defaults, snapshot, track, stage, tree, thread, sample,
+		profile;
 	const char *other; /* that is not taken */
 };
 
@@ -41,8 +44,6 @@ static const char *left_out(uint32_t field)
 		return "packets of ftrace";
 	case 9:
 		return "packets of process statistics";
-	case 54:
-	case 66:
 	case 49:
 		return "packets of profiles";
 	case 4:
@@ -146,6 +147,13 @@ uint64_t pfread_interned(const struct pfreader *r, uint32_t generation, enum int
 	return map_get(&r->interned, interned_key(generation, kind, iid));
 }
 
+/* It is looked into when it is asked for. */
+static bool is_message(uint32_t kind)
+{
+	return kind == INTERNED_CONTEXT || kind == INTERNED_STAGE || kind == INTERNED_FRAME ||
+	       kind == INTERNED_CALLSTACK || kind == INTERNED_MAPPING;
+}
+
 /* The number of an entry is always its first field, its text the second. */
 static void intern(struct pfreader *r, uint32_t generation, uint32_t kind, struct part m)
 {
@@ -161,7 +169,7 @@ static void intern(struct pfreader *r, uint32_t generation, uint32_t kind, struc
 			text = f.s;
 	}
 	r->damaged += w.broken;
-	value = kind == INTERNED_CONTEXT || kind == INTERNED_STAGE
+	value = is_message(kind)
 			? (uint64_t)(m.s - r->in.data) << 20 | (m.n < 0xfffff ? m.n + 1 : 0)
 			: pfread_text(r, text);
 	/* The first one stands: what it said may be in use. */
@@ -181,8 +189,9 @@ static void read_interned(struct pfreader *r, struct sequence *s, struct part m)
 	while (proto_next(&w, &f)) {
 		if (f.type != PROTO_PART)
 			r->wrong++;
-		else if (f.number <= INTERNED_ANNOTATION || f.number == INTERNED_STAGE ||
-			 f.number == INTERNED_CONTEXT || f.number == INTERNED_TEXT)
+		else if (f.number <= INTERNED_ANNOTATION || f.number == INTERNED_TEXT ||
+			 f.number == INTERNED_BUILD_ID || f.number == INTERNED_PATH ||
+			 is_message(f.number))
 			intern(r, s->generation, f.number, f.s);
 	}
 	r->damaged += w.broken;
@@ -720,6 +729,70 @@ static void take_stage(struct pfreader *r, struct sequence *s, const struct pack
 	add_event(r, &out);
 }
 
+/* ---- samples ---------------------------------------------------------------------------------- */
+
+static void take_sample(struct pfreader *r, struct sequence *s, const struct packet_in *p)
+{
+	struct proto_walk w = proto_walk(p->sample);
+	struct event out = {.at = (uint64_t)(p->sample.s - r->in.data),
+			    .length = p->sample.n < UINT32_MAX ? (uint32_t)p->sample.n : 0,
+			    .generation = s->generation,
+			    .type = EVENT_SAMPLE};
+	const struct track_event none = {0};
+	uint32_t pid = 0, tid = 0;
+	struct proto_field f;
+	bool is = false;
+
+	while (proto_next(&w, &f)) {
+		if (f.type != PROTO_NUMBER)
+			continue;
+		if (f.number == 2)
+			pid = (uint32_t)f.v;
+		else if (f.number == 3)
+			tid = (uint32_t)f.v;
+		else if (f.number == 4)
+			out.duration = (int64_t)f.v;
+		is |= f.number == 4 || f.number == 3;
+	}
+	r->damaged += w.broken;
+	if (!is) /* of what was lost, or skipped */
+		return;
+	if (!time_of(r, s, p, &none, &out.time)) {
+		r->lost++;
+		return;
+	}
+	out.track = thread_track(r, pid, tid);
+	if (!r->failed)
+		add_event(r, &out);
+}
+
+/* Samples of the thread that the sequence names, each so long after the one before. */
+static void take_profile(struct pfreader *r, struct sequence *s, const struct packet_in *p)
+{
+	struct numbers stacks = {proto_walk(p->profile), {0}, 1, 0};
+	struct numbers deltas = {proto_walk(p->profile), {0}, 2, 0};
+	struct event out = {.at = (uint64_t)(p->profile.s - r->in.data),
+			    .generation = s->generation,
+			    .type = EVENT_SAMPLE};
+	const struct track_event none = {0};
+	uint64_t iid, delta;
+
+	if (!time_of(r, s, p, &none, &out.time)) {
+		r->lost++;
+		return;
+	}
+	out.track = thread_track(r, s->pid, s->tid);
+	while (!r->failed && next_number(&stacks, &iid)) {
+		delta = next_number(&deltas, &delta) ? delta : 0;
+		out.duration = (int64_t)iid;
+		out.time = (int64_t)((uint64_t)out.time + delta * 1000);
+		if (assembly_is_time(out.time))
+			add_event(r, &out);
+		else
+			r->bad_times++;
+	}
+}
+
 /* ---- packets ---------------------------------------------------------------------------------- */
 
 static void read_part(struct pfreader *r, struct packet_in *p, const struct proto_field *f)
@@ -745,6 +818,12 @@ static void read_part(struct pfreader *r, struct packet_in *p, const struct prot
 		break;
 	case PACKET_TREE:
 		p->tree = f->s;
+		break;
+	case PACKET_SAMPLE:
+		p->sample = f->s;
+		break;
+	case PACKET_PROFILE:
+		p->profile = f->s;
 		break;
 	case PACKET_THREAD:
 		p->thread = f->s;
@@ -800,7 +879,7 @@ static bool begin_packet(struct pfreader *r, struct sequence *s, const struct pa
 	if (p->cleared || p->flags & FLAG_CLEARED)
 		clear(r, s);
 	if (p->flags & FLAG_NEEDS && !s->valid) {
-		r->lost += p->event.n || p->stage.n;
+		r->lost += p->event.n || p->stage.n || p->sample.n || p->profile.n;
 		return false;
 	}
 	return true;
@@ -841,6 +920,10 @@ static void take_packet(struct pfreader *r, struct part m)
 		take_event(r, s, &p);
 	if (p.stage.n)
 		take_stage(r, s, &p);
+	if (p.sample.n)
+		take_sample(r, s, &p);
+	if (p.profile.n)
+		take_profile(r, s, &p);
 }
 
 void pfread_packets(struct pfreader *r)

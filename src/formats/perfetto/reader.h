@@ -10,6 +10,7 @@
  *   read_clocks.c     times of all clocks as times of the trace's
  *   read_tracks.c     tracks as processes, threads, rows of devices, counters
  *   read_event.c      names, categories, flows, annotations of an event
+ *   read_stacks.c     call stacks of samples
  *   read_match.c      begins with their ends, calls with their work
  *   read_emit.c       records
  *   read.c            the whole, and what is told of it
@@ -53,7 +54,8 @@ enum event_type {
 	EVENT_INSTANT,
 	EVENT_COUNTER,
 	EVENT_COMPLETE, /* has a duration */
-	EVENT_STAGE     /* of a device, has a duration */
+	EVENT_STAGE,    /* of a device, has a duration */
+	EVENT_SAMPLE    /* its duration is the number of its stack */
 };
 
 struct event {
@@ -212,6 +214,7 @@ enum kind_in {
 	KIND_COUNTER,
 	KIND_LOSS,
 	KIND_NOTE,
+	KIND_SAMPLE,
 	KIND_OTHER /* of Kymo's: what has no place here */
 };
 
@@ -253,7 +256,8 @@ struct pfreader {
 	struct text payload;
 	uint64_t last_key;
 
-	struct map sum_places; /* sequence, its generation, track: place in sums + 1 */
+	struct map stack_places; /* modules, sites, stacks */
+	struct map sum_places;   /* sequence, its generation, track: place in sums + 1 */
 	double *sums;
 	uint32_t sum_count, sum_room;
 
@@ -276,6 +280,11 @@ enum interned_kind {
 	INTERNED_CATEGORY = 1,
 	INTERNED_NAME = 2,
 	INTERNED_ANNOTATION = 3,
+	INTERNED_FRAME = 6,
+	INTERNED_CALLSTACK = 7,
+	INTERNED_BUILD_ID = 16,
+	INTERNED_PATH = 17,
+	INTERNED_MAPPING = 19,
 	INTERNED_STAGE = 24,
 	INTERNED_CONTEXT = 23,
 	INTERNED_TEXT = 29,
@@ -318,6 +327,11 @@ unsigned pfread_numbers(const struct notes *n, enum pfread_name name, uint64_t o
 const char *pfread_note_text(const struct notes *n, enum pfread_name name);
 /* It says something of the program's, not of the event. */
 bool pfread_is_argument(const struct note *n);
+
+/* ---- read_stacks.c ---------------------------------------------------------------------------- */
+
+/* The stack of that number; 0: it is not there. */
+uint32_t pfread_stack(struct pfreader *r, uint32_t process, uint32_t generation, uint64_t iid);
 
 /* ---- read_match.c, read_emit.c ---------------------------------------------------------------- */
 

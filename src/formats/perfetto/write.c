@@ -466,7 +466,7 @@ static kymo_status_t perfetto_write(const struct format_options *o, struct strea
 const struct format format_perfetto = {
 	.name = "perfetto",
 	.summary = "timeline for ui.perfetto.dev and trace_processor (protobuf); reads those of "
-		   "rocprofiler-systems, rocprofv3, iprof and the SDK, without ftrace and profiles",
+		   "rocprofiler-systems, rocprofv3, iprof and the SDK, without ftrace",
 	.has_rows = true,
 	.suffix = ".pftrace",
 	.needs_order = true,

@@ -263,6 +263,7 @@ def test_own():
                       ("messages", "SELECT o.name, peer, tag, count(*), sum(sent), sum(received) FROM comm m JOIN op o ON o.id = m.op GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"),
                       ("processes", "SELECT pid, rank, hostname FROM process ORDER BY pid, hostname"),
                       ("threads", "SELECT p.pid, t.tid FROM thread t JOIN process p ON p.id = t.process WHERE t.tid <> 0 ORDER BY 1, 2"),
+                      ("open calls", "SELECT o.name, count(*) FROM open_call c JOIN op o ON o.id = c.op GROUP BY 1 ORDER BY 1"),
                       ("devices", "SELECT DISTINCT a.label FROM agent a JOIN dispatch d ON d.agent = a.id ORDER BY 1"),
                       ("queues", "SELECT p.pid, a.label, q.number FROM queue q JOIN agent a ON a.id = q.agent JOIN process p ON p.id = q.process ORDER BY 1, 2, 3")):
         ours, theirs = query("demo.kymo", sql), query(trace, sql)

@@ -10,7 +10,8 @@ static void release(struct pfreader *r)
 	struct map *const maps[] = {&r->known_names,  &r->track_places,    &r->rows,
 				    &r->device_names, &r->sequence_places, &r->interned,
 				    &r->tree,         &r->clock_places,    &r->flows,
-				    &r->ends,         &r->sum_places,      &r->stack_places};
+				    &r->ends,         &r->sum_places,      &r->stack_places,
+				    &r->open_calls};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);

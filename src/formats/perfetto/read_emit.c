@@ -75,10 +75,9 @@ static kymo_status_t emit_call(struct pfreader *r, struct stream_sink *sink,
 	const struct note *error = pfread_note(x->notes, NAME_ERROR);
 
 	if (i->left_open) {
-		const struct t_open_call open = {
-			.thread = i->thread, .op = i->number, .id = i->key, .start = i->start};
+		uint64_t open = map_get(&r->open_calls, (uint64_t)(i - r->all.items) + 1);
 
-		return sink->open_call(sink, &open);
+		return sink->open_call(sink, &r->t->open_calls[open]); /* it stays */
 	}
 	c.op = i->number;
 	c.id = i->key;

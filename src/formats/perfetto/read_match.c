@@ -515,6 +515,8 @@ static void define_open_call(struct pfreader *r, const struct assembly_item *i)
 {
 	*trace_add(r->t, open_calls) = (struct t_open_call){
 		.thread = i->thread, .op = i->number, .id = i->key, .start = i->start};
+	if (!map_set(&r->open_calls, (uint64_t)(i - r->all.items) + 1, r->t->open_calls_count - 1u))
+		r->failed = true;
 }
 
 static void define_rest(struct pfreader *r)

@@ -81,7 +81,8 @@ static struct sequence *sequence(struct pfreader *r, uint64_t id)
 		r->failed = true;
 		return NULL;
 	}
-	r->sequences[r->sequence_count] = (struct sequence){.id = id};
+	r->sequences[r->sequence_count] =
+		(struct sequence){.id = id, .counters = PART_NONE, .real_counters = PART_NONE};
 	return &r->sequences[r->sequence_count++];
 }
 

@@ -250,8 +250,9 @@ struct pfreader {
 	uint64_t primary; /* the trace's clock; 0: not said yet */
 	int64_t realtime; /* to that of the day; 0: not known */
 
-	struct map flows; /* flow: call's item + 1 */
-	struct map ends;  /* item: the event that ends it + 1, where that says something */
+	struct map flows;      /* flow: call's item + 1 */
+	struct map ends;       /* item: the event that ends it + 1, where that says something */
+	struct map open_calls; /* item + 1: index in the trace's list */
 	struct notes notes, end_notes;
 	struct text payload;
 	uint64_t last_key;

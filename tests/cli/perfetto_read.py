@@ -221,6 +221,23 @@ def test_stages():
     same("kernels", query(trace, KERNELS), [("Compute", "device 0", 0, 70, None, 0, 0), ("Compute", "device 1", 0, 71, None, 0, 0), ("gemm", "device 0", 0, 9, None, 128, 32)])
 
 
+def test_rows():
+    """Flows alone tie work to calls, and may be used again once ended; rows that are drawn as one are one queue, devices of one name two."""
+    d = pf.process(1, 10, "app") + pf.thread(2, 1, 10, 11, "main")
+    apart = pf.put(15, 2)
+    for device in (20, 30):
+        d += pf.track(device, "gpu X", 1, apart) + pf.track(device + 1, "queue 0", device) + pf.track(device + 2, "queue 0", device) + pf.track(device + 3, "queue 1", device)
+    for n, row in enumerate((21, 22, 23, 31)):
+        d += pf.slice_(2, f"hipLaunch{n}", 1000 * n + 100, 1000 * n + 200, "hip", flows=[7])
+        d += pf.slice_(row, f"k{n}", 1000 * n + 300, 1000 * n + 400, "kernel_dispatch", ends=[7])
+    d += pf.slice_(21, "k4", 9000, 9100, "kernel_dispatch", ends=[7])  # of nothing
+    trace, _ = imported("rows.pftrace", d)
+    same("kernels", query(trace, "SELECT s.text, a.handle, q.number, o.name FROM dispatch d JOIN kernel k ON k.id = d.kernel JOIN string s ON s.id = k.name "
+                          "JOIN agent a ON a.id = d.agent JOIN queue q ON q.id = d.queue LEFT JOIN call c ON c.id = d.call LEFT JOIN op o ON o.id = c.op ORDER BY d.start"),
+         [("k0", 20, 0, "hipLaunch0"), ("k1", 20, 0, "hipLaunch1"), ("k2", 20, 1, "hipLaunch2"), ("k3", 30, 0, "hipLaunch3"), ("k4", 20, 0, None)])
+    same("devices, queues", query(trace, "SELECT (SELECT count(*) FROM agent) AS a, (SELECT count(*) FROM queue) AS q"), [(2, 4)])
+
+
 def test_samples():
     """PerfSample, and StreamingProfilePacket of the sequence's thread: stacks of frames in files, outermost first."""
     put = pf.put
@@ -253,7 +270,7 @@ def test_own():
     trace, said = imported("own.pftrace")
     for what, sql in (("calls", "SELECT d.name, o.name AS op, count(*), sum(c.duration), sum(c.status <> o.status_ok) FROM call c JOIN op o ON o.id = c.op "
                        "JOIN domain d ON d.id = o.domain GROUP BY 1, 2 ORDER BY 1, 2"),
-                      ("kernels", "SELECT s.text, q.number, count(*), sum(d.duration), sum(d.call <> 0), sum(d.global_x), sum(d.local_x), sum(d.untimed <> 0) FROM dispatch d "
+                      ("kernels", "SELECT s.text, q.number, count(*), sum(d.duration), sum(d.call <> 0), sum(d.global_x), sum(d.local_x), sum(d.untimed <> 0), sum(d.start - d.queued) AS waited FROM dispatch d "
                        "JOIN kernel k ON k.id = d.kernel JOIN string s ON s.id = k.name LEFT JOIN queue q ON q.id = d.queue GROUP BY 1, 2 ORDER BY 1, 2"),
                       ("copies", "SELECT o.name, q.number, count(*), sum(c.bytes), sum(c.duration), sum(c.call <> 0), sum(c.source_agent <> 0), sum(c.destination_agent <> 0), "
                        "sum(c.source_kind), sum(c.destination_kind) FROM copy c JOIN op o ON o.id = c.op LEFT JOIN queue q ON q.id = c.queue GROUP BY 1, 2 ORDER BY 1, 2"),

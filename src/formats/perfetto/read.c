@@ -166,7 +166,7 @@ kymo_status_t pfread_read(const char *path, const struct stream_filter *filter, 
 		r->o = o;
 		r->path = path;
 		r->keyed.t = r->t;
-		r->last_key = UINT64_C(1) << 40;
+		r->last_key = UINT64_C(1) << 31; /* beyond those that tools count */
 		r->in.data = (const uint8_t *)"";
 		r->t->path = trace_string(r->t, path, strlen(path));
 		status = pfread_open(&r->in, path, o) ? read_all(r, sink) : KYMO_ERROR_SYSTEM;

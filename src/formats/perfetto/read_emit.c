@@ -180,6 +180,13 @@ static const struct track_in *track_of(const struct pfreader *r, const struct as
 	return &r->tracks[r->events[i->row].track];
 }
 
+static bool is_own(const struct pfreader *r, const struct event_in *x)
+{
+	const char *category = pfread_string(r, x->categories[0]);
+
+	return strcmp(category, "dispatch") == 0 || strcmp(category, "copy") == 0;
+}
+
 /* An event without a duration says when it was submitted: when it ran was not known. */
 static struct rec_device device_of(const struct pfreader *r, const struct assembly_item *i,
 				   const struct event_in *x)
@@ -195,6 +202,8 @@ static struct rec_device device_of(const struct pfreader *r, const struct assemb
 		d.untimed = UNTIMED_NOT_REPORTED;
 		return d;
 	}
+	if (is_own(r, x)) /* it says when it was queued, where that is known */
+		d.queued = d.submitted = 0;
 	if (queued && queued->i >= 0 && queued->i < i->start)
 		d.queued = i->start - queued->i;
 	if (submitted && submitted->i >= 0 && submitted->i < i->start)

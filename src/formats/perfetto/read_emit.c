@@ -301,11 +301,11 @@ static bool place_of(const struct pfreader *r, const struct assembly_item *i, co
 
 	if (!n)
 		return false;
-	for (uint8_t k = 1; k < sizeof(kinds) / sizeof(*kinds); k++) {
+	for (size_t k = 1; k < sizeof(kinds) / sizeof(*kinds); k++) {
 		size_t m = strlen(kinds[k]);
 
 		if (n > m + 2 && strcmp(text + n - m, kinds[k]) == 0 && text[n - m - 1] == '(') {
-			*kind = k;
+			*kind = (uint8_t)k;
 			n -= m + 2;
 			break;
 		}

@@ -363,8 +363,11 @@ static void read_dimensions(struct notes *n, struct part m, enum pfread_name nam
 			d[f.number - 1] = f.v & UINT32_MAX;
 	*x = (struct note){.name = string, .known = (uint8_t)name};
 	begin_text(n, x);
-	text_addf(&n->texts, "[%llu, %llu, %llu]", (unsigned long long)(d[0] * times[0]),
-		  (unsigned long long)(d[1] * times[1]), (unsigned long long)(d[2] * times[2]));
+	for (unsigned i = 0; i < 3; i++) {
+		text_add(&n->texts, i ? ", " : "[");
+		put_unsigned(&n->texts, d[i] * times[i]);
+	}
+	text_add(&n->texts, "]");
 	end_text(n, x);
 }
 

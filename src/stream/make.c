@@ -93,14 +93,13 @@ void make_usual_activities(struct trace *t, struct make_activities *a)
 		make_activity(a, domains[i], 0);
 }
 
+/* Numbers of a domain grow: the last of its ops has the largest. */
 static uint32_t next_number(const struct trace *t, uint32_t domain)
 {
-	uint32_t next = 0;
-
-	for (uint32_t i = 1; i < t->ops_count; i++)
-		if (t->ops[i].domain == domain && t->ops[i].number >= next)
-			next = t->ops[i].number + 1;
-	return next;
+	for (uint32_t i = t->ops_count; i-- > 1;)
+		if (t->ops[i].domain == domain)
+			return t->ops[i].number + 1;
+	return 0;
 }
 
 uint32_t make_op(struct trace *t, uint32_t domain, const char *name,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # As raw.cmake: the fuzzer itself needs clang, build/bin/fuzz_xspace tests/fuzz/xspace.
 if(TARGET kymo_format_xspace AND TARGET kymo_format_json)
-  add_executable(mini_fuzz_xspace fuzz/xspace_fuzz_main.c fuzz/xspace_fuzz.c support/memory_file.c)
+  add_executable(mini_fuzz_xspace fuzz/protobuf_fuzz_main.c fuzz/xspace_fuzz.c support/memory_file.c)
   target_include_directories(mini_fuzz_xspace PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(mini_fuzz_xspace PRIVATE kymo_format_xspace kymo_format_json)
   file(GLOB xspace_corpus CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/xspace/*.pb)

@@ -6,6 +6,7 @@
  * Times are CLOCK_MONOTONIC_RAW nanoseconds, as in the stream, declared as the trace's primary
  * clock; a clock snapshot ties them to realtime.
  */
+#include "formats/perfetto/reader.h"
 #include "formats/perfetto/writer.h"
 
 #include <errno.h>
@@ -479,12 +480,15 @@ static kymo_status_t perfetto_write(const struct format_options *o, struct strea
 
 const struct format format_perfetto = {
 	.name = "perfetto",
-	.summary = "timeline for ui.perfetto.dev and trace_processor (protobuf)",
+	.summary = "timeline for ui.perfetto.dev and trace_processor (protobuf); reads those of "
+		   "rocprofiler-systems, rocprofv3, iprof and the SDK, without ftrace",
 	.has_rows = true,
 	.splits = true,
 	.leaves_args = true,
 	.suffix = ".pftrace",
 	.needs_order = true,
+	.probe = pfread_probe,
+	.read = pfread_read,
 	.write = perfetto_write,
 	.sink_free = perfetto_free,
 };

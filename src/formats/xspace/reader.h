@@ -18,7 +18,7 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "formats/xspace/names.h"
-#include "formats/xspace/proto.h"
+#include "stream/proto.h"
 #include "formats/xspace/xspace.h"
 #include "stream/make.h"
 #include "stream/unplaced.h"

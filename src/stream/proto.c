@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See proto.h. */
-#include "formats/xspace/proto.h"
+#include "stream/proto.h"
 
 static bool varint(struct proto_walk *w, uint64_t *out)
 {
@@ -50,6 +50,14 @@ static bool value(struct proto_walk *w, struct proto_field *f)
 	default:
 		return false;
 	}
+}
+
+bool proto_number(struct proto_walk *w, uint64_t *out)
+{
+	w->broken = !varint(w, out);
+	if (w->broken)
+		w->p = w->end;
+	return !w->broken;
 }
 
 bool proto_next(struct proto_walk *w, struct proto_field *f)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fields of a message, walked where they lie: whatever is in it, nothing is read beyond its end. */
-#ifndef FORMATS_XSPACE_PROTO_H
-#define FORMATS_XSPACE_PROTO_H
+#ifndef STREAM_PROTO_H
+#define STREAM_PROTO_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,6 +34,9 @@ static inline struct proto_walk proto_walk(struct part m)
 {
 	return (struct proto_walk){m.s, m.s + m.n, false};
 }
+
+/* The next of numbers that are packed in one part. False: there is none, or the rest is broken. */
+bool proto_number(struct proto_walk *w, uint64_t *out);
 
 /* False: there is none, or the rest is broken. */
 bool proto_next(struct proto_walk *w, struct proto_field *f);

@@ -291,9 +291,10 @@ bool ctf_real(const bt_field *f, double *out)
 
 const char *ctf_text(const bt_field *f)
 {
-	return f && bt_field_get_class_type(f) == BT_FIELD_CLASS_TYPE_STRING
-		       ? bt_field_string_get_value(f)
-		       : NULL;
+	if (!f || bt_field_get_class_type(f) != BT_FIELD_CLASS_TYPE_STRING)
+		return NULL;
+	/* An empty one has the bytes of an earlier event, whose field this was. */
+	return bt_field_string_get_length(f) ? bt_field_string_get_value(f) : "";
 }
 
 const bt_field *ctf_member(const bt_field *structure, const char *name)

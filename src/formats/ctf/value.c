@@ -6,9 +6,12 @@
 
 static void put_text(bt_field *f, const char *s, size_t length)
 {
-	bt_field_string_clear(f);
-	if (s)
-		bt_field_string_append_with_length(f, s, strnlen(s, length));
+	size_t n = s ? strnlen(s, length) : 0;
+
+	/* A field that is cleared alone keeps the text of an earlier event. */
+	bt_field_string_set_value(f, "");
+	if (n)
+		bt_field_string_append_with_length(f, s, n);
 }
 
 static void put_bytes(bt_field *f, const uint8_t *bytes, uint64_t count)

@@ -36,8 +36,11 @@ struct ends {
 };
 
 static const struct ends pairs[] = {
-	{"_entry", "_exit", false}, {"entry_", "exit_", true},         {"syscall_entry_", "syscall_exit_", true},
-	{"_req", "_acq", false},    {"compat_syscall_entry_", "compat_syscall_exit_", true},
+	{"_entry", "_exit", false},
+	{"entry_", "exit_", true},
+	{"syscall_entry_", "syscall_exit_", true},
+	{"_req", "_acq", false},
+	{"compat_syscall_entry_", "compat_syscall_exit_", true},
 };
 
 /* "provider:event" or "event": where the event begins. */
@@ -145,8 +148,7 @@ static uint32_t add_fields(const bt_event_class *class, struct make_field *out)
 	for (uint64_t i = 0; i < count && n < FOREIGN_FIELDS; i++) {
 		const bt_field_class_structure_member *m =
 			bt_field_class_structure_borrow_member_by_index_const(payload, i);
-		uint8_t kind = kind_of(
-			bt_field_class_structure_member_borrow_field_class_const(m));
+		uint8_t kind = kind_of(bt_field_class_structure_member_borrow_field_class_const(m));
 
 		if (kind)
 			out[n++] = (struct make_field){bt_field_class_structure_member_get_name(m),
@@ -175,16 +177,14 @@ static bool take_pair(struct ctf_reader *r, struct ctf_class *c)
 		const bt_event_class *partner;
 		bool entry = replace(c->name, p->entry, p->exit, p->before, other, sizeof(other));
 
-		if (!entry &&
-		    !replace(c->name, p->exit, p->entry, p->before, other, sizeof(other)))
+		if (!entry && !replace(c->name, p->exit, p->entry, p->before, other, sizeof(other)))
 			continue;
 		partner = class_named(r, other);
 		if (!partner)
 			continue;
 		replace(c->name, entry ? p->entry : p->exit, NULL, p->before, base, sizeof(base));
 		c->role = entry ? ROLE_ENTRY : ROLE_EXIT;
-		c->op = op_of_pair(r, base, entry ? c->class : partner,
-				   entry ? partner : c->class);
+		c->op = op_of_pair(r, base, entry ? c->class : partner, entry ? partner : c->class);
 		return true;
 	}
 	return false;
@@ -280,14 +280,13 @@ void foreign_take(struct foreign_values *v, const bt_field *payload)
 	for (uint64_t i = 0; i < count && v->count < FOREIGN_FIELDS; i++) {
 		const bt_field_class_structure_member *m =
 			bt_field_class_structure_borrow_member_by_index_const(class, i);
-		uint8_t kind = kind_of(
-			bt_field_class_structure_member_borrow_field_class_const(m));
+		uint8_t kind = kind_of(bt_field_class_structure_member_borrow_field_class_const(m));
 
 		if (kind)
-			take_value(v, bt_field_class_structure_member_get_name(m),
-				   bt_field_structure_borrow_member_field_by_index_const(payload,
-											 i),
-				   kind);
+			take_value(
+				v, bt_field_class_structure_member_get_name(m),
+				bt_field_structure_borrow_member_field_by_index_const(payload, i),
+				kind);
 	}
 }
 
@@ -341,7 +340,8 @@ static bool context_number(const bt_event *e, const char *a, const char *b, uint
 static const char *host_of(const bt_event *e)
 {
 	const bt_trace *trace = bt_stream_borrow_trace_const(bt_event_borrow_stream_const(e));
-	const bt_value *v = bt_trace_borrow_environment_entry_value_by_name_const(trace, "hostname");
+	const bt_value *v =
+		bt_trace_borrow_environment_entry_value_by_name_const(trace, "hostname");
 	const char *own = ctf_text(context_member(e, "hostname"));
 
 	return own ? own : v && bt_value_is_string(v) ? bt_value_string_get(v) : "";
@@ -442,7 +442,8 @@ static bool is_status(const char *name, bool kernel)
 {
 	size_t n = strlen(name);
 
-	return strcmp(name, "errcode_ret_val") == 0 || (n > 6 && strcmp(name + n - 6, "Result") == 0) ||
+	return strcmp(name, "errcode_ret_val") == 0 ||
+	       (n > 6 && strcmp(name + n - 6, "Result") == 0) ||
 	       (kernel && strcmp(name, "ret") == 0);
 }
 
@@ -552,8 +553,8 @@ static uint32_t site_of(struct ctf_reader *r, const struct foreign_function *f)
 	struct t_site s = {.process = f->process, .address = f->address + 1};
 
 	for (uint32_t i = 1; i < r->t->modules_count && !s.module; i++)
-		if (r->t->modules[i].process == f->process && f->address >= r->t->modules[i].start &&
-		    f->address < r->t->modules[i].end)
+		if (r->t->modules[i].process == f->process &&
+		    f->address >= r->t->modules[i].start && f->address < r->t->modules[i].end)
 			s.module = i;
 	*trace_add(r->t, sites) = s;
 	return r->t->sites_count - 1;
@@ -575,8 +576,7 @@ static void name_functions(struct ctf_reader *r)
 		const struct symbol *s = symbols ? symbols_site(symbols, first + i) : NULL;
 		char name[32];
 
-		snprintf(name, sizeof(name), "0x%llx",
-			 (unsigned long long)f->functions[i].address);
+		snprintf(name, sizeof(name), "0x%llx", (unsigned long long)f->functions[i].address);
 		f->functions[i].op = keyed_op(&f->keyed, "functions",
 					      s && s->function ? s->function : name, fields, 2);
 	}
@@ -597,8 +597,8 @@ static void add_payload(struct text *out, const struct foreign_values *v)
 							     : KYMO_PAYLOAD_UINT64;
 
 		if (type == KYMO_PAYLOAD_STRING)
-			payload_put(out, x->name, strlen(x->name), type, v->texts.s + x->u, x->length,
-				    x->length);
+			payload_put(out, x->name, strlen(x->name), type, v->texts.s + x->u,
+				    x->length, x->length);
 		else
 			payload_put(out, x->name, strlen(x->name), type, &x->u, sizeof(x->u),
 				    sizeof(x->u));
@@ -667,11 +667,12 @@ static void take_event(struct ctf_reader *r, const struct foreign_event *e)
 		break;
 	default:
 		if (!r->defining)
-			unplaced_add(&r->unplaced,
-				     e->c->role == ROLE_STATE_DUMP
-					     ? "events of state dumps"
-					     : "events of THAPI's own, and device times in its ticks",
-				     1);
+			unplaced_add(
+				&r->unplaced,
+				e->c->role == ROLE_STATE_DUMP
+					? "events of state dumps"
+					: "events of THAPI's own, and device times in its ticks",
+				1);
 	}
 }
 
@@ -681,8 +682,7 @@ static void discarded(struct ctf_reader *r, const bt_message *m)
 
 	if (r->defining)
 		return;
-	if (bt_message_discarded_events_get_count(m, &count) !=
-	    BT_PROPERTY_AVAILABILITY_AVAILABLE)
+	if (bt_message_discarded_events_get_count(m, &count) != BT_PROPERTY_AVAILABILITY_AVAILABLE)
 		count = 1;
 	make_lost(r->t, 0, count, 0);
 }
@@ -713,10 +713,10 @@ static void take(struct ctf_reader *r, const bt_message *m)
 	    (c->role == ROLE_HOST || c->role == ROLE_DEVICE)) {
 		ctf_number(context_member(event, "backend"), &e.backend);
 		e.time = (int64_t)ts;
-	} else if (!bt_stream_class_borrow_default_clock_class_const(bt_event_class_borrow_stream_class_const(
-			   c->class)) ||
+	} else if (!bt_stream_class_borrow_default_clock_class_const(
+			   bt_event_class_borrow_stream_class_const(c->class)) ||
 		   bt_clock_snapshot_get_ns_from_origin(
-		    bt_message_event_borrow_default_clock_snapshot_const(m), &e.time) !=
+			   bt_message_event_borrow_default_clock_snapshot_const(m), &e.time) !=
 			   BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK) {
 		foreign_lost(r, "events without a time");
 		return;

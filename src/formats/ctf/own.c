@@ -35,7 +35,8 @@ static const struct ctf_member *find(const struct ctf_table *table, const char *
 static void take_table(struct ctf_class *c, const char *name)
 {
 	static const struct ctf_table *const others[] = {&ctf_trace_table, &ctf_op_field_table,
-							 &ctf_value_table, &ctf_loss_table};
+							 &ctf_value_table, &ctf_loss_table,
+							 &ctf_end_table};
 
 	for (int i = 0; i < CTF_LIST_COUNT; i++)
 		if (strcmp(ctf_lists[i].table.name, name) == 0) {
@@ -426,7 +427,9 @@ static void take_definition(struct ctf_reader *r, const bt_message *m)
 	c = class_of(r, e);
 	if (!c || !payload || !c->table || c->table == &ctf_loss_table)
 		return;
-	if (c->list >= 0) {
+	if (c->table == &ctf_end_table) {
+		r->complete = r->done = true;
+	} else if (c->list >= 0) {
 		take_element(r, c, payload);
 	} else if (c->table == &ctf_trace_table) {
 		set_members(r, c, payload, (char *)r->t);
@@ -722,8 +725,8 @@ kymo_status_t ctf_read_own(struct ctf_reader *r)
 	status = ctf_messages(r, take_definition);
 	if (status != KYMO_OK)
 		return status;
-	if (r->t->processes_count < 2) {
-		damaged(r, "it defines no process");
+	if (!r->complete || r->t->processes_count < 2) {
+		damaged(r, "its definitions have no end, or no process");
 		return r->status;
 	}
 	check_definitions(r);

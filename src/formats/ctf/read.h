@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The reader, for the table of the format (write.c). */
 #ifndef FORMATS_CTF_READ_H
 #define FORMATS_CTF_READ_H
 

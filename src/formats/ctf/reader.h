@@ -73,6 +73,7 @@ struct ctf_reader {
 	size_t scratch_room;
 	kymo_status_t status;
 	bool own, defining; /* of Kymo; the first pass */
+	bool complete;      /* all definitions were there */
 	bool done;          /* no more messages are wanted */
 	const char *damage;
 };

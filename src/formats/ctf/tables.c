@@ -191,6 +191,7 @@ static const struct ctf_member value_members[] = {V(U32, set) V(TEXT, set_name) 
 #undef T_NOW
 
 const struct ctf_table ctf_trace_table = TABLE("trace", trace_members);
+const struct ctf_table ctf_end_table = {.name = "end"};
 const struct ctf_table ctf_op_field_table = TABLE("op_field", op_field_members);
 const struct ctf_table ctf_value_table = TABLE("value", value_members);
 

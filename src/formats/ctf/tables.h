@@ -80,8 +80,8 @@ struct ctf_list {
 
 extern const struct ctf_list ctf_lists[CTF_LIST_COUNT];
 
-/* Of the trace itself. */
-extern const struct ctf_table ctf_trace_table;
+/* Of the trace itself; and behind the last definition, so that readers need not look for more. */
+extern const struct ctf_table ctf_trace_table, ctf_end_table;
 
 /* What all records have, then what those of a kind have, then what was lost. */
 enum ctf_kind {

@@ -225,7 +225,7 @@ static kymo_status_t define_all(struct ctf_writer *w)
 			status = define_list(w, &ctf_lists[i]);
 	for (uint32_t i = 1; i < w->t->ops_count && status == KYMO_OK; i++)
 		status = define_fields(w, i);
-	return status;
+	return status == KYMO_OK ? define(w, &ctf_end_table, 0, w->t) : status;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 """CTF: what Kymo writes against what stands in the trace and what babeltrace2 counts, back again; traces as LTTng and THAPI have
 them; damaged ones.
 
-    ctf.py KYMO SYNTH"""
+    ctf.py KYMO SYNTH [HEAT]"""
 import collections
 import glob
 import json
@@ -18,7 +18,7 @@ from ctf import Hex, Sizes, Trace  # noqa: E402
 from kymotest import Failure, Folder, expect  # noqa: E402
 
 KYMO, SYNTH = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data")
+HEAT = os.path.abspath(sys.argv[3]) if len(sys.argv) > 3 and sys.argv[3] else None
 
 
 def run(*words, status=0):
@@ -83,6 +83,9 @@ def test_round_trips():
     subprocess.run([SYNTH, "timed", "timed"], check=True, text=True, input="range r 100 15000 5\nwrite 1234567 5000 100\nwrite 500 7000 100\nend 20000\n")
     for name in ("demo", "timed"):
         round_trip(name, name)
+    if HEAT:  # arguments that are not there, arrays, names of values
+        run("run", "-o", "heat", HEAT)
+        round_trip("heat", "heat")
 
 
 def test_losses_are_counted():
@@ -136,7 +139,7 @@ def thapi(folder):
         t.event("lttng_ust_opencl:clFlush_exit", pid, pid, at + 3010, errcode_ret_val=-36)
         t.event("lttng_ust_ze:zeInit_entry", pid, pid + 2, at + 3020, flags=1)
         t.event("lttng_ust_ze:zeInit_exit", pid, pid + 2, at + 3030, zeResult=0x78000001)
-        t.event("my:note", pid, pid, at + 4000, text="hello", number=-3 - n)
+        t.event("my:note", pid, pid, at + 4000, text="" if n else "hello", number=-3 - n)
         t.event("lttng_ust_opencl:clFinish_entry", pid, pid, at + 5000, command_queue=Hex(0x90))
         t.event("lttng_ust_opencl:clRelease_exit", pid, pid, at + 6000, errcode_ret_val=0)
         t.event("lttng_ust_opencl:clFinish_exit", pid + 7, pid + 7, at + 5001, errcode_ret_val=0)
@@ -160,7 +163,7 @@ def test_thapi():
     equal("kernels without the call that submitted them", query("thapi.kymo", "SELECT count(*) FROM dispatch d LEFT JOIN call c ON c.id = d.call WHERE c.id IS NULL "
                                                                   "OR d.start < c.start"), [(0,)])
     shown = run("show", "thapi.kymo").stdout
-    expect('"my:note" {text="hello", number=-3}' in shown and 'number=-4}' in shown, shown[-3000:])
+    expect('"my:note" {text="hello", number=-3}' in shown and '"my:note" {text="", number=-4}' in shown, shown[-3000:])
     expect("clFlush(command_queue=0x90, errcode_ret_val=-36)" in shown, [x for x in shown.splitlines() if "clFlush" in x])
     equal("failed", query("thapi.kymo", "SELECT count(*) FROM call WHERE status <> 0"), [(4,)])
     equal("never returned", query("thapi.kymo", "SELECT count(*) FROM open_call"), [(2,)])

@@ -5,6 +5,7 @@
 fields.h   numbers of fields, ops and values; the domains' descriptions
 schema.c   those descriptions
 types.h    typed records of readers, and the list of their kinds
+members.h  their members, for formats that treat all alike
 decode.c   typed records from what lies on the wire (formats/raw)
 encode.c   the way back (formats/raw)
 store_*    tables of the store, and the functions that fill their rows (formats/store)
@@ -669,6 +670,31 @@ def tally_sql(model):
     return out
 
 
+MEMBER_TYPES = {"uint8_t": "U8", "uint32_t": "U32", "uint64_t": "U64", "int32_t": "I32", "int64_t": "I64",
+                "double": "F64", "bool": "BOOL"}
+
+
+def members_h(model):
+    """What a format needs that treats all fields alike: X(type, name of the field, member, what it is the index of)."""
+    out = head("Members of the records' structs by the names of their fields.", "RECORD_MEMBERS_H")
+    for d in model.records():
+        rows = []
+        for f in shown_fields(d):
+            part, _, _ = f.target.partition(".")
+            if part in ("rest", "base"):
+                continue
+            of = f.of.upper() if f.of in REFERENCES or f.of == "call" else "OP" if f.conversion == "op" else "NONE"
+            of = "THREAD" if f.conversion == "thread" else of
+            if f.base == "u32[3]":
+                rows += [f"X(U32, {f.name}_{axis}, {f.target}[{i}], NONE)" for i, axis in enumerate("xyz")]
+            elif f.base in ("text", "blob"):
+                rows += [f"X({'TEXT' if f.base == 'text' else 'BYTES'}, {f.name}, {f.target}, NONE)"]
+            else:
+                rows += [f"X({MEMBER_TYPES[f.c_type]}, {f.name}, {f.target}, {of})"]
+        out += [f"#define RECORD_MEMBERS_{d.name}(X) \\"] + [f"\t{r} \\" for r in rows] + [""]
+    return out + ["#endif"]
+
+
 # ---- docs/records.md ---------------------------------------------------------------------------
 
 def docs(model):
@@ -707,7 +733,7 @@ def sql(model):
 
 
 WRITERS = {**{f"show_{form}.inc": show_default(form) for form in SHOW}, "csv_headers.h": csv_headers, "store_tables.sql": sql, "tallies.h": tally_keys_h, "tally_columns.inc": tally_columns, "store_rows.inc": store_rows,
-           "store_functions.inc": store_functions, "fields.h": fields_h, "schema.c": schema_c, "types.h": types_h, "decode.c": decode_c,
+           "store_functions.inc": store_functions, "fields.h": fields_h, "schema.c": schema_c, "types.h": types_h, "members.h": members_h, "decode.c": decode_c,
            "encode.c": encode_c}
 
 

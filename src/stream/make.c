@@ -16,9 +16,10 @@ void make_activities(struct trace *t, struct make_activities *a)
 
 uint32_t make_domain(struct trace *t, const char *name, const char *title)
 {
-	for (uint32_t i = 1; i < t->domains_count; i++)
-		if (strcmp(t->domains[i].name, name) == 0)
-			return i;
+	uint32_t known = trace_find_domain(t, name);
+
+	if (known)
+		return known;
 	*trace_add(t, domains) = (struct t_domain){trace_string(t, name, strlen(name)),
 						   trace_string(t, title, strlen(title))};
 	return t->domains_count - 1;
@@ -93,22 +94,12 @@ void make_usual_activities(struct trace *t, struct make_activities *a)
 		make_activity(a, domains[i], 0);
 }
 
-static uint32_t next_number(const struct trace *t, uint32_t domain)
-{
-	uint32_t next = 0;
-
-	for (uint32_t i = 1; i < t->ops_count; i++)
-		if (t->ops[i].domain == domain && t->ops[i].number >= next)
-			next = t->ops[i].number + 1;
-	return next;
-}
-
 uint32_t make_op(struct trace *t, uint32_t domain, const char *name,
 		 const struct make_field *fields, uint32_t count)
 {
 	struct t_op op = {.name = trace_string(t, name, strlen(name)),
 			  .domain = domain,
-			  .number = next_number(t, domain),
+			  .number = trace_next_op(t, domain),
 			  .flags = KYMO_OP_MINIMAL};
 
 	count = count < KYMO_FIELDS_MAX ? count : KYMO_FIELDS_MAX;

@@ -63,8 +63,19 @@ bool json_find_text(const struct dbvalue *json, const char *key, const char **te
 	return true;
 }
 
-/* What short escapes stand for; others stay as they are. */
-static uint32_t unescape(const char *text, uint32_t length, char *out, uint32_t size)
+/* "\x01", as Kymo writes bytes that are no text. */
+static bool escaped_byte(const char *text, uint32_t left, char *out)
+{
+	char digits[3] = {0}, *end;
+
+	if (left < 4 || text[0] != '\\' || text[1] != 'x')
+		return false;
+	memcpy(digits, text + 2, 2);
+	*out = (char)strtoul(digits, &end, 16);
+	return end == digits + 2;
+}
+
+uint32_t json_unescape(const char *text, uint32_t length, char *out, uint32_t size)
 {
 	static const char from[] = "nrtbf\"\\/", to[] = "\n\r\t\b\f\"\\/";
 	uint32_t n = 0;
@@ -73,6 +84,11 @@ static uint32_t unescape(const char *text, uint32_t length, char *out, uint32_t 
 		const char *at =
 			text[i] == '\\' && i + 1 < length ? strchr(from, text[i + 1]) : NULL;
 
+		if (escaped_byte(text + i, length - i, &out[n])) {
+			n++;
+			i += 3;
+			continue;
+		}
 		out[n++] = at && *at ? to[at - from] : text[i];
 		i += at && *at;
 	}
@@ -160,7 +176,7 @@ static kymo_status_t deliver_marker(struct row_of *x, struct rec base, bool rang
 
 	m.base.op = x->r->activity[ACTIVITY_MARKER] + (range ? MARKER_OP_RANGE : MARKER_OP_MARK);
 	if (json_find_text(extdata, "message", &text, &length)) {
-		m.text_length = unescape(text, length, message, sizeof(message));
+		m.text_length = json_unescape(text, length, message, sizeof(message));
 		m.text = message;
 	} else {
 		m.text = x->r->t->ops[base.op].name;
@@ -192,6 +208,11 @@ static void read_status(struct row_of *x, struct rec *r)
 	}
 }
 
+static const struct wire_record *arguments(struct row_of *x, uint32_t op)
+{
+	return x->r->with_args ? args_read(x->r, x->s, op, x->event.id) : NULL;
+}
+
 static kymo_status_t deliver_activity(struct row_of *x, const struct rec *r)
 {
 	struct stream_sink *sink = x->r->sink;
@@ -199,7 +220,10 @@ static kymo_status_t deliver_activity(struct row_of *x, const struct rec *r)
 
 	if (x->r->t->ops[r->op].domain == x->r->t->ops[x->r->activity[ACTIVITY_SYNC]].domain)
 		return filter_sync(x->r->filter, &y) ? sink->sync(sink, &y) : KYMO_OK;
-	return filter_call(x->r->filter, r) ? sink->other(sink, r) : KYMO_OK;
+	if (!filter_call(x->r->filter, r))
+		return KYMO_OK;
+	y.base.wire = arguments(x, r->op);
+	return sink->other(sink, &y.base);
 }
 
 /* What the row says of it is damaged. */
@@ -231,7 +255,10 @@ static kymo_status_t deliver_region(struct row_of *x, struct places *p, const st
 	r.id = call_id(x);
 	parent = of_event(x, C_EVENT_PARENT);
 	r.parent = parent == r.id ? 0 : parent;
-	return filter_call(x->r->filter, &r) ? sink->call(sink, &r) : KYMO_OK;
+	if (!filter_call(x->r->filter, &r))
+		return KYMO_OK;
+	r.wire = arguments(x, r.op);
+	return sink->call(sink, &r);
 }
 
 static kymo_status_t deliver_sample(struct row_of *x, struct places *p, const struct item *item,

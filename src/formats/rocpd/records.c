@@ -241,6 +241,17 @@ static int64_t add_event(struct part *p, const struct rec *r, const struct event
 
 /* ---- arguments --------------------------------------------------------------------------------- */
 
+/* Texts are written as they are, as other writers do; those with something to escape, or that would be NULL, are quoted. */
+static size_t plain_text(char *text, size_t n)
+{
+	if (n < 2 || text[0] != '"' || text[n - 1] != '"' || memchr(text, '\\', n) ||
+	    memchr(text + 1, '"', n - 2) || strcmp(text, "\"NULL\"") == 0)
+		return n;
+	memmove(text, text + 1, n - 2);
+	text[n - 2] = '\0';
+	return n - 2;
+}
+
 static bool add_argument(struct part *p, int64_t event, unsigned position,
 			 const struct t_field *field, const struct wire_value *v)
 {
@@ -252,7 +263,7 @@ static bool add_argument(struct part *p, int64_t event, unsigned position,
 	if (!c)
 		return false;
 	n = rec_value_text(p->w->t, field, v, text, FEED_BLOB_MAX - 1);
-	n = n < FEED_BLOB_MAX - 2 ? n : FEED_BLOB_MAX - 2;
+	n = plain_text(text, n < FEED_BLOB_MAX - 2 ? n : FEED_BLOB_MAX - 2);
 	PUT_ROW(c, event, position, text_cell(field->type ? field->type : ""),
 		text_cell(field->name), bulk_insert_text_written(f, (uint32_t)n));
 	return true;

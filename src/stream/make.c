@@ -2,6 +2,7 @@
 /* See make.h. */
 #include "stream/make.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "record/fields.h"
@@ -181,6 +182,23 @@ void make_lost(struct trace *t, uint32_t process, uint64_t records, uint64_t dam
 		return;
 	p->lost_records = add_count(p->lost_records, records);
 	p->damaged_blocks = add_count(p->damaged_blocks, damaged);
+}
+
+void make_left_out(struct trace *t, const struct unplaced *u, const char *part, uint64_t damaged)
+{
+	char text[120];
+
+	make_lost(t, 0, u->lost, damaged);
+	for (unsigned i = 0; i < u->used && t->processes_count > 1; i++) {
+		int n = snprintf(text, sizeof(text), "not taken: %.100s", u->kinds[i].what);
+
+		*trace_add(t, notes) = (struct t_note){.process = 1,
+						       .severity = 1,
+						       .part = part,
+						       .text = trace_string(t, text, (size_t)n),
+						       .time = t->origin,
+						       .count = u->kinds[i].count};
+	}
 }
 
 bool make_complete(struct trace *t)

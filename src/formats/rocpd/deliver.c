@@ -16,13 +16,19 @@
 static const char *find_key(const struct dbvalue *json, const char *key, const char **end)
 {
 	char wanted[40];
-	int n = snprintf(wanted, sizeof(wanted), "\"%s\":", key);
+	size_t n = strlen(key);
 	const char *p;
 
+	if (n > sizeof(wanted) - 3)
+		return NULL;
+	wanted[0] = '"';
+	memcpy(wanted + 1, key, n);
+	memcpy(wanted + 1 + n, "\":", 2);
+	n += 3;
 	if (json->type != DB_TEXT || json->length < 4)
 		return NULL;
 	*end = json->text + json->length;
-	p = memmem(json->text, json->length, wanted, (size_t)n);
+	p = memmem(json->text, json->length, wanted, n);
 	if (!p)
 		return NULL;
 	for (p += n; p < *end && *p == ' '; p++)
@@ -105,12 +111,15 @@ struct row_of {
 };
 
 static bool read_row(struct row_of *x, struct places *p, enum rocpd_table table, int64_t id,
-		     bool there)
+		     const struct dbrow *row)
 {
 	struct dbwalk *w = &p->rows[table];
 
-	return (there || dbwalk_seek(w, id)) &&
-	       dbrow_read(&x->s->tables[table], w, x->all, &x->row);
+	if (row) {
+		x->row = *row;
+		return true;
+	}
+	return dbwalk_seek(w, id) && dbrow_read(&x->s->tables[table], w, x->all, &x->row);
 }
 
 /* False: the row has none, which views of this format do not show. */
@@ -234,7 +243,7 @@ static kymo_status_t without_operation(struct row_of *x)
 }
 
 static kymo_status_t deliver_region(struct row_of *x, struct places *p, const struct item *item,
-				    bool there)
+				    const struct dbrow *there)
 {
 	struct stream_sink *sink = x->r->sink;
 	struct rec r = {0};
@@ -262,7 +271,7 @@ static kymo_status_t deliver_region(struct row_of *x, struct places *p, const st
 }
 
 static kymo_status_t deliver_sample(struct row_of *x, struct places *p, const struct item *item,
-				    bool there)
+				    const struct dbrow *there)
 {
 	struct rec r = {.ok = true};
 	uint64_t track;
@@ -319,7 +328,7 @@ static void device_details(struct row_of *x, unsigned extdata, struct rec_device
 }
 
 static kymo_status_t deliver_dispatch(struct row_of *x, struct places *p, const struct item *item,
-				      bool there)
+				      const struct dbrow *there)
 {
 	struct rec_dispatch d = {.dims = 3};
 
@@ -388,7 +397,7 @@ static uint32_t copy_op(const char *name)
 }
 
 static kymo_status_t deliver_copy(struct row_of *x, struct places *p, const struct item *item,
-				  bool there)
+				  const struct dbrow *there)
 {
 	struct rec_copy c = {0};
 
@@ -430,7 +439,7 @@ static void follow_allocation(struct set *s, struct rec_allocation *a, bool gone
 }
 
 static kymo_status_t deliver_allocation(struct row_of *x, struct places *p, const struct item *item,
-					bool there)
+					const struct dbrow *there)
 {
 	struct rec_allocation a = {.what = ALLOCATION_BUFFER};
 	const struct dbvalue *type;
@@ -483,7 +492,8 @@ static kymo_status_t deliver_value(struct row_of *x, struct places *p, const str
 	return filter_counter(x->r->filter, &c) ? x->r->sink->counter(x->r->sink, &c) : KYMO_OK;
 }
 
-kymo_status_t deliver(struct reader *r, struct places *p, const struct item *item, bool there)
+kymo_status_t deliver(struct reader *r, struct places *p, const struct item *item,
+		      const struct dbrow *there)
 {
 	struct row_of x;
 

@@ -168,10 +168,12 @@ static void take_times(struct reader *r, int64_t start, int64_t end)
 static uint64_t category_of(struct reader *r, struct set *s, struct places *p, int64_t event)
 {
 	struct dbvalue all[DBFILE_COLUMNS];
+	struct dbtable table = s->tables[T_EVENT]; /* less what lies behind the category */
 	struct dbrow row;
 
-	if (!dbwalk_seek(&p->rows[T_EVENT], event) ||
-	    !dbrow_read(&s->tables[T_EVENT], &p->rows[T_EVENT], all, &row))
+	table.columns = (uint8_t)(table.at[C_EVENT_CATEGORY] + 1);
+	if (!table.columns || !dbwalk_seek(&p->rows[T_EVENT], event) ||
+	    !dbrow_read(&table, &p->rows[T_EVENT], all, &row))
 		return 0;
 	return (uint64_t)row_number(NULL, &row, C_EVENT_CATEGORY);
 }
@@ -266,7 +268,7 @@ static void finish_model(struct reader *r)
 static kymo_status_t hand_on(struct reader *r, void *data, struct places *p,
 			     const struct item *item, const struct dbrow *row)
 {
-	return deliver(r, p, item, false);
+	return deliver(r, p, item, row);
 }
 
 struct sorted {
@@ -306,7 +308,7 @@ static kymo_status_t deliver_sorted(struct reader *r, struct sorted *s)
 	for (uint32_t i = 0; p && i < r->sets_count; i++)
 		places_begin(&p[i], &r->sets[i]);
 	for (size_t i = 0; status == KYMO_OK && i < s->count; i++)
-		status = deliver(r, &p[s->items[i].set], &s->items[i], false);
+		status = deliver(r, &p[s->items[i].set], &s->items[i], NULL);
 	for (uint32_t i = 0; p && i < r->sets_count; i++)
 		places_end(&p[i]);
 	free(p);

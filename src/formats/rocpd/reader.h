@@ -162,8 +162,9 @@ void args_close(struct reader *r);
 
 /* ---- deliver.c ----------------------------------------------------------------------------- */
 
-/* The record of an item; the walk of its table stands on its row where `there` is set. */
-kymo_status_t deliver(struct reader *r, struct places *p, const struct item *item, bool there);
+/* The record of an item; `there`: its row, unless it is to be looked for. */
+kymo_status_t deliver(struct reader *r, struct places *p, const struct item *item,
+		      const struct dbrow *there);
 
 /* "key":value of a JSON object, as far as simple ones go. False: it is not there. */
 bool json_find_number(const struct dbvalue *json, const char *key, int64_t *out);

@@ -403,10 +403,12 @@ def test_told_in_two_ways(at):
     """A row number that is there twice: which row it is depends on the way to it, and so may the operation be."""
     path = at.changed("twice.db", """
         INSERT INTO rocpd_string{s}(guid, string) SELECT guid, 'HIP_ONLY_API' FROM rocpd_string{s} LIMIT 1;
-        UPDATE rocpd_event{s} SET category_id = (SELECT max(id) FROM rocpd_string{s}) WHERE id = (SELECT min(id) + 1 FROM rocpd_event{s});
-        UPDATE rocpd_region{s} SET event_id = (SELECT min(id) + 3 FROM rocpd_event{s}) WHERE id = (SELECT min(id) FROM rocpd_region{s});
-        UPDATE rocpd_region{s} SET event_id = (SELECT min(id) + 2 FROM rocpd_event{s}), start = 1
-            WHERE id = (SELECT min(id) + 1 FROM rocpd_region{s});""")
+        UPDATE rocpd_event{s} SET category_id = (SELECT max(id) FROM rocpd_string{s}) WHERE id = 2;
+        INSERT INTO rocpd_event{s}(guid, category_id) SELECT a.guid, a.category_id FROM rocpd_event{s} a, rocpd_event{s}, rocpd_event{s}
+            LIMIT 3000; -- so that there are pages
+        UPDATE rocpd_region{s} SET event_id = (SELECT max(id) FROM rocpd_event{s}) WHERE id = 1;
+        UPDATE rocpd_region{s} SET event_id = 3, start = 2, name_id = (SELECT max(id) FROM rocpd_string{s}) WHERE id = 2;
+        UPDATE rocpd_region{s} SET event_id = 4, start = 1 WHERE id = 4;""")
     leaf = Leaf(path, "rocpd_event" + at.suffix)
     leaf.data[leaf.number(1)] = leaf.data[leaf.number(2)]
     leaf.write()

@@ -197,13 +197,13 @@ static kymo_status_t deliver_marker(struct row_of *x, struct rec base, bool rang
 	return x->r->sink->marker(x->r->sink, &m);
 }
 
-/* Calls have an id each: writers that have none get that of the event. */
+/* Calls have an id each, of 40 bits at most in stores: writers that have none get that of the event. */
 static uint64_t call_id(struct row_of *x)
 {
 	uint64_t stack = of_event(x, C_EVENT_STACK);
 
 	return stack ? stack
-		     : UINT64_C(1) << 46 | ((uint64_t)x->event.id & ((UINT64_C(1) << 46) - 1));
+		     : UINT64_C(1) << 39 | ((uint64_t)x->event.id & ((UINT64_C(1) << 39) - 1));
 }
 
 static void read_status(struct row_of *x, struct rec *r)

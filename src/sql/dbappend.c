@@ -389,7 +389,7 @@ static bool put_row(struct dbappend *a)
 {
 	struct dbappend_level *l = level_of(a, 0);
 	uint64_t id = (uint64_t)a->cells[0];
-	struct record r;
+	struct record r = {0};
 	uint32_t local, size;
 	uint8_t *p;
 
@@ -492,7 +492,7 @@ static bool find_columns(struct dbappend *a, sqlite3 *db, const struct dbappend_
 
 		if (a->columns == DBAPPEND_COLUMNS)
 			break;
-		a->column[a->columns].cell = (int8_t)(is_id ? -1 : cell);
+		a->column[a->columns].cell = is_id ? -1 : cell;
 		ok = is_id || cell >= 0 ||
 		     set_default(a, a->columns, (const char *)sqlite3_column_text(s, 1));
 		a->columns++;

@@ -53,7 +53,7 @@ struct dbappend {
 	uint32_t root;
 	unsigned columns; /* of the table */
 	struct {
-		int8_t cell; /* -1: it has always this: */
+		int cell; /* -1: it has always this: */
 		uint32_t type, length;
 		char *bytes;
 	} column[DBAPPEND_COLUMNS];

@@ -483,6 +483,23 @@ def otf2(b):
                 "ns libotf2 alone, the same events", "<= 150 ns")]
 
 
+def rocpd(b):
+    if not b.has("bench_rocpd"):
+        return [Row("operations to ROCpd", None, "", note="left out: bench_rocpd was not built")]
+    out = b.values([b.program("bench_rocpd"), b.scratch])
+    one, two = (os.path.join(b.scratch, name) for name in ("kymo0.db", "kymo1.db"))
+    shutil.copy(one, two)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    b.run([b.program("kymo"), "summary", one, two])
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return [Row("operations to ROCpd, two arguments a call", out["write"], "M/s", out["write_alone"],
+                "M/s SQLite alone, the same rows inserted", ">= 0.4 M/s"),
+            Row("operations from ROCpd", out["read"], "M/s", out["read_alone"],
+                "M/s SQLite alone, stepping through the rows", ">= 1 M/s"),
+            Row("summary of two ROCpd databases of 300,000 operations", seconds, "s", None, "", "<= 0.3 s")]
+
+
 def ranks(b):
     if not b.has("bench_ranks"):
         return [Row("ranks", None, "", note="left out: bench_ranks was not built")]
@@ -636,4 +653,4 @@ def mpi(b):
     return [row for n in names for row in mpi_of(b, n)]
 
 
-ALL = [annotations, openmp, call, tools, buffer, lttng, busy, kernels, arguments, fixed, reading, ingest, perfetto, otf2, ranks, mpi]
+ALL = [annotations, openmp, call, tools, buffer, lttng, busy, kernels, arguments, fixed, reading, ingest, perfetto, otf2, rocpd, ranks, mpi]

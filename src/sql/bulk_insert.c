@@ -95,8 +95,6 @@ static int bulk_insert_column(sqlite3_vtab_cursor *c, sqlite3_context *out, int 
 		return SQLITE_OK;
 	if (f->blob && (unsigned)i == f->columns - 1)
 		sqlite3_result_blob(out, f->bytes + (v >> 16), (int)(v & 0xffff), SQLITE_STATIC);
-	else if (f->texts >> i & 1)
-		sqlite3_result_text(out, (const char *)(intptr_t)v, -1, SQLITE_STATIC);
 	else if (f->reals >> i & 1) {
 		double real;
 
@@ -127,14 +125,13 @@ static const sqlite3_module bulk_insert_module = {
 };
 
 /* The virtual table that rows come from, and the statement that copies them. */
-static bool prepare_insert(struct bulk_insert *f, const char *table, const char *names)
+static bool prepare_insert(struct bulk_insert *f, const char *table)
 {
 	struct text module = {0}, sql = {0};
 	bool ok;
 
 	text_addf(&module, "kymo_feed_%s", table);
-	text_addf(&sql, "INSERT %s INTO main.\"%s\"%s%s%s SELECT c0", names ? "" : "OR IGNORE",
-		  table, names ? "(" : "", names ? names : "", names ? ")" : "");
+	text_addf(&sql, "INSERT OR IGNORE INTO main.\"%s\" SELECT c0", table);
 	for (unsigned i = 1; i < f->columns; i++)
 		text_addf(&sql, ",c%u", i);
 	text_addf(&sql, " FROM \"%s\"", module.s ? module.s : "");
@@ -150,35 +147,10 @@ static bool prepare_insert(struct bulk_insert *f, const char *table, const char 
 bool bulk_insert_init(struct bulk_insert *f, sqlite3 *db, const char *table, unsigned columns,
 		      bool blob, uint64_t reals)
 {
-	*f = (struct bulk_insert){.db = db,
-				  .columns = columns,
-				  .reals = reals,
-				  .blob = blob,
-				  .room = FEED_ROWS,
-				  .size = FEED_BYTES};
+	*f = (struct bulk_insert){.db = db, .columns = columns, .reals = reals, .blob = blob};
 	f->cells = malloc(sizeof(*f->cells) * FEED_ROWS * columns);
 	f->bytes = malloc(blob ? FEED_BYTES : 1);
-	return f->cells && f->bytes && prepare_insert(f, table, NULL);
-}
-
-enum { ROWS_LEAST = 64 };
-
-bool bulk_insert_init_columns(struct bulk_insert *f, sqlite3 *db,
-			      const struct bulk_insert_columns *c)
-{
-	uint32_t parts = c->part ? c->part : 1;
-	uint32_t size = FEED_BYTES / parts;
-
-	*f = (struct bulk_insert){.db = db,
-				  .columns = c->count,
-				  .reals = c->reals,
-				  .texts = c->texts,
-				  .room = FEED_ROWS / parts < ROWS_LEAST ? ROWS_LEAST
-									 : FEED_ROWS / parts,
-				  .size = size < 4 * FEED_BLOB_MAX ? 4 * FEED_BLOB_MAX : size};
-	f->cells = malloc(sizeof(*f->cells) * f->room * f->columns);
-	f->bytes = malloc(c->bytes ? f->size : 1);
-	return f->cells && f->bytes && prepare_insert(f, c->table, c->names);
+	return f->cells && f->bytes && prepare_insert(f, table);
 }
 
 bool bulk_insert_flush(struct bulk_insert *f)

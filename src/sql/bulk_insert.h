@@ -13,20 +13,19 @@
 #include "sql/sqlite.h"
 
 #define FEED_ROWS     4096u
-#define FEED_BYTES    (1u << 19) /* of blobs and texts between two insertions */
-#define FEED_BLOB_MAX 8192u      /* bytes of one blob or text; a row has at most two of these */
+#define FEED_BYTES    (1u << 19) /* of blobs between two insertions */
+#define FEED_BLOB_MAX 8192u      /* bytes of one blob */
 #define FEED_NULL     INT64_MIN  /* a cell that is NULL */
 
 struct bulk_insert {
 	sqlite3 *db;
 	unsigned columns;
 	uint64_t reals; /* bit by column: its cells are the bytes of a double */
-	uint64_t texts; /* bit by column: its cells are pointers to text (bulk_insert_text_cell) */
 	bool blob;      /* the last column is one: offset << 16 | length in `bytes` */
-	int64_t *cells; /* room * columns */
-	uint32_t rows, room;
+	int64_t *cells; /* FEED_ROWS * columns */
+	uint32_t rows;
 	uint8_t *bytes;
-	uint32_t used, size;
+	uint32_t used;
 	sqlite3_stmt *insert;
 	uint64_t inserted;
 	uint64_t refused; /* rows whose id was there already */
@@ -36,17 +35,6 @@ struct bulk_insert {
 bool bulk_insert_init(struct bulk_insert *f, sqlite3 *db, const char *table, unsigned columns,
 		      bool blob, uint64_t reals);
 
-/* Rows of some columns of a table; the others get what the table says. */
-struct bulk_insert_columns {
-	const char *table;
-	const char *names; /* with commas, the id first */
-	unsigned count;
-	uint64_t reals, texts;
-	bool bytes;    /* texts are put together: bulk_insert_bytes() */
-	uint32_t part; /* of so many that are filled at once, each with so much less room */
-};
-bool bulk_insert_init_columns(struct bulk_insert *f, sqlite3 *db,
-			      const struct bulk_insert_columns *c);
 void bulk_insert_release(struct bulk_insert *f);
 
 /* Inserts what was collected. */
@@ -55,13 +43,13 @@ bool bulk_insert_flush(struct bulk_insert *f);
 /* The cells of the next row, to be filled whole. NULL: insertion failed. */
 static inline int64_t *bulk_insert_row(struct bulk_insert *f)
 {
-	if (__builtin_expect(f->rows == f->room || f->used > f->size - 2 * FEED_BLOB_MAX, 0) &&
+	if (__builtin_expect(f->rows == FEED_ROWS || f->used > FEED_BYTES - FEED_BLOB_MAX, 0) &&
 	    !bulk_insert_flush(f))
 		return NULL;
 	return f->cells + (uint64_t)f->rows++ * f->columns;
 }
 
-/* Where the blob or a text of the present row is written: at most FEED_BLOB_MAX bytes. */
+/* Where the blob of the present row is written: at most FEED_BLOB_MAX bytes. */
 static inline uint8_t *bulk_insert_blob(struct bulk_insert *f)
 {
 	return f->bytes + f->used;
@@ -76,21 +64,6 @@ static inline int64_t bulk_insert_blob_cell(struct bulk_insert *f, uint32_t leng
 		return FEED_NULL;
 	f->used += length;
 	return cell;
-}
-
-/* The cell for a terminated text that stays until the row is inserted; NULL is NULL. */
-static inline int64_t bulk_insert_text_cell(const char *text)
-{
-	return text ? (int64_t)(intptr_t)text : FEED_NULL;
-}
-
-/* The same for one of `length` bytes, less its terminator, just written to bulk_insert_blob(). */
-static inline int64_t bulk_insert_text_written(struct bulk_insert *f, uint32_t length)
-{
-	const char *text = (const char *)f->bytes + f->used;
-
-	f->used += length + 1;
-	return bulk_insert_text_cell(text);
 }
 
 #endif

@@ -381,20 +381,21 @@ static unsigned find_cell(const struct dbfile *f, const struct node *n, int64_t 
 	return lo;
 }
 
-/* The next row is what is looked for, mostly. */
-static bool next_is(struct dbwalk *w, int64_t id)
+/* The next row is what is looked for, mostly, or one near it, where ids have no gaps. */
+static bool is_near(struct dbwalk *w, int64_t id)
 {
 	struct node n;
-	int64_t key;
-	unsigned at;
+	int64_t key, at;
 
 	if (w->depth < 0 || !read_node(w->file, w->page[w->depth], &n) || n.type != LEAF)
 		return false;
-	at = w->cell[w->depth];
-	if (at >= n.cells || !cell_key(w->file, &n, at, &key) || key != id)
+	if (__builtin_sub_overflow(id, w->id, &at) ||
+	    __builtin_add_overflow(at, w->cell[w->depth] - 1, &at))
 		return false;
-	w->cell[w->depth]++;
-	return read_cell(w, &n, at);
+	if (at < 0 || at >= n.cells || !cell_key(w->file, &n, (unsigned)at, &key) || key != id)
+		return false;
+	w->cell[w->depth] = (uint16_t)(at + 1);
+	return read_cell(w, &n, (unsigned)at);
 }
 
 bool dbwalk_seek(struct dbwalk *w, int64_t id)
@@ -402,7 +403,7 @@ bool dbwalk_seek(struct dbwalk *w, int64_t id)
 	struct node n;
 	unsigned at;
 
-	if (next_is(w, id))
+	if (is_near(w, id))
 		return true;
 	w->depth = 0;
 	w->visited = 0;

@@ -265,6 +265,7 @@ kymo_status_t assembly_hand_on(const struct assembly *a, struct trace *t, struct
 			       assembly_take take, void *data,
 			       void (*progress)(void *data, double done), void *progress_data)
 {
+	uint64_t lost = a->left_out ? a->left_out->lost : 0;
 	kymo_status_t status;
 
 	stream_sink_complete(sink);
@@ -274,6 +275,7 @@ kymo_status_t assembly_hand_on(const struct assembly *a, struct trace *t, struct
 		if (progress && n % 65536 == 0)
 			progress(progress_data, 0.5 + 0.5 * n / a->count);
 	}
+	make_lost(t, 0, a->left_out ? a->left_out->lost - lost : 0, 0);
 	if (status == KYMO_OK || status == KYMO_ERROR_LIMIT) {
 		kymo_status_t end = sink->end(sink, t);
 

@@ -14,7 +14,7 @@
 #define STREAM_ASSEMBLE_H
 
 #include "base/map.h"
-#include "stream/trace.h"
+#include "stream/make.h"
 
 enum assembly_kind {
 	ASSEMBLY_CALL,
@@ -46,6 +46,8 @@ struct assembly {
 	uint64_t twice; /* calls whose number another one of the process has: they have a new one */
 	uint64_t unplaced; /* work whose process is not known: of the first */
 	bool any;
+	/* The reader's, or NULL: records that are lost while all are handed on become the trace's. */
+	const struct unplaced *left_out;
 };
 
 void assembly_release(struct assembly *a);

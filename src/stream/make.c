@@ -2,6 +2,7 @@
 /* See make.h. */
 #include "stream/make.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "record/fields.h"
@@ -16,9 +17,10 @@ void make_activities(struct trace *t, struct make_activities *a)
 
 uint32_t make_domain(struct trace *t, const char *name, const char *title)
 {
-	for (uint32_t i = 1; i < t->domains_count; i++)
-		if (strcmp(t->domains[i].name, name) == 0)
-			return i;
+	uint32_t known = trace_find_domain(t, name);
+
+	if (known)
+		return known;
 	*trace_add(t, domains) = (struct t_domain){trace_string(t, name, strlen(name)),
 						   trace_string(t, title, strlen(title))};
 	return t->domains_count - 1;
@@ -93,21 +95,12 @@ void make_usual_activities(struct trace *t, struct make_activities *a)
 		make_activity(a, domains[i], 0);
 }
 
-/* Numbers of a domain grow: the last of its ops has the largest. */
-static uint32_t next_number(const struct trace *t, uint32_t domain)
-{
-	for (uint32_t i = t->ops_count; i-- > 1;)
-		if (t->ops[i].domain == domain)
-			return t->ops[i].number + 1;
-	return 0;
-}
-
 uint32_t make_op(struct trace *t, uint32_t domain, const char *name,
 		 const struct make_field *fields, uint32_t count)
 {
 	struct t_op op = {.name = trace_string(t, name, strlen(name)),
 			  .domain = domain,
-			  .number = next_number(t, domain),
+			  .number = trace_next_op(t, domain),
 			  .flags = KYMO_OP_MINIMAL};
 
 	count = count < KYMO_FIELDS_MAX ? count : KYMO_FIELDS_MAX;
@@ -189,6 +182,23 @@ void make_lost(struct trace *t, uint32_t process, uint64_t records, uint64_t dam
 		return;
 	p->lost_records = add_count(p->lost_records, records);
 	p->damaged_blocks = add_count(p->damaged_blocks, damaged);
+}
+
+void make_left_out(struct trace *t, const struct unplaced *u, const char *part, uint64_t damaged)
+{
+	char text[120];
+
+	make_lost(t, 0, u->lost, damaged);
+	for (unsigned i = 0; i < u->used && t->processes_count > 1; i++) {
+		int n = snprintf(text, sizeof(text), "not taken: %.100s", u->kinds[i].what);
+
+		*trace_add(t, notes) = (struct t_note){.process = 1,
+						       .severity = 1,
+						       .part = part,
+						       .text = trace_string(t, text, (size_t)n),
+						       .time = t->origin,
+						       .count = u->kinds[i].count};
+	}
 }
 
 bool make_complete(struct trace *t)

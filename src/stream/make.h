@@ -13,6 +13,7 @@
 #define STREAM_MAKE_H
 
 #include "stream/trace.h"
+#include "stream/unplaced.h"
 
 enum { MAKE_DOMAINS = 32 };
 
@@ -71,6 +72,12 @@ const struct wire_record *make_fields_end(struct make_fields *m);
  * places. Of the first process where `process` is 0; may come until sink->end().
  */
 void make_lost(struct trace *t, uint32_t process, uint64_t records, uint64_t damaged);
+
+/*
+ * Before sink->begin(): all that, with the trace, what is lost as lost and each kind as a note of `part`; what comes
+ * later is lost by make_lost().
+ */
+void make_left_out(struct trace *t, const struct unplaced *u, const char *part, uint64_t damaged);
 
 /* Numbers and names that follow from all others; the origin must be set. False: there was no memory. */
 bool make_complete(struct trace *t);

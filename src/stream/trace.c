@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/map.h"
 #include "base/vec.h"
 
 #define ARENA_PIECE (256u << 10)
@@ -19,6 +21,9 @@ struct piece {
 struct owner {
 	struct trace trace; /* first: a trace is an owner */
 	struct piece *pieces;
+	struct map domains;              /* by hash of the name */
+	struct map numbers;              /* domain -> number that its next op has, + 1 */
+	uint32_t domains_seen, ops_seen; /* that are in these */
 	bool failed;
 	_Alignas(16) char scratch[ELEMENT_MAX];
 };
@@ -204,7 +209,53 @@ void trace_free(struct trace *t)
 
 	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
 		free(arrays[i]);
+	map_release(&o->domains);
+	map_release(&o->numbers);
 	free(o);
+}
+
+/* ---- names and numbers of operations ----------------------------------------------------------- */
+
+/* Domains that were added since, by whomever, are in the map behind this. */
+static void see_domains(struct owner *o)
+{
+	const struct trace *t = &o->trace;
+
+	for (o->domains_seen += !o->domains_seen; o->domains_seen < t->domains_count;
+	     o->domains_seen++)
+		if (!map_add(&o->domains, hash_string(t->domains[o->domains_seen].name),
+			     o->domains_seen))
+			o->failed = true;
+}
+
+uint32_t trace_find_domain(struct trace *t, const char *name)
+{
+	struct owner *o = owner_of(t);
+	uint64_t i;
+
+	see_domains(o);
+	map_each(&o->domains, hash_string(name), i) {
+		if (strcmp(t->domains[i].name, name) == 0)
+			return (uint32_t)i;
+	}
+	return 0;
+}
+
+uint32_t trace_next_op(struct trace *t, uint32_t domain)
+{
+	struct owner *o = owner_of(t);
+	uint64_t next;
+
+	for (o->ops_seen += !o->ops_seen; o->ops_seen < t->ops_count; o->ops_seen++) {
+		const struct t_op *op = &t->ops[o->ops_seen];
+
+		next = map_get(&o->numbers, op->domain + UINT64_C(1));
+		if (op->number + UINT64_C(1) >= next &&
+		    !map_set(&o->numbers, op->domain + UINT64_C(1), op->number + UINT64_C(2)))
+			o->failed = true;
+	}
+	next = map_get(&o->numbers, domain + UINT64_C(1));
+	return next ? (uint32_t)(next - 1) : 0;
 }
 
 /* Merge sort would do as well; sets are small and mostly sorted, so insertion it is. */

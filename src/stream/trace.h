@@ -33,6 +33,10 @@ void *trace_grow(struct trace *t, void *array, uint32_t *count, uint32_t *room, 
 	((__typeof__((t)->name))trace_grow((t), &(t)->name, &(t)->name##_count, &(t)->name##_room, \
 					   sizeof(*(t)->name)))
 
+/* Index of the domain of that name, 0: none; and the number of the next op of one. Neither walks through all. */
+uint32_t trace_find_domain(struct trace *t, const char *name);
+uint32_t trace_next_op(struct trace *t, uint32_t domain);
+
 /* Puts the values of an enum set in the order that lookups need (ascending, first name wins). */
 void trace_sort_enum_set(struct t_enum_set *set);
 

@@ -29,6 +29,12 @@ void unplaced_add(struct unplaced *u, const char *what, uint64_t count)
 	u->kinds[i].count += count;
 }
 
+void unplaced_lose(struct unplaced *u, const char *what, uint64_t count)
+{
+	unplaced_add(u, what, count);
+	u->lost += count;
+}
+
 void unplaced_record(struct unplaced *u, const struct trace *t, const struct rec *r)
 {
 	unplaced_add(u, t->domains[t->ops[r->op].domain].name, 1);

@@ -19,10 +19,14 @@ struct unplaced {
 		uint64_t count;
 	} kinds[UNPLACED_KINDS];
 	unsigned used;
+	uint64_t lost; /* of all these: records, which are not in what was made */
 };
 
 /* Counts `count` more of `what`, found by its text. The last kind takes those for which there is no room. */
 void unplaced_add(struct unplaced *u, const char *what, uint64_t count);
+
+/* The same of records that are lost: what is made of the file tells them (make_left_out() of make.h). */
+void unplaced_lose(struct unplaced *u, const char *what, uint64_t count);
 
 /* One record more of the kind that `r`, an activity, is of. */
 void unplaced_record(struct unplaced *u, const struct trace *t, const struct rec *r);

@@ -89,8 +89,127 @@ def test_round_trip(at):
     same_rows("read and written", at.db, again)
     check("there are rows of each", [bool(rows(at.db, v, "1")) for v in ("regions", "kernels", "memory_copies",
                                                                         "memory_allocations")], [True] * 4)
-    run = export(at.db, at("x.json"), "json")
-    check("arguments are told", "69 arguments of calls: not read" in run.err, True)
+
+
+ARGUMENTS = """SELECT e.stack_id, r.name, a.position, a.type, a.name, a.value FROM rocpd_arg a JOIN regions r ON r.event_id =
+    a.event_id AND r.guid = a.guid JOIN rocpd_event e ON e.id = a.event_id AND e.guid = a.guid WHERE a.value <> 'NULL'"""
+
+
+def arguments(path, of="r.category GLOB '*_API'"):
+    db = sqlite3.connect(path)
+    try:
+        return sorted(db.execute(f"{ARGUMENTS} AND {of}"))
+    finally:
+        db.close()
+
+
+def test_arguments(at):
+    """They come back with types, names and values, numbers as numbers; in whatever order rows are."""
+    again = at("again.db")
+    wanted = arguments(at.db)
+    check("there are arguments", len(wanted) > 40, True)
+    check("texts are as they are", [r[5] for r in wanted if r[1] == "open" and r[4] == "name"][0], "data.bin")
+    run = export(at.db, again)
+    check("arguments", arguments(again), wanted)
+    waits = len(arguments(at.db, "r.category = 'SYNC_EVENT'"))
+    check("those of waits are told", f"arguments of what is no call ({waits})" in run.err and waits > 0, True)
+    lines = [line for line in shown(at.db, "--domain", "test")[1] if ":all_kinds(" in line]
+    check("numbers are numbers", [w in lines[0] for w in ("u64=18446744073709551615", "i16=-2", "pointer=0x7f1200001234",
+                                                         'text="say', "*count=-7")], [True] * 5)
+    mixed = at.changed("mixed.db", "CREATE TABLE o AS SELECT * FROM 'rocpd_arg{s}' ORDER BY position, id; "
+                       "DELETE FROM 'rocpd_arg{s}'; INSERT INTO 'rocpd_arg{s}' SELECT 3 * rowid, guid, event_id, position, "
+                       "type, name, value, extdata FROM o; DROP TABLE o")
+    export(mixed, again)
+    check("in another order", arguments(again), wanted)
+    gaps = at.changed("gaps.db", "DELETE FROM 'rocpd_arg{s}' WHERE id % 7 = 3")
+    export(gaps, again)
+    check("with gaps", [r[:2] + r[3:] for r in arguments(again)], [r[:2] + r[3:] for r in arguments(gaps)])
+    text = at.changed("text.db", "UPDATE 'rocpd_arg{s}' SET value = 'many' WHERE name = 'what' AND id = (SELECT max(id) FROM "
+                      "'rocpd_arg{s}' WHERE name = 'what')")
+    export(text, again)
+    check("one that is no number", arguments(again), arguments(text))
+    many = at.changed("many.db", "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) INSERT INTO "
+                      "'rocpd_arg{s}' (guid, event_id, position, type, name, value) SELECT guid, event_id, 100 + i, 'int', 'n' "
+                      "|| i, i FROM n, (SELECT * FROM 'rocpd_arg{s}' WHERE name = 'u64')")
+    told = re.search(r"arguments beyond those that an operation has \((\d+)\)", export(many, again).err)
+    check("more than an operation has", told and int(told.group(1)),
+          100 + len([r for r in wanted if r[1] == "all_kinds"]) - 40)
+
+
+def test_without_numbers(at):
+    """Calls of writers that number none, and those of numbers that stores have no room for."""
+    count = len(rows(at.db, "regions WHERE category = 'TEST_API'", "1"))
+    path = at.changed("plain.db", "UPDATE rocpd_event{s} SET stack_id = 0, parent_stack_id = 0")
+    must(KYMO, "import", "-o", at("plain.kymo"), path)
+    sql = "SELECT count(*) AS n, count(DISTINCT c.id) AS ids FROM call c JOIN op o ON o.id = c.op JOIN domain d ON d.id = o.domain WHERE d.name = 'test'"
+    check("calls without numbers", kymotest.query(KYMO, at("plain.kymo"), sql), [{"n": count, "ids": count}])
+
+
+def test_joined(at):
+    """Twelve files as slides of AMD's join them: attached, and all their rows in one view; ten at a time, as SQLite has it."""
+    views = ("regions", "kernels", "memory_copies", "memory_allocations")
+    one = {v: len(rows(at.db, v, "1")) for v in views}
+    db, got = sqlite3.connect(":memory:"), dict.fromkeys(views, 0)
+    for n in range(12):
+        shutil.copy(at.db, at(f"{n}.db"))
+    for names in (range(10), range(10, 12)):
+        for n in names:
+            db.execute("ATTACH ? AS ?", (at(f"{n}.db"), f"db{n}"))
+        for v in views:
+            db.execute(f"CREATE TEMP VIEW all_{v} AS " + " UNION ALL ".join(f"SELECT * FROM db{n}.{v}" for n in names))
+            got[v] += db.execute(f"SELECT count(*) FROM all_{v}").fetchone()[0]
+            db.execute(f"DROP VIEW all_{v}")
+        for n in names:
+            db.execute(f"DETACH db{n}")
+    db.close()
+    check("rows of twelve", got, {v: 12 * n for v, n in one.items()})
+    of_all, of_one = tables(*[at(f"{n}.db") for n in range(12)]), tables(at.db)
+    for name in ("test", "kernels"):
+        check(f"twelve: {name}", sum(r["time_ns"] for r in of_all[name]), 12 * sum(r["time_ns"] for r in of_one[name]))
+
+
+def test_few_handles(at):
+    """A folder of more files than a process may have open."""
+    export(at.trace, at("parts.rpdb"), "rocpd:folder")
+    part = sorted(glob.glob(at("parts.rpdb/*.db")))[0]
+    with open(part, "rb") as f:
+        data = f.read()
+    db = sqlite3.connect(part)
+    guid, = db.execute("SELECT value FROM rocpd_metadata WHERE tag = 'guid'").fetchone()
+    calls, = db.execute("SELECT count(*) FROM regions WHERE category = 'TEST_API'").fetchone()
+    db.close()
+    os.mkdir(at("many.rpdb"))
+    old = [guid.encode(), guid.replace("-", "_").encode()]
+    for n in range(300):
+        last = f"{n:012x}".encode()
+        with open(at(f"many.rpdb/{n}.db"), "wb") as f:
+            f.write(data.replace(old[0], old[0][:-12] + last).replace(old[1], old[1][:-12] + last))
+    with open(at("many.rpdb/index.yaml"), "w", encoding="utf-8") as f:
+        f.write("rocprofiler-sdk:\n")
+    script = 'ulimit -n 40; exec "$0" summary -f json "$1"'
+    run = Run(["sh", "-c", script, KYMO, at("many.rpdb")])
+    check("status", run.status, 0)
+    got = {t["name"]: t["rows"] for t in json.loads(run.out)["tables"]}
+    check("calls", sum(r["calls"] for r in got["test"]), 300 * calls)
+
+
+def test_names(at):
+    """What an operation costs does not grow with the number of operations: each of its own name, and domain."""
+    def seconds(count):
+        path = at.changed(f"names{count}.db", f"""
+            CREATE TEMP TABLE n AS WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count}) SELECT i FROM n;
+            INSERT INTO 'rocpd_string{{s}}' (id, string) SELECT 1000000 + i, 'name' || i FROM n;
+            INSERT INTO 'rocpd_string{{s}}' (id, string) SELECT 3000000 + i, 'CATEGORY' || i || '_API' FROM n;
+            INSERT INTO 'rocpd_event{{s}}' (id, category_id, stack_id, parent_stack_id, correlation_id) SELECT 1000000 + i,
+            3000000 + i, 1000000 + i, 0, 0 FROM n;
+            INSERT INTO 'rocpd_region{{s}}' (nid, pid, tid, start, end, name_id, event_id) SELECT r.nid, r.pid, r.tid, i, i + 1,
+            1000000 + i, 1000000 + i FROM n, (SELECT * FROM 'rocpd_region{{s}}' LIMIT 1) r;""")
+        run = Run(["sh", "-c", '"$0" info "$1" >/dev/null && times', KYMO, path])
+        check(f"{count} names", run.status, 0)
+        return sum(float(m) * 60 + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", run.out.splitlines()[-1]))
+    few, many = (min(seconds(n) for _ in range(3)) for n in (10000, 100000))
+    print(f"10,000 names: {few:.2f} s, 100,000: {many:.2f} s")
+    check(f"ten times the names take {many:.2f} s for {few:.2f} s", many < 40 * max(few, 0.02), True)
 
 
 def test_order(at):
@@ -293,12 +412,14 @@ def test_told_in_two_ways(at):
     """A row number that is there twice: which row it is depends on the way to it, and so may the operation be."""
     path = at.changed("twice.db", """
         INSERT INTO rocpd_string{s}(guid, string) SELECT guid, 'HIP_ONLY_API' FROM rocpd_string{s} LIMIT 1;
-        UPDATE rocpd_event{s} SET category_id = (SELECT max(id) FROM rocpd_string{s}) WHERE id = (SELECT min(id) FROM rocpd_event{s});
-        UPDATE rocpd_region{s} SET event_id = (SELECT min(id) + 1 FROM rocpd_event{s}) WHERE id = (SELECT min(id) FROM rocpd_region{s});
-        UPDATE rocpd_region{s} SET event_id = (SELECT min(id) FROM rocpd_event{s}), start = 1
-            WHERE id = (SELECT min(id) + 1 FROM rocpd_region{s});""")
+        UPDATE rocpd_event{s} SET category_id = (SELECT max(id) FROM rocpd_string{s}) WHERE id = 2;
+        INSERT INTO rocpd_event{s}(guid, category_id) SELECT a.guid, a.category_id FROM rocpd_event{s} a, rocpd_event{s}, rocpd_event{s}
+            LIMIT 3000; -- so that there are pages
+        UPDATE rocpd_region{s} SET event_id = (SELECT max(id) FROM rocpd_event{s}) WHERE id = 1;
+        UPDATE rocpd_region{s} SET event_id = 3, start = 2, name_id = (SELECT max(id) FROM rocpd_string{s}) WHERE id = 2;
+        UPDATE rocpd_region{s} SET event_id = 4, start = 1 WHERE id = 4;""")
     leaf = Leaf(path, "rocpd_event" + at.suffix)
-    leaf.data[leaf.number(2)] = leaf.data[leaf.number(0)]
+    leaf.data[leaf.number(1)] = leaf.data[leaf.number(2)]
     leaf.write()
     run = Run([KYMO, "show", path])
     check("shown", (run.status, "operations that pages tell in two ways (1)" in run.err), (0, True))

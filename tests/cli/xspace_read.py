@@ -250,6 +250,8 @@ def test_impossible_times():
               event_bytes((1, 1), (5, 17), (3, 100)), event_bytes((1, 1), (2, 5000), (3, 1000))]
     trace, said = bad("times", events)
     expect("events at impossible times (2)" in said and "events that are a number of occurrences (1)" in said, said)
+    info = run("info", trace).stdout
+    expect("3 records" in info and "lost" in info.lower() and "not taken: events at impossible times" in info, info)
     expect(query(trace, "SELECT count(*) FROM marker")[0][0] == 3, query(trace, "SELECT start, duration FROM marker"))
     p = Plane("/host:CPU")
     p.line(1, "t", (1 << 63) - 1, [p.event("a", 1000 * NS, 1)])

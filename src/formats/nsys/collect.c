@@ -16,12 +16,12 @@ static bool take_time(struct reader *r, const struct dbrow *row, unsigned column
 	*out = v->integer;
 	if (v->type != DB_INTEGER) {
 		r->wrong += v->type != DB_NULL;
-		unplaced_add(&r->left_out, "rows without a time", 1);
+		unplaced_lose(&r->left_out, "rows without a time", 1);
 		return false;
 	}
 	if (assembly_is_time(v->integer))
 		return true;
-	unplaced_add(&r->left_out, "rows with times out of range", 1);
+	unplaced_lose(&r->left_out, "rows with times out of range", 1);
 	return false;
 }
 
@@ -129,7 +129,7 @@ static void collect_call(struct reader *r, const struct dbrow *row, uint32_t sou
 	if (!take_times(r, row, C_CALL_START, C_CALL_END, times))
 		return;
 	if (!dbrow_has(row, C_CALL_THREAD)) {
-		unplaced_add(&r->left_out, "calls without a thread", 1);
+		unplaced_lose(&r->left_out, "calls without a thread", 1);
 		return;
 	}
 	i = add(r, row, source, ASSEMBLY_CALL, times);
@@ -162,7 +162,7 @@ static void collect_work(struct reader *r, const struct dbrow *row, uint32_t sou
 		return;
 	times[1] = moment ? times[0] : times[1];
 	if (source == T_EVENT && !times[0]) {
-		unplaced_add(&r->left_out, "events whose time was not collected", 1);
+		unplaced_lose(&r->left_out, "events whose time was not collected", 1);
 		return;
 	}
 	i = add(r, row, source, ASSEMBLY_WORK, times);
@@ -225,7 +225,7 @@ static void collect_range(struct reader *r, const struct dbrow *row, enum assemb
 	if (kind != ASSEMBLY_MARK && !open && !take_times(r, row, C_NVTX_START, C_NVTX_END, times))
 		return;
 	if (!dbrow_has(row, C_NVTX_THREAD)) {
-		unplaced_add(&r->left_out, "ranges and marks without a thread", 1);
+		unplaced_lose(&r->left_out, "ranges and marks without a thread", 1);
 		return;
 	}
 	i = add(r, row, T_NVTX, kind, times);
@@ -262,7 +262,7 @@ static void collect_nvtx(struct reader *r, const struct dbrow *row, uint32_t sou
 	case NVTX_DOMAIN_END:
 		break;
 	default:
-		unplaced_add(&r->left_out, "NVTX events of other types", 1);
+		unplaced_lose(&r->left_out, "NVTX events of other types", 1);
 	}
 }
 

@@ -297,7 +297,7 @@ static kymo_status_t deliver_usage(struct reader *r, struct stream_sink *sink,
 				   .address = (uint64_t)nsys_number(r, row, C_USAGE_ADDRESS)};
 
 	if (what == UINT32_MAX) {
-		unplaced_add(&r->left_out, "memory events of other types", 1);
+		unplaced_lose(&r->left_out, "memory events of other types", 1);
 		return KYMO_OK;
 	}
 	if (a.kind == MEMORY_HOST_PAGEABLE || a.kind == MEMORY_HOST_PINNED)

@@ -58,6 +58,8 @@ static kymo_status_t read_all(struct reader *r, const char *path, struct stream_
 	if (!assemble(r))
 		return KYMO_ERROR_NO_MEMORY;
 	if (r->all.count) {
+		r->all.left_out = &r->left_out;
+		make_left_out(r->t, &r->left_out, "nsys", r->file.missing + r->file.damaged);
 		status = nsys_deliver(r, sink);
 	} else {
 		stream_error(r->o->log, "%s: there is no event in it that can be taken", path);

@@ -16,13 +16,19 @@
 static const char *find_key(const struct dbvalue *json, const char *key, const char **end)
 {
 	char wanted[40];
-	int n = snprintf(wanted, sizeof(wanted), "\"%s\":", key);
+	size_t n = strlen(key);
 	const char *p;
 
+	if (n > sizeof(wanted) - 3)
+		return NULL;
+	wanted[0] = '"';
+	memcpy(wanted + 1, key, n);
+	memcpy(wanted + 1 + n, "\":", 2);
+	n += 3;
 	if (json->type != DB_TEXT || json->length < 4)
 		return NULL;
 	*end = json->text + json->length;
-	p = memmem(json->text, json->length, wanted, (size_t)n);
+	p = memmem(json->text, json->length, wanted, n);
 	if (!p)
 		return NULL;
 	for (p += n; p < *end && *p == ' '; p++)
@@ -63,8 +69,19 @@ bool json_find_text(const struct dbvalue *json, const char *key, const char **te
 	return true;
 }
 
-/* What short escapes stand for; others stay as they are. */
-static uint32_t unescape(const char *text, uint32_t length, char *out, uint32_t size)
+/* "\x01", as Kymo writes bytes that are no text. */
+static bool escaped_byte(const char *text, uint32_t left, char *out)
+{
+	char digits[3] = {0}, *end;
+
+	if (left < 4 || text[0] != '\\' || text[1] != 'x')
+		return false;
+	memcpy(digits, text + 2, 2);
+	*out = (char)strtoul(digits, &end, 16);
+	return end == digits + 2;
+}
+
+uint32_t json_unescape(const char *text, uint32_t length, char *out, uint32_t size)
 {
 	static const char from[] = "nrtbf\"\\/", to[] = "\n\r\t\b\f\"\\/";
 	uint32_t n = 0;
@@ -73,6 +90,11 @@ static uint32_t unescape(const char *text, uint32_t length, char *out, uint32_t 
 		const char *at =
 			text[i] == '\\' && i + 1 < length ? strchr(from, text[i + 1]) : NULL;
 
+		if (escaped_byte(text + i, length - i, &out[n])) {
+			n++;
+			i += 3;
+			continue;
+		}
 		out[n++] = at && *at ? to[at - from] : text[i];
 		i += at && *at;
 	}
@@ -89,12 +111,15 @@ struct row_of {
 };
 
 static bool read_row(struct row_of *x, struct places *p, enum rocpd_table table, int64_t id,
-		     bool there)
+		     const struct dbrow *row)
 {
 	struct dbwalk *w = &p->rows[table];
 
-	return (there || dbwalk_seek(w, id)) &&
-	       dbrow_read(&x->s->tables[table], w, x->all, &x->row);
+	if (row) {
+		x->row = *row;
+		return true;
+	}
+	return dbwalk_seek(w, id) && dbrow_read(&x->s->tables[table], w, x->all, &x->row);
 }
 
 /* False: the row has none, which views of this format do not show. */
@@ -160,7 +185,7 @@ static kymo_status_t deliver_marker(struct row_of *x, struct rec base, bool rang
 
 	m.base.op = x->r->activity[ACTIVITY_MARKER] + (range ? MARKER_OP_RANGE : MARKER_OP_MARK);
 	if (json_find_text(extdata, "message", &text, &length)) {
-		m.text_length = unescape(text, length, message, sizeof(message));
+		m.text_length = json_unescape(text, length, message, sizeof(message));
 		m.text = message;
 	} else {
 		m.text = x->r->t->ops[base.op].name;
@@ -172,13 +197,13 @@ static kymo_status_t deliver_marker(struct row_of *x, struct rec base, bool rang
 	return x->r->sink->marker(x->r->sink, &m);
 }
 
-/* Calls have an id each: writers that have none get that of the event. */
+/* Calls have an id each, of 40 bits at most in stores: writers that have none get that of the event. */
 static uint64_t call_id(struct row_of *x)
 {
 	uint64_t stack = of_event(x, C_EVENT_STACK);
 
 	return stack ? stack
-		     : UINT64_C(1) << 46 | ((uint64_t)x->event.id & ((UINT64_C(1) << 46) - 1));
+		     : UINT64_C(1) << 39 | ((uint64_t)x->event.id & ((UINT64_C(1) << 39) - 1));
 }
 
 static void read_status(struct row_of *x, struct rec *r)
@@ -192,6 +217,11 @@ static void read_status(struct row_of *x, struct rec *r)
 	}
 }
 
+static const struct wire_record *arguments(struct row_of *x, uint32_t op)
+{
+	return x->r->with_args ? args_read(x->r, x->s, op, x->event.id) : NULL;
+}
+
 static kymo_status_t deliver_activity(struct row_of *x, const struct rec *r)
 {
 	struct stream_sink *sink = x->r->sink;
@@ -199,7 +229,10 @@ static kymo_status_t deliver_activity(struct row_of *x, const struct rec *r)
 
 	if (x->r->t->ops[r->op].domain == x->r->t->ops[x->r->activity[ACTIVITY_SYNC]].domain)
 		return filter_sync(x->r->filter, &y) ? sink->sync(sink, &y) : KYMO_OK;
-	return filter_call(x->r->filter, r) ? sink->other(sink, r) : KYMO_OK;
+	if (!filter_call(x->r->filter, r))
+		return KYMO_OK;
+	y.base.wire = arguments(x, r->op);
+	return sink->other(sink, &y.base);
 }
 
 /* What the row says of it is damaged. */
@@ -210,7 +243,7 @@ static kymo_status_t without_operation(struct row_of *x)
 }
 
 static kymo_status_t deliver_region(struct row_of *x, struct places *p, const struct item *item,
-				    bool there)
+				    const struct dbrow *there)
 {
 	struct stream_sink *sink = x->r->sink;
 	struct rec r = {0};
@@ -231,11 +264,14 @@ static kymo_status_t deliver_region(struct row_of *x, struct places *p, const st
 	r.id = call_id(x);
 	parent = of_event(x, C_EVENT_PARENT);
 	r.parent = parent == r.id ? 0 : parent;
-	return filter_call(x->r->filter, &r) ? sink->call(sink, &r) : KYMO_OK;
+	if (!filter_call(x->r->filter, &r))
+		return KYMO_OK;
+	r.wire = arguments(x, r.op);
+	return sink->call(sink, &r);
 }
 
 static kymo_status_t deliver_sample(struct row_of *x, struct places *p, const struct item *item,
-				    bool there)
+				    const struct dbrow *there)
 {
 	struct rec r = {.ok = true};
 	uint64_t track;
@@ -292,7 +328,7 @@ static void device_details(struct row_of *x, unsigned extdata, struct rec_device
 }
 
 static kymo_status_t deliver_dispatch(struct row_of *x, struct places *p, const struct item *item,
-				      bool there)
+				      const struct dbrow *there)
 {
 	struct rec_dispatch d = {.dims = 3};
 
@@ -361,7 +397,7 @@ static uint32_t copy_op(const char *name)
 }
 
 static kymo_status_t deliver_copy(struct row_of *x, struct places *p, const struct item *item,
-				  bool there)
+				  const struct dbrow *there)
 {
 	struct rec_copy c = {0};
 
@@ -403,7 +439,7 @@ static void follow_allocation(struct set *s, struct rec_allocation *a, bool gone
 }
 
 static kymo_status_t deliver_allocation(struct row_of *x, struct places *p, const struct item *item,
-					bool there)
+					const struct dbrow *there)
 {
 	struct rec_allocation a = {.what = ALLOCATION_BUFFER};
 	const struct dbvalue *type;
@@ -456,7 +492,8 @@ static kymo_status_t deliver_value(struct row_of *x, struct places *p, const str
 	return filter_counter(x->r->filter, &c) ? x->r->sink->counter(x->r->sink, &c) : KYMO_OK;
 }
 
-kymo_status_t deliver(struct reader *r, struct places *p, const struct item *item, bool there)
+kymo_status_t deliver(struct reader *r, struct places *p, const struct item *item,
+		      const struct dbrow *there)
 {
 	struct row_of x;
 

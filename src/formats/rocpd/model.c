@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "formats/rocpd/columns.h"
 #include "record/fields.h"
+#include "stream/make.h"
 
 /* ---- texts ------------------------------------------------------------------------------------- */
 
@@ -270,19 +271,6 @@ static bool take_track(struct reader *r, struct set *s, const struct dbrow *row)
 
 /* ---- ops --------------------------------------------------------------------------------------- */
 
-static uint32_t add_domain(struct reader *r, const char *name)
-{
-	struct t_domain *d;
-
-	for (uint32_t i = 1; i < r->t->domains_count; i++)
-		if (strcmp(r->t->domains[i].name, name) == 0)
-			return i;
-	d = trace_add(r->t, domains);
-	d->name = trace_string(r->t, name, strlen(name));
-	d->title = d->name;
-	return r->t->domains_count - 1;
-}
-
 static uint32_t add_op(struct reader *r, uint32_t domain, const char *name, uint32_t flags,
 		       uint32_t number)
 {
@@ -311,15 +299,29 @@ static const struct {
 			    "semaphore_signal"}},
 };
 
-static void add_activities(struct reader *r)
+static uint64_t op_key(uint32_t domain, const char *name)
 {
+	return hash_mix(hash_u64(domain), hash_string(name));
+}
+
+/* Waits are regions, which are found by their names. False: no memory. */
+static bool add_activities(struct reader *r)
+{
+	bool ok = true;
+
 	for (size_t i = 0; i < sizeof(activities) / sizeof(*activities); i++) {
-		uint32_t domain = add_domain(r, activities[i].domain);
+		uint32_t domain = make_domain(r->t, activities[i].domain, activities[i].domain);
 
 		r->activity[i] = r->t->ops_count;
-		for (uint32_t k = 0; activities[i].ops[k]; k++)
-			add_op(r, domain, activities[i].ops[k], KYMO_OP_ACTIVITY, k);
+		for (uint32_t k = 0; activities[i].ops[k]; k++) {
+			const char *name = activities[i].ops[k];
+			uint32_t op = add_op(r, domain, name, KYMO_OP_ACTIVITY, k);
+
+			if (i == ACTIVITY_SYNC)
+				ok = ok && map_add(&r->by_name, op_key(domain, name), op);
+		}
 	}
+	return ok;
 }
 
 static const struct {
@@ -369,24 +371,19 @@ static bool ends_with(const char *s, const char *end)
 
 static uint32_t find_op(struct reader *r, const char *category, const char *name)
 {
-	uint64_t hash = hash_mix(hash_string(category), hash_string(name)), i;
-	uint32_t domain, flags, number = 0;
+	uint32_t domain, flags = ends_with(category, "_EVENT") ? KYMO_OP_ACTIVITY : 0;
+	uint64_t key, i;
 	char text[80];
 
 	domain_name(category, text, sizeof(text));
-	domain = add_domain(r, text);
-	map_each(&r->by_name, hash, i) {
+	domain = make_domain(r->t, text, text);
+	key = op_key(domain, name);
+	map_each(&r->by_name, key, i) {
 		if (r->t->ops[i].domain == domain && strcmp(r->t->ops[i].name, name) == 0)
 			return (uint32_t)i;
 	}
-	for (uint32_t k = r->activity[ACTIVITY_SYNC]; k < r->t->ops_count; k++)
-		if (r->t->ops[k].domain == domain && strcmp(r->t->ops[k].name, name) == 0)
-			return k;
-	for (uint32_t k = 1; k < r->t->ops_count; k++)
-		number += r->t->ops[k].domain == domain;
-	flags = ends_with(category, "_EVENT") ? KYMO_OP_ACTIVITY : 0;
-	i = add_op(r, domain, name, flags, number);
-	return map_add(&r->by_name, hash, i) ? (uint32_t)i : 0;
+	i = add_op(r, domain, name, flags, trace_next_op(r->t, domain));
+	return map_add(&r->by_name, key, i) ? (uint32_t)i : 0;
 }
 
 uint32_t model_op(struct reader *r, struct set *s, uint64_t category, uint64_t name)
@@ -467,7 +464,8 @@ kymo_status_t model_read(struct reader *r)
 	r->t->imported = r->t->path;
 	r->t->imported_format = "rocpd";
 	r->t->command = r->t->hostname = r->t->version = "";
-	add_activities(r);
+	if (!add_activities(r))
+		return KYMO_ERROR_NO_MEMORY;
 	for (uint32_t i = 0; i < r->sets_count; i++)
 		if (!read_definitions(r, &r->sets[i]))
 			return KYMO_ERROR_NO_MEMORY;

@@ -37,7 +37,7 @@ static const struct {
 	[T_TRACK] = {"track", {"tid", "name_id"}},
 	[T_EVENT] = {"event",
 		     {"category_id", "stack_id", "parent_stack_id", "correlation_id", "extdata"}},
-	[T_ARG] = {"arg", {NULL}},
+	[T_ARG] = {"arg", {"event_id", "type", "name", "value"}},
 	[T_VALUE] = {"pmc_event", {"event_id", "pmc_id", "value"}},
 	[T_REGION] = {"region", {"pid", "tid", "start", "end", "name_id", "event_id", "extdata"}},
 	[T_SAMPLE] = {"sample", {"track_id", "timestamp", "event_id"}},
@@ -319,6 +319,7 @@ kymo_status_t reader_open(struct reader *r, const char *path)
 
 void reader_close(struct reader *r)
 {
+	args_close(r);
 	for (uint32_t i = 0; i < r->sets_count; i++) {
 		struct set *s = &r->sets[i];
 		struct map *const maps[] = {

@@ -2,44 +2,43 @@
 /* One set of tables: its names, its rows, its strings and tracks; see writer.h. */
 #include "formats/rocpd/writer.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/vec.h"
 
 static const struct {
 	const char *table, *names;
-	unsigned count;
 	uint64_t reals, texts;
-	bool bytes;
 } feeds[ROCPD_FEEDS] = {
 	[ROCPD_EVENT] =
 		{"event",
-		 "id,category_id,stack_id,parent_stack_id,correlation_id,call_stack,extdata", 7, 0,
-		 3u << 5, true},
-	[ROCPD_REGION] = {"region", "id,nid,pid,tid,start,end,name_id,event_id,extdata", 9, 0,
-			  1u << 8, true},
-	[ROCPD_ARG] = {"arg", "id,event_id,position,type,name,value", 6, 0, 7u << 3, true},
-	[ROCPD_SAMPLE] = {"sample", "id,track_id,timestamp,event_id,extdata", 5, 0, 1u << 4, true},
+		 "id,category_id,stack_id,parent_stack_id,correlation_id,call_stack,extdata", 0,
+		 3u << 5},
+	[ROCPD_REGION] = {"region", "id,nid,pid,tid,start,end,name_id,event_id,extdata", 0,
+			  1u << 8},
+	[ROCPD_ARG] = {"arg", "id,event_id,position,type,name,value", 0, 7u << 3},
+	[ROCPD_SAMPLE] = {"sample", "id,track_id,timestamp,event_id,extdata", 0, 1u << 4},
 	[ROCPD_DISPATCH] =
 		{"kernel_dispatch",
 		 "id,nid,pid,tid,agent_id,kernel_id,dispatch_id,queue_id,stream_id,start,"
 		 "end,private_segment_size,group_segment_size,workgroup_size_x,"
 		 "workgroup_size_y,workgroup_size_z,grid_size_x,grid_size_y,grid_size_z,"
 		 "region_name_id,event_id,extdata",
-		 22, 0, 1u << 21, true},
+		 0, 1u << 21},
 	[ROCPD_COPY] =
 		{"memory_copy",
 		 "id,nid,pid,tid,start,end,name_id,dst_agent_id,dst_address,src_agent_id,size,"
 		 "queue_id,stream_id,region_name_id,event_id,extdata",
-		 16, 0, 1u << 15, true},
+		 0, 1u << 15},
 	[ROCPD_ALLOCATION] = {"memory_allocate",
 			      "id,nid,pid,tid,agent_id,type,level,start,end,address,size,event_id,"
 			      "extdata",
-			      13, 0, 3u << 5 | 1u << 12, true},
-	[ROCPD_VALUE] = {"pmc_event", "id,event_id,pmc_id,value,extdata", 5, 1u << 3, 1u << 4,
-			 true},
+			      0, 3u << 5 | 1u << 12},
+	[ROCPD_VALUE] = {"pmc_event", "id,event_id,pmc_id,value,extdata", 1u << 3, 1u << 4},
 };
 
 /* What versions from 3.0.2 on have besides, behind the rest. */
@@ -52,11 +51,15 @@ static bool has_graphs(const struct part *p, unsigned feed)
 
 kymo_status_t part_error(struct part *p)
 {
+	const struct place *o = p->place ? p->place : &p->w->one;
+	bool full = o->db && sqlite3_errcode(o->db) == SQLITE_NOMEM;
+
 	if (!p->failed)
 		stream_error(p->w->o.log, "%s: cannot be written: %s",
-			     p->w->path ? p->w->path : "rocpd", sqlite3_errmsg(p->db));
+			     p->w->path ? p->w->path : "rocpd",
+			     o->db ? sqlite3_errmsg(o->db) : strerror(o->pages.error));
 	p->failed = true;
-	return sqlite3_errcode(p->db) == SQLITE_NOMEM ? KYMO_ERROR_NO_MEMORY : KYMO_ERROR_SYSTEM;
+	return full || o->pages.error == ENOMEM ? KYMO_ERROR_NO_MEMORY : KYMO_ERROR_SYSTEM;
 }
 
 const char *rocpd_keep(struct rocpd *w, const char *text)
@@ -101,26 +104,48 @@ static const char setup[] = "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF
 			    "PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
 			    "PRAGMA cache_size = -16384; BEGIN;";
 
-static bool open_database(struct part *p)
+bool place_define(struct place *o)
+{
+	bool ok = o->pages.fd < 0 || dbpages_close(&o->pages);
+
+	return ok && sqlite3_open(o->path, &o->db) == SQLITE_OK &&
+	       sqlite3_exec(o->db, setup, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+/* Its tables are there, records can come. */
+static bool place_fill(struct place *o)
+{
+	if (sqlite3_exec(o->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK ||
+	    sqlite3_close(o->db) != SQLITE_OK)
+		return false;
+	o->db = NULL;
+	return dbpages_open(&o->pages, o->path);
+}
+
+void place_release(struct place *o)
+{
+	sqlite3_close(o->db);
+	if (o->path && o->pages.fd >= 0)
+		close(o->pages.fd);
+	free(o->path);
+}
+
+static bool place_find(struct part *p)
 {
 	struct rocpd *w = p->w;
-	char path[4300];
 	const struct t_process *r = &w->t->processes[p->process];
+	char path[4300];
 
-	if (!w->folder && w->db) {
-		p->db = w->db;
+	p->place = w->folder ? &p->own : &w->one;
+	if (p->place->path)
 		return true;
-	}
 	snprintf(path, sizeof(path), "%s", w->path);
 	if (w->folder)
 		snprintf(path, sizeof(path), "%s/%s_%u_%s.db", w->path, r->hostname, r->pid,
 			 p->guid);
-	if (sqlite3_open(path, &p->db) != SQLITE_OK ||
-	    sqlite3_exec(p->db, setup, NULL, NULL, NULL) != SQLITE_OK)
-		return false;
-	if (!w->folder)
-		w->db = p->db;
-	return true;
+	p->place->pages.fd = -1;
+	p->place->path = strdup(path);
+	return p->place->path != NULL;
 }
 
 static bool make_tables(struct part *p)
@@ -129,7 +154,7 @@ static bool make_tables(struct part *p)
 	bool ok;
 
 	rocpd_schema_tables(&sql, &p->w->schema, p->guid, p->suffix);
-	ok = !sql.failed && sqlite3_exec(p->db, sql.s, NULL, NULL, NULL) == SQLITE_OK;
+	ok = !sql.failed && sqlite3_exec(p->place->db, sql.s, NULL, NULL, NULL) == SQLITE_OK;
 	text_release(&sql);
 	return ok;
 }
@@ -137,19 +162,12 @@ static bool make_tables(struct part *p)
 static bool make_feed(struct part *p, unsigned i)
 {
 	char table[100], names[400];
-	struct bulk_insert_columns c = {.table = table,
-					.names = names,
-					.count = feeds[i].count,
-					.reals = feeds[i].reals,
-					.texts = feeds[i].texts,
-					.bytes = feeds[i].bytes,
-					.part = p->w->t->processes_count / 4 + 1};
+	struct dbappend_table t = {table, names, feeds[i].reals, feeds[i].texts};
 
 	snprintf(table, sizeof(table), "rocpd_%s%s", feeds[i].table, p->suffix);
 	snprintf(names, sizeof(names), "%s%s", feeds[i].names,
 		 has_graphs(p, i) ? GRAPH_COLUMNS : "");
-	c.count += has_graphs(p, i) ? 2 : 0;
-	return bulk_insert_init_columns(&p->feed[i], p->db, &c);
+	return dbappend_init(&p->feed[i], &p->place->pages, p->place->db, &t);
 }
 
 static bool begin_part(struct part *p)
@@ -169,14 +187,36 @@ static bool begin_part(struct part *p)
 	return part_string(p, "") != 0;
 }
 
+/* The tables of a process, while its file is SQLite's. */
+static bool part_start(struct part *p)
+{
+	p->begun = true;
+	if (place_find(p) && (p->place->db || place_define(p->place)) && begin_part(p))
+		return true;
+	part_error(p);
+	return false;
+}
+
+bool parts_begin(struct rocpd *w)
+{
+	bool ok = true;
+
+	for (uint32_t i = w->t->processes_count > 1; ok && i < w->t->processes_count; i++)
+		ok = part_start(&w->parts[i]);
+	if (ok && !place_fill(&w->one)) {
+		part_error(&w->parts[0]);
+		ok = false;
+	}
+	return ok;
+}
+
 struct part *part_get(struct rocpd *w, uint32_t process)
 {
 	struct part *p = &w->parts[process < w->t->processes_count ? process : 0];
 
 	if (p->begun)
 		return p->failed ? NULL : p;
-	p->begun = true;
-	if (open_database(p) && begin_part(p))
+	if (part_start(p) && place_fill(p->place))
 		return p;
 	part_error(p);
 	return NULL;
@@ -259,52 +299,105 @@ static bool write_tracks(struct part *p)
 	return row_end(&r);
 }
 
-/* Values that were counted for kernels go to the kernels' events. */
+/* Of each value that was counted for a kernel the event of that. */
+static bool place_values(struct part *p, sqlite3_stmt *update)
+{
+	sqlite3_stmt *each = NULL;
+	bool ok = sqlite3_prepare_v2(p->pending_db, "SELECT id, call, kernel FROM pending", -1,
+				     &each, NULL) == SQLITE_OK;
+
+	while (ok && sqlite3_step(each) == SQLITE_ROW) {
+		for (int i = 0; i < 3; i++)
+			sqlite3_bind_int64(update, i + 1, sqlite3_column_int64(each, i));
+		ok = sqlite3_step(update) == SQLITE_DONE;
+		sqlite3_reset(update);
+	}
+	sqlite3_finalize(each);
+	return ok;
+}
+
 static bool place_pending(struct part *p)
 {
-	struct text sql = {0};
+	sqlite3_stmt *update = NULL;
+	struct text make = {0}, set = {0};
 	bool ok;
 
 	if (!p->pending)
 		return true;
-	sqlite3_finalize(p->pending);
-	p->pending = NULL;
-	text_addf(&sql,
+	text_addf(&make,
 		  "CREATE TEMP TABLE work AS SELECT e.stack_id AS call, k.kernel_id AS kernel, "
 		  "k.event_id AS event FROM \"rocpd_kernel_dispatch%s\" k JOIN \"rocpd_event%s\" e "
-		  "ON e.id = k.event_id; CREATE INDEX temp.work_call ON work(call, kernel);"
-		  "UPDATE \"rocpd_pmc_event%s\" SET event_id = (SELECT w.event FROM \"pending%s\" "
-		  "n JOIN "
-		  "work w ON w.call = n.call AND w.kernel = n.kernel WHERE n.id = "
-		  "\"rocpd_pmc_event%s\".id LIMIT 1) WHERE id IN (SELECT id FROM \"pending%s\");"
-		  "DROP TABLE work; DROP TABLE \"pending%s\"",
-		  p->suffix, p->suffix, p->suffix, p->suffix, p->suffix, p->suffix, p->suffix);
-	ok = !sql.failed && sqlite3_exec(p->db, sql.s, NULL, NULL, NULL) == SQLITE_OK;
-	text_release(&sql);
+		  "ON e.id = k.event_id; CREATE INDEX temp.work_call ON work(call, kernel)",
+		  p->suffix, p->suffix);
+	text_addf(
+		&set,
+		"UPDATE \"rocpd_pmc_event%s\" SET event_id = (SELECT event FROM work WHERE call = "
+		"?2 AND kernel = ?3 LIMIT 1) WHERE id = ?1",
+		p->suffix);
+	ok = !make.failed && !set.failed &&
+	     sqlite3_exec(p->place->db, make.s, NULL, NULL, NULL) == SQLITE_OK &&
+	     sqlite3_prepare_v2(p->place->db, set.s, -1, &update, NULL) == SQLITE_OK &&
+	     place_values(p, update);
+	sqlite3_finalize(update);
+	ok = ok && sqlite3_exec(p->place->db, "DROP TABLE work", NULL, NULL, NULL) == SQLITE_OK;
+	text_release(&make);
+	text_release(&set);
+	return ok;
+}
+
+/* So that ids which others add do not begin again. */
+static bool write_sequences(struct part *p)
+{
+	sqlite3_stmt *s = NULL;
+	char table[100];
+	bool ok = sqlite3_prepare_v2(p->place->db,
+				     "INSERT INTO sqlite_sequence(name, seq) VALUES(?, ?)", -1, &s,
+				     NULL) == SQLITE_OK;
+
+	for (unsigned i = 0; ok && i < ROCPD_FEEDS; i++) {
+		if (!p->last[i])
+			continue;
+		snprintf(table, sizeof(table), "rocpd_%s%s", feeds[i].table, p->suffix);
+		sqlite3_bind_text(s, 1, table, -1, SQLITE_STATIC);
+		sqlite3_bind_int64(s, 2, p->last[i]);
+		ok = sqlite3_step(s) == SQLITE_DONE;
+		sqlite3_reset(s);
+	}
+	sqlite3_finalize(s);
+	return ok;
+}
+
+bool part_flush(struct part *p)
+{
+	bool ok = true;
+
+	for (unsigned i = 0; ok && i < ROCPD_FEEDS; i++)
+		ok = dbappend_finish(&p->feed[i]);
+	if (!ok)
+		part_error(p);
+	for (unsigned i = 0; i < ROCPD_FEEDS; i++)
+		dbappend_release(&p->feed[i]);
 	return ok;
 }
 
 bool part_finish(struct part *p)
 {
-	bool ok = true;
+	bool ok = write_sequences(p) && place_pending(p) && part_definitions(p) &&
+		  write_tracks(p) && write_strings(p);
 
-	for (unsigned i = 0; ok && i < ROCPD_FEEDS; i++)
-		ok = bulk_insert_flush(&p->feed[i]);
-	ok = ok && place_pending(p) && part_definitions(p) && write_tracks(p) && write_strings(p);
 	if (!ok)
 		part_error(p);
-	for (unsigned i = 0; i < ROCPD_FEEDS; i++)
-		bulk_insert_release(&p->feed[i]);
 	return ok;
 }
 
 void part_release(struct part *p)
 {
 	for (unsigned i = 0; i < ROCPD_FEEDS; i++)
-		bulk_insert_release(&p->feed[i]);
+		dbappend_release(&p->feed[i]);
 	sqlite3_finalize(p->pending);
-	if (p->db != p->w->db)
-		sqlite3_close(p->db);
+	sqlite3_close(p->pending_db);
+	if (p->place == &p->own)
+		place_release(&p->own);
 	free(p->strings);
 	free(p->tracks);
 	free(p->op_name);
@@ -324,7 +417,8 @@ struct row row_of(struct part *p, const char *table, const char *columns, unsign
 	for (unsigned i = 1; i < count; i++)
 		text_add(&sql, ",?");
 	text_add(&sql, ")");
-	r.failed = sql.failed || sqlite3_prepare_v2(p->db, sql.s, -1, &r.insert, NULL) != SQLITE_OK;
+	r.failed = sql.failed ||
+		   sqlite3_prepare_v2(p->place->db, sql.s, -1, &r.insert, NULL) != SQLITE_OK;
 	text_release(&sql);
 	return r;
 }

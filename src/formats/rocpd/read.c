@@ -6,15 +6,12 @@
  */
 #include "formats/rocpd/reader.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/units.h"
 #include "base/vec.h"
 #include "formats/rocpd/columns.h"
 #include "formats/rocpd/read.h"
-#include "stream/make.h"
 
 /* Tables with records, and their columns of times and events. */
 static const struct {
@@ -171,10 +168,12 @@ static void take_times(struct reader *r, int64_t start, int64_t end)
 static uint64_t category_of(struct reader *r, struct set *s, struct places *p, int64_t event)
 {
 	struct dbvalue all[DBFILE_COLUMNS];
+	struct dbtable table = s->tables[T_EVENT]; /* less what lies behind the category */
 	struct dbrow row;
 
-	if (!dbwalk_seek(&p->rows[T_EVENT], event) ||
-	    !dbrow_read(&s->tables[T_EVENT], &p->rows[T_EVENT], all, &row))
+	table.columns = (uint8_t)(table.at[C_EVENT_CATEGORY] + 1);
+	if (!table.columns || !dbwalk_seek(&p->rows[T_EVENT], event) ||
+	    !dbrow_read(&table, &p->rows[T_EVENT], all, &row))
 		return 0;
 	return (uint64_t)row_number(NULL, &row, C_EVENT_CATEGORY);
 }
@@ -186,6 +185,29 @@ static uint32_t agent_of(const struct set *s, int64_t row)
 	return i ? (uint32_t)i - 1 : 0;
 }
 
+/* Markers and waits are records that have no arguments. */
+static kymo_status_t learn_arguments(struct reader *r, struct set *s, uint32_t op, int64_t event)
+{
+	const struct t_op *known = &r->t->ops[op];
+
+	if (!r->with_args || !op ||
+	    known->domain == r->t->ops[r->activity[ACTIVITY_MARKER]].domain ||
+	    known->domain == r->t->ops[r->activity[ACTIVITY_SYNC]].domain)
+		return KYMO_OK;
+	return args_learn(r, s, op, event) ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+}
+
+static kymo_status_t learn_sample(struct reader *r, struct set *s, struct places *p,
+				  const struct dbrow *row)
+{
+	uint64_t track = map_get(&s->tracks, (uint64_t)row_number(NULL, row, C_SAMPLE_TRACK));
+	int64_t event = row_number(NULL, row, C_SAMPLE_EVENT);
+	uint32_t op =
+		model_op(r, s, category_of(r, s, p, event), track ? (track - 1) & UINT32_MAX : 0);
+
+	return learn_arguments(r, s, op, event);
+}
+
 static kymo_status_t learn(struct reader *r, void *data, struct places *p, const struct item *item,
 			   const struct dbrow *row)
 {
@@ -195,19 +217,12 @@ static kymo_status_t learn(struct reader *r, void *data, struct places *p, const
 	switch (item->table) {
 	case T_REGION:
 		take_times(r, item->start, row_number(NULL, row, C_REGION_END));
-		model_op(r, s, category_of(r, s, p, row_number(NULL, row, C_REGION_EVENT)),
-			 (uint64_t)row_number(NULL, row, C_REGION_NAME));
-		break;
+		to = model_op(r, s, category_of(r, s, p, row_number(NULL, row, C_REGION_EVENT)),
+			      (uint64_t)row_number(NULL, row, C_REGION_NAME));
+		return learn_arguments(r, s, to, row_number(NULL, row, C_REGION_EVENT));
 	case T_SAMPLE:
 		take_times(r, item->start, item->start);
-		if (!item->value) {
-			uint64_t track = map_get(&s->tracks,
-						 (uint64_t)row_number(NULL, row, C_SAMPLE_TRACK));
-
-			model_op(r, s, category_of(r, s, p, row_number(NULL, row, C_SAMPLE_EVENT)),
-				 track ? (track - 1) & UINT32_MAX : 0);
-		}
-		break;
+		return item->value ? KYMO_OK : learn_sample(r, s, p, row);
 	case T_DISPATCH:
 		take_times(r, item->start, row_number(NULL, row, C_DISPATCH_END));
 		model_queue(r, s, agent_of(s, row_number(NULL, row, C_DISPATCH_AGENT)),
@@ -253,7 +268,7 @@ static void finish_model(struct reader *r)
 static kymo_status_t hand_on(struct reader *r, void *data, struct places *p,
 			     const struct item *item, const struct dbrow *row)
 {
-	return deliver(r, p, item, false);
+	return deliver(r, p, item, row);
 }
 
 struct sorted {
@@ -293,7 +308,7 @@ static kymo_status_t deliver_sorted(struct reader *r, struct sorted *s)
 	for (uint32_t i = 0; p && i < r->sets_count; i++)
 		places_begin(&p[i], &r->sets[i]);
 	for (size_t i = 0; status == KYMO_OK && i < s->count; i++)
-		status = deliver(r, &p[s->items[i].set], &s->items[i], false);
+		status = deliver(r, &p[s->items[i].set], &s->items[i], NULL);
 	for (uint32_t i = 0; p && i < r->sets_count; i++)
 		places_end(&p[i]);
 	free(p);
@@ -345,19 +360,15 @@ static kymo_status_t look_ahead(struct reader *r, struct filter_binding *b)
 
 static void tell(struct reader *r)
 {
-	uint64_t damaged = 0, arguments = 0;
+	uint64_t damaged = 0, others = args_of_others(r);
 
 	for (uint32_t i = 0; i < r->files_count; i++) {
 		damaged += r->files[i].damaged;
 		unplaced_damage(r->o->log, r->paths[i], r->files[i].missing, 0, 0);
 	}
-	for (uint32_t i = 0; i < r->sets_count && !r->sink->brief; i++)
-		if (r->sets[i].tables[T_ARG].root)
-			arguments += dbtable_rows(r->sets[i].file, r->sets[i].tables[T_ARG].root);
 	unplaced_damage(r->o->log, r->paths[0], 0, damaged, r->wrong);
-	if (arguments)
-		stream_warn(r->o->log, "%s: %" PRIu64 " argument%s of calls: not read", r->paths[0],
-			    arguments, plural(arguments));
+	if (others)
+		unplaced_add(&r->skipped, "arguments of what is no call", others);
 	unplaced_tell(&r->skipped, r->o->log, "left out of what was read");
 }
 
@@ -443,12 +454,16 @@ kymo_status_t rocpd_read(const char *path, const struct stream_filter *filter, b
 
 	if (status == KYMO_OK)
 		status = model_read(&r);
+	r.with_args = !sink->brief || sink->sites;
+	if (status == KYMO_OK && r.with_args && !args_open(&r))
+		status = KYMO_ERROR_NO_MEMORY;
 	if (status == KYMO_OK)
 		status = keep_damage(&r);
 	if (status == KYMO_OK)
 		status = walk(&r, learn, NULL);
 	if (status == KYMO_OK) {
 		finish_model(&r);
+		args_define(&r);
 		r.complete = true;
 		status = trace_failed(r.t) ? KYMO_ERROR_NO_MEMORY
 					   : read_selected(&r, filter, ordered, sink);

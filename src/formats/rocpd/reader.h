@@ -5,6 +5,7 @@
  *   read.c      the format: which files, the passes over their records, filter and order
  *   open.c      files and their sets of tables, versions, columns by name
  *   model.c     definitions into the trace, and what only records tell: ops, queues, times
+ *   args.c      arguments of calls
  *   deliver.c   one row as a record
  */
 #ifndef FORMATS_ROCPD_READER_H
@@ -14,6 +15,7 @@
 #include "formats/format.h"
 #include "sql/dbtable.h"
 #include "stream/filter.h"
+#include "stream/make.h"
 #include "stream/trace.h"
 #include "stream/unplaced.h"
 
@@ -45,6 +47,17 @@ struct reader_track {
 	uint32_t thread, name; /* index of the thread; of the text in `texts` */
 };
 
+/* Arguments of calls, and which of them it stands on. */
+struct args {
+	struct dbwalk walk;
+	bool there;
+	int64_t event, before; /* of the row it stands on, and of the one before */
+	int64_t first, last;   /* rows */
+	uint64_t rows, of_calls;
+	struct arg_row *index; /* in the order of events; NULL: rows are */
+	uint64_t indexed, at;
+};
+
 /* The tables of one process (or several, of other writers). */
 struct set {
 	struct dbfile *file;
@@ -61,6 +74,7 @@ struct set {
 	struct map live_ids;                  /* address -> id */
 	uint64_t allocations;
 	uint64_t left_out; /* rows that are no record */
+	struct args args;
 };
 
 struct reader {
@@ -74,10 +88,14 @@ struct reader {
 	struct map by_name; /* of ops */
 	const char **texts; /* all strings that were kept */
 	uint32_t texts_count, texts_room;
-	uint32_t activity[16]; /* first op of each domain of activities */
-	bool complete;         /* the trace was handed on: it takes no more definitions */
-	uint64_t *damaged;     /* by file: when definitions had been read */
-	uint64_t wrong;        /* values of another type than their column's */
+	uint32_t activity[16];        /* first op of each domain of activities */
+	struct op_arguments *op_args; /* by op */
+	uint32_t op_args_count, op_args_room;
+	bool with_args; /* somebody wants them */
+	struct make_fields fields;
+	bool complete;     /* the trace was handed on: it takes no more definitions */
+	uint64_t *damaged; /* by file: when definitions had been read */
+	uint64_t wrong;    /* values of another type than their column's */
 	struct unplaced skipped;
 	struct filter_binding *filter;
 	struct stream_sink *sink;
@@ -128,14 +146,31 @@ uint32_t model_queue(struct reader *r, struct set *s, uint32_t agent, int64_t st
 		     int64_t queue);
 const char *model_text(const struct reader *r, const struct set *s, int64_t row);
 
+/* ---- args.c -------------------------------------------------------------------------------- */
+
+/* False of the next two: no memory. */
+bool args_open(struct reader *r);
+/* What the calls of `op` have, of which one is the event's. */
+bool args_learn(struct reader *r, struct set *s, uint32_t op, int64_t event);
+/* Operations have what was learnt as their fields. */
+void args_define(struct reader *r);
+/* Fields of the event's call, until the next is asked for; NULL: its operation has none. */
+const struct wire_record *args_read(struct reader *r, struct set *s, uint32_t op, int64_t event);
+/* So many are of something else than calls. */
+uint64_t args_of_others(const struct reader *r);
+void args_close(struct reader *r);
+
 /* ---- deliver.c ----------------------------------------------------------------------------- */
 
-/* The record of an item; the walk of its table stands on its row where `there` is set. */
-kymo_status_t deliver(struct reader *r, struct places *p, const struct item *item, bool there);
+/* The record of an item; `there`: its row, unless it is to be looked for. */
+kymo_status_t deliver(struct reader *r, struct places *p, const struct item *item,
+		      const struct dbrow *there);
 
 /* "key":value of a JSON object, as far as simple ones go. False: it is not there. */
 bool json_find_number(const struct dbvalue *json, const char *key, int64_t *out);
 bool json_find_text(const struct dbvalue *json, const char *key, const char **text,
 		    uint32_t *length);
+/* What short escapes and \xNN stand for; others stay as they are. Returns the length, at most `size`. */
+uint32_t json_unescape(const char *text, uint32_t length, char *out, uint32_t size);
 
 #endif

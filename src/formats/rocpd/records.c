@@ -24,7 +24,7 @@ static struct rocpd *self(struct stream_sink *s)
 
 static int64_t *add_row(struct part *p, enum rocpd_feed feed)
 {
-	int64_t *c = bulk_insert_row(&p->feed[feed]);
+	int64_t *c = dbappend_row(&p->feed[feed]);
 
 	if (c)
 		c[0] = ++p->last[feed];
@@ -36,21 +36,20 @@ static int64_t *add_row(struct part *p, enum rocpd_feed feed)
 
 static inline int64_t null_if_0(uint64_t v)
 {
-	return v ? (int64_t)v : FEED_NULL;
+	return v ? (int64_t)v : DBAPPEND_NULL;
 }
 
 static inline int64_t text_cell(const char *s)
 {
-	return bulk_insert_text_cell(s);
+	return dbappend_text(s);
 }
 
 /* ---- JSON in a row ----------------------------------------------------------------------------- */
 
 /* An object in the room that a row has for its texts: {"key":value,...}. */
-static struct output json_begin(struct bulk_insert *f)
+static struct output json_begin(struct dbappend *f)
 {
-	return (struct output){
-		.fd = -1, .data = (char *)bulk_insert_blob(f), .size = FEED_BLOB_MAX - 2};
+	return (struct output){.fd = -1, .data = dbappend_room(f), .size = DBAPPEND_TEXT_MAX - 2};
 }
 
 static void json_key(struct output *o, const char *key)
@@ -85,7 +84,7 @@ static void json_text(struct output *o, const char *key, const char *v)
 }
 
 /* The cell. What is too long for a row is left out, and told. */
-static int64_t json_end(struct part *p, struct bulk_insert *f, struct output *o)
+static int64_t json_end(struct part *p, struct dbappend *f, struct output *o)
 {
 	if (!o->used && !o->error)
 		return text_cell(none);
@@ -95,7 +94,7 @@ static int64_t json_end(struct part *p, struct bulk_insert *f, struct output *o)
 	}
 	o->data[o->used] = '}';
 	o->data[o->used + 1] = '\0';
-	return bulk_insert_text_written(f, (uint32_t)o->used + 1);
+	return dbappend_written(f, (uint32_t)o->used + 1);
 }
 
 /* ---- categories and names ---------------------------------------------------------------------- */
@@ -170,7 +169,7 @@ static void json_site(struct output *o, const struct rocpd *w, const struct symb
 /* Of a call: the place that it was called from, made once. */
 static const char *site_text(struct rocpd *w, uint32_t site)
 {
-	char data[FEED_BLOB_MAX / 2];
+	char data[DBAPPEND_TEXT_MAX / 2];
 	struct output o = {.fd = -1, .data = data, .size = sizeof(data) - 2};
 
 	if (!site || site >= w->t->sites_count)
@@ -189,12 +188,12 @@ static const char *site_text(struct rocpd *w, uint32_t site)
 /* A stack: the innermost place, and those it was called from as long as there is room. */
 static int64_t stack_cell(struct part *p, uint32_t stack)
 {
-	struct bulk_insert *f = &p->feed[ROCPD_EVENT];
+	struct dbappend *f = &p->feed[ROCPD_EVENT];
 	const struct trace *t = p->w->t;
 	const struct t_stack *k = &t->stacks[stack];
 	struct output o = json_begin(f);
 
-	o.size = FEED_BLOB_MAX / 2;
+	o.size = DBAPPEND_TEXT_MAX / 2;
 	if (!k->count)
 		return text_cell(none);
 	json_site(&o, p->w, symbols_site(p->w->symbols, k->sites[0]), k->sites[0]);
@@ -241,20 +240,31 @@ static int64_t add_event(struct part *p, const struct rec *r, const struct event
 
 /* ---- arguments --------------------------------------------------------------------------------- */
 
+/* Texts are written as they are, as other writers do; those with something to escape, or that would be NULL, are quoted. */
+static size_t plain_text(char *text, size_t n)
+{
+	if (n < 2 || text[0] != '"' || text[n - 1] != '"' || memchr(text, '\\', n) ||
+	    memchr(text + 1, '"', n - 2) || strcmp(text, "\"NULL\"") == 0)
+		return n;
+	memmove(text, text + 1, n - 2);
+	text[n - 2] = '\0';
+	return n - 2;
+}
+
 static bool add_argument(struct part *p, int64_t event, unsigned position,
 			 const struct t_field *field, const struct wire_value *v)
 {
-	struct bulk_insert *f = &p->feed[ROCPD_ARG];
+	struct dbappend *f = &p->feed[ROCPD_ARG];
 	int64_t *c = add_row(p, ROCPD_ARG);
-	char *text = c ? (char *)bulk_insert_blob(f) : NULL;
+	char *text = c ? dbappend_room(f) : NULL;
 	size_t n;
 
 	if (!c)
 		return false;
-	n = rec_value_text(p->w->t, field, v, text, FEED_BLOB_MAX - 1);
-	n = n < FEED_BLOB_MAX - 2 ? n : FEED_BLOB_MAX - 2;
+	n = rec_value_text(p->w->t, field, v, text, DBAPPEND_TEXT_MAX - 1);
+	n = plain_text(text, n < DBAPPEND_TEXT_MAX - 2 ? n : DBAPPEND_TEXT_MAX - 2);
 	PUT_ROW(c, event, position, text_cell(field->type ? field->type : ""),
-		text_cell(field->name), bulk_insert_text_written(f, (uint32_t)n));
+		text_cell(field->name), dbappend_written(f, (uint32_t)n));
 	return true;
 }
 
@@ -280,7 +290,7 @@ static bool add_arguments(struct part *p, const struct rec *r, int64_t event)
 /* What a call has beside its columns. */
 static int64_t region_cell(struct part *p, const struct rec *r)
 {
-	struct bulk_insert *f = &p->feed[ROCPD_REGION];
+	struct dbappend *f = &p->feed[ROCPD_REGION];
 	const struct t_op *op = &p->w->t->ops[r->op];
 	struct output o;
 
@@ -390,7 +400,7 @@ static void json_string_of(struct output *o, const struct trace *t, const char *
 /* What readers show instead of the name. Without the payload where that is too long. */
 static int64_t message_cell(struct part *p, const struct rec_marker *m)
 {
-	struct bulk_insert *f = &p->feed[ROCPD_EVENT];
+	struct dbappend *f = &p->feed[ROCPD_EVENT];
 	const struct trace *t = p->w->t;
 	struct output o = json_begin(f);
 	size_t length, brief;
@@ -490,7 +500,7 @@ static int64_t add_work_event(struct part *p, const struct rec *r, uint64_t call
 
 static int64_t dispatch_cell(struct part *p, const struct rec_dispatch *r)
 {
-	struct bulk_insert *f = &p->feed[ROCPD_DISPATCH];
+	struct dbappend *f = &p->feed[ROCPD_DISPATCH];
 	struct output o = json_begin(f);
 
 	json_device(&o, &r->device);
@@ -573,7 +583,7 @@ static const char *copy_name(const struct rec_copy *r, uint32_t op)
 
 static int64_t copy_cell(struct part *p, const struct rec_copy *r)
 {
-	struct bulk_insert *f = &p->feed[ROCPD_COPY];
+	struct dbappend *f = &p->feed[ROCPD_COPY];
 	struct output o = json_begin(f);
 
 	json_device(&o, &r->device);
@@ -618,7 +628,7 @@ static kymo_status_t put_copy(struct stream_sink *s, const struct rec_copy *r)
 
 static int64_t allocation_cell(struct part *p, const struct rec_allocation *r)
 {
-	struct bulk_insert *f = &p->feed[ROCPD_ALLOCATION];
+	struct dbappend *f = &p->feed[ROCPD_ALLOCATION];
 	struct output o = json_begin(f);
 	char room[REFERENCE_TEXT];
 
@@ -642,7 +652,7 @@ static kymo_status_t put_allocation(struct stream_sink *s, const struct rec_allo
 
 	if (!p)
 		return KYMO_ERROR_SYSTEM;
-	agent = r->agent ? part_agent(p, r->agent) : FEED_NULL;
+	agent = r->agent ? part_agent(p, r->agent) : DBAPPEND_NULL;
 	event = add_work_event(p, &r->base, r->correlation);
 	c = event ? add_row(p, ROCPD_ALLOCATION) : NULL;
 	if (!c)
@@ -681,7 +691,7 @@ static const char *counter_text(struct rocpd *w, uint32_t counter, uint64_t inst
 
 static int64_t value_cell(struct part *p, const struct rec_counter *r)
 {
-	struct bulk_insert *f = &p->feed[ROCPD_VALUE];
+	struct dbappend *f = &p->feed[ROCPD_VALUE];
 	struct output o = json_begin(f);
 	const struct t_op *op = &p->w->t->ops[r->base.op];
 
@@ -699,29 +709,28 @@ static int64_t add_value(struct part *p, const struct rec_counter *r, int64_t ev
 	if (!c)
 		return 0;
 	memcpy(&value, &r->value, sizeof(value));
-	if (value == FEED_NULL) /* -0.0 */
+	if (value == DBAPPEND_NULL) /* -0.0 */
 		value = 0;
 	PUT_ROW(c, event, r->counter, value, value_cell(p, r));
 	return c[0];
 }
 
+/* A database of its own, in memory or a temporary file: that which is written is not SQLite's yet. */
 static bool begin_pending(struct part *p)
 {
-	char sql[200];
-
-	snprintf(sql, sizeof(sql),
-		 "CREATE TEMP TABLE \"pending%s\"(id INTEGER PRIMARY KEY, call, kernel)",
-		 p->suffix);
-	if (sqlite3_exec(p->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+	if (sqlite3_open("", &p->pending_db) != SQLITE_OK ||
+	    sqlite3_exec(p->pending_db,
+			 "CREATE TABLE pending(id INTEGER PRIMARY KEY, call, kernel); BEGIN", NULL,
+			 NULL, NULL) != SQLITE_OK)
 		return false;
-	snprintf(sql, sizeof(sql), "INSERT INTO \"pending%s\" VALUES(?,?,?)", p->suffix);
-	return sqlite3_prepare_v2(p->db, sql, -1, &p->pending, NULL) == SQLITE_OK;
+	return sqlite3_prepare_v2(p->pending_db, "INSERT INTO pending VALUES(?,?,?)", -1,
+				  &p->pending, NULL) == SQLITE_OK;
 }
 
 /* Its event is that of the kernel, which may come later. */
 static bool add_pending(struct part *p, const struct rec_counter *r)
 {
-	int64_t row = add_value(p, r, FEED_NULL);
+	int64_t row = add_value(p, r, DBAPPEND_NULL);
 	bool ok;
 
 	if (!row || (!p->pending && !begin_pending(p)))

@@ -59,6 +59,7 @@ static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 {
 	struct rocpd *w = self(s);
 	struct map taken = {0};
+	kymo_status_t status;
 
 	w->t = t;
 	w->part_count = t->processes_count;
@@ -80,7 +81,10 @@ static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 	number_threads(w, &taken);
 	map_release(&taken);
 	agents_number(w);
-	return check_sets(w);
+	status = check_sets(w);
+	if (status == KYMO_OK && !w->folder && !parts_begin(w))
+		status = KYMO_ERROR_SYSTEM;
+	return status;
 }
 
 /* ---- end --------------------------------------------------------------------------------------- */
@@ -105,6 +109,9 @@ static kymo_status_t finish_file(struct rocpd *w)
 	uint32_t count = 0;
 	bool ok = suffixes != NULL;
 
+	for (uint32_t i = 0; ok && i < w->t->processes_count; i++)
+		ok = !w->parts[i].begun || part_flush(&w->parts[i]);
+	ok = ok && place_define(&w->one);
 	for (uint32_t i = 0; ok && i < w->t->processes_count; i++) {
 		if (!w->parts[i].begun)
 			continue;
@@ -112,7 +119,7 @@ static kymo_status_t finish_file(struct rocpd *w)
 		suffixes[count++] = w->parts[i].suffix;
 		ok = part_finish(&w->parts[i]);
 	}
-	if (ok && first && !write_views(w, w->db, suffixes, count)) {
+	if (ok && first && !write_views(w, w->one.db, suffixes, count)) {
 		part_error(first);
 		ok = false;
 	}
@@ -156,9 +163,11 @@ static kymo_status_t finish_folder(struct rocpd *w)
 
 		if (!p->begun)
 			continue;
+		if (!part_flush(p) || !place_define(p->place))
+			return part_error(p);
 		if (!part_finish(p))
 			return KYMO_ERROR_SYSTEM;
-		if (!write_views(w, p->db, &suffix, 1))
+		if (!write_views(w, p->place->db, &suffix, 1))
 			return part_error(p);
 	}
 	return write_index(w);
@@ -209,7 +218,7 @@ static void rocpd_free(struct stream_sink *s)
 		return;
 	for (uint32_t i = 0; w->parts && i < w->part_count; i++)
 		part_release(&w->parts[i]);
-	sqlite3_close(w->db);
+	place_release(&w->one);
 	if (!w->complete && !w->folder)
 		unlink(w->path);
 	for (uint32_t i = 0; w->site_text && i < w->site_count; i++)

@@ -15,7 +15,7 @@
 #include "base/map.h"
 #include "formats/format.h"
 #include "formats/rocpd/schema.h"
-#include "sql/bulk_insert.h"
+#include "sql/dbappend.h"
 #include "stream/output.h"
 #include "stream/symbol.h"
 #include "stream/unplaced.h"
@@ -36,16 +36,23 @@ struct track {
 	int64_t thread, name; /* rows */
 };
 
+/* A database: SQLite's while tables, definitions and views are made, else its pages are filled with records. */
+struct place {
+	char *path;
+	sqlite3 *db; /* NULL: it is not SQLite's now */
+	struct dbpages pages;
+};
+
 struct part {
 	struct rocpd *w;
 	uint32_t process;
-	sqlite3 *db;
-	bool begun; /* it has tables and feeds */
+	struct place own, *place; /* own: of a folder */
+	bool begun;               /* it has tables and feeds */
 	bool failed;
 	char guid[ROCPD_GUID], suffix[ROCPD_SUFFIX];
 	int64_t node, pid; /* rows */
 	int64_t main;      /* row of the thread of what no thread did */
-	struct bulk_insert feed[ROCPD_FEEDS];
+	struct dbappend feed[ROCPD_FEEDS];
 	int64_t last[ROCPD_FEEDS];
 	const char **strings; /* text of row i + 1 */
 	uint32_t strings_count, strings_room;
@@ -54,8 +61,9 @@ struct part {
 	uint32_t tracks_count, tracks_room;
 	struct map track_rows;
 	uint32_t *op_name, *op_category; /* rows, by op; 0: not looked up yet */
-	sqlite3_stmt *pending;           /* values of kernels, whose events are found at the end */
-	bool unknown_kernel;             /* a row says so */
+	sqlite3 *pending_db;             /* values of kernels, whose events are found at the end */
+	sqlite3_stmt *pending;
+	bool unknown_kernel; /* a row says so */
 };
 
 struct rocpd {
@@ -65,7 +73,7 @@ struct rocpd {
 	bool folder;
 	char *path;
 	const struct trace *t;
-	sqlite3 *db;        /* of one file for all; NULL: of each part its own */
+	struct place one;   /* of all, unless each has its own */
 	struct part *parts; /* by process; 0: of what no process did */
 	uint32_t part_count, site_count;
 	int64_t *thread_row, *agent_row;
@@ -83,6 +91,13 @@ struct rocpd {
 void part_name(struct part *p);
 /* The part of a process, with its tables. NULL: it cannot be written, and why was said. */
 struct part *part_get(struct rocpd *w, uint32_t process);
+/* Those of one file, all at once. False: it was said why. */
+bool parts_begin(struct rocpd *w);
+/* No records come any more. */
+bool part_flush(struct part *p);
+/* SQLite has the file again. */
+bool place_define(struct place *o);
+void place_release(struct place *o);
 bool part_finish(struct part *p);
 void part_release(struct part *p);
 

@@ -16,11 +16,11 @@ static bool take_times(struct reader *r, const struct dbrow *row, unsigned start
 		out[i] = v[i]->integer;
 		if (v[i]->type != DB_INTEGER) {
 			r->wrong += v[i]->type != DB_NULL;
-			unplaced_add(&r->left_out, "rows without a time", 1);
+			unplaced_lose(&r->left_out, "rows without a time", 1);
 			return false;
 		}
 		if (!assembly_is_time(out[i])) {
-			unplaced_add(&r->left_out, "rows with times out of range", 1);
+			unplaced_lose(&r->left_out, "rows with times out of range", 1);
 			return false;
 		}
 	}
@@ -163,7 +163,7 @@ static void collect_counter(struct reader *r, const struct dbrow *row, enum rpd_
 	struct dbrow op;
 
 	if (!dbindex_get(&r->ops, id, all, &op)) {
-		unplaced_add(&r->left_out, "counters of nothing", 1);
+		unplaced_lose(&r->left_out, "counters of nothing", 1);
 		return;
 	}
 	if (!take_times(r, &op, C_OP_START, C_OP_END, times))

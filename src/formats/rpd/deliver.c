@@ -252,7 +252,7 @@ static kymo_status_t deliver_monitor(struct reader *r, struct stream_sink *sink,
 	struct rec_counter c = {.base = assembly_base(&r->all, i), .counter = rpd_monitor(r, row)};
 
 	if (!parse_value(dbrow_value(row, C_MONITOR_VALUE), &c.value)) {
-		unplaced_add(&r->left_out, "values of devices that are no numbers", 1);
+		unplaced_lose(&r->left_out, "values of devices that are no numbers", 1);
 		return KYMO_OK;
 	}
 	c.base.process = 1;

@@ -53,6 +53,7 @@ static kymo_status_t read_all(struct reader *r, const char *path, struct stream_
 	xread_complete(r);
 	if (r->failed || !make_complete(r->t))
 		return KYMO_ERROR_NO_MEMORY;
+	make_left_out(r->t, &r->unplaced, "xspace", r->damaged);
 	stream_sink_complete(sink);
 	status = xread_emit(r, sink);
 	say_loss(r, path);

@@ -579,7 +579,7 @@ static kymo_status_t emit_counter(struct emitter *m, const struct entry *e)
 						  : (double)v.u;
 	}
 	if (!found) {
-		unplaced_add(&m->r->unplaced, "counters without a number", 1);
+		unplaced_lose(&m->r->unplaced, "counters without a number", 1);
 		return KYMO_OK;
 	}
 	r.agent = m->r->t->counters[e->what].agent;
@@ -623,6 +623,7 @@ static kymo_status_t emit(struct emitter *m, const struct entry *e)
 kymo_status_t xread_emit(struct reader *r, struct stream_sink *sink)
 {
 	struct emitter *m = calloc(1, sizeof(*m));
+	uint64_t lost = r->unplaced.lost;
 	kymo_status_t status = m ? sink->begin(sink, r->t) : KYMO_ERROR_NO_MEMORY;
 
 	if (!m)
@@ -634,6 +635,7 @@ kymo_status_t xread_emit(struct reader *r, struct stream_sink *sink)
 		if (r->o->progress && i % 65536 == 0)
 			r->o->progress(r->o->progress_data, 0.5 + 0.5 * i / r->picked);
 	}
+	make_lost(r->t, 0, r->unplaced.lost - lost, 0);
 	if (status == KYMO_OK || status == KYMO_ERROR_LIMIT) {
 		kymo_status_t end = sink->end(sink, r->t);
 

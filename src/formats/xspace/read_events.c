@@ -213,13 +213,13 @@ static bool take_times(struct reader *r, struct entry *e)
 	}
 	r->damaged += w.broken;
 	if (summed) {
-		unplaced_add(&r->unplaced, "events that are a number of occurrences", 1);
+		unplaced_lose(&r->unplaced, "events that are a number of occurrences", 1);
 		return false;
 	}
 	if (duration < 0 || __builtin_add_overflow(offset, duration, &last) ||
 	    !zero_of(r, &r->lines[e->line], &zero) || !add_ps(zero, offset, &e->start) ||
 	    !add_ps(zero, last, &e->end)) {
-		unplaced_add(&r->unplaced, "events at impossible times", 1);
+		unplaced_lose(&r->unplaced, "events at impossible times", 1);
 		return false;
 	}
 	return true;

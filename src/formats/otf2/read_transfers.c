@@ -122,8 +122,9 @@ static uint32_t op_of_copy(const struct reader *r, const struct place *p, const 
 		f->region != UINT32_MAX ? op_of_name(r, r->regions[f->region].name) : COPY_OPS;
 
 	if (!c->source_agent && !c->destination_agent) {
-		c->source_agent = op == COPY_OP_WRITE || op == COPY_OP_FILL ? 0 : p->agent;
-		c->destination_agent = op == COPY_OP_READ ? 0 : p->agent;
+		c->source_agent = op == COPY_OP_WRITE || op == COPY_OP_UNMAP ? 0 : p->agent;
+		c->destination_agent =
+			op == COPY_OP_READ || op == COPY_OP_MAP ? 0 : p->agent;
 	}
 	if (op != COPY_OPS)
 		return op;

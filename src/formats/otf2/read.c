@@ -12,6 +12,14 @@
 
 /* ---- which it is ----------------------------------------------------------------------------- */
 
+/* libotf2 finds the other files by the name of this one. */
+static bool name_ends(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n > 5 && strcmp(path + n - 5, ".otf2") == 0;
+}
+
 /* A byte for the kind of the record, one for the order of bytes, the name. */
 static bool is_anchor(const char *path)
 {
@@ -21,7 +29,7 @@ static bool is_anchor(const char *path)
 
 	if (f)
 		fclose(f);
-	return n == sizeof(begin) && memcmp(begin + 2, "OTF2", 4) == 0;
+	return n == sizeof(begin) && memcmp(begin + 2, "OTF2", 4) == 0 && name_ends(path);
 }
 
 /* The anchor: the file itself, or in a folder traces.otf2, or the only one there. NULL: none. */
@@ -41,12 +49,9 @@ static char *find_anchor(const char *path)
 		return found.s;
 	d = opendir(path);
 	while (d && (e = readdir(d)) != NULL) {
-		size_t n = strlen(e->d_name);
-
 		found.length = 0;
 		text_addf(&found, "%s/%s", path, e->d_name);
-		if (n > 5 && strcmp(e->d_name + n - 5, ".otf2") == 0 && found.s &&
-		    is_anchor(found.s)) {
+		if (name_ends(e->d_name) && found.s && is_anchor(found.s)) {
 			closedir(d);
 			return found.s;
 		}

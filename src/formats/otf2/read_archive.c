@@ -3,19 +3,22 @@
  * libotf2: opening, definitions, events in order of time. It was made for archives that are sound: a damaged one
  * makes it fail in ways that end the process. So it reads every archive once in a process of its own before.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "formats/otf2/reader.h"
 
-/* What it takes for sound archives is a hundredth of this; a damaged one may go round in circles. */
-enum { TRIAL_SECONDS = 20, TRIAL_EVENTS_PER_SECOND = 200000 };
+/* What it takes for sound archives is a hundredth of this; with a damaged one it may go round in circles. */
+enum { TRIAL_SECONDS = 3, TRIAL_FILES_A_SECOND = 100, TRIAL_BYTES_A_SECOND = 2000000 };
 #define EVENTS_AT_ONCE 65536u
 
 /* Its first message says what is wrong, others follow from it. */
@@ -115,11 +118,34 @@ void otf2r_events(struct reader *r, OTF2_GlobalEvtReaderCallbacks *callbacks)
 
 /* ---- the trial ------------------------------------------------------------------------------- */
 
+/* Of a processor, by the files beside the anchor: "traces/" of "traces.otf2". */
+static rlim_t seconds_for(const char *anchor)
+{
+	struct text name = {0};
+	rlim_t files = 0, bytes = 0;
+	struct dirent *e;
+	struct stat st;
+	DIR *d;
+
+	text_add_bytes(&name, anchor, strlen(anchor) - strlen(".otf2"));
+	d = name.s ? opendir(name.s) : NULL;
+	while (d && (e = readdir(d)) != NULL) {
+		if (fstatat(dirfd(d), e->d_name, &st, 0) == 0 && S_ISREG(st.st_mode)) {
+			files++;
+			bytes += (rlim_t)st.st_size;
+		}
+	}
+	if (d)
+		closedir(d);
+	text_release(&name);
+	return TRIAL_SECONDS + files / TRIAL_FILES_A_SECOND + bytes / TRIAL_BYTES_A_SECOND;
+}
+
 /* All that is read later is read here, by the same calls. */
 static void attempt(struct reader *r)
 {
-	const struct rlimit none = {0, 0};
-	struct rlimit time = {TRIAL_SECONDS, TRIAL_SECONDS};
+	const rlim_t seconds = seconds_for(r->anchor);
+	const struct rlimit none = {0, 0}, time = {seconds, seconds};
 	OTF2_GlobalDefReaderCallbacks *defs = otf2r_define();
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -127,13 +153,8 @@ static void attempt(struct reader *r)
 		dup2(null, STDERR_FILENO);
 	setrlimit(RLIMIT_CORE, &none);
 	setrlimit(RLIMIT_CPU, &time);
-	if (otf2r_open(r, defs)) {
-		time.rlim_cur = time.rlim_max =
-			TRIAL_SECONDS + (rlim_t)(r->total / TRIAL_EVENTS_PER_SECOND);
-		setrlimit(RLIMIT_CPU, &time);
-		r->status = KYMO_OK;
+	if (otf2r_open(r, defs))
 		otf2r_events(r, NULL);
-	}
 	otf2r_close(r);
 	_exit(0);
 }

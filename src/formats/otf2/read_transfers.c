@@ -123,8 +123,7 @@ static uint32_t op_of_copy(const struct reader *r, const struct place *p, const 
 
 	if (!c->source_agent && !c->destination_agent) {
 		c->source_agent = op == COPY_OP_WRITE || op == COPY_OP_UNMAP ? 0 : p->agent;
-		c->destination_agent =
-			op == COPY_OP_READ || op == COPY_OP_MAP ? 0 : p->agent;
+		c->destination_agent = op == COPY_OP_READ || op == COPY_OP_MAP ? 0 : p->agent;
 	}
 	if (op != COPY_OPS)
 		return op;

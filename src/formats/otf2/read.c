@@ -132,6 +132,7 @@ static kymo_status_t collect(struct reader *r, OTF2_GlobalEvtReaderCallbacks *ev
 		describe(r);
 		if (!otf2r_model(r))
 			return KYMO_ERROR_NO_MEMORY;
+		r->defined = r->unplaced;
 		otf2r_events(r, events);
 		otf2r_finish(r);
 	}

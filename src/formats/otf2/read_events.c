@@ -512,7 +512,7 @@ void otf2r_start_over(struct reader *r)
 	r->opens = r->unfinished = 0;
 	r->events = 0;
 	r->now = r->begin;
-	r->unplaced = (struct unplaced){0};
+	r->unplaced = r->defined;
 	for (uint32_t i = 0; i < r->t->processes_count; i++)
 		r->next[i] = r->largest[i];
 }

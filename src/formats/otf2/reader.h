@@ -222,7 +222,7 @@ struct reader {
 	struct keyed keyed;
 	struct make_activities model;
 	struct make_fields fields;
-	struct unplaced unplaced;
+	struct unplaced unplaced, defined; /* defined: of definitions alone */
 	OTF2_Reader *archive;
 	bool kymo;    /* Kymo wrote it */
 	bool emptied; /* out of memory */

@@ -9,7 +9,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { ROUNDS = 1500 };
+#ifndef FUZZ_ROUNDS
+#define FUZZ_ROUNDS 1500
+#endif
 
 static uint64_t seed = 0x2545f4914f6cdd1dull;
 
@@ -57,7 +59,7 @@ static void run_mutations(const uint8_t *original, size_t size)
 {
 	uint8_t *data = malloc(size);
 
-	for (uint32_t i = 0; data && i < ROUNDS; i++) {
+	for (uint32_t i = 0; data && i < FUZZ_ROUNDS; i++) {
 		uint32_t cut = roll(8) ? 0 : roll((uint32_t)size);
 
 		memcpy(data, original, size);
@@ -82,6 +84,6 @@ int main(int argc, char **argv)
 		run_mutations((const uint8_t *)data, size);
 		free(data);
 	}
-	printf("%d files and %d mutations of each\n", argc - 1, ROUNDS);
+	printf("%d files and %d mutations of each\n", argc - 1, FUZZ_ROUNDS);
 	return argc < 2;
 }

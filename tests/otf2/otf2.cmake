@@ -14,4 +14,7 @@ if(TARGET heat AND TARGET ocl_copies)
            $<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth> $<TARGET_FILE_DIR:ocl_copies>
            ${CMAKE_BINARY_DIR}/mpi-programs $<$<BOOL:${KYMO_CLANG_OPENMP}>:${KYMO_CLANG_OPENMP}>)
   set_tests_properties(otf2.archives PROPERTIES LABELS cli TIMEOUT 600 SKIP_RETURN_CODE 77)
+  add_test(NAME otf2.read COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/test_read.py
+           $<TARGET_FILE:kymo> $<TARGET_FILE_DIR:ocl_copies> ${CMAKE_BINARY_DIR}/mpi-programs)
+  set_tests_properties(otf2.read PROPERTIES LABELS cli TIMEOUT 600 SKIP_RETURN_CODE 77)
 endif()

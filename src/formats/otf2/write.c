@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/otf2/otf2.h"
+#include "formats/otf2/reader.h"
 #include "stream/output.h"
 #include "stream/trace.h"
 
@@ -230,9 +230,12 @@ static kymo_status_t otf2_write(const struct format_options *o, struct stream_si
 extern const struct format format_otf2;
 const struct format format_otf2 = {
 	.name = "otf2",
-	.summary = "a directory with an OTF2 archive, for Vampir and Score-P's tools (libotf2)",
+	.summary = "OTF2 archives: of Score-P and others read, for Vampir and Score-P's tools "
+		   "written (a directory; libotf2)",
 	.suffix = "",
 	.needs_order = true,
+	.probe = otf2_probe,
+	.read = otf2_read,
 	.write = otf2_write,
 	.sink_free = otf2_free,
 };

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libotf2: opening, definitions, events in order of time. It was made for archives that are sound: a damaged one
+ * makes it fail in ways that end the process. So it reads every archive once in a process of its own before.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "formats/otf2/reader.h"
+
+/* What it takes for sound archives is a hundredth of this; with a damaged one it may go round in circles. */
+enum { TRIAL_SECONDS = 3, TRIAL_FILES_A_SECOND = 100, TRIAL_BYTES_A_SECOND = 2000000 };
+#define EVENTS_AT_ONCE 65536u
+
+/* Its first message says what is wrong, others follow from it. */
+static OTF2_ErrorCode on_error(void *data, const char *file, uint64_t line, const char *function,
+			       OTF2_ErrorCode code, const char *format, va_list args)
+{
+	struct reader *r = data;
+
+	if (code < OTF2_SUCCESS || r->code != OTF2_SUCCESS) /* a warning */
+		return code;
+	r->code = code;
+	vsnprintf(r->fault, sizeof(r->fault), format ? format : "", args);
+	return code;
+}
+
+static bool read_definitions(struct reader *r, OTF2_GlobalDefReaderCallbacks *callbacks)
+{
+	OTF2_GlobalDefReader *d = OTF2_Reader_GetGlobalDefReader(r->archive);
+	uint64_t n;
+
+	if (!d)
+		return false;
+	if (callbacks)
+		OTF2_Reader_RegisterGlobalDefCallbacks(r->archive, d, callbacks, r);
+	if (OTF2_Reader_ReadAllGlobalDefinitions(r->archive, d, &n) != OTF2_SUCCESS)
+		return false;
+	OTF2_Reader_CloseGlobalDefReader(r->archive, d);
+	return true;
+}
+
+bool otf2r_open(struct reader *r, OTF2_GlobalDefReaderCallbacks *callbacks)
+{
+	OTF2_Error_RegisterCallback(on_error, r);
+	r->archive = OTF2_Reader_Open(r->anchor);
+	return r->archive && OTF2_Reader_SetSerialCollectiveCallbacks(r->archive) == OTF2_SUCCESS &&
+	       read_definitions(r, callbacks);
+}
+
+void otf2r_close(struct reader *r)
+{
+	if (r->archive)
+		OTF2_Reader_Close(r->archive);
+	r->archive = NULL;
+	OTF2_Error_RegisterCallback(NULL, NULL);
+}
+
+/* Numbers of local definitions, and what its clock was off, are taken into account by libotf2 itself. */
+static uint32_t open_locations(struct reader *r)
+{
+	bool local;
+	uint32_t n = 0;
+	uint64_t read;
+
+	for (uint32_t i = 0; i < r->places_count; i++)
+		OTF2_Reader_SelectLocation(r->archive, r->places[i].ref);
+	local = OTF2_Reader_OpenDefFiles(r->archive) == OTF2_SUCCESS;
+	if (OTF2_Reader_OpenEvtFiles(r->archive) != OTF2_SUCCESS)
+		return 0;
+	for (uint32_t i = 0; i < r->places_count; i++) {
+		OTF2_DefReader *d =
+			local ? OTF2_Reader_GetDefReader(r->archive, r->places[i].ref) : NULL;
+
+		if (d) {
+			OTF2_Reader_ReadAllLocalDefinitions(r->archive, d, &read);
+			OTF2_Reader_CloseDefReader(r->archive, d);
+		}
+		n += OTF2_Reader_GetEvtReader(r->archive, r->places[i].ref) != NULL;
+	}
+	if (local)
+		OTF2_Reader_CloseDefFiles(r->archive);
+	return n;
+}
+
+void otf2r_events(struct reader *r, OTF2_GlobalEvtReaderCallbacks *callbacks)
+{
+	OTF2_GlobalEvtReader *e;
+	uint64_t n = EVENTS_AT_ONCE;
+
+	if (!open_locations(r))
+		return;
+	e = OTF2_Reader_GetGlobalEvtReader(r->archive);
+	if (!e)
+		return;
+	if (callbacks)
+		OTF2_Reader_RegisterGlobalEvtCallbacks(r->archive, e, callbacks, r);
+	while (n == EVENTS_AT_ONCE && r->status == KYMO_OK) {
+		if (OTF2_Reader_ReadGlobalEvents(r->archive, e, EVENTS_AT_ONCE, &n) != OTF2_SUCCESS)
+			break;
+		if (r->o->progress && r->total)
+			r->o->progress(r->o->progress_data,
+				       (double)(r->events + (r->sink ? r->total : 0)) /
+					       (2.0 * (double)r->total));
+	}
+	OTF2_Reader_CloseGlobalEvtReader(r->archive, e);
+	OTF2_Reader_CloseEvtFiles(r->archive);
+}
+
+/* ---- the trial ------------------------------------------------------------------------------- */
+
+/* Of a processor, by the files beside the anchor: "traces/" of "traces.otf2". */
+static rlim_t seconds_for(const char *anchor)
+{
+	struct text name = {0};
+	rlim_t files = 0, bytes = 0;
+	struct dirent *e;
+	struct stat st;
+	DIR *d;
+
+	text_add_bytes(&name, anchor, strlen(anchor) - strlen(".otf2"));
+	d = name.s ? opendir(name.s) : NULL;
+	while (d && (e = readdir(d)) != NULL) {
+		if (fstatat(dirfd(d), e->d_name, &st, 0) == 0 && S_ISREG(st.st_mode)) {
+			files++;
+			bytes += (rlim_t)st.st_size;
+		}
+	}
+	if (d)
+		closedir(d);
+	text_release(&name);
+	return TRIAL_SECONDS + files / TRIAL_FILES_A_SECOND + bytes / TRIAL_BYTES_A_SECOND;
+}
+
+/* All that is read later is read here, by the same calls. */
+static void attempt(struct reader *r)
+{
+	const rlim_t seconds = seconds_for(r->anchor);
+	const struct rlimit none = {0, 0}, time = {seconds, seconds};
+	OTF2_GlobalDefReaderCallbacks *defs = otf2r_define();
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null >= 0)
+		dup2(null, STDERR_FILENO);
+	setrlimit(RLIMIT_CORE, &none);
+	setrlimit(RLIMIT_CPU, &time);
+	if (otf2r_open(r, defs))
+		otf2r_events(r, NULL);
+	otf2r_close(r);
+	_exit(0);
+}
+
+bool otf2r_try(struct reader *r)
+{
+	int how = 0;
+	pid_t child = fork();
+
+	if (child == 0)
+		attempt(r);
+	while (child > 0 && waitpid(child, &how, 0) < 0)
+		if (errno != EINTR)
+			break;
+	if (child < 0) {
+		stream_error(r->o->log, "%s: cannot start a process that tries to read it: %s",
+			     r->path, strerror(errno));
+		return false;
+	}
+	if (WIFEXITED(how) && WEXITSTATUS(how) == 0)
+		return true;
+	if (WIFSIGNALED(how) && (WTERMSIG(how) == SIGXCPU || WTERMSIG(how) == SIGKILL))
+		stream_error(r->o->log,
+			     "%s: damaged: libotf2 comes to no end with it. Was it copied as a "
+			     "whole?",
+			     r->path);
+	else
+		stream_error(r->o->log,
+			     "%s: damaged: libotf2 fails with it (%s). Was it copied as a whole?",
+			     r->path,
+			     WIFSIGNALED(how) ? strsignal(WTERMSIG(how)) : "it ends the process");
+	return false;
+}

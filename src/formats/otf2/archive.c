@@ -36,7 +36,10 @@ static bool streams(struct archive *a, OTF2_LocationRef location, const struct c
 	return l->streams;
 }
 
-/* Definitions are flushed as they fill their one chunk, which is larger: they take plain memory. */
+/*
+ * Definitions are flushed as they fill their one chunk, which is larger: they take plain memory. The library clears
+ * it, so that of one location is used again for the next: with thousands of locations new pages take most of the time.
+ */
 static void *get_memory(void *data, OTF2_FileType type, OTF2_LocationRef location, void **buffer,
 			uint64_t bytes)
 {
@@ -49,7 +52,9 @@ static void *get_memory(void *data, OTF2_FileType type, OTF2_LocationRef locatio
 	}
 	if (*buffer)
 		return NULL;
-	*buffer = malloc(bytes);
+	*buffer = bytes == DEFS_CHUNK && a->spare ? a->spare : malloc(bytes);
+	if (*buffer == a->spare)
+		a->spare = NULL;
 	return *buffer;
 }
 
@@ -63,7 +68,10 @@ static void free_memory(void *data, OTF2_FileType type, OTF2_LocationRef locatio
 		chunks_put(&a->chunks, (struct chunk **)buffer);
 		return;
 	}
-	free(*buffer);
+	if (type == OTF2_FILETYPE_LOCAL_DEFS && !a->spare)
+		a->spare = *buffer;
+	else
+		free(*buffer);
 	*buffer = NULL;
 }
 
@@ -159,6 +167,7 @@ void archive_release(struct archive *a)
 	free(a->texts);
 	free(a->region_list);
 	free(a->locations);
+	free(a->spare);
 	map_release(&a->strings);
 	map_release(&a->regions);
 	chunks_release(&a->chunks);

@@ -45,6 +45,7 @@ struct archive {
 	struct archive_location *locations;
 	uint32_t location_count, location_room;
 	uint32_t streams; /* locations whose files are open */
+	void *spare;      /* memory of the definitions of a location that is closed */
 };
 
 /* Makes archive `name` in `directory`, which may be there. */

@@ -14,6 +14,7 @@ from otf2.enums import LocationType
 
 P = "OTF2::KYMO::OFFLOAD::"
 UNTIMED, UNFINISHED = 4, 8
+BARRIERS = {"STREAM SYNC": "BARRIER", "IMPLICIT SYNC": "IMPLICIT_BARRIER"}
 
 
 def name_of(value):
@@ -47,6 +48,12 @@ class Check:
         self.teams = collections.Counter()
         self.locks = {}
         self.metric_last = {}
+        self.sampled = collections.Counter()            # by innermost function
+        self.values = collections.defaultdict(lambda: [0, 0.0])  # by metric and what it is of: number, sum
+        self.parameters = collections.defaultdict(lambda: [0, 0])
+        self.paths = 0                                  # calls that say where they were made
+        self.modes = collections.Counter()              # submission modes as they are known at the end
+        self.times = [None, 0]
         self.untimed = self.unfinished = 0
 
     def problem(self, where, text):
@@ -70,14 +77,43 @@ class Check:
             self.calls[region.name] += 1
             if P + "SUBMISSION_MODE" in entered:
                 self.submitted[l.location.group].add(entered[P + "CORRELATION_ID"])
+                self.modes[attributes.get(P + "SUBMISSION_MODE", entered[P + "SUBMISSION_MODE"])] += 1
+            if "OTF2::KYMO::CALL_PATH" in entered:
+                self.paths += 1
+                self.path(l, entered["OTF2::KYMO::CALL_PATH"])
+
+    def path(self, l, context):
+        depth = 0
+        while context is not None:
+            depth += 1
+            if depth > 10000 or not context.region.name:
+                return self.problem(l, "a call path without an end or names")
+            context = context.parent
+
+    def parameter(self, l, e, kind):
+        if not l.open or l.open[-1][1] != e.time:
+            self.problem(l, f"parameter {e.parameter.name} does not belong to what was just entered")
+        got = self.parameters[e.parameter.name]
+        got[0] += 1
+        got[1] += e.value if kind != "ParameterString" else 0
+
+    def metric(self, e):
+        instance = hasattr(e.metric, "metric_class")
+        members = e.metric.metric_class.members if instance else e.metric.members
+        of = e.metric.scope.name if instance else ""
+        for member, value in zip(members, e.values if hasattr(e, "values") else [e.value]):
+            self.metric_last[member.name] = value
+            got = self.values[f"{member.name} of {of}"]
+            got[0] += 1
+            got[1] += value
 
     def work(self, l, region, start, end, attributes):
         if l.open:
             self.problem(l, f"{region.name} lies within {l.open[-1][0].name}")
         flags = attributes.get(P + "FLAGS", 0)
-        if region.name == "STREAM SYNC":
-            self.barriers.append((l.location, start, end, attributes[P + "SYNC_COUNT"]))
-            if end <= start or name_of(region.region_role) != "BARRIER":
+        if region.name in BARRIERS:
+            self.barriers.append((region.name, start, end, attributes[P + "SYNC_COUNT"]))
+            if end <= start or name_of(region.region_role) != BARRIERS[region.name]:
                 self.problem(l, "a barrier without time, or of another role")
             return
         if flags & UNFINISHED:
@@ -136,6 +172,7 @@ class Check:
         if e.time < l.last:
             self.problem(l, f"time goes back by {l.last - e.time}")
         l.last = e.time
+        self.times = [e.time if self.times[0] is None else min(self.times[0], e.time), max(self.times[1], e.time)]
         if kind == "Enter":
             self.enter(l, e, attributes)
         elif kind == "Leave":
@@ -170,10 +207,12 @@ class Check:
         elif kind in ("ThreadJoin", "ThreadTeamEnd"):
             self.pair(l, kind.replace("Join", "").replace("End", ""))
         elif kind == "Metric":
-            for member, value in zip(e.metric.metric_class.members
-                                     if hasattr(e.metric, "metric_class") else e.metric.members,
-                                     e.values if hasattr(e, "values") else [e.value]):
-                self.metric_last[member.name] = value
+            self.metric(e)
+        elif kind == "CallingContextSample":
+            self.path(l, e.calling_context)
+            self.sampled[e.calling_context.region.name] += attributes.get("OTF2::KYMO::SAMPLES", 1)
+        elif kind.startswith("Parameter"):
+            self.parameter(l, e, kind)
 
     def message(self, l, e, rank):
         if rank >= len(e.communicator.group.members):
@@ -183,6 +222,26 @@ class Check:
         self.teams[(l.location, what)] -= 1
         if self.teams[(l.location, what)] < 0:
             self.problem(l, f"{what} ends without having begun")
+
+    def groups(self, definitions):
+        """OTF2 3.0: what kinds of locations groups of each type have to have, and must not have."""
+        wanted = {"PROCESS": "CPU_THREAD", "ACCELERATOR": "ACCELERATOR_STREAM"}
+        found = collections.defaultdict(set)
+        for location in definitions.locations:
+            stream = location.type == LocationType.ACCELERATOR_STREAM  # which the binding calls GPU
+            found[location.group].add("ACCELERATOR_STREAM" if stream else name_of(location.type))
+        for g in definitions.location_groups:
+            kinds = found[g] - {"METRIC"}
+            if kinds != {wanted[name_of(g.location_group_type)]}:
+                self.problems.append(f"{g.name}: a group of {name_of(g.location_group_type)} has {sorted(kinds)}")
+
+    def clock(self, clock):
+        if self.times[0] is None:
+            return
+        if clock.timer_resolution != 10 ** 9 or self.times[0] < clock.global_offset or \
+                self.times[1] > clock.global_offset + clock.trace_length:
+            self.problems.append(f"events at {self.times} are not within the clock's {clock.global_offset}, "
+                                 f"{clock.trace_length}")
 
     def end(self):
         for l in self.locations.values():
@@ -207,15 +266,19 @@ def main():
         for g in groups:
             if name_of(g.location_group_type) == "ACCELERATOR" and g.creating_location_group is None:
                 check.problems.append(f"{g.name}: no process has made it")
+        check.groups(trace.definitions)
+        check.clock(trace.definitions.clock_properties)
         result = {
             "locations": len(trace.definitions.locations),
+            "groups": sorted(g.name for g in groups),
             "accelerators": sum(name_of(g.location_group_type) == "ACCELERATOR" for g in groups),
             "processes": sum(name_of(g.location_group_type) == "PROCESS" for g in groups),
             "roles": {r.name: name_of(r.region_role) for r in trace.definitions.regions},
             "calls": check.calls, "device": check.device, "busy": check.busy,
             "bytes": check.bytes, "events": check.events, "orphans": check.orphans,
             "messages": {f"{c} {w}": n for (c, w), n in check.sent.items()},
-            "barriers": len(check.barriers), "waits": sum(b[3] for b in check.barriers),
+            "barriers": len(check.barriers), "implied": sum(b[0] == "IMPLICIT SYNC" for b in check.barriers),
+            "sampled": check.sampled, "values": check.values, "parameters": check.parameters, "paths": check.paths, "modes": check.modes, "waits": sum(b[3] for b in check.barriers),
             "submitted": sum(map(len, check.submitted.values())),
             "open requests": sum(check.requests.values()),
             "untimed": check.untimed, "unfinished": check.unfinished,

@@ -17,13 +17,14 @@
 #define CONFIGURATIONS_MAX 65536u
 
 static const char devices_unknown[] = "waits for a device that is not told",
-		  configurations[] = "launch configurations", host_part[] = "times of queueing",
+		  configurations[] = "launch configurations",
 		  empty_barriers[] = "barriers without time: the clocks contradict";
 
 /* ---- barriers ------------------------------------------------------------------------------ */
 
 static void add_wait(struct otf2 *w, uint32_t queue, const struct rec_sync *r)
 {
+	bool implied = w->t->ops[r->base.op].number == SYNC_OP_BLOCKING;
 	struct queue_state *q = &w->queue_states[queue];
 	struct pending *p;
 
@@ -32,6 +33,7 @@ static void add_wait(struct otf2 *w, uint32_t queue, const struct rec_sync *r)
 		p->last_h0 = r->base.start;
 		p->h1 = r->base.end > p->h1 ? r->base.end : p->h1;
 		p->count++;
+		p->implied = p->implied && implied;
 		return;
 	}
 	if (!vec_reserve(&q->pending, &q->pending_room, q->pending_count, 1)) {
@@ -39,7 +41,8 @@ static void add_wait(struct otf2 *w, uint32_t queue, const struct rec_sync *r)
 		return;
 	}
 	p = &q->pending[q->pending_count++];
-	*p = (struct pending){r->correlation, r->base.start, r->base.end, r->base.start, 1};
+	*p = (struct pending){r->correlation, r->base.start, r->base.end, r->base.start, 1,
+			      implied};
 	q->op_since = false;
 }
 
@@ -77,14 +80,29 @@ void queue_waited(struct otf2 *w, const struct rec_sync *r)
 		add_wait(w, r->queue, r);
 }
 
-static void write_barrier(struct otf2 *w, uint32_t queue, const struct pending *p, uint32_t count,
-			  int64_t end)
+/* Region of the barriers of a queue. */
+static uint32_t barrier_region(struct otf2 *w, uint32_t queue, bool implied)
 {
+	uint32_t *known = &w->queue_states[queue].barrier[implied];
+
+	if (!*known)
+		*known = 1 + archive_region(&w->archive, implied ? "IMPLICIT SYNC" : "STREAM SYNC",
+					    NULL,
+					    implied ? OTF2_REGION_ROLE_IMPLICIT_BARRIER
+						    : OTF2_REGION_ROLE_BARRIER,
+					    define_paradigm(w->t->queues[queue].domain));
+	return *known - 1;
+}
+
+/* One for the first `n` waits that are pending. */
+static void write_barrier(struct otf2 *w, uint32_t queue, uint32_t n, int64_t end)
+{
+	const struct pending *p = w->queue_states[queue].pending;
 	struct queue_state *q = &w->queue_states[queue];
 	int64_t begin = q->used ? q->last_end : p->h0;
-	OTF2_Paradigm paradigm = define_paradigm(w->t->queues[queue].domain);
 	struct row *row = &w->queues[queue];
-	uint32_t region, location;
+	uint32_t region, location, count = 0;
+	bool implied = true;
 
 	if (row->count && row->lanes[0].last > begin)
 		begin = row->lanes[0]
@@ -93,8 +111,11 @@ static void write_barrier(struct otf2 *w, uint32_t queue, const struct pending *
 		unplaced_add(&w->unplaced, empty_barriers, 1);
 		return;
 	}
-	region = archive_region(&w->archive, "STREAM SYNC", NULL, OTF2_REGION_ROLE_BARRIER,
-				paradigm);
+	for (uint32_t i = 0; i < n; i++) {
+		count += p[i].count;
+		implied = implied && p[i].implied;
+	}
+	region = barrier_region(w, queue, implied);
 	location = row_location(w, row);
 	add_u64(w, ATTRIBUTE_CORRELATION_ID, p->correlation);
 	archive_check(&w->archive,
@@ -116,12 +137,12 @@ static bool comes_after(const struct rec_device *d, const struct pending *p)
 static void before_work(struct otf2 *w, uint32_t queue, const struct rec_device *d)
 {
 	struct queue_state *q = &w->queue_states[queue];
-	uint32_t n = 0, count = 0;
+	uint32_t n = 0;
 
 	while (n < q->pending_count && comes_after(d, &q->pending[n]))
-		count += q->pending[n++].count;
+		n++;
 	if (n) {
-		write_barrier(w, queue, &q->pending[0], count, d->start);
+		write_barrier(w, queue, n, d->start);
 		q->pending_count -= n;
 		memmove(q->pending, q->pending + n, q->pending_count * sizeof(*q->pending));
 	}
@@ -141,14 +162,10 @@ void queue_end(struct otf2 *w)
 {
 	for (uint32_t i = 1; i < w->t->queues_count; i++) {
 		struct queue_state *q = &w->queue_states[i];
-		uint32_t count = 0;
 
-		for (uint32_t j = 0; j < q->pending_count; j++)
-			count += q->pending[j].count;
 		if (q->pending_count && q->used &&
 		    q->pending[q->pending_count - 1].h1 > q->last_end)
-			write_barrier(w, i, &q->pending[0], count,
-				      q->pending[q->pending_count - 1].h1);
+			write_barrier(w, i, q->pending_count, q->pending[q->pending_count - 1].h1);
 	}
 }
 
@@ -191,8 +208,10 @@ static bool begin_work(struct otf2 *w, struct work *k, uint32_t agent)
 		add_u8(w, ATTRIBUTE_FLAGS, flags);
 	if (d->status)
 		add_status(w, d->status);
-	if (d->queued)
-		unplaced_add(&w->unplaced, host_part, 1);
+	if (d->queued > 0)
+		add_u64(w, ATTRIBUTE_QUEUED, (uint64_t)d->queued);
+	if (d->submitted > 0)
+		add_u64(w, ATTRIBUTE_SUBMITTED, (uint64_t)d->submitted);
 	return true;
 }
 
@@ -407,7 +426,7 @@ kymo_status_t queue_copy(struct stream_sink *s, const struct rec_copy *r)
 				  define_paradigm(domain ? domain : ""));
 	if (!begin_work(w, &k, agent))
 		return otf2_status(w);
-	add_u8(w, ATTRIBUTE_SUBMISSION_MODE, r->blocking ? 2 : 1);
+	add_u8(w, ATTRIBUTE_SUBMISSION_MODE, r->blocking ? MODE_WAITS : MODE_SUBMITS);
 	add_graph(w, r->graph, r->graph_node, r->device.correlation);
 	if (!transfers(op))
 		add_u64(w, ATTRIBUTE_BYTES, r->bytes);

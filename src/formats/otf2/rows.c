@@ -199,6 +199,9 @@ static void close_innermost(struct otf2 *w, struct lane *l, int64_t limit)
 		openmp_leaving(w, o, l->location, otf2_time(time));
 	if (o->memory)
 		add_memory(w, o);
+	if (o->waited)
+		archive_check(&w->archive, OTF2_AttributeList_AddUint8(
+						   w->late, ATTRIBUTE_SUBMISSION_MODE, MODE_WAITS));
 	write_leave(w, l->location, time, o->region);
 	l->last = time;
 }

@@ -45,6 +45,8 @@ class Check:
         self.sent = collections.Counter()
         self.barriers = []
         self.requests = {}
+        self.window_locks = collections.Counter()       # by kind and window
+        self.matches = collections.Counter()            # messages sent and not received, by everything
         self.teams = collections.Counter()
         self.locks = {}
         self.metric_last = {}
@@ -185,18 +187,29 @@ class Check:
             self.complete(l, e)
         elif kind in ("MpiSend", "MpiIsend"):
             self.sent[(e.communicator.name, "sent")] += e.msg_length
-            self.message(l, e, e.receiver)
+            self.message(l, e, e.receiver, True)
             if kind == "MpiIsend":
                 self.request(l, e.request_id, True)
         elif kind in ("MpiRecv", "MpiIrecv"):
             self.sent[(e.communicator.name, "received")] += e.msg_length
-            self.message(l, e, e.sender)
+            self.message(l, e, e.sender, False)
             if kind == "MpiIrecv":
                 self.request(l, e.request_id, False)
         elif kind in ("MpiIrecvRequest", "NonBlockingCollectiveRequest"):
             self.request(l, e.request_id, True)
         elif kind in ("MpiIsendComplete", "NonBlockingCollectiveComplete", "MpiRequestCancelled"):
             self.request(l, e.request_id, False)
+        elif kind == "RmaCollectiveBegin":
+            self.teams[(location, "fence")] += 1
+        elif kind == "RmaCollectiveEnd":
+            self.pair(l, "fence")
+        elif kind in ("RmaAcquireLock", "RmaReleaseLock"):
+            held = (location, "lock of a window", e.win, e.remote)
+            if kind == "RmaAcquireLock":
+                self.window_locks[f"{name_of(e.lock_type)} of {e.win._ref}"] += 1
+            self.teams[held] += 1 if kind == "RmaAcquireLock" else -1
+            if self.teams[held] < 0:
+                self.problem(l, "a lock of a window is released that is not held")
         elif kind == "MpiCollectiveBegin":
             self.teams[(location, "collective")] += 1
         elif kind == "MpiCollectiveEnd":
@@ -214,9 +227,15 @@ class Check:
         elif kind.startswith("Parameter"):
             self.parameter(l, e, kind)
 
-    def message(self, l, e, rank):
-        if rank >= len(e.communicator.group.members):
-            self.problem(l, f"rank {rank} is not in {e.communicator.name}")
+    def message(self, l, e, rank, sends):
+        members = e.communicator.group.members
+        if rank >= len(members):
+            return self.problem(l, f"rank {rank} is not in {e.communicator.name}")
+        own = [i for i, m in enumerate(members) if m.group == l.location.group]
+        if not own:
+            return self.problem(l, f"is not in {e.communicator.name}")
+        ends = (own[0], rank) if sends else (rank, own[0])
+        self.matches[(e.communicator, *ends, e.msg_tag, e.msg_length)] += 1 if sends else -1
 
     def pair(self, l, what):
         self.teams[(l.location, what)] -= 1
@@ -249,7 +268,7 @@ class Check:
                 self.problem(l, f"{region.name} is never left")
             for _, number in l.transfers:
                 self.problem(l, f"transfer {number} never ends")
-        for (location, what), n in self.teams.items():
+        for (location, what, *_), n in self.teams.items():
             if n:
                 self.problems.append(f"{location.name}: {n} times {what} begins without an end")
         self.orphans = sum(len(ids - self.submitted[group])
@@ -280,7 +299,7 @@ def main():
             "barriers": len(check.barriers), "implied": sum(b[0] == "IMPLICIT SYNC" for b in check.barriers),
             "sampled": check.sampled, "values": check.values, "parameters": check.parameters, "paths": check.paths, "modes": check.modes, "waits": sum(b[3] for b in check.barriers),
             "submitted": sum(map(len, check.submitted.values())),
-            "open requests": sum(check.requests.values()),
+            "window locks": check.window_locks, "unmatched": sum(map(abs, check.matches.values())), "open requests": sum(check.requests.values()),
             "untimed": check.untimed, "unfinished": check.unfinished,
             "metrics": check.metric_last, "problems": check.problems}
     json.dump(result, sys.stdout, indent=1)

@@ -188,7 +188,7 @@ def opencl(test, programs):
     expect(roles["clCreateBuffer"] == "ALLOCATE" and roles["clFinish"] == "TASK_WAIT", roles)
     test.same(test.record("ranges", os.path.join(programs, "annotated")))
     many, _, _ = test.same(test.record("many", os.path.join(programs, "ocl_many"),
-                                      "--kernels", "8000"))
+                                      "--kernels", "1500"))
     expect(many["accelerators"] >= 2, "parts of a device are one group:", many["accelerators"])
     test.same(test.record("nothing", "true"))
     contexts, _, _ = test.same(test.record("contexts", os.path.join(programs, "ocl_contexts")))
@@ -219,7 +219,7 @@ def counters(test, programs, fakes):
 
 def locations(test):
     """Thousands of threads and queues: few files are open at once, and memory stays."""
-    threads, queues = 1200, 600
+    threads, queues = 800, 400
     trace = os.path.join(test.work, "locations.json")
     event = {"ph": "X", "pid": 1, "dur": 4}
     with open(trace, "w", encoding="utf-8") as f:
@@ -279,9 +279,25 @@ def mpi(test, programs):
             found, _, want = test.same(trace)
             expect(found["locations"] >= n and want["sent"], found["locations"])
             expect(found["open requests"] == 0, "requests without an end:", found["open requests"])
+            expect(found["unmatched"] == 0, "messages that only one side has:", found["unmatched"])
+            fences = test.query(trace, "SELECT count(*) n FROM regions WHERE name = 'MPI_Win_fence'")[0]["n"]
+            expect(found["events"].get("RmaCollectiveEnd") == fences >= 4 * n, "fences:", fences, found["events"])
             for what in ("MpiCollectiveBegin", "RmaPut", "RmaGet", "RmaAtomic", "MpiIsend",
                          "NonBlockingCollectiveComplete"):
                 expect(found["events"].get(what), "no", what)
+
+
+def locks(test, programs):
+    for name in ("openmpi", "mpich"):
+        run, program = shutil.which("mpirun." + name), os.path.join(programs, "locks." + name)
+        if not run or not os.path.exists(program):
+            continue
+        more = ["--oversubscribe", "--allow-run-as-root"] if name == "openmpi" else []
+        found, _, _ = test.same(test.record("locks-" + name, run, *more, "-n", "2", program))
+        expect(sorted(found["window locks"].values()) == [2, 4] and len(found["window locks"]) == 2 and
+               {k.split(" ")[0] for k in found["window locks"]} == {"EXCLUSIVE", "SHARED"}, found["window locks"])
+        expect(found["events"]["RmaRequestLock"] == found["events"]["RmaReleaseLock"] == 6, found["events"])
+        expect(found["bytes"]["put"] == 6 * 4, found["bytes"])
 
 
 def openmp(test, programs, clang):
@@ -312,6 +328,7 @@ def main():
         samples(test, programs)
         if len(sys.argv) > 5:
             mpi(test, sys.argv[5])
+            locks(test, sys.argv[5])
         if len(sys.argv) > 6:
             openmp(test, programs, sys.argv[6])
 

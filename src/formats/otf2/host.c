@@ -162,6 +162,8 @@ kymo_status_t host_call(struct stream_sink *s, const struct rec *r)
 		details_arguments(w, r, l);
 	if (l && w->openmp)
 		openmp_entered(w, r, row, l);
+	if (l && w->epochs)
+		epochs_entered(w, r, row, l);
 	return otf2_status(w);
 }
 

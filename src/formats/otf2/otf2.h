@@ -11,6 +11,7 @@
  *   device.c   kernels and copies on queues, and what synchronised these
  *   windows.c  who takes part in transfers: groups, communicators, windows
  *   mpi.c      messages
+ *   epochs.c   synchronisation of MPI's windows
  *   openmp.c   teams, tasks and locks of OpenMP
  *   metrics.c  memory in use, counters
  *   details.c  arguments, payloads, call sites and stacks
@@ -106,7 +107,10 @@ enum point_kind {
 	POINT_RMA_COMPLETE,
 	POINT_MEASURE, /* on or off */
 	POINT_METRIC,
-	POINT_ACQUIRE
+	POINT_ACQUIRE,
+	POINT_FENCE_END,
+	POINT_WINDOW_LOCK,
+	POINT_WINDOW_UNLOCK
 };
 
 /* An event that comes later than the record it is known from. */
@@ -205,7 +209,8 @@ struct otf2 {
 	struct map window_places; /* process and paradigm: place + 1 */
 
 	struct mpi *mpi;
-	uint32_t mpi_windows; /* their numbers come first */
+	uint32_t mpi_windows;  /* their numbers come first */
+	struct epochs *epochs; /* NULL: no MPI */
 	struct openmp *openmp;
 	struct metrics *metrics;
 	struct samples *samples;
@@ -339,7 +344,17 @@ void mpi_point(struct otf2 *w, OTF2_EvtWriter *e, const struct point *p);
 void mpi_end(struct otf2 *w, struct numbers *n);
 /* How many communicators there are of MPI; theirs are the first numbers. */
 uint32_t mpi_comms(const struct otf2 *w);
+/* The number of a window that is a communicator of the trace; false: it is none. */
+bool mpi_window(const struct otf2 *w, uint32_t communicator, uint32_t *number);
 void mpi_release(struct otf2 *w);
+
+/* ---- epochs.c ------------------------------------------------------------------------------ */
+
+kymo_status_t epochs_begin(struct otf2 *w);
+/* After the Enter of a call. */
+void epochs_entered(struct otf2 *w, const struct rec *r, struct row *row, const struct lane *l);
+void epochs_point(struct otf2 *w, OTF2_EvtWriter *e, const struct point *p);
+void epochs_release(struct otf2 *w);
 
 /* ---- openmp.c ------------------------------------------------------------------------------ */
 

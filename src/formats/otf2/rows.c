@@ -168,6 +168,11 @@ static void write_point(struct otf2 *w, struct row *r, struct lane *l)
 			      OTF2_EvtWriter_ThreadAcquireLock(e, NULL, otf2_time(p.time),
 							       OTF2_PARADIGM_OPENMP, p.a, p.b));
 		return;
+	case POINT_FENCE_END:
+	case POINT_WINDOW_LOCK:
+	case POINT_WINDOW_UNLOCK:
+		epochs_point(w, e, &p);
+		return;
 	default:
 		mpi_point(w, e, &p);
 	}

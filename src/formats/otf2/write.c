@@ -55,6 +55,8 @@ static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
 	if (!status)
 		status = mpi_begin(w);
 	if (!status)
+		status = epochs_begin(w);
+	if (!status)
 		status = openmp_begin(w);
 	if (!status)
 		status = metrics_begin(w);
@@ -148,6 +150,7 @@ static void otf2_free(struct stream_sink *s)
 	map_release(&w->node_places);
 	windows_release(w);
 	mpi_release(w);
+	epochs_release(w);
 	openmp_release(w);
 	metrics_release(w);
 	samples_release(w);

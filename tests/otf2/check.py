@@ -45,6 +45,7 @@ class Check:
         self.sent = collections.Counter()
         self.barriers = []
         self.requests = {}
+        self.kinds = collections.Counter()              # of memory that copies read and write
         self.window_locks = collections.Counter()       # by kind and window
         self.matches = collections.Counter()            # messages sent and not received, by everything
         self.teams = collections.Counter()
@@ -77,6 +78,8 @@ class Check:
             self.work(l, region, start, e.time, entered)
         else:
             self.calls[region.name] += 1
+            if region.description != "host":
+                self.problem(l, f"{region.name} is of the {region.description}")
             if P + "SUBMISSION_MODE" in entered:
                 self.submitted[l.location.group].add(entered[P + "CORRELATION_ID"])
                 self.modes[attributes.get(P + "SUBMISSION_MODE", entered[P + "SUBMISSION_MODE"])] += 1
@@ -110,6 +113,8 @@ class Check:
             got[1] += value
 
     def work(self, l, region, start, end, attributes):
+        if region.description != "device":
+            self.problem(l, f"{region.name} is of the {region.description}")
         if l.open:
             self.problem(l, f"{region.name} lies within {l.open[-1][0].name}")
         flags = attributes.get(P + "FLAGS", 0)
@@ -121,6 +126,9 @@ class Check:
         if flags & UNFINISHED:
             self.unfinished += 1
             return
+        for name in ("SOURCE_KIND", "DESTINATION_KIND"):
+            if P + name in attributes:
+                self.kinds[f"{name} {attributes[P + name]}"] += 1
         kind = "copy" if name_of(region.region_role) == "DATA_TRANSFER" else "kernel"
         self.device[f"{kind} {region.name}"] += 1
         if flags & UNTIMED:
@@ -299,7 +307,7 @@ def main():
             "barriers": len(check.barriers), "implied": sum(b[0] == "IMPLICIT SYNC" for b in check.barriers),
             "sampled": check.sampled, "values": check.values, "parameters": check.parameters, "paths": check.paths, "modes": check.modes, "waits": sum(b[3] for b in check.barriers),
             "submitted": sum(map(len, check.submitted.values())),
-            "window locks": check.window_locks, "unmatched": sum(map(abs, check.matches.values())), "open requests": sum(check.requests.values()),
+            "window locks": check.window_locks, "kinds": check.kinds, "unmatched": sum(map(abs, check.matches.values())), "open requests": sum(check.requests.values()),
             "untimed": check.untimed, "unfinished": check.unfinished,
             "metrics": check.metric_last, "problems": check.problems}
     json.dump(result, sys.stdout, indent=1)

@@ -47,6 +47,8 @@ ARGUMENTS = """SELECT j.key name, count(*) n, sum(CASE j.type WHEN 'integer' THE
  min(j.type = 'integer') numbers FROM call c, json_each(kymo_args(c.id)) j WHERE j.type != 'null'
  AND j.key NOT IN (SELECT f.name FROM op_field f JOIN op o ON o.id = f.op JOIN domain d ON d.id = o.domain
  WHERE d.name = 'code_object') GROUP BY 1"""
+KINDS = """SELECT 'SOURCE_KIND ' || source_kind_name name, count(*) n FROM memory_copies WHERE source_kind GROUP BY 1
+ UNION ALL SELECT 'DESTINATION_KIND ' || destination_kind_name, count(*) FROM memory_copies WHERE destination_kind GROUP BY 1"""
 PATHS = """SELECT count(*) n FROM call c LEFT JOIN call_extra x ON x.id = c.id WHERE coalesce(c.site, 0) OR
  coalesce(x.stack, 0)"""
 VALUES = """SELECT n.name, a.label, count(*) n, sum(v.value) total FROM counter_value v JOIN counter n ON n.id = v.counter
@@ -73,7 +75,9 @@ class Test:
         return kymotest.query(self.kymo, trace, sql)
 
     def details(self, trace, found):
-        """Arguments and call paths are those of the store."""
+        """Arguments, call paths and kinds of memory are those of the store."""
+        kinds = {row["name"]: row["n"] for row in self.query(trace, KINDS)}
+        expect(found["kinds"] == kinds, "kinds of memory:", found["kinds"], kinds)
         for row in self.query(trace, ARGUMENTS):
             n, total = found["parameters"].get(row["name"], (0, 0))
             expect(n == row["n"] and (not row["numbers"] or abs(total - row["total"]) <= 1e-12 * abs(total)),

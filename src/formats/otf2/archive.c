@@ -279,7 +279,7 @@ uint32_t archive_source_line(struct archive *a, const char *file, uint32_t line)
 }
 
 uint32_t archive_region(struct archive *a, const char *name, const char *canonical,
-			OTF2_RegionRole role, OTF2_Paradigm paradigm)
+			OTF2_RegionRole role, OTF2_Paradigm paradigm, const char *where)
 {
 	struct archive_region r = {archive_string(a, name), role, paradigm};
 	uint64_t hash = hash_u64((uint64_t)r.name << 16 | (uint64_t)role << 8 | paradigm), i;
@@ -296,10 +296,11 @@ uint32_t archive_region(struct archive *a, const char *name, const char *canonic
 		return 0;
 	}
 	a->region_list[a->region_count] = r;
-	archive_check(a, OTF2_GlobalDefWriter_WriteRegion(
-				 a->defs, a->region_count, r.name,
-				 canonical ? archive_string(a, canonical) : r.name, 0, role,
-				 paradigm, OTF2_REGION_FLAG_NONE, NO_STRING, 0, 0));
+	archive_check(a, OTF2_GlobalDefWriter_WriteRegion(a->defs, a->region_count, r.name,
+							  canonical ? archive_string(a, canonical)
+								    : r.name,
+							  archive_string(a, where), role, paradigm,
+							  OTF2_REGION_FLAG_NONE, NO_STRING, 0, 0));
 	return a->region_count++;
 }
 

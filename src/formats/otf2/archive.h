@@ -80,9 +80,14 @@ uint32_t archive_string(struct archive *a, const char *text);
 
 bool archive_has_string(const struct archive *a, const char *text);
 
-/* The number of the region of this name, role and paradigm, written when it is new. */
+/*
+ * The number of the region of this name, role and paradigm, written when it is new. OTF2 has no flag for where it
+ * runs: its description says that.
+ */
+#define ON_HOST   "host"
+#define ON_DEVICE "device"
 uint32_t archive_region(struct archive *a, const char *name, const char *canonical,
-			OTF2_RegionRole role, OTF2_Paradigm paradigm);
+			OTF2_RegionRole role, OTF2_Paradigm paradigm, const char *where);
 
 /* Calling contexts by a key that tells site and parent; undefined: there is none so far. */
 uint32_t archive_find_context(const struct archive *a, uint64_t key);

@@ -339,8 +339,9 @@ uint32_t define_op_region(struct otf2 *w, uint32_t op)
 	if (own && paradigm == OTF2_PARADIGM_UNKNOWN)
 		paradigm = OTF2_PARADIGM_MEASUREMENT_SYSTEM;
 	snprintf(name, sizeof(name), own ? "%s %s" : "%s%s", own ? domain : "", o->name);
-	w->op_regions[op] = 1 + archive_region(&w->archive, name, NULL,
-					       r ? r->role : OTF2_REGION_ROLE_UNKNOWN, paradigm);
+	w->op_regions[op] =
+		1 + archive_region(&w->archive, name, NULL, r ? r->role : OTF2_REGION_ROLE_UNKNOWN,
+				   paradigm, r && r->device ? ON_DEVICE : ON_HOST);
 	return w->op_regions[op] - 1;
 }
 

@@ -249,7 +249,8 @@ uint32_t details_context(struct otf2 *w, struct archive *a, uint32_t parent, uin
 		snprintf(text, sizeof(text), "%s", s->function);
 	else if (site)
 		symbols_text(symbols, site, text, sizeof(text));
-	region = archive_region(a, text, NULL, OTF2_REGION_ROLE_FUNCTION, OTF2_PARADIGM_SAMPLING);
+	region = archive_region(a, text, NULL, OTF2_REGION_ROLE_FUNCTION, OTF2_PARADIGM_SAMPLING,
+				ON_HOST);
 	line = s && s->file ? archive_source_line(a, s->file, s->line)
 			    : OTF2_UNDEFINED_SOURCE_CODE_LOCATION;
 	return archive_context(a, key, region, line, parent);

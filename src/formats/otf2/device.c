@@ -13,6 +13,7 @@
 #include "formats/otf2/otf2.h"
 #include "record/fields.h"
 #include "stream/demangle.h"
+#include "stream/names.h"
 
 #define CONFIGURATIONS_MAX 65536u
 
@@ -90,7 +91,7 @@ static uint32_t barrier_region(struct otf2 *w, uint32_t queue, bool implied)
 					    NULL,
 					    implied ? OTF2_REGION_ROLE_IMPLICIT_BARRIER
 						    : OTF2_REGION_ROLE_BARRIER,
-					    define_paradigm(w->t->queues[queue].domain));
+					    define_paradigm(w->t->queues[queue].domain), ON_DEVICE);
 	return *known - 1;
 }
 
@@ -248,7 +249,7 @@ static uint32_t region_of_kernel(struct otf2 *w, const struct rec_dispatch *r)
 	w->kernel_regions[kernel] =
 		1 + archive_region(&w->archive, plain ? plain : name, name,
 				   role ? role->role : OTF2_REGION_ROLE_FUNCTION,
-				   define_paradigm(k->domain ? k->domain : ""));
+				   define_paradigm(k->domain ? k->domain : ""), ON_DEVICE);
 	free(plain);
 	return w->kernel_regions[kernel] - 1;
 }
@@ -273,6 +274,9 @@ static uint32_t configuration_text(struct otf2 *w, const struct rec_dispatch *r)
 		n += put_size(text + n, sizeof(text) - n, ", local", r->local, dims);
 	if (r->offset[0] | r->offset[1] | r->offset[2])
 		n += put_size(text + n, sizeof(text) - n, ", offset", r->offset, dims);
+	if (l->cluster[0])
+		n += put_size(text + n, sizeof(text) - n, ", cluster",
+			      (const uint64_t[]){l->cluster[0], l->cluster[1], l->cluster[2]}, 3);
 	if (rec_launch_is_set(l))
 		snprintf(text + n, sizeof(text) - n,
 			 ", registers %llu, shared %llu + %llu, local memory %llu",
@@ -285,8 +289,8 @@ static uint32_t configuration_text(struct otf2 *w, const struct rec_dispatch *r)
 static void take_configuration(const struct rec_dispatch *r, struct configuration *c)
 {
 	const struct rec_launch *l = &r->launch;
-	const uint64_t own[] = {r->dims, l->registers, l->static_shared, l->dynamic_shared,
-				l->local_memory};
+	const uint64_t own[] = {r->dims,         l->registers,  l->static_shared, l->dynamic_shared,
+				l->local_memory, l->cluster[0], l->cluster[1],    l->cluster[2]};
 
 	memcpy(c->words, r->global, sizeof(r->global));
 	memcpy(c->words + 3, r->local, sizeof(r->local));
@@ -412,6 +416,27 @@ static void write_transfer(struct otf2 *w, const struct rec_copy *r, struct work
 									r->device.correlation));
 }
 
+static void add_text(struct otf2 *w, enum otf2_attribute a, const char *text)
+{
+	archive_check(&w->archive, OTF2_AttributeList_AddStringRef(
+					   w->attributes, a, archive_string(&w->archive, text)));
+}
+
+/* And of migrations and faults: where, why, how many. */
+static void add_memory_kinds(struct otf2 *w, const struct rec_copy *r)
+{
+	if (r->source_kind)
+		add_text(w, ATTRIBUTE_SOURCE_KIND, name_memory_kind(r->source_kind));
+	if (r->destination_kind)
+		add_text(w, ATTRIBUTE_DESTINATION_KIND, name_memory_kind(r->destination_kind));
+	if (r->address)
+		add_u64(w, ATTRIBUTE_ADDRESS, r->address);
+	if (r->cause)
+		add_text(w, ATTRIBUTE_CAUSE, name_migration_cause(r->cause));
+	if (r->faults)
+		add_u64(w, ATTRIBUTE_FAULTS, r->faults);
+}
+
 kymo_status_t queue_copy(struct stream_sink *s, const struct rec_copy *r)
 {
 	struct otf2 *w = otf2_of(s);
@@ -423,13 +448,14 @@ kymo_status_t queue_copy(struct stream_sink *s, const struct rec_copy *r)
 							   : w->t->agents[agent].domain;
 	k.region = archive_region(&w->archive, w->t->ops[r->base.op].name, NULL,
 				  OTF2_REGION_ROLE_DATA_TRANSFER,
-				  define_paradigm(domain ? domain : ""));
+				  define_paradigm(domain ? domain : ""), ON_DEVICE);
 	if (!begin_work(w, &k, agent))
 		return otf2_status(w);
 	add_u8(w, ATTRIBUTE_SUBMISSION_MODE, r->blocking ? MODE_WAITS : MODE_SUBMITS);
 	add_graph(w, r->graph, r->graph_node, r->device.correlation);
 	if (!transfers(op))
 		add_u64(w, ATTRIBUTE_BYTES, r->bytes);
+	add_memory_kinds(w, r);
 	write_enter(w, k.lane->location, k.start, k.region);
 	if (transfers(op))
 		write_transfer(w, r, &k, agent);

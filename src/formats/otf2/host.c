@@ -232,9 +232,10 @@ static uint32_t region_of_text(struct otf2 *w, const char *text, size_t length)
 	if (w->archive.region_count >=
 	    NAMES_MAX + w->t->ops_count + w->t->kernels_count + w->t->sites_count)
 		return archive_region(&w->archive, "range", NULL, OTF2_REGION_ROLE_CODE,
-				      OTF2_PARADIGM_USER);
+				      OTF2_PARADIGM_USER, ON_HOST);
 	snprintf(name, sizeof(name), "%.*s", (int)(length > 500 ? 500 : length), text);
-	return archive_region(&w->archive, name, NULL, OTF2_REGION_ROLE_CODE, OTF2_PARADIGM_USER);
+	return archive_region(&w->archive, name, NULL, OTF2_REGION_ROLE_CODE, OTF2_PARADIGM_USER,
+			      ON_HOST);
 }
 
 static uint32_t region_of_marker(struct otf2 *w, const struct rec_marker *r)
@@ -248,6 +249,30 @@ static uint32_t region_of_marker(struct otf2 *w, const struct rec_marker *r)
 	if (!w->name_regions[r->name])
 		w->name_regions[r->name] = 1 + region_of_text(w, s->text, s->length);
 	return w->name_regions[r->name] - 1;
+}
+
+static void add_name(struct otf2 *w, enum otf2_attribute a, uint32_t name)
+{
+	const struct t_string *s = &w->t->strings[name < w->t->strings_count ? name : 0];
+	char text[512];
+
+	if (!name)
+		return;
+	snprintf(text, sizeof(text), "%.*s", (int)(s->length > 500 ? 500 : s->length), s->text);
+	archive_check(&w->archive, OTF2_AttributeList_AddStringRef(
+					   w->attributes, a, archive_string(&w->archive, text)));
+}
+
+static void add_marker(struct otf2 *w, const struct rec_marker *r)
+{
+	add_name(w, ATTRIBUTE_MARKER_DOMAIN, r->domain);
+	add_name(w, ATTRIBUTE_MARKER_CATEGORY, r->category);
+	if (r->color)
+		archive_check(&w->archive,
+			      OTF2_AttributeList_AddUint32(w->attributes, ATTRIBUTE_MARKER_COLOR,
+							   r->color));
+	if (r->left_open)
+		add_u8(w, ATTRIBUTE_FLAGS, FLAG_UNFINISHED);
 }
 
 kymo_status_t host_marker(struct stream_sink *s, const struct rec_marker *r)
@@ -264,8 +289,7 @@ kymo_status_t host_marker(struct stream_sink *s, const struct rec_marker *r)
 		archive_check(&w->archive, OTF2_AttributeList_AddInt64(w->attributes,
 								       ATTRIBUTE_SCOPE, r->scope));
 	add_common(w, &r->base);
-	if (r->left_open)
-		add_u8(w, ATTRIBUTE_FLAGS, FLAG_UNFINISHED);
+	add_marker(w, r);
 	l = begin(w, row, &r->base, region);
 	if (l)
 		details_payload(w, r, l);

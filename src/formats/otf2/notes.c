@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Notes of the recording (what it warns of) as OTF2's markers, which annotate a place and a time. */
+#include <stdio.h>
+
 #include "base/hash.h"
 #include "formats/otf2/otf2.h"
 
@@ -17,6 +19,7 @@ static void write_note(struct otf2 *w, OTF2_MarkerWriter *writer, struct map *ki
 	uint32_t severity = n->severity < 3 ? n->severity : 3;
 	uint64_t key = hash_mix(hash_string(n->part ? n->part : ""), severity);
 	uint64_t kind = map_get(kinds, key);
+	char text[600];
 	OTF2_MarkerScope scope =
 		n->process ? OTF2_MARKER_SCOPE_LOCATION_GROUP : OTF2_MARKER_SCOPE_GLOBAL;
 
@@ -29,11 +32,16 @@ static void write_note(struct otf2 *w, OTF2_MarkerWriter *writer, struct map *ki
 				      writer, (uint32_t)kind - 1, n->part ? n->part : "",
 				      categories[severity], severity_of(severity)));
 	}
-	archive_check(&w->archive, OTF2_MarkerWriter_WriteMarker(
-					   writer, otf2_time(n->time ? n->time : w->t->origin), 0,
-					   (uint32_t)kind - 1, scope,
-					   n->process ? define_process_group(w, n->process) : 0,
-					   n->text ? n->text : ""));
+	if (n->count > 1)
+		snprintf(text, sizeof(text), "%s (%llu times)", n->text ? n->text : "",
+			 (unsigned long long)n->count);
+	else
+		snprintf(text, sizeof(text), "%s", n->text ? n->text : "");
+	archive_check(&w->archive,
+		      OTF2_MarkerWriter_WriteMarker(
+			      writer, otf2_time(n->time ? n->time : w->t->origin), 0,
+			      (uint32_t)kind - 1, scope,
+			      n->process ? define_process_group(w, n->process) : 0, text));
 }
 
 void notes_end(struct otf2 *w)

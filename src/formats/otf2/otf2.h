@@ -58,6 +58,14 @@
 	X(CYCLES, "OTF2::KYMO::CYCLES", UINT64, "between two samples")                             \
 	X(INSTRUCTION, "OTF2::KYMO::INSTRUCTION", UINT64, "offset in its function")                \
 	X(STALL_REASON, "OTF2::KYMO::STALL_REASON", STRING, "what the kernel did")                 \
+	X(SOURCE_KIND, OFFLOAD "SOURCE_KIND", STRING, "of the memory that a copy reads")           \
+	X(DESTINATION_KIND, OFFLOAD "DESTINATION_KIND", STRING, "of that it writes")               \
+	X(ADDRESS, OFFLOAD "ADDRESS", UINT64, "of a migration or of faults")                       \
+	X(CAUSE, OFFLOAD "CAUSE", STRING, "of a migration")                                        \
+	X(FAULTS, OFFLOAD "FAULTS", UINT64, "page faults that one record stands for")              \
+	X(MARKER_DOMAIN, "OTF2::KYMO::MARKER_DOMAIN", STRING, "of a range or mark")                \
+	X(MARKER_CATEGORY, "OTF2::KYMO::MARKER_CATEGORY", STRING, "of a range or mark")            \
+	X(MARKER_COLOR, "OTF2::KYMO::MARKER_COLOR", UINT32, "of a range or mark, ARGB")            \
 	X(STATUS, "OTF2::KYMO::STATUS", INT32, "what a failed operation returned")                 \
 	X(SCOPE, "OTF2::KYMO::SCOPE", INT64, "of a range")                                         \
 	X(LOST, "OTF2::KYMO::LOST", UINT64, "records lost; 0: not known")                          \
@@ -171,7 +179,7 @@ struct series { /* a metric instance */
 };
 
 struct configuration { /* how a kernel was launched */
-	uint64_t words[14];
+	uint64_t words[17];
 	uint32_t string;
 };
 

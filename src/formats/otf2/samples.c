@@ -167,7 +167,7 @@ static uint32_t context_of_code(struct otf2 *w, uint32_t number)
 		return context;
 	plain = demangle(name);
 	region = archive_region(a, plain ? plain : name, name, OTF2_REGION_ROLE_FUNCTION,
-				OTF2_PARADIGM_SAMPLING);
+				OTF2_PARADIGM_SAMPLING, ON_DEVICE);
 	free(plain);
 	return archive_context(a, key, region,
 			       has_line ? archive_source_line(a, c->file, c->line)

@@ -83,6 +83,8 @@ class Check:
             if P + "SUBMISSION_MODE" in entered:
                 self.submitted[l.location.group].add(entered[P + "CORRELATION_ID"])
                 self.modes[attributes.get(P + "SUBMISSION_MODE", entered[P + "SUBMISSION_MODE"])] += 1
+            for what in ("SENT", "RECEIVED"):
+                self.bytes["told " + what] += attributes.get("OTF2::KYMO::" + what, 0)
             if "OTF2::KYMO::CALL_PATH" in entered:
                 self.paths += 1
                 self.path(l, entered["OTF2::KYMO::CALL_PATH"])

@@ -49,6 +49,7 @@ ARGUMENTS = """SELECT j.key name, count(*) n, sum(CASE j.type WHEN 'integer' THE
  WHERE d.name = 'code_object') GROUP BY 1"""
 KINDS = """SELECT 'SOURCE_KIND ' || source_kind_name name, count(*) n FROM memory_copies WHERE source_kind GROUP BY 1
  UNION ALL SELECT 'DESTINATION_KIND ' || destination_kind_name, count(*) FROM memory_copies WHERE destination_kind GROUP BY 1"""
+FILES = """SELECT sum(c.sent), sum(c.received) FROM comm c JOIN op o ON o.id = c.op WHERE o.name IN ('read', 'write')"""
 PATHS = """SELECT count(*) n FROM call c LEFT JOIN call_extra x ON x.id = c.id WHERE coalesce(c.site, 0) OR
  coalesce(x.stack, 0)"""
 VALUES = """SELECT n.name, a.label, count(*) n, sum(v.value) total FROM counter_value v JOIN counter n ON n.id = v.counter
@@ -279,11 +280,15 @@ def mpi(test, programs):
             if not run or not os.path.exists(program):
                 continue
             more = ["--oversubscribe", "--allow-run-as-root"] if name == "openmpi" else []
-            trace = test.record(f"mpi-{name}-{n}", run, *more, "-n", str(n), program)
-            found, _, want = test.same(trace)
+            trace = test.record(f"mpi-{name}-{n}", run, *more, "-n", str(n), program, f"file-{name}-{n}")
+            found, tells, want = test.same(trace)
             expect(found["locations"] >= n and want["sent"], found["locations"])
             expect(found["open requests"] == 0, "requests without an end:", found["open requests"])
             expect(found["unmatched"] == 0, "messages that only one side has:", found["unmatched"])
+            told = (found["bytes"]["told SENT"], found["bytes"]["told RECEIVED"])
+            moved = tuple(test.query(trace, FILES)[0].values())
+            expect(told == moved and min(told) > 0, "bytes of files, told by their calls:", told, moved)
+            expect("transfers of files" not in tells, tells)
             fences = test.query(trace, "SELECT count(*) n FROM regions WHERE name = 'MPI_Win_fence'")[0]["n"]
             expect(found["events"].get("RmaCollectiveEnd") == fences >= 4 * n, "fences:", fences, found["events"])
             for what in ("MpiCollectiveBegin", "RmaPut", "RmaGet", "RmaAtomic", "MpiIsend",

@@ -15,8 +15,8 @@
 #include "wire/defs.h"
 
 static const char no_peer[] = "messages whose other side is not known",
-		  foreign[] = "messages of libraries other than MPI",
-		  files[] = "transfers of files (MPI-IO)",
+		  foreign[] = "messages of libraries other than MPI outside of recorded calls",
+		  files[] = "transfers of files (MPI-IO) outside of recorded calls",
 		  partitioned[] = "partitions of transfers";
 
 struct world {
@@ -371,7 +371,19 @@ static bool known_window(const struct otf2 *w, const struct message *m)
 	return m->comm >= w->mpi->world_count && i < w->mpi->comm_count && w->mpi->comms[i].window;
 }
 
-static void write_message(struct otf2 *w, struct message *m, const struct open *call)
+/* OTF2's messages and transfers of files are MPI's and of handles; of others the call tells how much it was. */
+static void tell_call(struct otf2 *w, const struct rec_comm *r, struct open *call, const char *what)
+{
+	if (!call) {
+		unplaced_add(&w->unplaced, what, 1);
+		return;
+	}
+	call->told = true;
+	call->sent += r->sent;
+	call->received += r->received;
+}
+
+static void write_message(struct otf2 *w, struct message *m, struct open *call)
 {
 	const struct rec_comm *r = m->r;
 	uint32_t op = w->t->ops[r->base.op].number;
@@ -382,7 +394,7 @@ static void write_message(struct otf2 *w, struct message *m, const struct open *
 			m->rank = OTF2_UNDEFINED_UINT32;
 		collective(w, m, call);
 	} else if (op == COMM_OP_READ || op == COMM_OP_WRITE) {
-		unplaced_add(&w->unplaced, files, 1);
+		tell_call(w, r, call, files);
 	} else if (!known) {
 		unplaced_add(&w->unplaced, no_peer, 1);
 	} else if (op == COMM_OP_SEND) {
@@ -410,7 +422,7 @@ kymo_status_t mpi_comm(struct stream_sink *s, const struct rec_comm *r)
 {
 	struct otf2 *w = otf2_of(s);
 	struct message m = {.r = r, .tag = r->tag >= 0 ? (uint32_t)r->tag : 0};
-	const struct open *call;
+	struct open *call;
 
 	if (w->device_only)
 		return KYMO_OK;
@@ -418,7 +430,7 @@ kymo_status_t mpi_comm(struct stream_sink *s, const struct rec_comm *r)
 	row_advance(w, m.row, r->base.start);
 	call = row_find(m.row, r->correlation);
 	if (!is_mpi(w, r, call)) {
-		unplaced_add(&w->unplaced, foreign, 1);
+		tell_call(w, r, call, foreign);
 		return KYMO_OK;
 	}
 	if (r->partitions)

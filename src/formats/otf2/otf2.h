@@ -66,6 +66,8 @@
 	X(MARKER_DOMAIN, "OTF2::KYMO::MARKER_DOMAIN", STRING, "of a range or mark")                \
 	X(MARKER_CATEGORY, "OTF2::KYMO::MARKER_CATEGORY", STRING, "of a range or mark")            \
 	X(MARKER_COLOR, "OTF2::KYMO::MARKER_COLOR", UINT32, "of a range or mark, ARGB")            \
+	X(SENT, "OTF2::KYMO::SENT", UINT64, "bytes that the call sent or wrote")                   \
+	X(RECEIVED, "OTF2::KYMO::RECEIVED", UINT64, "bytes that it received or read")              \
 	X(STATUS, "OTF2::KYMO::STATUS", INT32, "what a failed operation returned")                 \
 	X(SCOPE, "OTF2::KYMO::SCOPE", INT64, "of a range")                                         \
 	X(LOST, "OTF2::KYMO::LOST", UINT64, "records lost; 0: not known")                          \
@@ -95,6 +97,8 @@ struct open {
 	uint32_t process;
 	uint8_t memory; /* 0 none, 1 allocated, 2 freed */
 	bool waited;    /* for the work that it submitted */
+	bool told;      /* what it sent and received is told at its Leave: */
+	uint64_t sent, received;
 };
 
 /* A location on which intervals nest. */

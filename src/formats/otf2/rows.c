@@ -207,6 +207,10 @@ static void close_innermost(struct otf2 *w, struct lane *l, int64_t limit)
 	if (o->waited)
 		archive_check(&w->archive, OTF2_AttributeList_AddUint8(
 						   w->late, ATTRIBUTE_SUBMISSION_MODE, MODE_WAITS));
+	if (o->told) {
+		add_late(w, ATTRIBUTE_SENT, o->sent);
+		add_late(w, ATTRIBUTE_RECEIVED, o->received);
+	}
 	write_leave(w, l->location, time, o->region);
 	l->last = time;
 }

@@ -229,11 +229,11 @@ static void define_group(struct otf2 *w, struct archive *a, uint32_t number)
 {
 	const struct sample_group *g = &w->samples->groups[number];
 	const struct t_process *p = &w->t->processes[g->process];
+	const char *label = w->t->agents[g->agent].label;
 	char name[300];
 
 	if (g->device)
-		snprintf(name, sizeof(name), "%s",
-			 g->agent ? w->t->agents[g->agent].label : "device not known");
+		snprintf(name, sizeof(name), "%s", label && *label ? label : "device not known");
 	else
 		snprintf(name, sizeof(name), "%s (%u)", g->process ? name_program(p) : "not known",
 			 p->pid);

@@ -84,6 +84,24 @@ class Test(base.Test):
         check("show", "hot(float*, int)+32 /src/hot.cu:102 long_scoreboard samples=60 idle=50" in shown,
               True)
 
+        self.otf2()
+
+    def otf2(self):
+        """As calling contexts in an archive of their own, with the library's reader."""
+        out = self.path("t.otf2")
+        told = subprocess.run([self.kymo, "export", "--to", "otf2", "-o", out, self.trace], capture_output=True,
+                              text=True, timeout=120, check=False)
+        if told.returncode or subprocess.run(["/usr/bin/python3", "-c", "import otf2"], capture_output=True,
+                                             check=False).returncode:
+            print("no OTF2 here")
+            return
+        found = json.loads(must("/usr/bin/python3", os.path.join(os.path.dirname(HERE), "otf2", "check.py"),
+                                os.path.join(out, "samples.otf2")))
+        wanted = {}
+        for r in SAMPLED:
+            wanted[r[0]] = wanted.get(r[0], 0) + r[5]
+        check("otf2", (found["sampled"], found["events"]["CallingContextSample"]), (wanted, len(SAMPLED)))
+
     def test_many(self):
         """More instructions than are fetched at once; what the device dropped is counted."""
         self.build()

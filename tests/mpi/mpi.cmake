@@ -22,7 +22,7 @@ set_target_properties(mpi_unknown PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${mpi_dir}
 set_target_properties(mpi_optional PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${mpi_dir} OUTPUT_NAME optional)
 
 foreach(name ${KYMO_MPI_MODULES})
-  foreach(program traffic ending two sparse spawn die bare names match objects nulls)
+  foreach(program traffic ending two sparse spawn die bare names match objects nulls locks)
     mpi_program(${KYMO_MPI_COMPILER_${name}} ${program}.${name} ${CMAKE_CURRENT_LIST_DIR}/${program}.c)
   endforeach()
   mpi_program(${KYMO_MPI_COMPILER_${name}} other.${name} ${CMAKE_CURRENT_LIST_DIR}/ending.c)

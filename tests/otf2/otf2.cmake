@@ -11,7 +11,7 @@ add_test(NAME otf2.roles COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DI
 if(TARGET heat AND TARGET ocl_copies)
   find_program(KYMO_CLANG_OPENMP NAMES clang-19 clang-18)
   add_test(NAME otf2.archives COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/test_otf2.py
-           $<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth> $<TARGET_FILE_DIR:ocl_copies>
+           $<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth> $<TARGET_FILE_DIR:ocl_copies> ${PROJECT_BINARY_DIR}/tests/telemetry_fakes
            ${CMAKE_BINARY_DIR}/mpi-programs $<$<BOOL:${KYMO_CLANG_OPENMP}>:${KYMO_CLANG_OPENMP}>)
   set_tests_properties(otf2.archives PROPERTIES LABELS cli TIMEOUT 600 SKIP_RETURN_CODE 77)
   add_test(NAME otf2.read COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/test_read.py

@@ -3,10 +3,11 @@
 """OTF2 archives of several programs: otf2-print finds nothing to say, check.py (the library's own reader)
 finds what must hold, and the totals that it counts are those that `kymo query` tells.
 
-    test_otf2.py KYMO SYNTH FOLDER-OF-PROGRAMS [MPI-PROGRAMS [CLANG]]
+    test_otf2.py KYMO SYNTH FOLDER-OF-PROGRAMS TELEMETRY-FAKES [MPI-PROGRAMS [CLANG]]
 """
 import json
 import os
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -40,6 +41,21 @@ def reader():
     return kymotest.skip("no python3-otf2")
 
 
+# Arguments by name: how many were there, and the sum of those that are numbers. Other records have fields of these
+# names as well, which are parameters too.
+ARGUMENTS = """SELECT j.key name, count(*) n, sum(CASE j.type WHEN 'integer' THEN j.value ELSE 0 END) total,
+ min(j.type = 'integer') numbers FROM call c, json_each(kymo_args(c.id)) j WHERE j.type != 'null'
+ AND j.key NOT IN (SELECT f.name FROM op_field f JOIN op o ON o.id = f.op JOIN domain d ON d.id = o.domain
+ WHERE d.name = 'code_object') GROUP BY 1"""
+KINDS = """SELECT 'SOURCE_KIND ' || source_kind_name name, count(*) n FROM memory_copies WHERE source_kind GROUP BY 1
+ UNION ALL SELECT 'DESTINATION_KIND ' || destination_kind_name, count(*) FROM memory_copies WHERE destination_kind GROUP BY 1"""
+FILES = """SELECT sum(c.sent), sum(c.received) FROM comm c JOIN op o ON o.id = c.op WHERE o.name IN ('read', 'write')"""
+PATHS = """SELECT count(*) n FROM call c LEFT JOIN call_extra x ON x.id = c.id WHERE coalesce(c.site, 0) OR
+ coalesce(x.stack, 0)"""
+VALUES = """SELECT n.name, a.label, count(*) n, sum(v.value) total FROM counter_value v JOIN counter n ON n.id = v.counter
+ LEFT JOIN agent a ON a.id = v.agent GROUP BY 1, 2"""
+
+
 class Test:
     def __init__(self, kymo, synth, work):
         self.kymo, self.synth, self.work, self.python = kymo, synth, work, reader()
@@ -56,6 +72,30 @@ class Test:
                              capture_output=True, text=True, check=True).stdout
         return json.loads(out)[0]
 
+    def query(self, trace, sql):
+        return kymotest.query(self.kymo, trace, sql)
+
+    def details(self, trace, found):
+        """Arguments, call paths and kinds of memory are those of the store."""
+        kinds = {row["name"]: row["n"] for row in self.query(trace, KINDS)}
+        expect(found["kinds"] == kinds, "kinds of memory:", found["kinds"], kinds)
+        for row in self.query(trace, ARGUMENTS):
+            n, total = found["parameters"].get(row["name"], (0, 0))
+            expect(n == row["n"] and (not row["numbers"] or abs(total - row["total"]) <= 1e-12 * abs(total)),
+                   f"argument {row['name']}: {n} times, sum {total}, and {row} in the store")
+        paths = self.query(trace, PATHS)[0]["n"]
+        expect(found["paths"] == paths, "call paths:", found["paths"], paths)
+
+    def values(self, trace, found):
+        """Values of counters by what they are of; True where there are some."""
+        wanted = self.query(trace, VALUES)
+        for row in wanted:
+            got = [v for k, v in found["values"].items()
+                   if k.split(" of ")[0].split("[")[0] == row["name"] and (not row["label"] or k.endswith(" of " + row["label"]))]
+            expect(sum(n for n, _ in got) == row["n"], "values of", row, got)
+            expect(abs(sum(s for _, s in got) - row["total"]) <= 1e-9 * abs(row["total"]) + 1e-9, row, got)
+        return wanted
+
     def export(self, trace):
         """What the library's reader finds in the archive, and what the export told."""
         out = trace[:-5] + ".otf2"
@@ -68,7 +108,7 @@ class Test:
                                  capture_output=True, text=True)
             expect(got.returncode == 0 and not got.stderr, trace, "otf2-print:", got.stderr)
             text = subprocess.run(["otf2-print", archive], capture_output=True, text=True).stdout
-            expect("INVALID" not in text, "something in it is undefined")
+            expect("INVALID <" not in text, "something in it is undefined")
         got = subprocess.run([self.python, os.path.join(HERE, "check.py"), archive],
                              capture_output=True, text=True)
         expect(got.returncode == 0, trace, got.stderr, got.stdout[-2000:])
@@ -92,6 +132,7 @@ class Test:
                 ("bytes copied", found["bytes"].get("device", 0), want["copied"]),
                 ("bytes sent", sent, want["sent"]), ("bytes received", received, want["received"])):
             expect(got == wanted, f"{os.path.basename(trace)}: {what}: {got}, and {wanted} in the store")
+        self.details(trace, found)
         expect(found["orphans"] == 0, "work whose submission is not there:", found["orphans"])
         return found, told, want
 
@@ -106,7 +147,13 @@ def demo(test, programs):
     expect(found["accelerators"] == 2 and found["untimed"] == 1, found)
     expect(found["barriers"] == found["waits"] == 1, found["barriers"], found["waits"])
     expect(found["events"]["BufferFlush"] == 2, "losses:", found["events"])
-    expect("OTF2 has no place for: " in told and "call sites (12)" in told, told)
+    expect("OTF2 has no place for: programs (1)" in told, told)
+    test.details(trace, found)
+    notes = test.query(trace, "SELECT text FROM note")
+    if shutil.which("otf2-marker"):
+        listed = subprocess.run(["otf2-marker", trace[:-5] + ".otf2/traces.otf2"], capture_output=True, text=True,
+                                check=True).stdout
+        expect(notes and all(f"Text: \"{n['text']}\"" in listed for n in notes), "notes:", listed)
 
 
 def in_flight(test, programs):
@@ -135,17 +182,76 @@ def opencl(test, programs):
     found, _, want = test.same(test.record("heat", os.path.join(programs, "heat")))
     expect(found["accelerators"] == 1 and want["kernels"] > 1000, found)
     expect(found["metrics"] == {"memory in use: device": 0}, found["metrics"])
-    found, _, _ = test.same(test.record("copies", os.path.join(programs, "ocl_copies")))
-    expect(found["barriers"] >= 10, "blocking copies are barriers:", found["barriers"])
+    trace = test.record("copies", os.path.join(programs, "ocl_copies"))
+    found, _, _ = test.same(trace)
+    expect(found["barriers"] > found["implied"] >= 10, "blocking copies are barriers:", found["implied"])
+    blocking = test.query(trace, "SELECT count(*) n FROM syncs WHERE name = 'blocking'")[0]["n"]
+    expect(found["modes"] == {"1": found["submitted"] - blocking, "2": blocking}, found["modes"], blocking)
     expect(found["bytes"]["to device"] and found["bytes"]["from device"], found["bytes"])
     roles = found["roles"]
     expect(roles["clEnqueueReadBuffer"] == "DATA_TRANSFER", roles)
     expect(roles["clCreateBuffer"] == "ALLOCATE" and roles["clFinish"] == "TASK_WAIT", roles)
     test.same(test.record("ranges", os.path.join(programs, "annotated")))
     many, _, _ = test.same(test.record("many", os.path.join(programs, "ocl_many"),
-                                      "--kernels", "8000"))
+                                      "--kernels", "1500"))
     expect(many["accelerators"] >= 2, "parts of a device are one group:", many["accelerators"])
     test.same(test.record("nothing", "true"))
+    contexts, _, _ = test.same(test.record("contexts", os.path.join(programs, "ocl_contexts")))
+    expect(contexts["accelerators"] == 2 and len(contexts["groups"]) == 3 and contexts["locations"] >= 5,
+           "two contexts on one device are two groups:", contexts["groups"], contexts["locations"])
+    used = [v[0] for k, v in contexts["values"].items() if k.startswith("memory in use: device of ")]
+    expect(used == [2, 2], "the memory of each:", contexts["values"])
+    os.environ["POCL_DEVICES"] = "pthread pthread"
+    two, _, _ = test.same(test.record("two", os.path.join(programs, "ocl_two")))
+    del os.environ["POCL_DEVICES"]
+    expect(len(set(two["groups"])) == 3 and two["accelerators"] == 2, "two devices of one name:", two["groups"])
+
+
+def counters(test, programs, fakes):
+    """Values of calls and threads, and of devices and hosts over time, are those of the store."""
+    trace = test.record("counted", "--counters", "page-faults", os.path.join(programs, "heat"))
+    found, _, _ = test.same(trace)
+    if not test.values(trace, found):
+        print("page-faults cannot be counted here")
+    trace = os.path.join(test.work, "telemetry.kymo")
+    subprocess.run([test.kymo, "run", "--no-summary", "--telemetry=100", "-o", trace, "sleep", "0.4"], check=True,
+                   capture_output=True, env={**os.environ, "LD_LIBRARY_PATH": fakes})
+    found, _ = test.export(trace)
+    of = {row["label"] for row in test.values(trace, found) if row["name"] == "power"}
+    expect({"Fake GPU #0", "Fake GPU #1"} <= of, "devices of one name:", of)
+    expect(any(k.startswith("cpu.utilisation of ") for k in found["values"]), "of the host:", found["values"])
+
+
+def locations(test):
+    """Thousands of threads and queues: few files are open at once, and memory stays."""
+    threads, queues = 800, 400
+    trace = os.path.join(test.work, "locations.json")
+    event = {"ph": "X", "pid": 1, "dur": 4}
+    with open(trace, "w", encoding="utf-8") as f:
+        json.dump([e for i in range(3 * threads) for e in (
+            {**event, "tid": i % threads + 1, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 10 * i,
+             "args": {"correlation": i + 1}},
+            {**event, "tid": 1, "cat": "kernel", "name": "k", "ts": 10 * i + 5,
+             "args": {"correlation": i + 1, "device": i % 2, "stream": 7 + i % queues}})], f)
+
+    def few_files():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+    out = os.path.join(test.work, "locations.otf2")
+    p = subprocess.Popen([test.kymo, "export", "--to", "otf2", "-o", out, trace], stderr=subprocess.PIPE, text=True,
+                         preexec_fn=few_files)
+    told = p.stderr.read()
+    _, status, usage = os.wait4(p.pid, 0)
+    p.returncode = os.waitstatus_to_exitcode(status)
+    expect(p.returncode == 0, told)
+    expect(usage.ru_maxrss < 256 << 10, "KiB of memory:", usage.ru_maxrss)
+    got = subprocess.run([test.python, os.path.join(HERE, "check.py"), os.path.join(out, "traces.otf2")],
+                         capture_output=True, text=True)
+    expect(got.returncode == 0, got.stderr, got.stdout[-2000:])
+    found = json.loads(got.stdout)
+    expect(found["device"] == {"kernel k": 3 * threads} and found["calls"] == {"cudaLaunchKernel": 3 * threads},
+           found["device"], found["calls"])
+    expect(found["locations"] == threads + queues and found["orphans"] == 0, found["locations"])
 
 
 def samples(test, programs):
@@ -174,13 +280,33 @@ def mpi(test, programs):
             if not run or not os.path.exists(program):
                 continue
             more = ["--oversubscribe", "--allow-run-as-root"] if name == "openmpi" else []
-            trace = test.record(f"mpi-{name}-{n}", run, *more, "-n", str(n), program)
-            found, _, want = test.same(trace)
+            trace = test.record(f"mpi-{name}-{n}", run, *more, "-n", str(n), program, f"file-{name}-{n}")
+            found, tells, want = test.same(trace)
             expect(found["locations"] >= n and want["sent"], found["locations"])
             expect(found["open requests"] == 0, "requests without an end:", found["open requests"])
+            expect(found["unmatched"] == 0, "messages that only one side has:", found["unmatched"])
+            told = (found["bytes"]["told SENT"], found["bytes"]["told RECEIVED"])
+            moved = tuple(test.query(trace, FILES)[0].values())
+            expect(told == moved and min(told) > 0, "bytes of files, told by their calls:", told, moved)
+            expect("transfers of files" not in tells, tells)
+            fences = test.query(trace, "SELECT count(*) n FROM regions WHERE name = 'MPI_Win_fence'")[0]["n"]
+            expect(found["events"].get("RmaCollectiveEnd") == fences >= 4 * n, "fences:", fences, found["events"])
             for what in ("MpiCollectiveBegin", "RmaPut", "RmaGet", "RmaAtomic", "MpiIsend",
                          "NonBlockingCollectiveComplete"):
                 expect(found["events"].get(what), "no", what)
+
+
+def locks(test, programs):
+    for name in ("openmpi", "mpich"):
+        run, program = shutil.which("mpirun." + name), os.path.join(programs, "locks." + name)
+        if not run or not os.path.exists(program):
+            continue
+        more = ["--oversubscribe", "--allow-run-as-root"] if name == "openmpi" else []
+        found, _, _ = test.same(test.record("locks-" + name, run, *more, "-n", "2", program))
+        expect(sorted(found["window locks"].values()) == [2, 4] and len(found["window locks"]) == 2 and
+               {k.split(" ")[0] for k in found["window locks"]} == {"EXCLUSIVE", "SHARED"}, found["window locks"])
+        expect(found["events"]["RmaRequestLock"] == found["events"]["RmaReleaseLock"] == 6, found["events"])
+        expect(found["bytes"]["put"] == 6 * 4, found["bytes"])
 
 
 def openmp(test, programs, clang):
@@ -200,17 +326,20 @@ def openmp(test, programs, clang):
 
 
 def main():
-    kymo, synth, programs = sys.argv[1:4]
+    kymo, synth, programs, fakes = sys.argv[1:5]
     with kymotest.Folder() as work:
         test = Test(kymo, synth, work)
         demo(test, programs)
         in_flight(test, programs)
         opencl(test, programs)
+        counters(test, programs, fakes)
+        locations(test)
         samples(test, programs)
-        if len(sys.argv) > 4:
-            mpi(test, sys.argv[4])
         if len(sys.argv) > 5:
-            openmp(test, programs, sys.argv[5])
+            mpi(test, sys.argv[5])
+            locks(test, sys.argv[5])
+        if len(sys.argv) > 6:
+            openmp(test, programs, sys.argv[6])
 
 
 if __name__ == "__main__":

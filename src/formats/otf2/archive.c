@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/plain.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 #define STREAMS    8u
@@ -36,7 +38,10 @@ static bool streams(struct archive *a, OTF2_LocationRef location, const struct c
 	return l->streams;
 }
 
-/* Definitions are flushed as they fill their one chunk, which is larger: they take plain memory. */
+/*
+ * Definitions are flushed as they fill their one chunk, which is larger: they take plain memory. The library clears
+ * it, so that of one location is used again for the next: with thousands of locations new pages take most of the time.
+ */
 static void *get_memory(void *data, OTF2_FileType type, OTF2_LocationRef location, void **buffer,
 			uint64_t bytes)
 {
@@ -49,7 +54,9 @@ static void *get_memory(void *data, OTF2_FileType type, OTF2_LocationRef locatio
 	}
 	if (*buffer)
 		return NULL;
-	*buffer = malloc(bytes);
+	*buffer = bytes == DEFS_CHUNK && a->spare ? a->spare : malloc(bytes);
+	if (*buffer == a->spare)
+		a->spare = NULL;
 	return *buffer;
 }
 
@@ -63,7 +70,10 @@ static void free_memory(void *data, OTF2_FileType type, OTF2_LocationRef locatio
 		chunks_put(&a->chunks, (struct chunk **)buffer);
 		return;
 	}
-	free(*buffer);
+	if (type == OTF2_FILETYPE_LOCAL_DEFS && !a->spare)
+		a->spare = *buffer;
+	else
+		free(*buffer);
 	*buffer = NULL;
 }
 
@@ -159,14 +169,54 @@ void archive_release(struct archive *a)
 	free(a->texts);
 	free(a->region_list);
 	free(a->locations);
+	free(a->spare);
 	map_release(&a->strings);
 	map_release(&a->regions);
+	map_release(&a->contexts);
+	map_release(&a->lines);
 	chunks_release(&a->chunks);
 	memset(a, 0, sizeof(*a));
 	a->chunks.fd = -1;
 }
 
 /* ---- definitions --------------------------------------------------------------------------- */
+
+/* Strings of OTF2 are UTF-8, and readers fail at others: of bytes that are none their number is shown. */
+static uint32_t sound_string(struct archive *a, const char *text)
+{
+	struct text sound = {0};
+	uint32_t number = 0, code;
+	char escape[PLAIN_ESCAPE_MAX];
+
+	for (size_t left = strlen(text), n; left; text += n, left -= n) {
+		n = plain_next(text, left, &code);
+		if (code & PLAIN_BAD)
+			text_add_bytes(&sound, escape, plain_escape(code, escape));
+		else
+			text_add_bytes(&sound, text, n);
+	}
+	if (sound.failed)
+		archive_check(a, OTF2_ERROR_MEM_ALLOC_FAILED);
+	else
+		number = archive_string(a, sound.s);
+	text_release(&sound);
+	return number;
+}
+
+static bool sound_text(const char *text)
+{
+	size_t left = strlen(text), n;
+	uint32_t code = 0;
+
+	if (plain_ascii(text, left))
+		return true;
+	for (; left; text += n, left -= n) {
+		n = plain_next(text, left, &code);
+		if (code & PLAIN_BAD)
+			return false;
+	}
+	return true;
+}
 
 uint32_t archive_string(struct archive *a, const char *text)
 {
@@ -175,6 +225,8 @@ uint32_t archive_string(struct archive *a, const char *text)
 	map_each(&a->strings, hash, i)
 		if (strcmp(a->texts[i - 1], text) == 0)
 			return (uint32_t)(i - 1);
+	if (!sound_text(text))
+		return sound_string(a, text);
 	if (!vec_reserve(&a->texts, &a->text_room, a->text_count, 1) ||
 	    !(a->texts[a->text_count] = strdup(text)) ||
 	    !map_add(&a->strings, hash, a->text_count + 1u)) {
@@ -185,8 +237,49 @@ uint32_t archive_string(struct archive *a, const char *text)
 	return a->text_count++;
 }
 
+bool archive_has_string(const struct archive *a, const char *text)
+{
+	uint64_t hash = hash_string(text), i;
+
+	map_each(&a->strings, hash, i)
+		if (strcmp(a->texts[i - 1], text) == 0)
+			return true;
+	return false;
+}
+
+uint32_t archive_find_context(const struct archive *a, uint64_t key)
+{
+	uint64_t place = map_get(&a->contexts, key);
+
+	return place ? (uint32_t)(place - 1) : OTF2_UNDEFINED_CALLING_CONTEXT;
+}
+
+uint32_t archive_context(struct archive *a, uint64_t key, uint32_t region, uint32_t source_line,
+			 uint32_t parent)
+{
+	archive_check(a, OTF2_GlobalDefWriter_WriteCallingContext(a->defs, a->context_count, region,
+								  source_line, parent));
+	if (!map_set(&a->contexts, key, a->context_count + 1u))
+		archive_check(a, OTF2_ERROR_MEM_ALLOC_FAILED);
+	return a->context_count++;
+}
+
+uint32_t archive_source_line(struct archive *a, const char *file, uint32_t line)
+{
+	uint32_t string = archive_string(a, file);
+	uint64_t key = (uint64_t)string << 32 | line, place = map_get(&a->lines, key + 1);
+
+	if (place)
+		return (uint32_t)(place - 1);
+	archive_check(a, OTF2_GlobalDefWriter_WriteSourceCodeLocation(a->defs, a->line_count,
+								      string, line));
+	if (!map_set(&a->lines, key + 1, a->line_count + 1u))
+		archive_check(a, OTF2_ERROR_MEM_ALLOC_FAILED);
+	return a->line_count++;
+}
+
 uint32_t archive_region(struct archive *a, const char *name, const char *canonical,
-			OTF2_RegionRole role, OTF2_Paradigm paradigm)
+			OTF2_RegionRole role, OTF2_Paradigm paradigm, const char *where)
 {
 	struct archive_region r = {archive_string(a, name), role, paradigm};
 	uint64_t hash = hash_u64((uint64_t)r.name << 16 | (uint64_t)role << 8 | paradigm), i;
@@ -203,10 +296,11 @@ uint32_t archive_region(struct archive *a, const char *name, const char *canonic
 		return 0;
 	}
 	a->region_list[a->region_count] = r;
-	archive_check(a, OTF2_GlobalDefWriter_WriteRegion(
-				 a->defs, a->region_count, r.name,
-				 canonical ? archive_string(a, canonical) : r.name, 0, role,
-				 paradigm, OTF2_REGION_FLAG_NONE, NO_STRING, 0, 0));
+	archive_check(a, OTF2_GlobalDefWriter_WriteRegion(a->defs, a->region_count, r.name,
+							  canonical ? archive_string(a, canonical)
+								    : r.name,
+							  archive_string(a, where), role, paradigm,
+							  OTF2_REGION_FLAG_NONE, NO_STRING, 0, 0));
 	return a->region_count++;
 }
 

@@ -42,9 +42,14 @@ struct archive {
 	struct map regions; /* likewise */
 	struct archive_region *region_list;
 	uint32_t region_count, region_room;
+	struct map contexts; /* by what the caller calls them: number + 1 */
+	uint32_t context_count;
+	struct map lines; /* of source: file and line: number + 1 */
+	uint32_t line_count;
 	struct archive_location *locations;
 	uint32_t location_count, location_room;
 	uint32_t streams; /* locations whose files are open */
+	void *spare;      /* memory of the definitions of a location that is closed */
 };
 
 /* Makes archive `name` in `directory`, which may be there. */
@@ -73,9 +78,22 @@ static inline bool archive_failed(const struct archive *a)
 /* The number of a string, written when it is new. */
 uint32_t archive_string(struct archive *a, const char *text);
 
-/* The number of the region of this name, role and paradigm, written when it is new. */
+bool archive_has_string(const struct archive *a, const char *text);
+
+/*
+ * The number of the region of this name, role and paradigm, written when it is new. OTF2 has no flag for where it
+ * runs: its description says that.
+ */
+#define ON_HOST   "host"
+#define ON_DEVICE "device"
 uint32_t archive_region(struct archive *a, const char *name, const char *canonical,
-			OTF2_RegionRole role, OTF2_Paradigm paradigm);
+			OTF2_RegionRole role, OTF2_Paradigm paradigm, const char *where);
+
+/* Calling contexts by a key that tells site and parent; undefined: there is none so far. */
+uint32_t archive_find_context(const struct archive *a, uint64_t key);
+uint32_t archive_context(struct archive *a, uint64_t key, uint32_t region, uint32_t source_line,
+			 uint32_t parent);
+uint32_t archive_source_line(struct archive *a, const char *file, uint32_t line);
 
 /* A new location; its definition is written at the end. */
 uint32_t archive_location(struct archive *a, const char *name, OTF2_LocationType type,

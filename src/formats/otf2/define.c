@@ -13,7 +13,7 @@
 #include "formats/otf2/otf2.h"
 #include "stream/names.h"
 
-static void define_attributes(struct otf2 *w)
+void define_attributes(struct archive *a)
 {
 	static const struct {
 		const char *name, *description;
@@ -23,7 +23,6 @@ static void define_attributes(struct otf2 *w)
 		OTF2_ATTRIBUTES(X)
 #undef X
 	};
-	struct archive *a = &w->archive;
 
 	for (uint32_t i = 0; i < sizeof(list) / sizeof(*list); i++)
 		archive_check(a, OTF2_GlobalDefWriter_WriteAttribute(
@@ -163,7 +162,7 @@ static void device_properties(struct otf2 *w, uint32_t n, const struct t_agent *
 }
 
 /* A device that several processes see is one; parts of a device lie below it. */
-static uint32_t device_node(struct otf2 *w, uint32_t agent)
+uint32_t define_device(struct otf2 *w, uint32_t agent)
 {
 	const struct t_agent *a = &w->t->agents[agent];
 	bool is_new;
@@ -172,7 +171,7 @@ static uint32_t device_node(struct otf2 *w, uint32_t agent)
 	if (w->nodes[agent])
 		return w->nodes[agent] - 1;
 	parent = a->parent && a->parent < w->t->agents_count && a->parent != agent
-			 ? device_node(w, a->parent)
+			 ? define_device(w, a->parent)
 			 : host_node(w, a->process);
 	w->nodes[agent] = 1 + node(w, a->hardware && *a->hardware ? a->hardware : a->name, "device",
 				   parent, OTF2_SYSTEM_TREE_DOMAIN_ACCELERATOR_DEVICE, &is_new);
@@ -293,7 +292,7 @@ static void accelerator_group(struct otf2 *w, uint32_t i)
 	archive_check(a, OTF2_GlobalDefWriter_WriteLocationGroup(
 				 a->defs, w->process_groups + i, archive_string(a, name),
 				 OTF2_LOCATION_GROUP_TYPE_ACCELERATOR,
-				 x->agent ? device_node(w, x->agent) : w->root, x->creator));
+				 x->agent ? define_device(w, x->agent) : w->root, x->creator));
 }
 
 /* Of threads: what was lost of their records. */
@@ -340,8 +339,9 @@ uint32_t define_op_region(struct otf2 *w, uint32_t op)
 	if (own && paradigm == OTF2_PARADIGM_UNKNOWN)
 		paradigm = OTF2_PARADIGM_MEASUREMENT_SYSTEM;
 	snprintf(name, sizeof(name), own ? "%s %s" : "%s%s", own ? domain : "", o->name);
-	w->op_regions[op] = 1 + archive_region(&w->archive, name, NULL,
-					       r ? r->role : OTF2_REGION_ROLE_UNKNOWN, paradigm);
+	w->op_regions[op] =
+		1 + archive_region(&w->archive, name, NULL, r ? r->role : OTF2_REGION_ROLE_UNKNOWN,
+				   paradigm, r && r->device ? ON_DEVICE : ON_HOST);
 	return w->op_regions[op] - 1;
 }
 
@@ -377,20 +377,53 @@ kymo_status_t define_begin(struct otf2 *w)
 	if (!make_tables(w))
 		return KYMO_ERROR_NO_MEMORY;
 	w->process_groups = w->t->processes_count - 1;
-	define_attributes(w);
+	define_attributes(&w->archive);
 	define_paradigms(w);
 	w->root = node(w, host && *host ? host : "job", "machine", OTF2_UNDEFINED_SYSTEM_TREE_NODE,
 		       OTF2_SYSTEM_TREE_DOMAIN_MACHINE, &is_new);
 	for (uint32_t i = 1; i < w->t->processes_count; i++)
 		host_node(w, i);
 	for (uint32_t i = 1; i < w->t->agents_count; i++)
-		device_node(w, i);
+		define_device(w, i);
 	return KYMO_OK;
+}
+
+/* OTF2 wants a thread in each process and a queue in each accelerator; some have memory or counters alone. */
+static void complete_groups(struct otf2 *w)
+{
+	struct archive *a = &w->archive;
+	uint32_t groups = w->process_groups + w->accelerator_count;
+	bool *complete = calloc(groups + 1u, 1);
+
+	if (!complete) {
+		archive_check(a, OTF2_ERROR_MEM_ALLOC_FAILED);
+		return;
+	}
+	for (uint32_t i = 0; i < a->location_count; i++) {
+		if (a->locations[i].type != OTF2_LOCATION_TYPE_METRIC &&
+		    a->locations[i].group < groups)
+			complete[a->locations[i].group] = true;
+	}
+	for (uint32_t i = 0; i < w->process_groups; i++) {
+		if (!complete[i])
+			row_location(w, &w->processes[i + 1]);
+	}
+	for (uint32_t i = 0; i < w->accelerator_count; i++) {
+		bool process = w->accelerators[i].agent == NO_PROCESS;
+
+		if (!complete[w->process_groups + i])
+			archive_location(a, process ? "no thread known" : "no queue known",
+					 process ? OTF2_LOCATION_TYPE_CPU_THREAD
+						 : OTF2_LOCATION_TYPE_ACCELERATOR_STREAM,
+					 w->process_groups + i);
+	}
+	free(complete);
 }
 
 /* Locations, with the groups that they are in before and their properties after them. */
 void define_end(struct otf2 *w)
 {
+	complete_groups(w);
 	for (uint32_t i = 1; i < w->t->processes_count; i++)
 		process_group(w, i);
 	for (uint32_t i = 0; i < w->accelerator_count; i++) {

@@ -13,17 +13,19 @@
 #include "formats/otf2/otf2.h"
 #include "record/fields.h"
 #include "stream/demangle.h"
+#include "stream/names.h"
 
 #define CONFIGURATIONS_MAX 65536u
 
 static const char devices_unknown[] = "waits for a device that is not told",
-		  configurations[] = "launch configurations", host_part[] = "times of queueing",
+		  configurations[] = "launch configurations",
 		  empty_barriers[] = "barriers without time: the clocks contradict";
 
 /* ---- barriers ------------------------------------------------------------------------------ */
 
 static void add_wait(struct otf2 *w, uint32_t queue, const struct rec_sync *r)
 {
+	bool implied = w->t->ops[r->base.op].number == SYNC_OP_BLOCKING;
 	struct queue_state *q = &w->queue_states[queue];
 	struct pending *p;
 
@@ -32,6 +34,7 @@ static void add_wait(struct otf2 *w, uint32_t queue, const struct rec_sync *r)
 		p->last_h0 = r->base.start;
 		p->h1 = r->base.end > p->h1 ? r->base.end : p->h1;
 		p->count++;
+		p->implied = p->implied && implied;
 		return;
 	}
 	if (!vec_reserve(&q->pending, &q->pending_room, q->pending_count, 1)) {
@@ -39,7 +42,8 @@ static void add_wait(struct otf2 *w, uint32_t queue, const struct rec_sync *r)
 		return;
 	}
 	p = &q->pending[q->pending_count++];
-	*p = (struct pending){r->correlation, r->base.start, r->base.end, r->base.start, 1};
+	*p = (struct pending){r->correlation, r->base.start, r->base.end, r->base.start, 1,
+			      implied};
 	q->op_since = false;
 }
 
@@ -77,14 +81,29 @@ void queue_waited(struct otf2 *w, const struct rec_sync *r)
 		add_wait(w, r->queue, r);
 }
 
-static void write_barrier(struct otf2 *w, uint32_t queue, const struct pending *p, uint32_t count,
-			  int64_t end)
+/* Region of the barriers of a queue. */
+static uint32_t barrier_region(struct otf2 *w, uint32_t queue, bool implied)
 {
+	uint32_t *known = &w->queue_states[queue].barrier[implied];
+
+	if (!*known)
+		*known = 1 + archive_region(&w->archive, implied ? "IMPLICIT SYNC" : "STREAM SYNC",
+					    NULL,
+					    implied ? OTF2_REGION_ROLE_IMPLICIT_BARRIER
+						    : OTF2_REGION_ROLE_BARRIER,
+					    define_paradigm(w->t->queues[queue].domain), ON_DEVICE);
+	return *known - 1;
+}
+
+/* One for the first `n` waits that are pending. */
+static void write_barrier(struct otf2 *w, uint32_t queue, uint32_t n, int64_t end)
+{
+	const struct pending *p = w->queue_states[queue].pending;
 	struct queue_state *q = &w->queue_states[queue];
 	int64_t begin = q->used ? q->last_end : p->h0;
-	OTF2_Paradigm paradigm = define_paradigm(w->t->queues[queue].domain);
 	struct row *row = &w->queues[queue];
-	uint32_t region, location;
+	uint32_t region, location, count = 0;
+	bool implied = true;
 
 	if (row->count && row->lanes[0].last > begin)
 		begin = row->lanes[0]
@@ -93,8 +112,11 @@ static void write_barrier(struct otf2 *w, uint32_t queue, const struct pending *
 		unplaced_add(&w->unplaced, empty_barriers, 1);
 		return;
 	}
-	region = archive_region(&w->archive, "STREAM SYNC", NULL, OTF2_REGION_ROLE_BARRIER,
-				paradigm);
+	for (uint32_t i = 0; i < n; i++) {
+		count += p[i].count;
+		implied = implied && p[i].implied;
+	}
+	region = barrier_region(w, queue, implied);
 	location = row_location(w, row);
 	add_u64(w, ATTRIBUTE_CORRELATION_ID, p->correlation);
 	archive_check(&w->archive,
@@ -116,12 +138,12 @@ static bool comes_after(const struct rec_device *d, const struct pending *p)
 static void before_work(struct otf2 *w, uint32_t queue, const struct rec_device *d)
 {
 	struct queue_state *q = &w->queue_states[queue];
-	uint32_t n = 0, count = 0;
+	uint32_t n = 0;
 
 	while (n < q->pending_count && comes_after(d, &q->pending[n]))
-		count += q->pending[n++].count;
+		n++;
 	if (n) {
-		write_barrier(w, queue, &q->pending[0], count, d->start);
+		write_barrier(w, queue, n, d->start);
 		q->pending_count -= n;
 		memmove(q->pending, q->pending + n, q->pending_count * sizeof(*q->pending));
 	}
@@ -141,14 +163,10 @@ void queue_end(struct otf2 *w)
 {
 	for (uint32_t i = 1; i < w->t->queues_count; i++) {
 		struct queue_state *q = &w->queue_states[i];
-		uint32_t count = 0;
 
-		for (uint32_t j = 0; j < q->pending_count; j++)
-			count += q->pending[j].count;
 		if (q->pending_count && q->used &&
 		    q->pending[q->pending_count - 1].h1 > q->last_end)
-			write_barrier(w, i, &q->pending[0], count,
-				      q->pending[q->pending_count - 1].h1);
+			write_barrier(w, i, q->pending_count, q->pending[q->pending_count - 1].h1);
 	}
 }
 
@@ -191,8 +209,10 @@ static bool begin_work(struct otf2 *w, struct work *k, uint32_t agent)
 		add_u8(w, ATTRIBUTE_FLAGS, flags);
 	if (d->status)
 		add_status(w, d->status);
-	if (d->queued)
-		unplaced_add(&w->unplaced, host_part, 1);
+	if (d->queued > 0)
+		add_u64(w, ATTRIBUTE_QUEUED, (uint64_t)d->queued);
+	if (d->submitted > 0)
+		add_u64(w, ATTRIBUTE_SUBMITTED, (uint64_t)d->submitted);
 	return true;
 }
 
@@ -229,7 +249,7 @@ static uint32_t region_of_kernel(struct otf2 *w, const struct rec_dispatch *r)
 	w->kernel_regions[kernel] =
 		1 + archive_region(&w->archive, plain ? plain : name, name,
 				   role ? role->role : OTF2_REGION_ROLE_FUNCTION,
-				   define_paradigm(k->domain ? k->domain : ""));
+				   define_paradigm(k->domain ? k->domain : ""), ON_DEVICE);
 	free(plain);
 	return w->kernel_regions[kernel] - 1;
 }
@@ -254,6 +274,9 @@ static uint32_t configuration_text(struct otf2 *w, const struct rec_dispatch *r)
 		n += put_size(text + n, sizeof(text) - n, ", local", r->local, dims);
 	if (r->offset[0] | r->offset[1] | r->offset[2])
 		n += put_size(text + n, sizeof(text) - n, ", offset", r->offset, dims);
+	if (l->cluster[0])
+		n += put_size(text + n, sizeof(text) - n, ", cluster",
+			      (const uint64_t[]){l->cluster[0], l->cluster[1], l->cluster[2]}, 3);
 	if (rec_launch_is_set(l))
 		snprintf(text + n, sizeof(text) - n,
 			 ", registers %llu, shared %llu + %llu, local memory %llu",
@@ -266,8 +289,8 @@ static uint32_t configuration_text(struct otf2 *w, const struct rec_dispatch *r)
 static void take_configuration(const struct rec_dispatch *r, struct configuration *c)
 {
 	const struct rec_launch *l = &r->launch;
-	const uint64_t own[] = {r->dims, l->registers, l->static_shared, l->dynamic_shared,
-				l->local_memory};
+	const uint64_t own[] = {r->dims,         l->registers,  l->static_shared, l->dynamic_shared,
+				l->local_memory, l->cluster[0], l->cluster[1],    l->cluster[2]};
 
 	memcpy(c->words, r->global, sizeof(r->global));
 	memcpy(c->words + 3, r->local, sizeof(r->local));
@@ -393,6 +416,27 @@ static void write_transfer(struct otf2 *w, const struct rec_copy *r, struct work
 									r->device.correlation));
 }
 
+static void add_text(struct otf2 *w, enum otf2_attribute a, const char *text)
+{
+	archive_check(&w->archive, OTF2_AttributeList_AddStringRef(
+					   w->attributes, a, archive_string(&w->archive, text)));
+}
+
+/* And of migrations and faults: where, why, how many. */
+static void add_memory_kinds(struct otf2 *w, const struct rec_copy *r)
+{
+	if (r->source_kind)
+		add_text(w, ATTRIBUTE_SOURCE_KIND, name_memory_kind(r->source_kind));
+	if (r->destination_kind)
+		add_text(w, ATTRIBUTE_DESTINATION_KIND, name_memory_kind(r->destination_kind));
+	if (r->address)
+		add_u64(w, ATTRIBUTE_ADDRESS, r->address);
+	if (r->cause)
+		add_text(w, ATTRIBUTE_CAUSE, name_migration_cause(r->cause));
+	if (r->faults)
+		add_u64(w, ATTRIBUTE_FAULTS, r->faults);
+}
+
 kymo_status_t queue_copy(struct stream_sink *s, const struct rec_copy *r)
 {
 	struct otf2 *w = otf2_of(s);
@@ -404,13 +448,14 @@ kymo_status_t queue_copy(struct stream_sink *s, const struct rec_copy *r)
 							   : w->t->agents[agent].domain;
 	k.region = archive_region(&w->archive, w->t->ops[r->base.op].name, NULL,
 				  OTF2_REGION_ROLE_DATA_TRANSFER,
-				  define_paradigm(domain ? domain : ""));
+				  define_paradigm(domain ? domain : ""), ON_DEVICE);
 	if (!begin_work(w, &k, agent))
 		return otf2_status(w);
-	add_u8(w, ATTRIBUTE_SUBMISSION_MODE, r->blocking ? 2 : 1);
+	add_u8(w, ATTRIBUTE_SUBMISSION_MODE, r->blocking ? MODE_WAITS : MODE_SUBMITS);
 	add_graph(w, r->graph, r->graph_node, r->device.correlation);
 	if (!transfers(op))
 		add_u64(w, ATTRIBUTE_BYTES, r->bytes);
+	add_memory_kinds(w, r);
 	write_enter(w, k.lane->location, k.start, k.region);
 	if (transfers(op))
 		write_transfer(w, r, &k, agent);

@@ -13,8 +13,7 @@
 
 #define NAMES_MAX 65536u /* regions of ranges whose names are texts of their own */
 
-static const char arguments[] = "records with arguments", sites[] = "call sites",
-		  payloads[] = "payloads of markers", crossing[] = "intervals without sound times";
+static const char crossing[] = "intervals without sound times";
 
 /* ---- the queue of a call ------------------------------------------------------------------- */
 
@@ -44,15 +43,18 @@ bool host_init(struct otf2 *w)
 	const struct trace *t = w->t;
 
 	w->queue_fields = malloc(t->ops_count * sizeof(*w->queue_fields));
-	if (!w->queue_fields)
+	w->wait_fields = malloc(t->ops_count * sizeof(*w->wait_fields));
+	if (!w->queue_fields || !w->wait_fields)
 		return false;
 	for (uint32_t i = 0; i < t->ops_count; i++) {
 		const struct t_op *op = &t->ops[i];
 
-		w->queue_fields[i] = -1;
+		w->queue_fields[i] = w->wait_fields[i] = -1;
 		for (uint32_t f = op_own_fields(op); f-- > 0;) {
 			if (names_queue(&op->fields[f]))
 				w->queue_fields[i] = (int32_t)f;
+			if (strncmp(op->fields[f].name, "blocking_", 9) == 0)
+				w->wait_fields[i] = (int32_t)f;
 		}
 	}
 	for (uint32_t i = 1; i < t->queues_count; i++) {
@@ -64,27 +66,38 @@ bool host_init(struct otf2 *w)
 	return true;
 }
 
-/* 0: not known. */
-static uint32_t queue_of_call(struct otf2 *w, const struct rec *r)
+static uint32_t queue_of_value(struct otf2 *w, const struct rec *r, const struct t_field *field,
+			       const struct wire_value *value)
 {
-	int32_t left = w->queue_fields[r->op];
+	if (field->reference == REFERENCE_QUEUE)
+		return value->u < w->t->queues_count ? (uint32_t)value->u : 0;
+	return (uint32_t)map_get(&w->queue_handles, queue_key(r->process, value->u));
+}
+
+struct submission {     /* what arguments say of it */
+	uint32_t queue; /* 0: not known */
+	uint8_t mode;   /* 0: not known */
+};
+
+static struct submission submission_of(struct otf2 *w, const struct rec *r)
+{
+	bool may_wait = w->t->ops[r->op].flags & KYMO_OP_WAITS;
+	int32_t queue = w->queue_fields[r->op], wait = w->wait_fields[r->op];
+	struct submission s = {.mode = may_wait ? MODE_UNKNOWN : MODE_SUBMITS};
 	const struct t_field *field;
 	struct wire_value value;
 	struct rec_fields f;
 
-	if (left < 0 || !r->wire)
-		return 0;
+	if ((queue < 0 && wait < 0) || !r->wire)
+		return s;
 	rec_fields_init(&f, w->t, r);
-	while (rec_fields_next(&f, &field, &value)) {
-		if (left-- > 0)
-			continue;
-		if (!value.present)
-			return 0;
-		if (field->reference == REFERENCE_QUEUE)
-			return value.u < w->t->queues_count ? (uint32_t)value.u : 0;
-		return (uint32_t)map_get(&w->queue_handles, queue_key(r->process, value.u));
+	for (int32_t i = 0; (i <= queue || i <= wait) && rec_fields_next(&f, &field, &value); i++) {
+		if (value.present && i == queue)
+			s.queue = queue_of_value(w, r, field, &value);
+		if (value.present && i == wait && may_wait)
+			s.mode = value.u ? MODE_WAITS : MODE_SUBMITS;
 	}
-	return 0;
+	return s;
 }
 
 /* ---- calls --------------------------------------------------------------------------------- */
@@ -93,16 +106,16 @@ static void add_submission(struct otf2 *w, const struct rec *r)
 {
 	const struct t_op *op = &w->t->ops[r->op];
 	const struct role *role = w->op_roles[r->op];
-	uint32_t queue;
+	struct submission s;
 
 	add_u64(w, ATTRIBUTE_CORRELATION_ID, r->id);
 	if (!(op->flags & KYMO_OP_SUBMITS))
 		return;
-	add_u8(w, ATTRIBUTE_SUBMISSION_MODE, op->flags & KYMO_OP_WAITS ? 0 : 1);
+	s = submission_of(w, r);
+	add_u8(w, ATTRIBUTE_SUBMISSION_MODE, s.mode);
 	add_u8(w, ATTRIBUTE_TASK_KIND, role ? role->task : TASK_OTHER);
-	queue = queue_of_call(w, r);
-	if (queue)
-		add_location(w, ATTRIBUTE_QUEUE, row_location(w, &w->queues[queue]));
+	if (s.queue)
+		add_location(w, ATTRIBUTE_QUEUE, row_location(w, &w->queues[s.queue]));
 }
 
 /* Its Enter and, when it is over, its Leave; NULL: it has no sound times. */
@@ -120,12 +133,14 @@ static struct lane *begin(struct otf2 *w, struct row *row, const struct rec *r, 
 	return l;
 }
 
-static void count_untold(struct otf2 *w, const struct rec *r)
+/* What any record may say of itself. */
+static void add_common(struct otf2 *w, const struct rec *r)
 {
-	if (r->site || r->stack)
-		unplaced_add(&w->unplaced, sites, 1);
-	if (r->wire && w->t->ops[r->op].field_count)
-		unplaced_add(&w->unplaced, arguments, 1);
+	details_add_path(w, r);
+	if (r->external)
+		add_u64(w, ATTRIBUTE_EXTERNAL_ID, r->external);
+	if (!r->ok)
+		add_status(w, r->status);
 }
 
 kymo_status_t host_call(struct stream_sink *s, const struct rec *r)
@@ -140,31 +155,39 @@ kymo_status_t host_call(struct stream_sink *s, const struct rec *r)
 		return KYMO_OK;
 	if (op->flags & (KYMO_OP_SUBMITS | KYMO_OP_WAITS | KYMO_OP_ALLOCATES))
 		add_submission(w, r);
-	if (!r->ok)
-		add_status(w, r->status);
+	add_common(w, r);
 	row = row_of_thread(w, r->process, r->thread);
 	l = begin(w, row, r, region);
+	if (l && r->wire)
+		details_arguments(w, r, l);
 	if (l && w->openmp)
 		openmp_entered(w, r, row, l);
-	count_untold(w, r);
+	if (l && w->epochs)
+		epochs_entered(w, r, row, l);
 	return otf2_status(w);
 }
 
 kymo_status_t host_other(struct stream_sink *s, const struct rec *r)
 {
 	struct otf2 *w = otf2_of(s);
+	uint32_t region = define_op_region(w, r->op);
+	struct lane *l;
 
 	if (w->device_only)
 		return KYMO_OK;
-	begin(w, row_of_thread(w, r->process, r->thread), r, define_op_region(w, r->op));
-	count_untold(w, r);
+	add_common(w, r);
+	l = begin(w, row_of_thread(w, r->process, r->thread), r, region);
+	if (l)
+		details_arguments(w, r, l);
 	return otf2_status(w);
 }
 
 kymo_status_t host_sync(struct stream_sink *s, const struct rec_sync *r)
 {
 	struct otf2 *w = otf2_of(s);
+	struct row *row = row_of_thread(w, r->base.process, r->base.thread);
 	uint32_t region = define_op_region(w, r->base.op);
+	struct open *call;
 
 	queue_waited(w, r);
 	if (w->device_only)
@@ -174,7 +197,10 @@ kymo_status_t host_sync(struct stream_sink *s, const struct rec_sync *r)
 	add_u8(w, ATTRIBUTE_SYNC_SCOPE, (uint8_t)(w->t->ops[r->base.op].number + 1));
 	if (r->queue && r->queue < w->t->queues_count)
 		add_location(w, ATTRIBUTE_QUEUE, row_location(w, &w->queues[r->queue]));
-	begin(w, row_of_thread(w, r->base.process, r->base.thread), &r->base, region);
+	begin(w, row, &r->base, region);
+	call = row_find(row, r->correlation);
+	if (call && w->t->ops[r->base.op].number == SYNC_OP_BLOCKING)
+		call->waited = true;
 	return otf2_status(w);
 }
 
@@ -203,11 +229,13 @@ static uint32_t region_of_text(struct otf2 *w, const char *text, size_t length)
 {
 	char name[512];
 
-	if (w->archive.region_count >= NAMES_MAX + w->t->ops_count + w->t->kernels_count)
+	if (w->archive.region_count >=
+	    NAMES_MAX + w->t->ops_count + w->t->kernels_count + w->t->sites_count)
 		return archive_region(&w->archive, "range", NULL, OTF2_REGION_ROLE_CODE,
-				      OTF2_PARADIGM_USER);
+				      OTF2_PARADIGM_USER, ON_HOST);
 	snprintf(name, sizeof(name), "%.*s", (int)(length > 500 ? 500 : length), text);
-	return archive_region(&w->archive, name, NULL, OTF2_REGION_ROLE_CODE, OTF2_PARADIGM_USER);
+	return archive_region(&w->archive, name, NULL, OTF2_REGION_ROLE_CODE, OTF2_PARADIGM_USER,
+			      ON_HOST);
 }
 
 static uint32_t region_of_marker(struct otf2 *w, const struct rec_marker *r)
@@ -223,21 +251,48 @@ static uint32_t region_of_marker(struct otf2 *w, const struct rec_marker *r)
 	return w->name_regions[r->name] - 1;
 }
 
+static void add_name(struct otf2 *w, enum otf2_attribute a, uint32_t name)
+{
+	const struct t_string *s = &w->t->strings[name < w->t->strings_count ? name : 0];
+	char text[512];
+
+	if (!name)
+		return;
+	snprintf(text, sizeof(text), "%.*s", (int)(s->length > 500 ? 500 : s->length), s->text);
+	archive_check(&w->archive, OTF2_AttributeList_AddStringRef(
+					   w->attributes, a, archive_string(&w->archive, text)));
+}
+
+static void add_marker(struct otf2 *w, const struct rec_marker *r)
+{
+	add_name(w, ATTRIBUTE_MARKER_DOMAIN, r->domain);
+	add_name(w, ATTRIBUTE_MARKER_CATEGORY, r->category);
+	if (r->color)
+		archive_check(&w->archive,
+			      OTF2_AttributeList_AddUint32(w->attributes, ATTRIBUTE_MARKER_COLOR,
+							   r->color));
+	if (r->left_open)
+		add_u8(w, ATTRIBUTE_FLAGS, FLAG_UNFINISHED);
+}
+
 kymo_status_t host_marker(struct stream_sink *s, const struct rec_marker *r)
 {
 	struct otf2 *w = otf2_of(s);
 	uint32_t region = region_of_marker(w, r);
 	struct row *row = r->starter ? row_of_thread(w, r->base.process, 0)
 				     : row_of_thread(w, r->base.process, r->base.thread);
+	struct lane *l;
 
 	if (w->device_only)
 		return KYMO_OK;
 	if (r->scope)
 		archive_check(&w->archive, OTF2_AttributeList_AddInt64(w->attributes,
 								       ATTRIBUTE_SCOPE, r->scope));
-	if (r->payload_bytes)
-		unplaced_add(&w->unplaced, payloads, 1);
-	begin(w, row, &r->base, region);
+	add_common(w, &r->base);
+	add_marker(w, r);
+	l = begin(w, row, &r->base, region);
+	if (l)
+		details_payload(w, r, l);
 	return otf2_status(w);
 }
 

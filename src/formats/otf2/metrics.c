@@ -134,19 +134,18 @@ static int64_t memory_delta(struct otf2 *w, const struct rec_allocation *r, bool
 	return bytes ? -(int64_t)(bytes - 1) : 0;
 }
 
-/* The call that did it says so when it is left. */
-static void tell_call(struct otf2 *w, const struct rec_allocation *r, bool gone)
+/* The call that did it says so when it is left; false: it is not there. */
+static bool tell_call(struct otf2 *w, const struct rec_allocation *r, bool gone)
 {
 	struct row *row = row_of_thread(w, r->base.process, r->base.thread);
 	struct open *o = row_find(row, r->correlation);
 
-	if (!o) {
-		unplaced_add(&w->unplaced, "addresses of memory outside of recorded calls", 1);
-		return;
-	}
+	if (!o || w->device_only)
+		return false;
 	o->memory = gone ? 2 : 1;
 	o->bytes = r->bytes;
 	o->address = r->address;
+	return true;
 }
 
 kymo_status_t metrics_allocation(struct stream_sink *s, const struct rec_allocation *r)
@@ -159,7 +158,10 @@ kymo_status_t metrics_allocation(struct stream_sink *s, const struct rec_allocat
 	struct row *row = row_of(w, group);
 	struct point p = {.time = gone ? r->base.start : r->base.end, .kind = POINT_METRIC};
 
-	tell_call(w, r, gone);
+	if (!tell_call(w, r, gone)) {
+		p.c = gone ? 2 : 1;
+		p.y = r->address;
+	}
 	p.x = (uint64_t)memory_delta(w, r, gone);
 	if (!row)
 		return otf2_status(w);
@@ -167,6 +169,8 @@ kymo_status_t metrics_allocation(struct stream_sink *s, const struct rec_allocat
 	row_advance(w, row, r->base.start - 1);
 	if (p.a != UINT32_MAX && p.x)
 		row_point(w, row, &p);
+	else if (p.c)
+		unplaced_add(&w->unplaced, "addresses of memory outside of recorded calls", 1);
 	return otf2_status(w);
 }
 
@@ -189,15 +193,18 @@ static uint32_t counter_class(struct otf2 *w, const struct rec_counter *r)
 	return metric(w, hash_mix(hash_mix(hash_u64(3), class.name), r->counter), &class);
 }
 
-/* Of a device, a thread, or the host as a whole. */
+/* Of a device, whichever process and context asks for it, of a thread, or of the host as a whole. */
 static void find_scope(struct otf2 *w, const struct rec_counter *r, struct series *s,
 		       uint32_t *group)
 {
 	*group = define_process_group(w, r->base.process);
 	s->scope_kind = OTF2_SCOPE_LOCATION_GROUP;
 	if (r->agent && r->agent < w->t->agents_count) {
-		*group = define_accelerator(w, r->agent, 0);
-	} else if (r->base.thread && !w->t->processes[r->base.process].telemetry) {
+		s->scope_kind = OTF2_SCOPE_SYSTEM_TREE_NODE;
+		s->scope = define_device(w, r->agent);
+		return;
+	}
+	if (r->base.thread && !w->t->processes[r->base.process].telemetry) {
 		s->scope_kind = OTF2_SCOPE_LOCATION;
 		s->scope = row_location(w, row_of_thread(w, r->base.process, r->base.thread));
 		return;
@@ -213,6 +220,7 @@ kymo_status_t metrics_counter(struct stream_sink *s, const struct rec_counter *r
 			  .kind = POINT_METRIC,
 			  .b = 1,
 			  .value = r->value,
+			  .y = r->duration > 0 ? (uint64_t)r->duration : 0,
 			  .request = r->correlation};
 	uint64_t key;
 	struct row *row;
@@ -242,6 +250,22 @@ kymo_status_t metrics_counter(struct stream_sink *s, const struct rec_counter *r
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
+/* Memory that no recorded call tells of. */
+static void add_address(struct otf2 *w, const struct point *p)
+{
+	uint64_t bytes = (int64_t)p->x < 0 ? -p->x : p->x;
+	bool gone = p->c == 2;
+
+	archive_check(&w->archive, OTF2_AttributeList_AddUint64(w->late,
+								gone ? ATTRIBUTE_DEALLOCATION_SIZE
+								     : ATTRIBUTE_ALLOCATION_SIZE,
+								bytes));
+	archive_check(&w->archive, OTF2_AttributeList_AddUint64(w->late,
+								gone ? ATTRIBUTE_ARGUMENT_ADDRESS
+								     : ATTRIBUTE_RESULT_ADDRESS,
+								p->y));
+}
+
 void metrics_point(struct otf2 *w, OTF2_EvtWriter *e, const struct point *p)
 {
 	struct metric *m = &w->metrics->list[p->a];
@@ -254,6 +278,11 @@ void metrics_point(struct otf2 *w, OTF2_EvtWriter *e, const struct point *p)
 		m->total += (int64_t)p->x;
 		value.unsigned_int = m->total > 0 ? (uint64_t)m->total : 0;
 	}
+	if (p->b && p->y)
+		archive_check(&w->archive,
+			      OTF2_AttributeList_AddUint64(w->late, ATTRIBUTE_DURATION, p->y));
+	if (!p->b && p->c)
+		add_address(w, p);
 	if (p->request)
 		archive_check(&w->archive, OTF2_AttributeList_AddUint64(
 						   w->late, ATTRIBUTE_CORRELATION_ID, p->request));

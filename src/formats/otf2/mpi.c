@@ -15,8 +15,8 @@
 #include "wire/defs.h"
 
 static const char no_peer[] = "messages whose other side is not known",
-		  foreign[] = "messages of libraries other than MPI",
-		  files[] = "transfers of files (MPI-IO)",
+		  foreign[] = "messages of libraries other than MPI outside of recorded calls",
+		  files[] = "transfers of files (MPI-IO) outside of recorded calls",
 		  partitioned[] = "partitions of transfers";
 
 struct world {
@@ -89,8 +89,19 @@ static bool same(const struct trace *t, const struct t_communicator *a, uint32_t
 {
 	const struct t_communicator *b = &t->communicators[index];
 
-	return a->key && a->key == b->key && a->size == b->size &&
+	return a->key && a->key == b->key &&
+	       (a->size == b->size ||
+		(a->kind == COMMUNICATOR_INTER && a->size == b->remote_size)) &&
 	       t->processes[a->process].world == t->processes[b->process].world;
+}
+
+/* All ranks of the world in their order: events say the world for it. */
+static bool is_world(const struct otf2 *w, const struct t_communicator *c)
+{
+	return c->kind == COMMUNICATOR_INTRA && !c->parent && c->member_runs == 1 &&
+	       c->members[0].first == 0 && c->members[0].stride == 1 &&
+	       c->size == w->mpi->worlds[world_of(w, c->process)].size && c->name &&
+	       strcmp(c->name, "MPI_COMM_WORLD") == 0;
 }
 
 static bool add_comm(struct otf2 *w, struct map *keys, uint32_t i)
@@ -99,6 +110,8 @@ static bool add_comm(struct otf2 *w, struct map *keys, uint32_t i)
 	struct mpi *m = w->mpi;
 	uint64_t hash = hash_u64(c->key), place;
 
+	if (is_world(w, c))
+		return true;
 	map_each(keys, hash, place) {
 		if (same(w->t, c, m->comms[place - 1].communicator)) {
 			m->comm_of[i] = (uint32_t)place;
@@ -183,36 +196,39 @@ static uint32_t comm_number(const struct otf2 *w, uint32_t process, uint32_t com
 	return m->world_count + m->comm_of[communicator] - 1;
 }
 
-/* A rank of the world as the communicator numbers it; of the other group where it has two. */
-static bool rank_in(const struct otf2 *w, uint32_t number, uint32_t communicator, int32_t peer,
-		    uint32_t *rank)
+/* Where a rank of the world is in a list of ranks; *before grows by those that are not it. */
+static bool place_in(const struct t_ranks *runs, uint32_t n, int32_t peer, uint32_t *before)
 {
-	const struct t_communicator *c = &w->t->communicators[communicator];
-	bool inter = c->kind == COMMUNICATOR_INTER;
-	const struct t_ranks *runs = inter ? c->remote : c->members;
-	uint32_t n = inter ? c->remote_runs : c->member_runs, before = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t away = (int64_t)peer - runs[i].first, at;
+
+		if (runs[i].first != UINT32_MAX && runs[i].count) {
+			at = runs[i].stride ? away / runs[i].stride : 0;
+			if (at >= 0 && at < runs[i].count && at * runs[i].stride == away) {
+				*before += (uint32_t)at;
+				return true;
+			}
+		}
+		*before += runs[i].count;
+	}
+	return false;
+}
+
+/* A rank of the world as the communicator numbers it: of two groups, the second comes after the first. */
+static bool rank_in(const struct otf2 *w, uint32_t number, int32_t peer, uint32_t *rank)
+{
+	const struct mpi *m = w->mpi;
+	const struct t_communicator *c;
 
 	if (peer < 0)
 		return false;
 	*rank = (uint32_t)peer;
-	if (number < w->mpi->world_count)
-		return *rank < w->mpi->worlds[number].size;
-	for (uint32_t i = 0; i < n; i++) {
-		for (uint32_t j = 0; runs[i].stride == 0 && j < runs[i].count; j++)
-			if (runs[i].first == (uint32_t)peer)
-				return *rank = before, true;
-		if (runs[i].stride && runs[i].first != UINT32_MAX) {
-			int64_t away = (int64_t)peer - runs[i].first;
-
-			if (away % runs[i].stride == 0 && away / runs[i].stride >= 0 &&
-			    away / runs[i].stride < runs[i].count) {
-				*rank = before + (uint32_t)(away / runs[i].stride);
-				return true;
-			}
-		}
-		before += runs[i].count;
-	}
-	return false;
+	if (number < m->world_count)
+		return *rank < m->worlds[number].size;
+	c = &w->t->communicators[m->comms[number - m->world_count].communicator];
+	*rank = 0;
+	return place_in(c->members, c->member_runs, peer, rank) ||
+	       (c->kind == COMMUNICATOR_INTER && place_in(c->remote, c->remote_runs, peer, rank));
 }
 
 /* ---- events -------------------------------------------------------------------------------- */
@@ -355,18 +371,30 @@ static bool known_window(const struct otf2 *w, const struct message *m)
 	return m->comm >= w->mpi->world_count && i < w->mpi->comm_count && w->mpi->comms[i].window;
 }
 
-static void write_message(struct otf2 *w, struct message *m, const struct open *call)
+/* OTF2's messages and transfers of files are MPI's and of handles; of others the call tells how much it was. */
+static void tell_call(struct otf2 *w, const struct rec_comm *r, struct open *call, const char *what)
+{
+	if (!call) {
+		unplaced_add(&w->unplaced, what, 1);
+		return;
+	}
+	call->told = true;
+	call->sent += r->sent;
+	call->received += r->received;
+}
+
+static void write_message(struct otf2 *w, struct message *m, struct open *call)
 {
 	const struct rec_comm *r = m->r;
 	uint32_t op = w->t->ops[r->base.op].number;
-	bool known = rank_in(w, m->comm, r->communicator, r->peer, &m->rank);
+	bool known = rank_in(w, m->comm, r->peer, &m->rank);
 
 	if (op == COMM_OP_COLLECTIVE) {
 		if (!known)
 			m->rank = OTF2_UNDEFINED_UINT32;
 		collective(w, m, call);
 	} else if (op == COMM_OP_READ || op == COMM_OP_WRITE) {
-		unplaced_add(&w->unplaced, files, 1);
+		tell_call(w, r, call, files);
 	} else if (!known) {
 		unplaced_add(&w->unplaced, no_peer, 1);
 	} else if (op == COMM_OP_SEND) {
@@ -394,7 +422,7 @@ kymo_status_t mpi_comm(struct stream_sink *s, const struct rec_comm *r)
 {
 	struct otf2 *w = otf2_of(s);
 	struct message m = {.r = r, .tag = r->tag >= 0 ? (uint32_t)r->tag : 0};
-	const struct open *call;
+	struct open *call;
 
 	if (w->device_only)
 		return KYMO_OK;
@@ -402,7 +430,7 @@ kymo_status_t mpi_comm(struct stream_sink *s, const struct rec_comm *r)
 	row_advance(w, m.row, r->base.start);
 	call = row_find(m.row, r->correlation);
 	if (!is_mpi(w, r, call)) {
-		unplaced_add(&w->unplaced, foreign, 1);
+		tell_call(w, r, call, foreign);
 		return KYMO_OK;
 	}
 	if (r->partitions)
@@ -488,15 +516,11 @@ static void end_worlds(struct otf2 *w, struct numbers *n, uint64_t *list)
 	}
 }
 
-/* Members that are in the trace's worlds; of two groups both, as one communicator. */
-static uint32_t members(const struct otf2 *w, const struct mpi_comm *m, uint64_t *list,
-			uint32_t room)
+/* Members of one side that are in the trace's worlds. */
+static uint32_t side(const struct world *x, const struct t_ranks *runs, uint32_t n, uint64_t *list,
+		     uint32_t room)
 {
-	const struct t_communicator *c = &w->t->communicators[m->communicator];
-	bool inter = c->kind == COMMUNICATOR_INTER;
-	const struct t_ranks *runs = inter ? c->remote : c->members;
-	uint32_t n = inter ? c->remote_runs : c->member_runs, count = 0;
-	const struct world *x = &w->mpi->worlds[m->world];
+	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		for (uint32_t j = 0; j < runs[i].count && count < room; j++) {
@@ -509,6 +533,30 @@ static uint32_t members(const struct otf2 *w, const struct mpi_comm *m, uint64_t
 	return count;
 }
 
+/*
+ * Of two groups both, as one communicator: OTF2 3.0 has a definition for these, but its Python binding (3.0.2)
+ * can read no archive that uses it.
+ */
+static uint32_t members(const struct otf2 *w, const struct mpi_comm *m, uint64_t *list,
+			uint32_t room)
+{
+	const struct t_communicator *c = &w->t->communicators[m->communicator];
+	const struct world *x = &w->mpi->worlds[m->world];
+	uint32_t count = side(x, c->members, c->member_runs, list, room);
+
+	if (c->kind == COMMUNICATOR_INTER)
+		count += side(x, c->remote, c->remote_runs, list + count, room - count);
+	return count;
+}
+
+/* Communicators are numbered as they were met: parents that come later are not told. */
+static uint32_t parent_of(const struct otf2 *w, const struct t_communicator *c, uint32_t number)
+{
+	uint32_t parent = c->parent ? comm_number(w, c->process, c->parent) : number;
+
+	return parent < number ? parent : OTF2_UNDEFINED_COMM;
+}
+
 static void end_comm(struct otf2 *w, struct numbers *n, const struct mpi_comm *m, uint64_t *list,
 		     uint32_t room)
 {
@@ -517,9 +565,17 @@ static void end_comm(struct otf2 *w, struct numbers *n, const struct mpi_comm *m
 	struct archive *a = &w->archive;
 
 	write_group(w, n, name, OTF2_GROUP_TYPE_COMM_GROUP, members(w, m, list, room), list);
-	archive_check(a, OTF2_GlobalDefWriter_WriteComm(a->defs, n->comm++, archive_string(a, name),
-							n->group - 1, OTF2_UNDEFINED_COMM,
+	archive_check(a, OTF2_GlobalDefWriter_WriteComm(a->defs, n->comm, archive_string(a, name),
+							n->group - 1, parent_of(w, c, n->comm),
 							OTF2_COMM_FLAG_NONE));
+	n->comm++;
+}
+
+static uint32_t larger(uint32_t room, const struct t_communicator *c)
+{
+	uint32_t count = c->size + (c->kind == COMMUNICATOR_INTER ? c->remote_size : 0);
+
+	return count > room ? count : room;
 }
 
 /* The first numbers are MPI's: events have used them. */
@@ -533,7 +589,7 @@ void mpi_end(struct otf2 *w, struct numbers *n)
 	for (uint32_t i = 0; i < w->mpi->world_count; i++)
 		room += w->mpi->worlds[i].size;
 	for (uint32_t i = 1; i < w->t->communicators_count; i++)
-		room = w->t->communicators[i].size > room ? w->t->communicators[i].size : room;
+		room = larger(room, &w->t->communicators[i]);
 	list = malloc(room * sizeof(*list));
 	if (!list) {
 		archive_check(&w->archive, OTF2_ERROR_MEM_ALLOC_FAILED);
@@ -555,6 +611,17 @@ void mpi_end(struct otf2 *w, struct numbers *n)
 uint32_t mpi_comms(const struct otf2 *w)
 {
 	return w->mpi ? w->mpi->world_count + w->mpi->comm_count : 0;
+}
+
+bool mpi_window(const struct otf2 *w, uint32_t communicator, uint32_t *number)
+{
+	const struct mpi *m = w->mpi;
+	uint32_t place = communicator < w->t->communicators_count ? m->comm_of[communicator] : 0;
+
+	if (!place || !m->comms[place - 1].window)
+		return false;
+	*number = m->comms[place - 1].number;
+	return true;
 }
 
 void mpi_release(struct otf2 *w)

@@ -11,8 +11,11 @@
  *   device.c   kernels and copies on queues, and what synchronised these
  *   windows.c  who takes part in transfers: groups, communicators, windows
  *   mpi.c      messages
+ *   epochs.c   synchronisation of MPI's windows
  *   openmp.c   teams, tasks and locks of OpenMP
  *   metrics.c  memory in use, counters
+ *   details.c  arguments, payloads, call sites and stacks
+ *   notes.c    what the recording warns of
  *   samples.c  samples, in an archive of their own
  *
  * Records come in order of their start. Ends are written when the next record of their location
@@ -45,10 +48,29 @@
 	  "4 no device times, 8 never seen to end")                                                \
 	X(UNTIMED, OFFLOAD "UNTIMED", UINT8, "why there are no device times")                      \
 	X(BYTES, OFFLOAD "BYTES", UINT64, "of an operation that is no transfer")                   \
+	X(QUEUED, OFFLOAD "QUEUED", UINT64, "when the work was put into its queue")                \
+	X(SUBMITTED, OFFLOAD "SUBMITTED", UINT64, "when the runtime gave it to the device")        \
+	X(CALL_PATH, "OTF2::KYMO::CALL_PATH", CALLING_CONTEXT, "where the call was made")          \
+	X(EXTERNAL_ID, "OTF2::KYMO::EXTERNAL_ID", UINT64, "that a tool has given to the call")     \
+	X(DURATION, "OTF2::KYMO::DURATION", UINT64, "ns that a value of a counter is of")          \
+	X(SAMPLES, "OTF2::KYMO::SAMPLES", UINT64, "of the instruction, in one event")              \
+	X(IDLE_SAMPLES, "OTF2::KYMO::IDLE_SAMPLES", UINT64, "of these: nothing could issue")       \
+	X(CYCLES, "OTF2::KYMO::CYCLES", UINT64, "between two samples")                             \
+	X(INSTRUCTION, "OTF2::KYMO::INSTRUCTION", UINT64, "offset in its function")                \
+	X(STALL_REASON, "OTF2::KYMO::STALL_REASON", STRING, "what the kernel did")                 \
+	X(SOURCE_KIND, OFFLOAD "SOURCE_KIND", STRING, "of the memory that a copy reads")           \
+	X(DESTINATION_KIND, OFFLOAD "DESTINATION_KIND", STRING, "of that it writes")               \
+	X(ADDRESS, OFFLOAD "ADDRESS", UINT64, "of a migration or of faults")                       \
+	X(CAUSE, OFFLOAD "CAUSE", STRING, "of a migration")                                        \
+	X(FAULTS, OFFLOAD "FAULTS", UINT64, "page faults that one record stands for")              \
+	X(MARKER_DOMAIN, "OTF2::KYMO::MARKER_DOMAIN", STRING, "of a range or mark")                \
+	X(MARKER_CATEGORY, "OTF2::KYMO::MARKER_CATEGORY", STRING, "of a range or mark")            \
+	X(MARKER_COLOR, "OTF2::KYMO::MARKER_COLOR", UINT32, "of a range or mark, ARGB")            \
+	X(SENT, "OTF2::KYMO::SENT", UINT64, "bytes that the call sent or wrote")                   \
+	X(RECEIVED, "OTF2::KYMO::RECEIVED", UINT64, "bytes that it received or read")              \
 	X(STATUS, "OTF2::KYMO::STATUS", INT32, "what a failed operation returned")                 \
 	X(SCOPE, "OTF2::KYMO::SCOPE", INT64, "of a range")                                         \
 	X(LOST, "OTF2::KYMO::LOST", UINT64, "records lost; 0: not known")                          \
-	X(INSTANCE, "OTF2::KYMO::INSTANCE", UINT64, "of a counter, row by row")                    \
 	X(SPACE_SOURCE, "OTF2::MEMORY_SPACE_SOURCE", LOCATION_GROUP, "where a transfer reads")     \
 	X(SPACE_DESTINATION, "OTF2::MEMORY_SPACE_DESTINATION", LOCATION_GROUP,                     \
 	  "where a transfer writes")                                                               \
@@ -64,6 +86,8 @@ enum otf2_attribute {
 
 enum { FLAG_MOVED = 1, FLAG_EARLY = 2, FLAG_UNTIMED = 4, FLAG_UNFINISHED = 8 };
 
+enum { MODE_UNKNOWN, MODE_SUBMITS, MODE_WAITS };
+
 /* An interval that is open on a lane. */
 struct open {
 	int64_t end;
@@ -72,6 +96,9 @@ struct open {
 	uint64_t bytes, address; /* that it allocated or freed */
 	uint32_t process;
 	uint8_t memory; /* 0 none, 1 allocated, 2 freed */
+	bool waited;    /* for the work that it submitted */
+	bool told;      /* what it sent and received is told at its Leave: */
+	uint64_t sent, received;
 };
 
 /* A location on which intervals nest. */
@@ -92,7 +119,10 @@ enum point_kind {
 	POINT_RMA_COMPLETE,
 	POINT_MEASURE, /* on or off */
 	POINT_METRIC,
-	POINT_ACQUIRE
+	POINT_ACQUIRE,
+	POINT_FENCE_END,
+	POINT_WINDOW_LOCK,
+	POINT_WINDOW_UNLOCK
 };
 
 /* An event that comes later than the record it is known from. */
@@ -120,6 +150,7 @@ struct pending {
 	int64_t h0, h1; /* host: first enter, last leave */
 	int64_t last_h0;
 	uint32_t count;
+	bool implied; /* all are parts of calls that submit and wait, as blocking copies */
 };
 
 struct queue_state {
@@ -127,6 +158,7 @@ struct queue_state {
 	uint32_t pending_count, pending_room;
 	int64_t last_end;
 	bool used, op_since; /* since the last wait was added */
+	uint32_t barrier[2]; /* regions + 1: of waits of their own, of implied ones */
 };
 
 struct window { /* of one process and paradigm; everybody who takes part in its transfers */
@@ -151,7 +183,7 @@ struct series { /* a metric instance */
 };
 
 struct configuration { /* how a kernel was launched */
-	uint64_t words[14];
+	uint64_t words[17];
 	uint32_t string;
 };
 
@@ -174,6 +206,7 @@ struct otf2 {
 	const struct role **op_roles;
 	uint32_t *nodes;       /* of agents: system tree node + 1 */
 	int32_t *queue_fields; /* of ops: the field that names the queue; -1: none */
+	int32_t *wait_fields;  /* likewise: that says whether the call waits for what it submits */
 	uint32_t process_groups;
 
 	struct map queue_handles; /* process and handle: queue */
@@ -188,10 +221,16 @@ struct otf2 {
 	struct map window_places; /* process and paradigm: place + 1 */
 
 	struct mpi *mpi;
-	uint32_t mpi_windows; /* their numbers come first */
+	uint32_t mpi_windows;  /* their numbers come first */
+	struct epochs *epochs; /* NULL: no MPI */
 	struct openmp *openmp;
 	struct metrics *metrics;
 	struct samples *samples;
+	struct symbols *symbols; /* NULL: none asked for yet */
+	struct map parameters;   /* string and type: number + 1 */
+	uint32_t parameter_count, detail_texts, op_count;
+	uint32_t **op_parameters;           /* of ops, by field; NULL: not defined yet */
+	uint32_t *stack_paths, *site_paths; /* calling context + 1 */
 	struct configuration *configurations;
 	uint32_t configuration_count, configuration_room;
 	uint32_t last_configuration;     /* place + 1 of the one met last */
@@ -247,10 +286,13 @@ static inline void write_leave(struct otf2 *w, uint32_t location, int64_t time, 
 /* ---- define.c ------------------------------------------------------------------------------ */
 
 kymo_status_t define_begin(struct otf2 *w);
+void define_attributes(struct archive *a);
 void define_end(struct otf2 *w); /* groups; before locations */
 /* Location groups: of a process, and of a device as one of its contexts (0: none) sees it. */
 uint32_t define_process_group(struct otf2 *w, uint32_t process);
 uint32_t define_accelerator(struct otf2 *w, uint32_t agent, uint32_t context);
+/* The system tree node of a device. */
+uint32_t define_device(struct otf2 *w, uint32_t agent);
 OTF2_Paradigm define_paradigm(const char *domain);
 const struct role *define_role(struct otf2 *w, uint32_t op);
 uint32_t define_op_region(struct otf2 *w, uint32_t op);
@@ -314,7 +356,17 @@ void mpi_point(struct otf2 *w, OTF2_EvtWriter *e, const struct point *p);
 void mpi_end(struct otf2 *w, struct numbers *n);
 /* How many communicators there are of MPI; theirs are the first numbers. */
 uint32_t mpi_comms(const struct otf2 *w);
+/* The number of a window that is a communicator of the trace; false: it is none. */
+bool mpi_window(const struct otf2 *w, uint32_t communicator, uint32_t *number);
 void mpi_release(struct otf2 *w);
+
+/* ---- epochs.c ------------------------------------------------------------------------------ */
+
+kymo_status_t epochs_begin(struct otf2 *w);
+/* After the Enter of a call. */
+void epochs_entered(struct otf2 *w, const struct rec *r, struct row *row, const struct lane *l);
+void epochs_point(struct otf2 *w, OTF2_EvtWriter *e, const struct point *p);
+void epochs_release(struct otf2 *w);
 
 /* ---- openmp.c ------------------------------------------------------------------------------ */
 
@@ -335,9 +387,29 @@ void metrics_flush(struct otf2 *w);
 void metrics_end(struct otf2 *w);
 void metrics_release(struct otf2 *w);
 
+/* ---- details.c ----------------------------------------------------------------------------- */
+
+bool details_begin(struct otf2 *w);
+/* The number of a text of the program's; NO_STRING: there are too many. */
+uint32_t details_text(struct otf2 *w, const char *text);
+/* Parameters of the region that was entered last on the lane. */
+void details_arguments(struct otf2 *w, const struct rec *r, const struct lane *l);
+void details_payload(struct otf2 *w, const struct rec_marker *r, const struct lane *l);
+/* Attributes of the Enter to come: where the call was made. */
+void details_add_path(struct otf2 *w, const struct rec *r);
+/* Calling contexts of an archive: of a site below a parent; of a stack, else of a site. */
+uint32_t details_context(struct otf2 *w, struct archive *a, uint32_t parent, uint32_t site);
+uint32_t details_path(struct otf2 *w, struct archive *a, uint32_t stack, uint32_t site);
+void details_release(struct otf2 *w);
+
+/* ---- notes.c ------------------------------------------------------------------------------- */
+
+void notes_end(struct otf2 *w);
+
 /* ---- samples.c ----------------------------------------------------------------------------- */
 
 kymo_status_t samples_sample(struct stream_sink *s, const struct rec_sample *r);
+kymo_status_t samples_device_sample(struct stream_sink *s, const struct rec_device_sample *r);
 void samples_end(struct otf2 *w);
 void samples_release(struct otf2 *w);
 

@@ -156,6 +156,7 @@ static const struct role roles[] = {
 	R("copy", "fill", DATA_TRANSFER, DEVICE, FILL),
 	R("copy", "*", DATA_TRANSFER, DEVICE, COPY),
 	R("sync", "device", BARRIER, HOST, OTHER),
+	R("sync", "blocking*", IMPLICIT_BARRIER, HOST, OTHER),
 	R("sync", "barrier|marker|event_record|acquire|release|semaphore_*", TASK_WAIT, HOST,
 	  OTHER),
 	R("sync", "*", TASK_WAIT, HOST, OTHER),

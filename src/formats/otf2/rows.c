@@ -168,6 +168,11 @@ static void write_point(struct otf2 *w, struct row *r, struct lane *l)
 			      OTF2_EvtWriter_ThreadAcquireLock(e, NULL, otf2_time(p.time),
 							       OTF2_PARADIGM_OPENMP, p.a, p.b));
 		return;
+	case POINT_FENCE_END:
+	case POINT_WINDOW_LOCK:
+	case POINT_WINDOW_UNLOCK:
+		epochs_point(w, e, &p);
+		return;
 	default:
 		mpi_point(w, e, &p);
 	}
@@ -199,6 +204,13 @@ static void close_innermost(struct otf2 *w, struct lane *l, int64_t limit)
 		openmp_leaving(w, o, l->location, otf2_time(time));
 	if (o->memory)
 		add_memory(w, o);
+	if (o->waited)
+		archive_check(&w->archive, OTF2_AttributeList_AddUint8(
+						   w->late, ATTRIBUTE_SUBMISSION_MODE, MODE_WAITS));
+	if (o->told) {
+		add_late(w, ATTRIBUTE_SENT, o->sent);
+		add_late(w, ATTRIBUTE_RECEIVED, o->received);
+	}
 	write_leave(w, l->location, time, o->region);
 	l->last = time;
 }

@@ -50,10 +50,12 @@ static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
 	w->t = t;
 	describe(w);
 	status = define_begin(w);
-	if (!status && !host_init(w))
+	if (!status && (!host_init(w) || !details_begin(w)))
 		status = KYMO_ERROR_NO_MEMORY;
 	if (!status)
 		status = mpi_begin(w);
+	if (!status)
+		status = epochs_begin(w);
 	if (!status)
 		status = openmp_begin(w);
 	if (!status)
@@ -76,13 +78,6 @@ static void write_clock(struct otf2 *w)
 			realtime ? (uint64_t)(t->origin + realtime) : OTF2_UNDEFINED_TIMESTAMP));
 }
 
-static kymo_status_t on_device_sample(struct stream_sink *s, const struct rec_device_sample *r)
-{
-	(void)r;
-	unplaced_add(&otf2_of(s)->unplaced, "samples of kernels", 1);
-	return KYMO_OK;
-}
-
 /* What the trace says beside records. */
 static void count_rest(struct otf2 *w)
 {
@@ -90,8 +85,6 @@ static void count_rest(struct otf2 *w)
 
 	if (t->tallies_count > 1)
 		unplaced_add(&w->unplaced, "rows of tallies", t->tallies_count - 1u);
-	if (t->notes_count > 1)
-		unplaced_add(&w->unplaced, "notes", t->notes_count - 1u);
 	if (t->programs_count > 1)
 		unplaced_add(&w->unplaced, "programs", t->programs_count - 1u);
 }
@@ -114,6 +107,7 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 	windows_end(w, &n);
 	metrics_end(w);
 	samples_end(w);
+	notes_end(w);
 	archive_close(&w->archive);
 	count_rest(w);
 	unplaced_tell(&w->unplaced, w->log, "OTF2 has no place for");
@@ -147,6 +141,7 @@ static void otf2_free(struct stream_sink *s)
 	free(w->name_regions);
 	free(w->nodes);
 	free(w->queue_fields);
+	free(w->wait_fields);
 	free(w->accelerators);
 	free(w->configurations);
 	map_release(&w->configuration_places);
@@ -155,9 +150,11 @@ static void otf2_free(struct stream_sink *s)
 	map_release(&w->node_places);
 	windows_release(w);
 	mpi_release(w);
+	epochs_release(w);
 	openmp_release(w);
 	metrics_release(w);
 	samples_release(w);
+	details_release(w);
 	archive_release(&w->archive);
 	if (w->attributes)
 		OTF2_AttributeList_Delete(w->attributes);
@@ -197,7 +194,7 @@ static void set_functions(struct stream_sink *s)
 				  .counter = metrics_counter,
 				  .comm = mpi_comm,
 				  .sample = samples_sample,
-				  .device_sample = on_device_sample,
+				  .device_sample = samples_device_sample,
 				  .other = host_other,
 				  .loss = host_loss,
 				  .open_call = host_open_call,

@@ -2,7 +2,7 @@
 # As raw.cmake: the fuzzer itself needs clang, build/bin/fuzz_ctf tests/fuzz/ctf. Each round is a process and a
 # folder: fewer of them than elsewhere.
 if(TARGET kymo_format_ctf AND TARGET kymo_format_json)
-  add_executable(mini_fuzz_ctf fuzz/xspace_fuzz_main.c fuzz/ctf_fuzz.c support/memory_file.c)
+  add_executable(mini_fuzz_ctf fuzz/protobuf_fuzz_main.c fuzz/ctf_fuzz.c support/memory_file.c)
   target_include_directories(mini_fuzz_ctf PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_definitions(mini_fuzz_ctf PRIVATE FUZZ_ROUNDS=250)
   target_link_libraries(mini_fuzz_ctf PRIVATE kymo_format_ctf kymo_format_json)

@@ -251,7 +251,7 @@ static void define_place(struct reader *r, struct place *p)
 }
 
 /* One that no location is of may be where a transfer reads or writes. */
-static void define_device(struct reader *r, struct group_of_locations *g)
+static void take_accelerator(struct reader *r, struct group_of_locations *g)
 {
 	if (g->type == OTF2_LOCATION_GROUP_TYPE_ACCELERATOR && !g->agent)
 		g->agent = define_agent(r, g->process, g->node, g->ref | UINT64_C(1) << 41, g->name,
@@ -353,7 +353,7 @@ bool otf2r_model(struct reader *r)
 	for (uint32_t i = 0; i < r->places_count; i++)
 		define_place(r, &r->places[i]);
 	for (uint32_t i = 0; i < r->groups_count; i++)
-		define_device(r, &r->groups[i]);
+		take_accelerator(r, &r->groups[i]);
 	define_ranks(r);
 	r->largest = calloc(r->t->processes_count, sizeof(*r->largest));
 	r->next = calloc(r->t->processes_count, sizeof(*r->next));

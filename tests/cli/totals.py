@@ -13,6 +13,7 @@ import re
 import shutil
 import sqlite3
 import sys
+import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
 import kymotest  # noqa: E402
@@ -213,6 +214,61 @@ def read_otf2(path):
     return out["calls"], out["kernels"], copies
 
 
+def read_md(path):
+    """A heading, the names of columns, a line, rows."""
+    tables, columns = collections.defaultdict(list), None
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            cells = [c.strip() for c in line.strip().strip("|").split(" | ")]
+            if line.startswith("## "):
+                name, columns = line[3:].strip(), None
+            elif line.startswith("| ") and columns is None:
+                columns = cells
+            elif line.startswith("| "):
+                row = dict(zip(columns, cells))
+                if name in ("calls", "dispatches", "copies"):
+                    tables[name].append(Work(int(row["start"]), int(row["end"]), int(row["bytes"]) if "bytes" in row else None))
+    return tables["calls"], tables["dispatches"], tables["copies"]
+
+
+def read_xlsx(path):
+    """Sheets by their names; the first row has those of columns."""
+    out = {}
+    with zipfile.ZipFile(path) as z:
+        names = re.findall(r'<sheet name="([^"]*)"', z.read("xl/workbook.xml").decode())
+        for i, name in enumerate(names, 1):
+            rows = [{m[1]: m[2] or m[3] for m in re.finditer(r'<c r="([A-Z]+)\d+"[^>]*>(?:<v>([^<]*)</v>|<is><t[^>]*>([^<]*)</t></is>)', row)}
+                    for row in re.findall(r"<row .*?</row>", z.read(f"xl/worksheets/sheet{i}.xml").decode(), re.S)]
+            head = {(title or "").split(" (")[0]: column for column, title in rows[0].items()}
+            if name in ("calls", "dispatches", "copies"):
+                out[name] = [Work(int(r[head["start"]]), int(r[head["end"]]), int(r[head["bytes"]]) if "bytes" in head else None)
+                             for r in rows[1:]]
+    return out["calls"], out["dispatches"], out["copies"]
+
+
+def read_ctf(path):
+    """As babeltrace2 shows it: what kind of record an event is, its times and bytes."""
+    out = collections.defaultdict(list)
+    for line in must("babeltrace2", path).splitlines():
+        kind = re.search(r'record = \( "(call|dispatch|copy)"', line)
+        times = (re.search(r"\bdevice_start = (\d+), device_end = (\d+)", line) or
+                 re.search(r"\bstart = (\d+), end = (\d+)", line))
+        if kind and times:
+            size = re.search(r"\bbytes = (\d+)", line)
+            out[kind[1]].append(Work(int(times[1]), int(times[2]), int(size[1]) if size else None))
+    return out["call"], out["dispatch"], out["copy"]
+
+
+def read_rocprofv3_json(path):
+    calls, kernels, copies = [], [], []
+    with open(path, encoding="utf-8") as f:
+        for process in json.load(f)["rocprofiler-sdk-tool"]:
+            records = process["buffer_records"]
+            for name, out in (("opencl_api", calls), ("kernel_dispatch", kernels), ("memory_copy", copies)):
+                out += [Work(r["start_timestamp"], r["end_timestamp"], r.get("bytes")) for r in records[name]]
+    return calls, kernels, copies
+
+
 READERS = {name[5:]: f for name, f in list(globals().items()) if name.startswith("read_")}
 # Profiles of samples, and those that add records up: tests of their own.
 OTHERS = {"folded", "speedscope", "pprof", "caliper"}
@@ -263,15 +319,18 @@ def main():
         wanted["devices busy"] = totals(read_store("first.db"))["devices busy"]
         expect(wanted["calls"] > 100 and wanted["kernels"] > 50 and wanted["copies"] > 5 and wanted["bytes"] > 0, wanted)
         formats = json.loads(must(KYMO, "list", "formats", "-f", "json"))["tables"][0]["rows"]
-        for f in (f for f in formats if f["write"] and f["name"] not in OTHERS):
-            name = f["name"]
+        names = [f["name"] for f in formats if f["write"] and f["name"] not in OTHERS]
+        names += ["rocprofv3:json"] if "rocprofv3" in names else []
+        suffixes = {f["name"]: f["suffix"] or "" for f in formats}
+        for name in names:
             if name == "otf2" and not shutil.which("otf2-print") or name == "ctf" and not shutil.which("babeltrace2"):
                 print(name, "cannot be read here")
                 continue
             try:
-                expect(name in READERS, name, "has no reader in this test")
-                must(KYMO, "export", "--to", name, "-o", "out-" + name + (f["suffix"] or ""), "all.kymo")
-                same(name, totals(READERS[name]("out-" + name + (f["suffix"] or ""))), wanted)
+                read, output = READERS.get(name.replace(":", "_")), "out-" + name + suffixes.get(name, "")
+                expect(read, name, "has no reader in this test")
+                must(KYMO, "export", "--to", name, "-o", output, "all.kymo")
+                same(name, totals(read(output)), wanted)
                 print(name, "has the same totals")
             except kymotest.Failure as e:
                 print("FAILED:", e)

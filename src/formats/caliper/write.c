@@ -152,6 +152,8 @@ static uint32_t host(struct caliper_writer *w, const struct rec *r, const char *
 
 /* ---- records ------------------------------------------------------------------------------- */
 
+static const char single[] = "times and values of single calls, kernels, copies and samples";
+
 static kymo_status_t call(struct stream_sink *s, const struct rec *r)
 {
 	struct caliper_writer *w = writer_of(s);
@@ -159,6 +161,7 @@ static kymo_status_t call(struct stream_sink *s, const struct rec *r)
 	struct item item = {
 		.key = {.time = (int64_t)r->id}, .process = r->process, .thread = r->thread};
 
+	unplaced_add(&w->unplaced, single, 1);
 	item.node = host(w, r, name, strlen(name));
 	return item.node ? spool_add(&w->spool, &item) : KYMO_ERROR_NO_MEMORY;
 }
@@ -172,12 +175,14 @@ static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
 		unplaced_record(&w->unplaced, w->t, &r->base);
 		return KYMO_OK;
 	}
+	unplaced_add(&w->unplaced, single, 1);
 	return host(w, &r->base, r->text, r->text_length) ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
 }
 
 static kymo_status_t work(struct caliper_writer *w, const struct rec *r, const struct rec_device *d,
 			  struct item *item)
 {
+	unplaced_add(&w->unplaced, single, 1);
 	item->key.time = (int64_t)device_call(d);
 	item->process = r->process;
 	item->thread = r->thread;
@@ -224,6 +229,7 @@ static kymo_status_t sample(struct stream_sink *s, const struct rec_sample *r)
 	unplaced_add(&w->unplaced, "samples that were lost", r->lost);
 	if (r->lost)
 		return KYMO_OK;
+	unplaced_add(&w->unplaced, single, 1);
 	node = thread_node(w, r->base.process, r->base.thread);
 	node = node ? paths_node(&w->paths, node, below, sizeof(below) - 1) : 0;
 	for (uint32_t i = r->base.stack ? stack->count : 0; node && i-- > 0;)
@@ -483,12 +489,30 @@ static kymo_status_t caliper_write(const struct format_options *o, struct stream
 	return KYMO_OK;
 }
 
+#define PROFILE "a profile has sums for each call path"
+static const struct format_kind kinds[] = {
+	{"call", FORMAT_KEEPS_PART, "times and values of single calls, kernels, copies and samples",
+	 PROFILE},
+	{"dispatch", FORMAT_KEEPS_PART,
+	 "times and values of single calls, kernels, copies and samples", PROFILE},
+	{"copy", FORMAT_KEEPS_PART, "times and values of single calls, kernels, copies and samples",
+	 PROFILE},
+	{"marker", FORMAT_KEEPS_PART,
+	 "marker; times and values of single calls, kernels, copies and samples",
+	 "marks have no length, and ranges that any thread may end need not nest: no call path"},
+	{"sample", FORMAT_KEEPS_PART,
+	 "times and values of single calls, kernels, copies and samples; samples that were lost",
+	 PROFILE},
+	{"*", FORMAT_LEAVES, NULL, PROFILE},
+	{0}};
+
 extern const struct format format_caliper;
 const struct format format_caliper = {
 	.name = "caliper",
 	.summary = "a call-path profile in Caliper's json-split layout, for Hatchet",
 	.suffix = ".json",
 	.needs_order = true,
+	.kinds = kinds,
 	.write = caliper_write,
 	.sink_free = caliper_free,
 };

@@ -162,6 +162,7 @@ const struct format format_md = {
 	.name = "md",
 	.summary = "Markdown with a table for each kind of record, for pages about a few of them",
 	.suffix = ".md",
+	.kinds = FORMAT_KEEPS_EVERYTHING,
 	.write = md_write,
 	.sink_free = csv_free,
 };

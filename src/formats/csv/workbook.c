@@ -209,6 +209,7 @@ const struct format format_xlsx = {
 	.name = "xlsx",
 	.summary = "a workbook with a sheet for each kind of record, for spreadsheets",
 	.suffix = ".xlsx",
+	.kinds = FORMAT_KEEPS_EVERYTHING,
 	.write = xlsx_write,
 	.sink_free = csv_free,
 };

@@ -333,6 +333,7 @@ const struct format format_ctf = {
 	.needs_order = true,
 	.probe = ctf_probe,
 	.read = ctf_read,
+	.kinds = FORMAT_KEEPS_EVERYTHING,
 	.write = ctf_write,
 	.sink_free = ctf_free,
 };

@@ -115,6 +115,7 @@ const struct format format_jsonl = {
 	.name = "jsonl",
 	.summary = "JSON lines: an object for each definition and record, for jq and pipelines",
 	.suffix = ".jsonl",
+	.kinds = FORMAT_KEEPS_EVERYTHING,
 	.write = jsonl_write,
 	.sink_free = json_free,
 };

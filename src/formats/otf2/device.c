@@ -327,6 +327,7 @@ static void add_configuration(struct otf2 *w, const struct rec_dispatch *r)
 {
 	uint64_t place = r->global[0] ? find_configuration(w, r) : 0;
 
+	unplaced_add(&w->unplaced, "numbers of graphs", r->launch.graph != 0);
 	if (!r->global[0])
 		return;
 	if (!place) {

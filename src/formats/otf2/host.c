@@ -190,6 +190,7 @@ kymo_status_t host_sync(struct stream_sink *s, const struct rec_sync *r)
 	struct open *call;
 
 	queue_waited(w, r);
+	unplaced_add(&w->unplaced, "numbers of events waited for", r->count != 0);
 	if (w->device_only)
 		return KYMO_OK;
 	if (r->correlation)

@@ -224,6 +224,23 @@ static kymo_status_t otf2_write(const struct format_options *o, struct stream_si
 	return KYMO_OK;
 }
 
+#define STANDARD "OTF2 3.0, "
+static const struct format_kind kinds[] = {
+	{"dispatch", FORMAT_KEEPS_PART, "numbers of graphs",
+	 "no attribute that is agreed on; the launch of a graph is told"},
+	{"sync", FORMAT_KEEPS_PART,
+	 "numbers of events waited for; waits for a device that is not told",
+	 STANDARD "Event Records: a barrier is of a location"},
+	{"comm", FORMAT_KEEPS_PART,
+	 "messages of libraries other than MPI outside of recorded calls",
+	 STANDARD "MpiSend and its kin are of paradigm MPI; RMA records need a window"},
+	{"sample", FORMAT_KEEPS_PART, "samples lost",
+	 STANDARD "CallingContextSample: what is lost has no context"},
+	{"device_sample", FORMAT_KEEPS_PART, "samples of kernels lost",
+	 STANDARD "CallingContextSample, likewise"},
+	{"*", FORMAT_KEEPS_ALL, NULL, NULL},
+	{0}};
+
 extern const struct format format_otf2;
 const struct format format_otf2 = {
 	.name = "otf2",
@@ -233,6 +250,7 @@ const struct format format_otf2 = {
 	.needs_order = true,
 	.probe = otf2_probe,
 	.read = otf2_read,
+	.kinds = kinds,
 	.write = otf2_write,
 	.sink_free = otf2_free,
 };

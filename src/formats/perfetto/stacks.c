@@ -212,6 +212,7 @@ kymo_status_t stacks_sample(struct perfetto *p, const struct rec_sample *r)
 	uint32_t process = r->base.process;
 	uint64_t stack;
 
+	unplaced_add(&p->unplaced, "weights of samples", r->weight != 0);
 	timeline_reach(p, &p->host, r->base.start);
 	parts_use(p, &p->sample);
 	if (!begin(p))

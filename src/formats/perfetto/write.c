@@ -386,6 +386,7 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 	packet_flush(&p->file);
 	if (!status)
 		status = file_status(p);
+	unplaced_tell(&p->unplaced, p->log, "Perfetto has no place for");
 	p->finished = status == KYMO_OK;
 	return status;
 }
@@ -478,6 +479,14 @@ static kymo_status_t perfetto_write(const struct format_options *o, struct strea
 	return KYMO_OK;
 }
 
+static const struct format_kind kinds[] = {
+	{"allocation", FORMAT_KEEPS_PART, "addresses of allocations",
+	 "memory in use is a counter (CounterDescriptor): it has values, no arguments"},
+	{"sample", FORMAT_KEEPS_PART, "weights of samples",
+	 "profile_packet.proto, PerfSample: no weight"},
+	{"*", FORMAT_KEEPS_ALL, NULL, NULL},
+	{0}};
+
 const struct format format_perfetto = {
 	.name = "perfetto",
 	.summary = "timeline for ui.perfetto.dev and trace_processor (protobuf); reads those of "
@@ -489,6 +498,7 @@ const struct format format_perfetto = {
 	.needs_order = true,
 	.probe = pfread_probe,
 	.read = pfread_read,
+	.kinds = kinds,
 	.write = perfetto_write,
 	.sink_free = perfetto_free,
 };

@@ -20,6 +20,7 @@
 #include "formats/perfetto/stacks.h"
 #include "formats/perfetto/around.h"
 #include "stream/spool.h"
+#include "stream/unplaced.h"
 
 /* A slice that has begun. */
 struct open_slice {
@@ -105,6 +106,7 @@ struct parts {
 struct perfetto {
 	struct stream_sink sink; /* first: callbacks cast it back */
 	struct stream_log *log;
+	struct unplaced unplaced;
 	char *path; /* NULL: standard output */
 	bool finished;
 	bool device_only;

@@ -21,6 +21,25 @@ static kymo_status_t rocprofv3_write(const struct format_options *o, struct stre
 	return rp_write(o, is_json(o->variant) ? &rp_json : &rp_csv, sink);
 }
 
+#define SOURCE "rocprofiler-sdk, generateCSV.cpp: "
+/* Of the CSV files; the JSON document has sizes of copies and arguments of calls besides. */
+static const struct format_kind kinds[] = {
+	{"call", FORMAT_KEEPS_PART, "arguments of calls; statuses of calls that failed",
+	 SOURCE "a call has 7 columns, none of them for arguments"},
+	{"dispatch", FORMAT_KEEPS_PART,
+	 "offsets of kernels; dynamic shared memory, clusters and graphs of kernels; kernels "
+	 "without device times",
+	 SOURCE "columns of kernel_trace"},
+	{"copy", FORMAT_KEEPS_PART,
+	 "sizes of copies; fills; page faults; copies without device times",
+	 SOURCE "columns of memory_copy_trace"},
+	{"allocation", FORMAT_KEEPS_ALL, NULL, NULL},
+	{"marker", FORMAT_KEEPS_PART, "payloads, colors and domains of annotations",
+	 SOURCE "a marker has its text and its times"},
+	{"counter", FORMAT_KEEPS_PART, NULL, SOURCE "counter_collection is of kernels"},
+	{"*", FORMAT_LEAVES, NULL, SOURCE "no file for it"},
+	{0}};
+
 extern const struct format format_rocprofv3;
 const struct format format_rocprofv3 = {
 	.name = "rocprofv3",
@@ -33,6 +52,7 @@ const struct format format_rocprofv3 = {
 	.probe = rp_probe,
 	.read = rp_read,
 #endif
+	.kinds = kinds,
 	.write = rocprofv3_write,
 	.sink_free = rp_free,
 };

@@ -236,6 +236,8 @@ static void put_counters(struct rp_writer *w, struct output *o, const struct rp_
 
 const struct rp_form rp_json = {
 	.missing = "rocprofv3's JSON has no place for",
+	.sizes = true,
+	.arguments = true,
 	.dispatch = put_dispatch,
 	.copy = put_copy,
 	.allocation = put_allocation,

@@ -114,6 +114,17 @@ static kymo_status_t keep(struct rp_writer *w, const struct rec_dispatch *r, uin
 	return w->keeps ? spool_add(&w->kept, &k) : KYMO_OK;
 }
 
+/* What neither of the forms has a column or member for. */
+static void count_left(struct rp_writer *w, const struct rec_dispatch *r)
+{
+	const struct rec_launch *l = &r->launch;
+
+	unplaced_add(&w->unplaced, "offsets of kernels",
+		     r->offset[0] || r->offset[1] || r->offset[2]);
+	unplaced_add(&w->unplaced, "dynamic shared memory, clusters and graphs of kernels",
+		     l->dynamic_shared || l->cluster[0] || l->graph || l->graph_node);
+}
+
 static kymo_status_t on_dispatch(struct stream_sink *s, const struct rec_dispatch *r)
 {
 	struct rp_writer *w = writer(s);
@@ -124,6 +135,7 @@ static kymo_status_t on_dispatch(struct stream_sink *s, const struct rec_dispatc
 
 	if (why)
 		return leave_out(w, why);
+	count_left(w, r);
 	if (!o)
 		return KYMO_ERROR_NO_MEMORY;
 	w->form->dispatch(w, o, r, ++w->numbers.dispatches[process]);
@@ -154,6 +166,7 @@ static kymo_status_t on_copy(struct stream_sink *s, const struct rec_copy *r)
 
 	if (why)
 		return leave_out(w, why);
+	unplaced_add(&w->unplaced, "sizes of copies", !w->form->sizes && r->bytes);
 	if (!o)
 		return KYMO_ERROR_NO_MEMORY;
 	w->form->copy(w, o, r, direction);
@@ -194,6 +207,8 @@ static kymo_status_t on_marker(struct stream_sink *s, const struct rec_marker *r
 	m.out = rp_out(w, r->base.process, LIST_MARKERS);
 	if (!m.out)
 		return KYMO_ERROR_NO_MEMORY;
+	unplaced_add(&w->unplaced, "payloads, colors and domains of annotations",
+		     r->payload_bytes || r->color || r->domain || r->category);
 	m.id = UINT64_C(1) << MARKER_ID | ++w->numbers.markers[r->base.process];
 	w->form->marker(w, &m);
 	return count(w, m.out, r->base.process, LIST_MARKERS, r->name ? name : "(other)",
@@ -208,6 +223,9 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 
 	if (!o)
 		return KYMO_ERROR_NO_MEMORY;
+	unplaced_add(&w->unplaced, "arguments of calls",
+		     !w->form->arguments && r->wire && !r->wire->no_fields);
+	unplaced_add(&w->unplaced, "statuses of calls that failed", !r->ok);
 	w->form->call(w, o, r);
 	return count(w, o, r->process, list, w->t->ops[r->op].name, r->end - r->start);
 }

@@ -42,7 +42,8 @@ struct rp_writer;
 
 /* How rows look. */
 struct rp_form {
-	const char *missing; /* "... has no place for" */
+	const char *missing;   /* "... has no place for" */
+	bool sizes, arguments; /* it has those of copies, of calls */
 	void (*dispatch)(struct rp_writer *w, struct output *o, const struct rec_dispatch *r,
 			 uint64_t number);
 	void (*copy)(struct rp_writer *w, struct output *o, const struct rec_copy *r,

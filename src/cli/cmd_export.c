@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kymo export`: a trace in another format. */
+#include "cli/foreign.h"
 #include "cli/input.h"
 
 #include <stdlib.h>
@@ -72,11 +73,36 @@ static bool is_directory(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* FOLDER/NAME.json of another tool becomes FOLDER/NAME.pftrace. */
+static void beside_source(const char *file, const struct format *f, struct text *out)
+{
+	struct text name = {0};
+	size_t n = strlen(file);
+
+	while (n > 1 && file[n - 1] == '/')
+		n--;
+	while (n > 0 && file[n - 1] != '/')
+		n--;
+	cli_foreign_name(file, &name);
+	text_add_bytes(out, file, n);
+	text_add_bytes(out, name.s ? name.s : "", name.length > 5 ? name.length - 5 : 0);
+	if (f->suffix[0])
+		text_add(out, f->suffix);
+	else
+		text_addf(out, "-%s", f->name);
+	out->failed |= name.failed;
+	text_release(&name);
+}
+
 /* NAME.kymo becomes NAME.pftrace; a format of directories becomes NAME-csv. */
 static void default_output(const char *trace, const struct format *f, struct text *out)
 {
 	size_t n = strlen(trace);
 
+	if (cli_foreign_source(trace)) {
+		beside_source(cli_foreign_source(trace), f, out);
+		return;
+	}
 	while (n > 1 && trace[n - 1] == '/')
 		n--;
 	if (n > 5 && (strncmp(trace + n - 5, ".kymo", 5) == 0))
@@ -116,6 +142,10 @@ static kymo_status_t convert_trace(const struct format *reader, const char *path
 	written = sink->counts ? sink->written : c.count;
 	writer->sink_free(sink);
 	cli_progress_clear();
+	if (status != KYMO_OK && !cli_log_errors())
+		cli_error("%s: %s", output ? output : "standard output",
+			  status == KYMO_ERROR_NO_MEMORY ? "not enough memory"
+							 : "it could not be written");
 	if (status == KYMO_OK && output)
 		cli_note("%s: %llu record%s, %s", output, (unsigned long long)written,
 			 plural(written), writer->name);
@@ -269,12 +299,20 @@ static kymo_status_t export_all(int argc, char **argv, const struct format *writ
 				struct stream_filter *filter)
 {
 	struct place *places = calloc((size_t)argc, sizeof(*places));
-	kymo_status_t worst = places ? KYMO_OK : KYMO_ERROR_NO_MEMORY, chosen;
+	/* What no output may take the place of: traces, and files of other tools that they are made of. */
+	char **read = calloc(2 * (size_t)argc + 1, sizeof(*read));
+	kymo_status_t worst = places && read ? KYMO_OK : KYMO_ERROR_NO_MEMORY, chosen;
+	int n = 0;
 
-	for (int i = 0; places && i < argc; i++) {
+	for (int i = 0; read && i < argc; i++) {
+		read[n++] = argv[i];
+		if (cli_foreign_source(argv[i]))
+			read[n++] = (char *)(uintptr_t)cli_foreign_source(argv[i]);
+	}
+	for (int i = 0; places && read && i < argc; i++) {
 		kymo_status_t status;
 
-		places[i].traces = argv;
+		places[i].traces = read;
 		status = export_one(argv[i], writer, filter, &places[i]);
 		worst = status == KYMO_OK ? worst : status;
 	}
@@ -288,6 +326,7 @@ static kymo_status_t export_all(int argc, char **argv, const struct format *writ
 		worst = status == KYMO_OK ? worst : status;
 	}
 	free(places);
+	free(read);
 	return worst;
 }
 

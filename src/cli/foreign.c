@@ -82,7 +82,18 @@ static struct {
 	char path[PATH_MAX]; /* "" until there is one */
 	int hold;
 	unsigned traces;
+	struct source {
+		char *trace, *file; /* until the command ends */
+	} * sources;
 } place;
+
+const char *cli_foreign_source(const char *trace)
+{
+	for (unsigned i = 0; place.sources && i < place.traces; i++)
+		if (strcmp(place.sources[i].trace, trace) == 0)
+			return place.sources[i].file;
+	return NULL;
+}
 
 static void remove_place(void)
 {
@@ -125,6 +136,19 @@ static char *place_of(const char *path)
 	return NULL;
 }
 
+static bool remember(char *trace, char *file)
+{
+	struct source *more = realloc(place.sources, sizeof(*place.sources) * (size_t)place.traces);
+
+	if (!more) {
+		cli_error("not enough memory");
+		return false;
+	}
+	place.sources = more;
+	more[place.traces - 1] = (struct source){trace, file};
+	return true;
+}
+
 /* The format of another tool's file or folder; NULL: it is none. */
 static const struct format *foreign_reader(const char *path)
 {
@@ -151,6 +175,8 @@ bool cli_foreign_operands(int argc, char **argv, bool passes_on)
 		if (!reader || (passes_on && reader->reads_ordered))
 			continue;
 		trace = make_place() ? place_of(argv[i]) : NULL;
+		if (trace && !remember(trace, argv[i]))
+			return false;
 		if (!trace || cli_foreign_import(reader, argv[i], trace, true, &records) != KYMO_OK)
 			return false;
 		argv[i] = trace; /* until the command ends */

@@ -23,4 +23,7 @@ kymo_status_t cli_foreign_import(const struct format *reader, const char *path,
  */
 bool cli_foreign_operands(int argc, char **argv, bool passes_on);
 
+/* The file that such a trace is made of; NULL: it is a trace of its own. */
+const char *cli_foreign_source(const char *trace);
+
 #endif

@@ -5,24 +5,32 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "stream/demangle.h"
 
 #define WARNINGS_SHOWN 10u
 
-static unsigned warnings;
+static unsigned warnings, errors;
 
 static void log_message(struct stream_log *l, int severity, const char *text)
 {
+	errors += severity >= 3;
 	if (severity >= 3 || warnings++ < WARNINGS_SHOWN)
 		cli_message(severity, text);
 }
 
 struct stream_log cli_log = {log_message};
 
+bool cli_log_errors(void)
+{
+	return errors > 0;
+}
+
 void cli_log_finish(void)
 {
+	errors = 0;
 	if (warnings > WARNINGS_SHOWN)
 		cli_warn("%u more warnings of this kind", warnings - WARNINGS_SHOWN);
 	warnings = 0;
@@ -33,6 +41,16 @@ const struct format *cli_reader(const char *path)
 	struct stat st;
 
 	if (stat(path, &st) != 0) {
+		cli_error("%s: %s", path, strerror(errno));
+		return NULL;
+	}
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
+		cli_error("%s: it is neither a file nor a directory; what is read goes to and fro "
+			  "in it, so write it to a file first",
+			  path);
+		return NULL;
+	}
+	if (access(path, R_OK) != 0) {
 		cli_error("%s: %s", path, strerror(errno));
 		return NULL;
 	}

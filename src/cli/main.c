@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/foreign.h"
 
+#include <signal.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -214,6 +215,8 @@ static int run_command(const struct command *c, int argc, char **argv)
 		return CLI_USAGE;
 	}
 	check_environment();
+	if (c->traces || strcmp(c->name, "import") == 0)
+		signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error as others */
 	if (c->traces && !cli_foreign_operands(operands, argv, c->passes_on))
 		return CLI_FAILURE;
 	return c->run(operands, argv);

@@ -188,9 +188,39 @@ static bool move_files(const char *folder, const char *target)
 	return ok && rmdir(folder) == 0;
 }
 
+/* Files of the folder that is there which the one that was written has not, as those of an older export. */
+static unsigned others(const struct staging *s)
+{
+	const char *own = strrchr(s->path, '/') + 1;
+	DIR *d = opendir(s->target);
+	struct dirent *e;
+	unsigned n = 0;
+
+	while (d && (e = readdir(d))) {
+		char written[PATH_MAX];
+		struct stat st;
+
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+		    strcmp(e->d_name, own) != 0 && join(written, s->path, e->d_name) &&
+		    lstat(written, &st) != 0)
+			n++;
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
 static kymo_status_t place(const struct staging *s)
 {
+	unsigned stay = s->into ? others(s) : 0;
 	struct stat st;
+
+	if (stay)
+		cli_warn("%s: %u other%s there before stay%s: readers may take them for a part of "
+			 "this "
+			 "export; remove the folder first to have it alone",
+			 s->target, stay, stay == 1 ? " that was" : "s that were",
+			 stay == 1 ? "s" : "");
 
 	if (!s->force && lstat(s->target, &st) == 0) {
 		errno = EEXIST; /* made meanwhile */

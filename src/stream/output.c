@@ -49,6 +49,23 @@ kymo_status_t output_folder(const char *path, bool force, struct stream_log *log
 	return KYMO_ERROR_SYSTEM;
 }
 
+kymo_status_t output_replace(const char *path, bool force, struct stream_log *log)
+{
+	struct stat st;
+
+	if (lstat(path, &st) != 0)
+		return KYMO_OK;
+	if (!force)
+		stream_error(log, "%s: File exists; --force replaces it", path);
+	else if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+		stream_error(log, "%s: it is no file, and a database has to be one", path);
+	else if (unlink(path) != 0)
+		stream_error(log, "%s: it cannot be replaced: %s", path, strerror(errno));
+	else
+		return KYMO_OK;
+	return KYMO_ERROR_SYSTEM;
+}
+
 static void flush(struct output *o)
 {
 	size_t done = 0;

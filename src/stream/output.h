@@ -26,6 +26,9 @@ struct output {
  */
 kymo_status_t output_open(struct output *o, const char *path, bool force, struct stream_log *log);
 
+/* What stands where a database is to be made goes, with `force`; nothing but a file or a link does. */
+kymo_status_t output_replace(const char *path, bool force, struct stream_log *log);
+
 /*
  * Makes the folder `path` for a writer of several files; one that is there only with `force`. Explains failure in
  * `log`.

@@ -355,6 +355,14 @@ void ctf_graph_close(struct ctf_writer *w)
 		if (w->classes.entries[i].value)
 			bt_event_class_put_ref(
 				(bt_event_class *)(uintptr_t)w->classes.entries[i].value);
+	/*
+	 * sink.ctf.fs aborts where it cannot write its last packets, which it does as the trace goes: where it
+	 * has failed, trace and graph stay until the process ends.
+	 */
+	if (w->failed) {
+		ctf_drop_error();
+		return;
+	}
 	bt_stream_class_put_ref(w->records);
 	bt_stream_class_put_ref(w->definitions);
 	bt_trace_put_ref(w->trace);

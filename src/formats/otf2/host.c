@@ -13,7 +13,8 @@
 
 #define NAMES_MAX 65536u /* regions of ranges whose names are texts of their own */
 
-static const char crossing[] = "intervals without sound times";
+static const char crossing[] = "intervals without sound times",
+		  names[] = "names of ranges beyond 65,536 different ones";
 
 /* ---- the queue of a call ------------------------------------------------------------------- */
 
@@ -231,9 +232,11 @@ static uint32_t region_of_text(struct otf2 *w, const char *text, size_t length)
 	char name[512];
 
 	if (w->archive.region_count >=
-	    NAMES_MAX + w->t->ops_count + w->t->kernels_count + w->t->sites_count)
+	    NAMES_MAX + w->t->ops_count + w->t->kernels_count + w->t->sites_count) {
+		unplaced_add(&w->unplaced, names, 1);
 		return archive_region(&w->archive, "range", NULL, OTF2_REGION_ROLE_CODE,
 				      OTF2_PARADIGM_USER, ON_HOST);
+	}
 	snprintf(name, sizeof(name), "%.*s", (int)(length > 500 ? 500 : length), text);
 	return archive_region(&w->archive, name, NULL, OTF2_REGION_ROLE_CODE, OTF2_PARADIGM_USER,
 			      ON_HOST);

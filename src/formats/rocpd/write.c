@@ -270,10 +270,7 @@ static kymo_status_t prepare_place(struct rocpd *w)
 {
 	if (w->folder)
 		return output_folder(w->path, w->o.force, w->o.log);
-	if (access(w->path, F_OK) != 0 || (w->o.force && unlink(w->path) == 0))
-		return KYMO_OK;
-	stream_error(w->o.log, "%s: %s", w->path, strerror(EEXIST));
-	return KYMO_ERROR_EXISTS;
+	return output_replace(w->path, w->o.force, w->o.log);
 }
 
 static kymo_status_t rocpd_write(const struct format_options *o, struct stream_sink **sink)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "formats/store/store.h"
+#include "stream/output.h"
 
 static kymo_status_t store_write(const struct format_options *o, struct stream_sink **sink)
 {
@@ -11,10 +12,8 @@ static kymo_status_t store_write(const struct format_options *o, struct stream_s
 		stream_error(o->log, "a store is a file: say where with --output");
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	}
-	if (o->force && unlink(o->output) != 0 && access(o->output, F_OK) == 0) {
-		stream_error(o->log, "%s: the file that is there cannot be removed", o->output);
+	if (output_replace(o->output, o->force, o->log) != KYMO_OK)
 		return KYMO_ERROR_SYSTEM;
-	}
 	return store_writer_new(o->output, NULL, o->log, sink);
 }
 

@@ -652,7 +652,9 @@ static void sample_event(struct reader *r, const struct event *e)
 	d.name = stack_of(r, process, e->stack);
 	d.domain = (uint32_t)reader_unsigned(r, e, "cpu");
 	d.category = (uint32_t)reader_unsigned(r, e, "kernel");
-	d.value = event_arg(e, "weight", &value) && span_real(value, &d.value) ? d.value : 0;
+	if (!event_arg(e, "weight", &value) || !span_real(value, &d.value) || d.value < -0x1p62 ||
+	    d.value > 0x1p62)
+		d.value = 0;
 	x = add_entry(r, e, ENTRY_SAMPLE);
 	x->thread = reader_thread(r, e->pid, e->tid);
 	x->key = reader_unsigned(r, e, "correlation");

@@ -53,7 +53,8 @@ struct format_kind {
 };
 
 #define FORMAT_KEEPS_EVERYTHING                                                                    \
-	((const struct format_kind[]){{"*", FORMAT_KEEPS_ALL, NULL, NULL}, {NULL}})
+	((const struct format_kind[]){{"*", FORMAT_KEEPS_ALL, NULL, NULL},                         \
+				      {NULL, FORMAT_LEAVES, NULL, NULL}})
 
 struct format {
 	const char *name;    /* "perfetto" */

@@ -13,6 +13,7 @@
 
 #include "base/assert.h"
 #include "base/vec.h"
+#include "stream/stream.h"
 
 #define SPOOL_MERGE_BYTES (8u << 20) /* memory of all run readers together */
 #define SPOOL_LOAD_MIN    16u        /* items a run loads at least */
@@ -51,6 +52,19 @@ int spool_file(const char *directory)
 	fd = mkostemp(path, O_CLOEXEC);
 	if (fd >= 0)
 		unlink(path);
+	return fd;
+}
+
+int spool_temporary(struct stream_log *log)
+{
+	const char *directory = getenv("TMPDIR");
+	int fd;
+
+	directory = directory && *directory ? directory : "/tmp";
+	fd = spool_file(directory);
+	if (fd < 0)
+		stream_error(log, "%s: no temporary file can be made: %s; set TMPDIR", directory,
+			     strerror(errno));
 	return fd;
 }
 

@@ -13,6 +13,8 @@
 
 #include <kymo/status.h>
 
+struct stream_log;
+
 /* Every item begins with this. */
 struct spool_key {
 	int64_t time;
@@ -57,5 +59,8 @@ void spool_release(struct spool *s);
 
 /* A new file in `directory` that has no name there; below 0: errno says why not. */
 int spool_file(const char *directory);
+
+/* The same in TMPDIR, or /tmp; below 0: said why. */
+int spool_temporary(struct stream_log *log);
 
 #endif

@@ -675,7 +675,7 @@ MEMBER_TYPES = {"uint8_t": "U8", "uint32_t": "U32", "uint64_t": "U64", "int32_t"
 
 
 def members_h(model):
-    """What a format needs that treats all fields alike: X(type, name of the field, member, what it is the index of)."""
+    """What a format needs that treats all fields alike: X(struct, type, name of the field, member, index of what)."""
     out = head("Members of the records' structs by the names of their fields.", "RECORD_MEMBERS_H")
     for d in model.records():
         rows = []
@@ -686,11 +686,11 @@ def members_h(model):
             of = f.of.upper() if f.of in REFERENCES or f.of == "call" else "OP" if f.conversion == "op" else "NONE"
             of = "THREAD" if f.conversion == "thread" else of
             if f.base == "u32[3]":
-                rows += [f"X(U32, {f.name}_{axis}, {f.target}[{i}], NONE)" for i, axis in enumerate("xyz")]
+                rows += [f"X({d.record}, U32, {f.name}_{axis}, {f.target}[{i}], NONE)" for i, axis in enumerate("xyz")]
             elif f.base in ("text", "blob"):
-                rows += [f"X({'TEXT' if f.base == 'text' else 'BYTES'}, {f.name}, {f.target}, NONE)"]
+                rows += [f"X({d.record}, {'TEXT' if f.base == 'text' else 'BYTES'}, {f.name}, {f.target}, NONE)"]
             else:
-                rows += [f"X({MEMBER_TYPES[f.c_type]}, {f.name}, {f.target}, {of})"]
+                rows += [f"X({d.record}, {MEMBER_TYPES[f.c_type]}, {f.name}, {f.target}, {of})"]
         out += [f"#define RECORD_MEMBERS_{d.name}(X) \\"] + [f"\t{r} \\" for r in rows] + [""]
     return out + ["#endif"]
 

@@ -592,6 +592,19 @@ static void counter_event(struct reader *r, const struct event *e)
 	}
 }
 
+/* 0: it is none. */
+static uint32_t line_number(const char *s, const char *end)
+{
+	uint32_t line = 0;
+
+	for (; s < end && line < UINT32_MAX / 16; s++) {
+		if (*s < '0' || *s > '9')
+			return 0;
+		line = 10 * line + (uint32_t)(*s - '0');
+	}
+	return line;
+}
+
 /* "function file.c:12", as Kymo writes it, or whatever else it is called. */
 static struct keyed_place place_of_frame(struct reader *r, struct span frame)
 {
@@ -602,13 +615,8 @@ static struct keyed_place place_of_frame(struct reader *r, struct span frame)
 	span_string(frame, &r->scratch, &text);
 	blank = memrchr(text.s, ' ', text.n);
 	colon = blank ? memrchr(blank, ':', text.n - (size_t)(blank - text.s)) : NULL;
-	for (const char *c = colon; c && ++c < text.s + text.n && p.line < UINT32_MAX / 16;) {
-		if (*c < '0' || *c > '9') {
-			p.line = 0;
-			break;
-		}
-		p.line = 10 * p.line + (uint32_t)(*c - '0');
-	}
+	if (colon)
+		p.line = line_number(colon + 1, text.s + text.n);
 	if (p.line)
 		p.file = reader_text(r, blank + 1, (size_t)(colon - blank) - 1);
 	p.function = reader_text(r, text.s, p.line ? (size_t)(blank - text.s) : text.n);
@@ -640,6 +648,7 @@ static uint32_t stack_of(struct reader *r, uint32_t process, struct span frames)
 
 static void sample_event(struct reader *r, const struct event *e)
 {
+	static const double most = 4e18; /* ns that 64 bits hold */
 	uint32_t process = reader_process(r, e->pid);
 	struct details d = {.external = reader_unsigned(r, e, "pc")};
 	struct span value;
@@ -652,7 +661,9 @@ static void sample_event(struct reader *r, const struct event *e)
 	d.name = stack_of(r, process, e->stack);
 	d.domain = (uint32_t)reader_unsigned(r, e, "cpu");
 	d.category = (uint32_t)reader_unsigned(r, e, "kernel");
-	d.value = event_arg(e, "weight", &value) && span_real(value, &d.value) ? d.value : 0;
+	if (!event_arg(e, "weight", &value) || !span_real(value, &d.value) ||
+	    !(d.value > -most && d.value < most))
+		d.value = 0;
 	x = add_entry(r, e, ENTRY_SAMPLE);
 	x->thread = reader_thread(r, e->pid, e->tid);
 	x->key = reader_unsigned(r, e, "correlation");

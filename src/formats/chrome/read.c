@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file as a whole: an object with a list of events among its members, or that list alone. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 #include "formats/chrome/chrome.h"
 #include "formats/chrome/reader.h"
+#include "stream/spool.h"
 
 #define PROBED (1u << 20) /* bytes at a time */
 #define PROBES 64u        /* in so many a file must show what it is: other members may come first */
@@ -196,19 +196,6 @@ static void say_loss(const struct reader *r)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static int temporary(const struct format_options *o)
-{
-	const char *directory = getenv("TMPDIR");
-	int fd;
-
-	directory = directory && *directory ? directory : "/tmp";
-	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd < 0)
-		stream_error(o->log, "%s: no temporary file can be made: %s; set TMPDIR", directory,
-			     strerror(errno));
-	return fd;
-}
-
 static void release(struct reader *r)
 {
 	struct map *const maps[] = {&r->ops, &r->agents, &r->calls, &r->rows};
@@ -279,7 +266,7 @@ kymo_status_t chrome_read(const char *path, const struct stream_filter *filter, 
 			  struct stream_sink *sink, const struct format_options *o)
 {
 	struct reader r = {.o = o,
-			   .details_file = temporary(o),
+			   .details_file = spool_temporary(o->log),
 			   .window = {INT64_MAX, INT64_MIN},
 			   .rank = UINT32_MAX};
 	kymo_status_t status = KYMO_ERROR_SYSTEM;

@@ -235,50 +235,29 @@ const struct ctf_table ctf_loss_table = TABLE("loss", loss_members);
 #define CTF_OF_CODE           CTF_LIST_codes
 #define CTF_OF_COMMUNICATOR   CTF_LIST_communicators
 #define CTF_OF_DEVICE_CONTEXT CTF_LIST_contexts
+#define CTF_OF_PROGRAM        CTF_LIST_programs
+#define CTF_OF_BLOB           CTF_LIST_blobs
+#define CTF_OF_STACK          CTF_LIST_stacks
 
 #define SHORT(T, type, name, member, of) MEMBER(T, type, name, member, OF_##of)
-#define M_U8(name, member, of)           SHORT(T_NOW, U8, name, member, of)
-#define M_U32(name, member, of)          SHORT(T_NOW, U32, name, member, of)
-#define M_U64(name, member, of)          SHORT(T_NOW, U64, name, member, of)
-#define M_I32(name, member, of)          SHORT(T_NOW, I32, name, member, of)
-#define M_I64(name, member, of)          SHORT(T_NOW, I64, name, member, of)
-#define M_F64(name, member, of)          SHORT(T_NOW, F64, name, member, of)
-#define M_BOOL(name, member, of)         SHORT(T_NOW, BOOL, name, member, of)
-#define M_TEXT(name, member, of)         WITH_LENGTH(T_NOW, COUNTED, name, member, member##_length)
-#define M_BYTES(name, member, of)        WITH_LENGTH(T_NOW, BYTES, name, member, member##_bytes)
-#define MODEL(type, name, member, of)    M_##type(name, member, of)
+#define M_U8(T, name, member, of)        SHORT(T, U8, name, member, of)
+#define M_U32(T, name, member, of)       SHORT(T, U32, name, member, of)
+#define M_U64(T, name, member, of)       SHORT(T, U64, name, member, of)
+#define M_I32(T, name, member, of)       SHORT(T, I32, name, member, of)
+#define M_I64(T, name, member, of)       SHORT(T, I64, name, member, of)
+#define M_F64(T, name, member, of)       SHORT(T, F64, name, member, of)
+#define M_BOOL(T, name, member, of)      SHORT(T, BOOL, name, member, of)
+#define M_TEXT(T, name, member, of)      WITH_LENGTH(T, COUNTED, name, member, member##_length)
+#define M_BYTES(T, name, member, of)     WITH_LENGTH(T, BYTES, name, member, member##_bytes)
+#define MODEL(T, type, name, member, of) M_##type(T, name, member, of)
 
-#define T_NOW rec_dispatch
-static const struct ctf_member dispatch_members[] = {RECORD_MEMBERS_dispatch(MODEL)};
-#undef T_NOW
-#define T_NOW rec_copy
-static const struct ctf_member copy_members[] = {RECORD_MEMBERS_copy(MODEL)};
-#undef T_NOW
-#define T_NOW rec_allocation
-static const struct ctf_member allocation_members[] = {RECORD_MEMBERS_allocation(MODEL)};
-#undef T_NOW
-#define T_NOW rec_sync
-static const struct ctf_member sync_members[] = {RECORD_MEMBERS_sync(MODEL)};
-#undef T_NOW
-#define T_NOW rec_marker
-static const struct ctf_member marker_members[] = {RECORD_MEMBERS_marker(MODEL)};
-#undef T_NOW
-#define T_NOW rec_comm
-static const struct ctf_member comm_members[] = {RECORD_MEMBERS_comm(MODEL)};
-#undef T_NOW
-#define T_NOW rec_counter
-static const struct ctf_member value_of_counter_members[] = {RECORD_MEMBERS_counter(MODEL)};
-#undef T_NOW
-#define T_NOW rec_sample
-static const struct ctf_member sample_members[] = {RECORD_MEMBERS_sample(MODEL)};
-#undef T_NOW
-#define T_NOW rec_device_sample
-static const struct ctf_member device_sample_members[] = {RECORD_MEMBERS_device_sample(MODEL)};
-#undef T_NOW
-#define counter_members value_of_counter_members
+#define RECORD(K, name, type)                                                                      \
+	static const struct ctf_member name##_of_records[] = {RECORD_MEMBERS_##name(MODEL)};
+RECORD_KINDS(RECORD)
 
 #define KIND(K, name, type)                                                                        \
-	[CTF_KIND_##K] = {#name, name##_members, sizeof(name##_members) / sizeof(*name##_members), \
+	[CTF_KIND_##K] = {#name, name##_of_records,                                                \
+			  sizeof(name##_of_records) / sizeof(*name##_of_records),                  \
 			  sizeof(struct type)},
 const struct ctf_table ctf_kind_tables[CTF_KINDS] = {
 	[CTF_KIND_CALL] = {.size = sizeof(struct rec)},

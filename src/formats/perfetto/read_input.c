@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file as plain packets: what is compressed, as a whole or in packets, is unpacked into a temporary one. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +14,8 @@
 
 #include "base/file.h"
 #include "formats/perfetto/reader.h"
+#include "stream/spool.h"
+#include "stream/unpack.h"
 
 #define BLOCK      (1u << 18)
 #define PACKET_MAX (64u << 20) /* that a compressed packet may be: writers end them at some MB */
@@ -111,19 +112,6 @@ bool pfread_probe(const char *path)
 
 /* ---- temporary files -------------------------------------------------------------------------- */
 
-static int temporary(const struct format_options *o)
-{
-	const char *folder = getenv("TMPDIR");
-	int fd;
-
-	folder = folder && *folder ? folder : "/tmp";
-	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd < 0)
-		stream_error(o->log, "%s: no temporary file can be made: %s; set TMPDIR", folder,
-			     strerror(errno));
-	return fd;
-}
-
 static bool put(int fd, const void *data, size_t n, const struct format_options *o)
 {
 	if (file_write_all(fd, data, n) == n)
@@ -159,49 +147,6 @@ void pfread_close(struct pfread_input *in)
 	in->data = (const uint8_t *)"";
 	in->size = 0;
 	in->mapped = false;
-}
-
-/* ---- a compressed file ------------------------------------------------------------------------ */
-
-static bool unpack_all(struct pfread_input *in, gzFile from, int to, const struct format_options *o)
-{
-	uint8_t *block = malloc(BLOCK);
-	int n = 0, error;
-	bool ok = block != NULL;
-
-	while (ok && (n = gzread(from, block, BLOCK)) > 0)
-		ok = put(to, block, (size_t)n, o);
-	gzerror(from, &error);
-	if (ok && (n < 0 || error == Z_BUF_ERROR))
-		in->wrong = error == Z_BUF_ERROR ? "its compressed data ends too early"
-						 : "its compressed data is damaged";
-	free(block);
-	return ok;
-}
-
-static int open_plain(struct pfread_input *in, const char *path, const struct format_options *o)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC), plain;
-	uint8_t magic[2] = {0};
-	gzFile packed;
-
-	if (fd < 0) {
-		stream_error(o->log, "%s: %s", path, strerror(errno));
-		return -1;
-	}
-	if (pread(fd, magic, 2, 0) != 2 || magic[0] != 0x1f || magic[1] != 0x8b)
-		return fd;
-	plain = temporary(o);
-	packed = gzdopen(fd, "rbe");
-	if (!packed)
-		close(fd);
-	if (plain >= 0 && (!packed || !unpack_all(in, packed, plain, o))) {
-		close(plain);
-		plain = -1;
-	}
-	if (packed)
-		gzclose_r(packed);
-	return plain;
 }
 
 /* ---- compressed packets ----------------------------------------------------------------------- */
@@ -319,7 +264,7 @@ static bool unpack_packets(struct pfread_input *in, const char *path,
 			   const struct format_options *o)
 {
 	struct pfread_input plain = {.data = (const uint8_t *)"", .wrong = in->wrong};
-	int fd = temporary(o);
+	int fd = spool_temporary(o->log);
 	bool ok = fd >= 0 && copy_packets(in, fd, o);
 
 	plain.damaged = in->damaged;
@@ -337,7 +282,7 @@ bool pfread_open(struct pfread_input *in, const char *path, const struct format_
 	bool ok;
 
 	*in = (struct pfread_input){.data = (const uint8_t *)""};
-	fd = open_plain(in, path, o);
+	fd = unpack_open(path, o->log, &in->wrong);
 	if (fd < 0)
 		return false;
 	ok = map_file(in, fd, path, o);

@@ -2,7 +2,6 @@
 /* Profiles on disk: a file, compressed or not, or a folder with one for each host. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +11,9 @@
 
 #include <zlib.h>
 
-#include "base/file.h"
 #include "base/vec.h"
 #include "formats/xspace/reader.h"
-
-#define BLOCK (1u << 18)
+#include "stream/unpack.h"
 
 /* ---- what it is ------------------------------------------------------------------------------ */
 
@@ -122,74 +119,18 @@ bool xspace_probe(const char *path)
 
 /* ---- one file -------------------------------------------------------------------------------- */
 
-static int temporary(const struct format_options *o)
-{
-	const char *folder = getenv("TMPDIR");
-	int fd;
-
-	folder = folder && *folder ? folder : "/tmp";
-	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd < 0)
-		stream_error(o->log, "%s: no temporary file can be made: %s; set TMPDIR", folder,
-			     strerror(errno));
-	return fd;
-}
-
-static bool unpack(gzFile from, int to, const char *path, const struct format_options *o)
-{
-	uint8_t *block = malloc(BLOCK);
-	int n = 0, error;
-
-	while (block && (n = gzread(from, block, BLOCK)) > 0)
-		if (file_write_all(to, block, (size_t)n) != (size_t)n) {
-			stream_error(o->log, "temporary file: %s; free space or set TMPDIR",
-				     strerror(errno));
-			free(block);
-			return false;
-		}
-	gzerror(from, &error);
-	if (n < 0 || error == Z_BUF_ERROR)
-		stream_error(o->log, "%s: its compressed data %s: what comes after is lost", path,
-			     error == Z_BUF_ERROR ? "ends too early" : "is damaged");
-	free(block);
-	return block != NULL;
-}
-
-/* The file itself, or what is packed in it, in a temporary one. -1: said why. */
-static int open_plain(const char *path, const struct format_options *o)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC), plain;
-	uint8_t magic[2] = {0};
-	gzFile packed;
-
-	if (fd < 0) {
-		stream_error(o->log, "%s: %s", path, strerror(errno));
-		return -1;
-	}
-	if (pread(fd, magic, 2, 0) != 2 || magic[0] != 0x1f || magic[1] != 0x8b)
-		return fd;
-	plain = temporary(o);
-	packed = gzdopen(fd, "rbe");
-	if (!packed)
-		close(fd);
-	if (plain >= 0 && (!packed || !unpack(packed, plain, path, o))) {
-		close(plain);
-		plain = -1;
-	}
-	if (packed)
-		gzclose_r(packed);
-	return plain;
-}
-
 static bool add_file(struct inputs *in, const char *path, const struct format_options *o)
 {
-	int fd = open_plain(path, o);
+	const char *wrong = NULL;
+	int fd = unpack_open(path, o->log, &wrong);
 	struct input file = {.data = PART_NONE};
 	struct stat st;
 	void *data;
 
 	if (fd < 0)
 		return false;
+	if (wrong)
+		stream_error(o->log, "%s: %s: what comes after is lost", path, wrong);
 	if (!vec_reserve(&in->files, &in->room, in->count, 1)) {
 		close(fd);
 		return false;

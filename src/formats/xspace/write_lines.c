@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events in order, on as many lines as do not overlap; see writer.h. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,13 +18,7 @@
 
 bool pile_open(struct xspace_writer *w, struct pile *p)
 {
-	const char *folder = getenv("TMPDIR");
-
-	folder = folder && *folder ? folder : "/tmp";
-	p->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (p->fd < 0)
-		stream_error(w->o.log, "%s: no temporary file can be made: %s; set TMPDIR", folder,
-			     strerror(errno));
+	p->fd = spool_temporary(w->o.log);
 	return p->fd >= 0;
 }
 

@@ -11,7 +11,8 @@ import sys
 NAMES = ("", "cudaLaunchKernel_v7000", "cudaMemcpyAsync_v3020", "cudaMemsetAsync_v3020", "cudaStreamSynchronize_v3020",
          "cudaMalloc_v3020", "cudaFree_v3020", "cuLaunchKernel", "void gemm<float>(int)", "gemm", "_Z4gemmIfEvi",
          "void axpy(double, double*)", "axpy", "_Z4axpydPd", "read", "MPI_Send", "MPI_Recv", "worker", "step", "load",
-         "cublasSgemm_v2", "made-up domain", "I/O", "cuda_main")
+         "cublasSgemm_v2", "made-up domain", "I/O", "cuda_main", "main", "step()", "fill(double*, int)", "copy_page",
+         "0x7fff00001234", "/opt/lib/libmade-up.so", "[kernel.kallsyms]", "/opt/app")
 ID = {name: i + 100 for i, name in enumerate(NAMES)}
 
 WORK = ("start INTEGER NOT NULL, -- Event start timestamp (ns).\n end INTEGER NOT NULL, -- It's the end, (ns).\n"
@@ -70,6 +71,11 @@ SCHEMA = {
     "CUBLAS_EVENTS": CALL + ", nameId INTEGER NOT NULL",
     "PROFILER_OVERHEAD": CALL + ", nameId INTEGER NOT NULL",
     "SCHED_EVENTS": "start INTEGER NOT NULL, cpu INTEGER NOT NULL, isSchedIn INTEGER NOT NULL, globalTid INTEGER",
+    "COMPOSITE_EVENTS": "id INTEGER NOT NULL PRIMARY KEY, start INTEGER NOT NULL, cpu INTEGER NOT NULL, threadState INTEGER, globalTid "
+                        "INTEGER, cpuCycles INTEGER NOT NULL",
+    "SAMPLING_CALLCHAINS": "id INTEGER NOT NULL, symbol INTEGER, module INTEGER, kernelMode INTEGER, thumbCode INTEGER, unresolved "
+                           "INTEGER, specialEntry INTEGER, originalIP INTEGER, unwindMethod INTEGER, stackDepth INTEGER NOT NULL, "
+                           "PRIMARY KEY (id, stackDepth)",
     "TARGET_INFO_GPU_METRICS": "typeId INTEGER NOT NULL, sourceId INTEGER NOT NULL, typeName TEXT NOT NULL, metricId INTEGER NOT "
                                "NULL, metricName TEXT NOT NULL",
     "GPU_METRICS": "rawTimestamp INTEGER NOT NULL, timestamp INTEGER NOT NULL, typeId INTEGER NOT NULL, metricId INTEGER NOT NULL, "
@@ -227,6 +233,27 @@ def nvtx(d, p, at):
     d.add("NVTX_EVENTS", start=at + 30000, eventType=59, text="never popped", globalTid=tid(p, p + 50), domainId=0)
 
 
+def sample(d, i, at, thread, *frames, cpu=1):
+    """Frames from the innermost out: name, module, address."""
+    d.add("COMPOSITE_EVENTS", id=i, start=at, cpu=cpu, threadState=0, globalTid=thread, cpuCycles=1000 + i)
+    for depth, (name, module, address) in enumerate(frames):
+        d.add("SAMPLING_CALLCHAINS", id=i, symbol=ID[name], module=ID[module], kernelMode=int(module == "[kernel.kallsyms]"), thumbCode=0,
+              unresolved=int(name.startswith("0x")), specialEntry=0, originalIP=address, stackDepth=depth)
+
+
+def samples(d):
+    """Both processes have the functions of the same names, at addresses of their own."""
+    for k, p in enumerate(PIDS):
+        app, at = "/opt/app", 1000000 * k
+        main, step = ("main", app, 0x400100 + k), ("step()", app, 0x400200 + k)
+        fill, other = ("fill(double*, int)", "/opt/lib/libmade-up.so", 0x7f0000000300), ("0x7fff00001234", "/opt/lib/libmade-up.so", 0x7fff00001234)
+        sample(d, 10 * k + 1, at + 150, tid(p, p), step, main)
+        sample(d, 10 * k + 2, at + 5060, tid(p, p), fill, step, main, cpu=3)
+        sample(d, 10 * k + 3, at + 5070, tid(p, p + 50), other, main)
+        sample(d, 10 * k + 4, at + 40000, tid(p, p), fill, step, main)
+        sample(d, 10 * k + 5, at + 41000, tid(p, p), ("copy_page", "[kernel.kallsyms]", 1 << 62), step, main)
+
+
 def metrics(d):
     for gpu in range(2):
         for m, name in ((1, "SMs Active [Throughput %]"), (2, "DRAM Read Bandwidth [Throughput %]")):
@@ -242,6 +269,7 @@ def write(path, change=None):
     for k, p in enumerate(PIDS):
         process(d, p, 1000000 * k)
     metrics(d)
+    samples(d)
     for k, text in enumerate(("Profiling has begun.", "Not all NVTX events were collected.", "CUDA\nfailed.")):
         d.add("DIAGNOSTIC_EVENT", timestamp=k, timestampType=1, source=1, severity=k + 1, text=text)
     d.add("PROFILER_OVERHEAD", start=5, end=6, globalTid=tid(PIDS[0], PIDS[0]), nameId=ID["read"])

@@ -171,6 +171,8 @@ static kymo_status_t deliver(void *data, struct stream_sink *sink, const struct 
 		return deliver_call(r, sink, i, &x.row);
 	if (i->source == T_NVTX)
 		return deliver_marker(r, sink, i, &x.row);
+	if (i->source == T_SAMPLE)
+		return nsys_deliver_sample(r, sink, i, &x.row);
 	if (i->source == T_GPU_METRIC)
 		return deliver_metric(r, sink, i, &x.row);
 	return nsys_deliver_work(r, sink, i, &x.row);

@@ -10,8 +10,8 @@
 
 static void release(struct reader *r)
 {
-	struct map *const maps[] = {&r->agents,  &r->hosts,      &r->enums,   &r->ops,
-				    &r->domains, &r->categories, &r->metrics, &r->live};
+	struct map *const maps[] = {&r->agents,     &r->hosts,   &r->enums, &r->ops,   &r->domains,
+				    &r->categories, &r->metrics, &r->live,  &r->chains};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
@@ -94,7 +94,7 @@ static kymo_status_t nsys_read(const char *path, const struct stream_filter *fil
 extern const struct format format_nsys;
 const struct format format_nsys = {
 	.name = "nsys",
-	.summary = "SQLite export of Nsight Systems, without samples, scheduling and call stacks",
+	.summary = "SQLite export of Nsight Systems, without scheduling and call stacks of calls",
 	.suffix = ".sqlite",
 	.probe = nsys_probe,
 	.read = nsys_read,

@@ -84,7 +84,7 @@ def test_calls(at):
              f"SELECT start, end - start, globalTid % 0x1000000, s.value FROM {table} JOIN StringIds s ON s.id = {name}")
     lines = shown(at.db)[1]
     check("what the system's call gave", sum("osrt:read(return=4096)" in line for line in lines), 2)
-    check("what was sent", sum("mpi:MPI_Send(comm=1, tag=3, remote_rank=1, size=800)" in line for line in lines), 1)
+    check("what was sent", sum("mpi:MPI_Send(comm=1, tag=3, remote_rank=1, size=800, request=0)" in line for line in lines), 1)
     rows = query(at.trace, """SELECT o.name, po.name, n.text FROM call c JOIN op o ON o.id = c.op LEFT JOIN call_extra x ON x.id = c.id
         LEFT JOIN call up ON up.id = x.parent LEFT JOIN op po ON po.id = up.op LEFT JOIN marker m ON m.scope = x.scope AND m.process = 1
         LEFT JOIN marker_name n ON n.id = m.name WHERE c.start = 5000 AND o.name = 'cudaLaunchKernel'""")
@@ -223,6 +223,35 @@ def test_samples_hostile(at):
     check("frames of no name", samples_of(path)[0], 0)
 
 
+def test_messages(at):
+    path, trace = nsys_db.write(at("m.sqlite"), nsys_db.messages), at("m.kymo")
+    run = Run([KYMO, "import", path, "-o", trace])
+    check(f"import: {run.err}", (run.status, "ranks in communicators that are a part of the job (2)" in run.err, "MPI_" in run.err), (0, True, False))
+    rows = query(trace, """SELECT x.start - 1000 * p.rank, p.rank, o.name, op.name, x.peer, x.tag, x.sent, x.received, x.request, x.duration,
+        m.handle, m.size FROM comm x JOIN process p ON p.id = x.process JOIN op o ON o.id = x.op JOIN call c ON c.id = x.call
+        JOIN op ON op.id = c.op LEFT JOIN communicator m ON m.id = x.communicator WHERE x.start >= 2000000 ORDER BY 1, 2""")
+    check("messages", rows, sorted((row for k in (0, 1) for row in (
+            (2000000, k, "send", "MPI_Isend", 1 - k, 5, 64, 0, 900 + k, 50, 1, 2),
+            (2000100, k, "receive", "MPI_Recv", 1 - k, 5, 0, 64, None, 50, 1, 2),
+            (2000300, k, "send", "MPI_Send", None, 6, 32, 0, None, 50, 2, 2),
+            (2000700, k, "collective", "MPI_Bcast", 1, None, 4096 * k, 4096 * (1 - k), None, 50, 1, 2),
+            (2000800, k, "collective", "MPI_Allreduce", None, None, 8, 24, None, 50, 1, 2),
+            (2000900, k, "collective", "MPI_Barrier", None, None, 0, 0, None, 50, 3, 1))), key=lambda r: r[:2]))
+    check("a message's two ends", query(at.trace, "SELECT op.name, x.peer, x.tag, x.sent, x.received FROM comm x JOIN call c ON c.id = x.call "
+                                        "JOIN op ON op.id = c.op ORDER BY x.start"), [("MPI_Send", 1, 3, 800, 0), ("MPI_Recv", 0, 3, 0, 800)])
+    calls = query(trace, "SELECT o.name, count(*) FROM call c JOIN op o ON o.id = c.op JOIN domain d ON d.id = o.domain WHERE d.name = 'mpi' "
+                         "AND c.start >= 2000000 GROUP BY 1 ORDER BY 1")
+    check("all are calls", calls, [(n, 2) for n in ("MPI_Allreduce", "MPI_Barrier", "MPI_Bcast", "MPI_Comm_rank", "MPI_Isend", "MPI_Recv")] +
+          [("MPI_Send", 4)] + [(n, 2) for n in ("MPI_Send_init", "MPI_Sendrecv", "MPI_Wait")])
+    check("communicators are of their process, the same one has one key", query(trace, """SELECT a.handle, a.key = b.key FROM communicator a
+        JOIN communicator b ON b.handle = a.handle AND b.process > a.process ORDER BY 1"""), [(1, 1), (2, 1), (3, 0)])
+    db = sqlite3.connect(path)
+    db.executescript("UPDATE MPI_COMMUNICATORS SET size = -1; UPDATE MPI_P2P_EVENTS SET size = -5, tag = 1 << 40, remoteRank = 1 << 40")
+    db.close()
+    err = shown(path)[2]
+    check(f"numbers out of range: {err}", ("communicators of no size or rank (6)" in err, "numbers out of range (10)" in err), (True, True))
+
+
 def test_who(at):
     check("processes", sorted(query(at.trace, "SELECT pid, rank, exe, hostname, start_realtime FROM process")),
           [(4000, 0, "/opt/app0", "node7", nsys_db.UTC), (4001, 1, "/opt/app1", "node7", nsys_db.UTC)])
@@ -231,7 +260,7 @@ def test_who(at):
     check("two devices of one name stay two", sorted(query(at.trace, "SELECT DISTINCT name, handle FROM agent")),
           [("Made-up GPU", 0), ("Made-up GPU", 1)])
     busy = must(KYMO, "show", at.db)
-    check("the device of both", all(f"Made-up GPU #{i}/queue" in busy for i in range(2)) and "#2" not in busy, True)
+    check("the device of both", all(f"Made-up GPU #{i}/queue" in busy for i in range(2)) and "GPU #2" not in busy, True)
     check("each process has two queues", query(at.trace, "SELECT process, count(*) FROM queue GROUP BY 1"), [(1, 2), (2, 2)])
 
 

@@ -12,7 +12,8 @@ NAMES = ("", "cudaLaunchKernel_v7000", "cudaMemcpyAsync_v3020", "cudaMemsetAsync
          "cudaMalloc_v3020", "cudaFree_v3020", "cuLaunchKernel", "void gemm<float>(int)", "gemm", "_Z4gemmIfEvi",
          "void axpy(double, double*)", "axpy", "_Z4axpydPd", "read", "MPI_Send", "MPI_Recv", "worker", "step", "load",
          "cublasSgemm_v2", "made-up domain", "I/O", "cuda_main", "main", "step()", "fill(double*, int)", "copy_page",
-         "0x7fff00001234", "/opt/lib/libmade-up.so", "[kernel.kallsyms]", "/opt/app")
+         "0x7fff00001234", "/opt/lib/libmade-up.so", "[kernel.kallsyms]", "/opt/app", "MPI_Bcast", "MPI_Allreduce", "MPI_Isend", "MPI_Wait", "MPI_Barrier",
+         "MPI_Send_init", "MPI_Sendrecv", "MPI_Comm_rank")
 ID = {name: i + 100 for i, name in enumerate(NAMES)}
 
 WORK = ("start INTEGER NOT NULL, -- Event start timestamp (ns).\n end INTEGER NOT NULL, -- It's the end, (ns).\n"
@@ -66,7 +67,13 @@ SCHEMA = {
         "jsonText TEXT, binaryData TEXT",
     "OSRT_API": "start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER NOT NULL, globalTid INTEGER, nameId INTEGER "
                 "NOT NULL, returnValue INTEGER NOT NULL, nestingLevel INTEGER, callchainId INTEGER NOT NULL",
-    "MPI_P2P_EVENTS": CALL + ", textId INTEGER, domainId INTEGER, commHandle INTEGER, tag INTEGER, remoteRank INTEGER, size INTEGER",
+    "MPI_P2P_EVENTS": CALL + ", textId INTEGER, domainId INTEGER, commHandle INTEGER, tag INTEGER, remoteRank INTEGER, size INTEGER, "
+                      "requestHandle INTEGER",
+    "MPI_COLLECTIVES_EVENTS": CALL + ", textId INTEGER, commHandle INTEGER, rootRank INTEGER, size INTEGER, recvSize INTEGER, requestHandle INTEGER",
+    "MPI_START_WAIT_EVENTS": CALL + ", textId INTEGER, requestHandle INTEGER",
+    "MPI_OTHER_EVENTS": CALL + ", textId INTEGER",
+    "MPI_COMMUNICATORS": "rank INTEGER, timestamp INTEGER, commHandle INTEGER, parentHandle INTEGER, localRank INTEGER, size INTEGER, groupRoot "
+                         "INTEGER, groupRootUid INTEGER, members TEXT, commUid INTEGER",
     "MPI_RANKS": "globalTid INTEGER, rank INTEGER",
     "CUBLAS_EVENTS": CALL + ", nameId INTEGER NOT NULL",
     "PROFILER_OVERHEAD": CALL + ", nameId INTEGER NOT NULL",
@@ -252,6 +259,31 @@ def samples(d):
         sample(d, 10 * k + 3, at + 5070, tid(p, p + 50), other, main)
         sample(d, 10 * k + 4, at + 40000, tid(p, p), fill, step, main)
         sample(d, 10 * k + 5, at + 41000, tid(p, p), ("copy_page", "[kernel.kallsyms]", 1 << 62), step, main)
+
+
+def messages(d):
+    """Besides those of process(); for a database of its own."""
+    for k, p in enumerate(PIDS):
+        at, main, other = 2000000 + 1000 * k, tid(p, p), 1 - k
+
+        def mpi(table, name, start, **more):
+            d.add(f"MPI_{table}_EVENTS", start=at + start, end=at + start + 50, globalTid=main, textId=ID[name], **more)
+
+        # What a rank calls 1 is the world, 2 a part of the other order, 3 itself.
+        d.add("MPI_COMMUNICATORS", rank=k, timestamp=0, commHandle=1, localRank=k, size=2, commUid=70)
+        d.add("MPI_COMMUNICATORS", rank=k, timestamp=0, commHandle=2, parentHandle=1, localRank=other, size=2, commUid=71)
+        d.add("MPI_COMMUNICATORS", rank=k, timestamp=0, commHandle=3, parentHandle=1, localRank=0, size=1, commUid=72 + k)
+        mpi("P2P", "MPI_Isend", 0, commHandle=1, tag=5, remoteRank=other, size=64, requestHandle=900 + k)
+        mpi("P2P", "MPI_Recv", 100, commHandle=1, tag=5, remoteRank=other, size=64)
+        mpi("START_WAIT", "MPI_Wait", 200, requestHandle=900 + k)
+        mpi("P2P", "MPI_Send", 300, commHandle=2, tag=6, remoteRank=k, size=32)
+        mpi("P2P", "MPI_Send", 400, commHandle=1, tag=7, remoteRank=-2, size=16)
+        mpi("P2P", "MPI_Send_init", 500, commHandle=1, tag=8, remoteRank=other, size=16, requestHandle=950)
+        mpi("P2P", "MPI_Sendrecv", 600, commHandle=1, tag=8, remoteRank=other, size=16)
+        mpi("COLLECTIVES", "MPI_Bcast", 700, commHandle=1, rootRank=1, size=4096)
+        mpi("COLLECTIVES", "MPI_Allreduce", 800, commHandle=1, size=8, recvSize=24)
+        mpi("COLLECTIVES", "MPI_Barrier", 900, commHandle=3)
+        mpi("OTHER", "MPI_Comm_rank", 950)
 
 
 def metrics(d):

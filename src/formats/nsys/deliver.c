@@ -42,7 +42,12 @@ static kymo_status_t deliver_call(struct reader *r, struct stream_sink *sink,
 {
 	struct rec c = assembly_base(&r->all, i);
 	const struct t_op *op = &r->t->ops[i->number];
+	kymo_status_t status = KYMO_OK;
 
+	if (i->source != T_RUNTIME)
+		status = nsys_deliver_message(r, sink, i, row);
+	if (status != KYMO_OK)
+		return status;
 	c.op = i->number;
 	c.id = i->key;
 	if (i->source == T_RUNTIME) {

@@ -28,6 +28,8 @@ static const struct {
 	[T_DETAILS] = {"ANALYSIS_DETAILS", {"startTime", "stopTime"}},
 	[T_METRIC] = {"TARGET_INFO_GPU_METRICS", {"typeId", "metricId", "metricName"}},
 	[T_RANK] = {"MPI_RANKS", {"globalTid", "rank"}},
+	[T_COMMUNICATOR] = {"MPI_COMMUNICATORS",
+			    {"rank", "commHandle", "size", "localRank", "commUid"}},
 	[T_ENUM_COPY] = {"ENUM_CUDA_MEMCPY_OPER", {"id", "name"}},
 	[T_ENUM_MEMORY] = {"ENUM_CUDA_MEM_KIND", {"id", "name"}},
 	[T_ENUM_SYNC] = {"ENUM_CUPTI_SYNC_TYPE", {"id", "name"}},

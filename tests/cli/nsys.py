@@ -84,7 +84,7 @@ def test_calls(at):
              f"SELECT start, end - start, globalTid % 0x1000000, s.value FROM {table} JOIN StringIds s ON s.id = {name}")
     lines = shown(at.db)[1]
     check("what the system's call gave", sum("osrt:read(return=4096)" in line for line in lines), 2)
-    check("what was sent", sum("mpi:MPI_Send(comm=1, tag=3, remote_rank=1, size=800)" in line for line in lines), 1)
+    check("what was sent", sum("mpi:MPI_Send(comm=1, tag=3, remote_rank=1, size=800, request=0)" in line for line in lines), 1)
     rows = query(at.trace, """SELECT o.name, po.name, n.text FROM call c JOIN op o ON o.id = c.op LEFT JOIN call_extra x ON x.id = c.id
         LEFT JOIN call up ON up.id = x.parent LEFT JOIN op po ON po.id = up.op LEFT JOIN marker m ON m.scope = x.scope AND m.process = 1
         LEFT JOIN marker_name n ON n.id = m.name WHERE c.start = 5000 AND o.name = 'cudaLaunchKernel'""")
@@ -168,6 +168,90 @@ def test_counters(at):
         ON t.typeId = m.typeId AND t.metricId = m.metricId""")
 
 
+def test_samples(at):
+    """Frames stand from the innermost out; folded lines from the outermost in."""
+    path = at("folded")
+    must(KYMO, "export", "--to", "folded", "-f", "-o", path, at.db)
+    with open(path, encoding="utf-8") as f:
+        lines = sorted(line.rstrip() for line in f)
+    one = ["main;step() 1", "main;step();copy_page;[kernel] 1", "main;step();fill(double*, int) 2"]
+    check("folded, without processes and threads", sorted(re.sub("^[^;]*;[^;]*;", "", line) for line in lines),
+          sorted(2 * one + 2 * ["main;0x7fff00001234 1"]))
+    check("a line has the thread", len({line.split(";")[1] for line in lines}), 4)
+    same("samples", at, """SELECT x.time, p.pid, t.tid, x.cpu, x.pc, x.kernel FROM sample x JOIN process p ON p.id = x.process
+        JOIN thread t ON t.id = x.thread""",
+         """SELECT start, e.globalTid / 0x1000000 % 0x1000000, e.globalTid % 0x1000000, cpu,
+        (SELECT originalIP FROM SAMPLING_CALLCHAINS c WHERE c.id = e.id AND NOT kernelMode ORDER BY stackDepth LIMIT 1),
+        (SELECT max(kernelMode) FROM SAMPLING_CALLCHAINS c WHERE c.id = e.id) FROM COMPOSITE_EVENTS e""")
+
+
+def samples_of(path):
+    """Stacks, and what was said."""
+    run = Run([KYMO, "export", "--to", "folded", "-o", "-", path])
+    return run.status, sorted(line.split(";", 2)[2] for line in run.out.splitlines()), run.err
+
+
+def test_samples_hostile(at):
+    wanted = samples_of(at.db)[1]
+    check("there are some", len(wanted), 8)
+    chains = "SAMPLING_CALLCHAINS"
+    path = at.changed("back.sqlite", f"CREATE TABLE x AS SELECT * FROM {chains} ORDER BY id DESC, stackDepth DESC; DELETE FROM {chains}; "
+                      f"INSERT INTO {chains} SELECT * FROM x; DROP TABLE x")
+    check("frames in another order", samples_of(path)[:2], (0, wanted))
+    deep = "WITH RECURSIVE n(i) AS (SELECT 3 UNION ALL SELECT i + 1 FROM n WHERE i < 299) "
+    path = at.changed("deep.sqlite", f"INSERT INTO {chains} (id, symbol, stackDepth) {deep} SELECT 15, {nsys_db.ID['main']}, i FROM n")
+    status, lines, err = samples_of(path)
+    check(f"a deep one: {err}", (status, ";".join(254 * ["main"] + ["step()", "copy_page", "[kernel]"]) + " 1" in lines, "frames of deep stacks (44)" in err), (0, True, True))
+    path = at.changed("apart.sqlite", f"INSERT INTO {chains} (id, symbol, stackDepth) VALUES (1, {nsys_db.ID['main']}, 2), (99, 100, 0), (1, 100, 3)")
+    status, lines, err = samples_of(path)
+    check(f"frames apart: {err}", (status, lines, "stacks in several parts: the first is taken (2)" in err), (0, wanted, True))
+    path = at.changed("bare.sqlite", f"DELETE FROM {chains} WHERE id IN (1, 11)")
+    status, lines, err = samples_of(path)
+    check(f"no frames: {err}", (status, len(lines), "samples without a stack (2)" in err), (0, 6, True))
+    path = at.changed("gone.sqlite", "UPDATE COMPOSITE_EVENTS SET globalTid = NULL WHERE id = 1", "DROP TABLE NVTX_EVENTS")
+    check("no thread", "samples without a thread (1)" in samples_of(path)[2], True)
+    path = at.changed("twice.sqlite", "ALTER TABLE COMPOSITE_EVENTS RENAME TO x; CREATE TABLE COMPOSITE_EVENTS (id, start, cpu, globalTid); "
+                      "INSERT INTO COMPOSITE_EVENTS SELECT 2, start, cpu, globalTid FROM x; DROP TABLE x")
+    check("one number for all", "samples without a stack (9)" in samples_of(path)[2], True)
+    path = at.changed("none.sqlite", f"DROP TABLE {chains}")
+    check("no table of frames", "samples without a stack (10)" in samples_of(path)[2], True)
+    path = at.changed("alone.sqlite", "DROP TABLE COMPOSITE_EVENTS")
+    check("no table of samples", "frames of samples that are not there (26)" in shown(path)[2], True)
+    path = at.changed("only.sqlite", *(f"DROP TABLE {t}" for t in nsys_db.SCHEMA if t not in ("StringIds", "COMPOSITE_EVENTS", chains)))
+    check("nothing but samples", samples_of(path)[:2], (0, wanted))
+    path = at.changed("names.sqlite", f"UPDATE {chains} SET symbol = -5, module = 'x', unresolved = NULL, originalIP = NULL WHERE stackDepth = 0")
+    check("frames of no name", samples_of(path)[0], 0)
+
+
+def test_messages(at):
+    path, trace = nsys_db.write(at("m.sqlite"), nsys_db.messages), at("m.kymo")
+    run = Run([KYMO, "import", path, "-o", trace])
+    check(f"import: {run.err}", (run.status, "ranks in communicators that are a part of the job (2)" in run.err, "MPI_" in run.err), (0, True, False))
+    rows = query(trace, """SELECT x.start - 1000 * p.rank, p.rank, o.name, op.name, x.peer, x.tag, x.sent, x.received, x.request, x.duration,
+        m.handle, m.size FROM comm x JOIN process p ON p.id = x.process JOIN op o ON o.id = x.op JOIN call c ON c.id = x.call
+        JOIN op ON op.id = c.op LEFT JOIN communicator m ON m.id = x.communicator WHERE x.start >= 2000000 ORDER BY 1, 2""")
+    check("messages", rows, sorted((row for k in (0, 1) for row in (
+            (2000000, k, "send", "MPI_Isend", 1 - k, 5, 64, 0, 900 + k, 50, 1, 2),
+            (2000100, k, "receive", "MPI_Recv", 1 - k, 5, 0, 64, None, 50, 1, 2),
+            (2000300, k, "send", "MPI_Send", None, 6, 32, 0, None, 50, 2, 2),
+            (2000700, k, "collective", "MPI_Bcast", 1, None, 4096 * k, 4096 * (1 - k), None, 50, 1, 2),
+            (2000800, k, "collective", "MPI_Allreduce", None, None, 8, 24, None, 50, 1, 2),
+            (2000900, k, "collective", "MPI_Barrier", None, None, 0, 0, None, 50, 3, 1))), key=lambda r: r[:2]))
+    check("a message's two ends", query(at.trace, "SELECT op.name, x.peer, x.tag, x.sent, x.received FROM comm x JOIN call c ON c.id = x.call "
+                                        "JOIN op ON op.id = c.op ORDER BY x.start"), [("MPI_Send", 1, 3, 800, 0), ("MPI_Recv", 0, 3, 0, 800)])
+    calls = query(trace, "SELECT o.name, count(*) FROM call c JOIN op o ON o.id = c.op JOIN domain d ON d.id = o.domain WHERE d.name = 'mpi' "
+                         "AND c.start >= 2000000 GROUP BY 1 ORDER BY 1")
+    check("all are calls", calls, [(n, 2) for n in ("MPI_Allreduce", "MPI_Barrier", "MPI_Bcast", "MPI_Comm_rank", "MPI_Isend", "MPI_Recv")] +
+          [("MPI_Send", 4)] + [(n, 2) for n in ("MPI_Send_init", "MPI_Sendrecv", "MPI_Wait")])
+    check("communicators are of their process, the same one has one key", query(trace, """SELECT a.handle, a.key = b.key FROM communicator a
+        JOIN communicator b ON b.handle = a.handle AND b.process > a.process ORDER BY 1"""), [(1, 1), (2, 1), (3, 0)])
+    db = sqlite3.connect(path)
+    db.executescript("UPDATE MPI_COMMUNICATORS SET size = -1; UPDATE MPI_P2P_EVENTS SET size = -5, tag = 1 << 40, remoteRank = 1 << 40")
+    db.close()
+    err = shown(path)[2]
+    check(f"numbers out of range: {err}", ("communicators of no size or rank (6)" in err, "numbers out of range (10)" in err), (True, True))
+
+
 def test_who(at):
     check("processes", sorted(query(at.trace, "SELECT pid, rank, exe, hostname, start_realtime FROM process")),
           [(4000, 0, "/opt/app0", "node7", nsys_db.UTC), (4001, 1, "/opt/app1", "node7", nsys_db.UTC)])
@@ -176,7 +260,7 @@ def test_who(at):
     check("two devices of one name stay two", sorted(query(at.trace, "SELECT DISTINCT name, handle FROM agent")),
           [("Made-up GPU", 0), ("Made-up GPU", 1)])
     busy = must(KYMO, "show", at.db)
-    check("the device of both", all(f"Made-up GPU #{i}/queue" in busy for i in range(2)) and "#2" not in busy, True)
+    check("the device of both", all(f"Made-up GPU #{i}/queue" in busy for i in range(2)) and "GPU #2" not in busy, True)
     check("each process has two queues", query(at.trace, "SELECT process, count(*) FROM queue GROUP BY 1"), [(1, 2), (2, 2)])
 
 
@@ -199,7 +283,7 @@ def test_commands(at):
                 for paths in ((at.db,), (at.db, nsys_db.write(at("b.sqlite")))))
     one, two = ([r["time_ns"] for t in tables if t["name"] == "kernels" for r in t["rows"]] for tables in (one, two))
     check("two files", (two, len(one)), ([2 * v for v in one], 3))
-    check("in the list, with what is lost", "without samples" in must(KYMO, "list", "formats"), True)
+    check("in the list, with what is lost", "without scheduling" in must(KYMO, "list", "formats"), True)
 
 
 def test_versions(at):
@@ -269,7 +353,7 @@ def test_hostile(at):
     check("names", (status, len(lines), any("\x1b" in line for line in lines)), (0, len(wanted), False))
     path = at.changed("many.sqlite", *(f"CREATE TABLE t{i}(x); INSERT INTO t{i} VALUES (1);" for i in range(210)))
     status, lines, err = shown(path)
-    check("many tables", (status, lines == wanted, "rows of t0 (1)" in err, "other things (183)" in err), (0, True, True, True))
+    check("many tables", (status, lines == wanted, "rows of t0 (1)" in err, "other things (193)" in err), (0, True, True, True))
     path = at.changed("less.sqlite", "CREATE TABLE CUDNN_EVENTS(start, end, globalTid, nameId) ", "CREATE TABLE MPI_X_EVENTS(start, end, globalTid, "
                       "nameId, PRIMARY KEY (start)) WITHOUT ROWID; INSERT INTO MPI_X_EVENTS VALUES (1, 2, 3, 4)")
     status, lines, err = shown(path)

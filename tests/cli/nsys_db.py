@@ -11,7 +11,9 @@ import sys
 NAMES = ("", "cudaLaunchKernel_v7000", "cudaMemcpyAsync_v3020", "cudaMemsetAsync_v3020", "cudaStreamSynchronize_v3020",
          "cudaMalloc_v3020", "cudaFree_v3020", "cuLaunchKernel", "void gemm<float>(int)", "gemm", "_Z4gemmIfEvi",
          "void axpy(double, double*)", "axpy", "_Z4axpydPd", "read", "MPI_Send", "MPI_Recv", "worker", "step", "load",
-         "cublasSgemm_v2", "made-up domain", "I/O", "cuda_main")
+         "cublasSgemm_v2", "made-up domain", "I/O", "cuda_main", "main", "step()", "fill(double*, int)", "copy_page",
+         "0x7fff00001234", "/opt/lib/libmade-up.so", "[kernel.kallsyms]", "/opt/app", "MPI_Bcast", "MPI_Allreduce", "MPI_Isend", "MPI_Wait", "MPI_Barrier",
+         "MPI_Send_init", "MPI_Sendrecv", "MPI_Comm_rank")
 ID = {name: i + 100 for i, name in enumerate(NAMES)}
 
 WORK = ("start INTEGER NOT NULL, -- Event start timestamp (ns).\n end INTEGER NOT NULL, -- It's the end, (ns).\n"
@@ -65,11 +67,22 @@ SCHEMA = {
         "jsonText TEXT, binaryData TEXT",
     "OSRT_API": "start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER NOT NULL, globalTid INTEGER, nameId INTEGER "
                 "NOT NULL, returnValue INTEGER NOT NULL, nestingLevel INTEGER, callchainId INTEGER NOT NULL",
-    "MPI_P2P_EVENTS": CALL + ", textId INTEGER, domainId INTEGER, commHandle INTEGER, tag INTEGER, remoteRank INTEGER, size INTEGER",
+    "MPI_P2P_EVENTS": CALL + ", textId INTEGER, domainId INTEGER, commHandle INTEGER, tag INTEGER, remoteRank INTEGER, size INTEGER, "
+                      "requestHandle INTEGER",
+    "MPI_COLLECTIVES_EVENTS": CALL + ", textId INTEGER, commHandle INTEGER, rootRank INTEGER, size INTEGER, recvSize INTEGER, requestHandle INTEGER",
+    "MPI_START_WAIT_EVENTS": CALL + ", textId INTEGER, requestHandle INTEGER",
+    "MPI_OTHER_EVENTS": CALL + ", textId INTEGER",
+    "MPI_COMMUNICATORS": "rank INTEGER, timestamp INTEGER, commHandle INTEGER, parentHandle INTEGER, localRank INTEGER, size INTEGER, groupRoot "
+                         "INTEGER, groupRootUid INTEGER, members TEXT, commUid INTEGER",
     "MPI_RANKS": "globalTid INTEGER, rank INTEGER",
     "CUBLAS_EVENTS": CALL + ", nameId INTEGER NOT NULL",
     "PROFILER_OVERHEAD": CALL + ", nameId INTEGER NOT NULL",
     "SCHED_EVENTS": "start INTEGER NOT NULL, cpu INTEGER NOT NULL, isSchedIn INTEGER NOT NULL, globalTid INTEGER",
+    "COMPOSITE_EVENTS": "id INTEGER NOT NULL PRIMARY KEY, start INTEGER NOT NULL, cpu INTEGER NOT NULL, threadState INTEGER, globalTid "
+                        "INTEGER, cpuCycles INTEGER NOT NULL",
+    "SAMPLING_CALLCHAINS": "id INTEGER NOT NULL, symbol INTEGER, module INTEGER, kernelMode INTEGER, thumbCode INTEGER, unresolved "
+                           "INTEGER, specialEntry INTEGER, originalIP INTEGER, unwindMethod INTEGER, stackDepth INTEGER NOT NULL, "
+                           "PRIMARY KEY (id, stackDepth)",
     "TARGET_INFO_GPU_METRICS": "typeId INTEGER NOT NULL, sourceId INTEGER NOT NULL, typeName TEXT NOT NULL, metricId INTEGER NOT "
                                "NULL, metricName TEXT NOT NULL",
     "GPU_METRICS": "rawTimestamp INTEGER NOT NULL, timestamp INTEGER NOT NULL, typeId INTEGER NOT NULL, metricId INTEGER NOT NULL, "
@@ -227,6 +240,52 @@ def nvtx(d, p, at):
     d.add("NVTX_EVENTS", start=at + 30000, eventType=59, text="never popped", globalTid=tid(p, p + 50), domainId=0)
 
 
+def sample(d, i, at, thread, *frames, cpu=1):
+    """Frames from the innermost out: name, module, address."""
+    d.add("COMPOSITE_EVENTS", id=i, start=at, cpu=cpu, threadState=0, globalTid=thread, cpuCycles=1000 + i)
+    for depth, (name, module, address) in enumerate(frames):
+        d.add("SAMPLING_CALLCHAINS", id=i, symbol=ID[name], module=ID[module], kernelMode=int(module == "[kernel.kallsyms]"), thumbCode=0,
+              unresolved=int(name.startswith("0x")), specialEntry=0, originalIP=address, stackDepth=depth)
+
+
+def samples(d):
+    """Both processes have the functions of the same names, at addresses of their own."""
+    for k, p in enumerate(PIDS):
+        app, at = "/opt/app", 1000000 * k
+        main, step = ("main", app, 0x400100 + k), ("step()", app, 0x400200 + k)
+        fill, other = ("fill(double*, int)", "/opt/lib/libmade-up.so", 0x7f0000000300), ("0x7fff00001234", "/opt/lib/libmade-up.so", 0x7fff00001234)
+        sample(d, 10 * k + 1, at + 150, tid(p, p), step, main)
+        sample(d, 10 * k + 2, at + 5060, tid(p, p), fill, step, main, cpu=3)
+        sample(d, 10 * k + 3, at + 5070, tid(p, p + 50), other, main)
+        sample(d, 10 * k + 4, at + 40000, tid(p, p), fill, step, main)
+        sample(d, 10 * k + 5, at + 41000, tid(p, p), ("copy_page", "[kernel.kallsyms]", 1 << 62), step, main)
+
+
+def messages(d):
+    """Besides those of process(); for a database of its own."""
+    for k, p in enumerate(PIDS):
+        at, main, other = 2000000 + 1000 * k, tid(p, p), 1 - k
+
+        def mpi(table, name, start, **more):
+            d.add(f"MPI_{table}_EVENTS", start=at + start, end=at + start + 50, globalTid=main, textId=ID[name], **more)
+
+        # What a rank calls 1 is the world, 2 a part of the other order, 3 itself.
+        d.add("MPI_COMMUNICATORS", rank=k, timestamp=0, commHandle=1, localRank=k, size=2, commUid=70)
+        d.add("MPI_COMMUNICATORS", rank=k, timestamp=0, commHandle=2, parentHandle=1, localRank=other, size=2, commUid=71)
+        d.add("MPI_COMMUNICATORS", rank=k, timestamp=0, commHandle=3, parentHandle=1, localRank=0, size=1, commUid=72 + k)
+        mpi("P2P", "MPI_Isend", 0, commHandle=1, tag=5, remoteRank=other, size=64, requestHandle=900 + k)
+        mpi("P2P", "MPI_Recv", 100, commHandle=1, tag=5, remoteRank=other, size=64)
+        mpi("START_WAIT", "MPI_Wait", 200, requestHandle=900 + k)
+        mpi("P2P", "MPI_Send", 300, commHandle=2, tag=6, remoteRank=k, size=32)
+        mpi("P2P", "MPI_Send", 400, commHandle=1, tag=7, remoteRank=-2, size=16)
+        mpi("P2P", "MPI_Send_init", 500, commHandle=1, tag=8, remoteRank=other, size=16, requestHandle=950)
+        mpi("P2P", "MPI_Sendrecv", 600, commHandle=1, tag=8, remoteRank=other, size=16)
+        mpi("COLLECTIVES", "MPI_Bcast", 700, commHandle=1, rootRank=1, size=4096)
+        mpi("COLLECTIVES", "MPI_Allreduce", 800, commHandle=1, size=8, recvSize=24)
+        mpi("COLLECTIVES", "MPI_Barrier", 900, commHandle=3)
+        mpi("OTHER", "MPI_Comm_rank", 950)
+
+
 def metrics(d):
     for gpu in range(2):
         for m, name in ((1, "SMs Active [Throughput %]"), (2, "DRAM Read Bandwidth [Throughput %]")):
@@ -242,6 +301,7 @@ def write(path, change=None):
     for k, p in enumerate(PIDS):
         process(d, p, 1000000 * k)
     metrics(d)
+    samples(d)
     for k, text in enumerate(("Profiling has begun.", "Not all NVTX events were collected.", "CUDA\nfailed.")):
         d.add("DIAGNOSTIC_EVENT", timestamp=k, timestampType=1, source=1, severity=k + 1, text=text)
     d.add("PROFILER_OVERHEAD", start=5, end=6, globalTid=tid(PIDS[0], PIDS[0]), nameId=ID["read"])

@@ -4,6 +4,7 @@
 
     xspace_read.py KYMO"""
 import os
+import shutil
 import subprocess
 import sys
 
@@ -157,6 +158,15 @@ def test_hosts():
             JOIN call c ON c.id = k.call JOIN thread t ON t.id = c.thread AND t.process = p.id JOIN agent a ON a.id = k.agent GROUP BY p.hostname ORDER BY 1""")
         expect([r[:2] for r in rows] == [("alpha", 2), ("beta", 2)] and rows[1][2] - rows[0][2] == 100 and rows[1][3] - rows[0][3] == 100, path, rows)
     expect("2 processes" in run("summary", "logs").stdout, "a folder as it is")
+    os.makedirs("named")
+    for name, hostnames in (("n1.xplane.pb", ()), ("n2.xplane.pb.gz", ()), ("n3.xplane.pb", ("other",))):
+        xspace.write("named/" + name, [host(), gpu(0, modules=False), tree()], hostnames)
+    run("import", "named", "-o", "named.kymo")
+    rows = query("named.kymo", "SELECT p.hostname, count(*) FROM dispatch k JOIN process p ON p.id = k.process GROUP BY 1 ORDER BY 1")
+    expect([tuple(r) for r in rows] == [("n1", 2), ("n2", 2), ("other", 2)], "a file is named like its host", rows)
+    shutil.copy("named/n1.xplane.pb", "profile.xplane.pb")
+    run("import", "profile.xplane.pb", "-o", "alone.kymo")
+    expect([tuple(r) for r in query("alone.kymo", "SELECT DISTINCT hostname FROM process")] in ([("",)], [(None,)]), "one alone may have any name")
     os.makedirs("logs/plugins/profile/2024_01_02")
     told = run("import", "logs", "-o", "x.kymo", status=None)
     expect(told.returncode != 0 and "2 runs" in told.stderr and "name one, as" in told.stderr, told.stderr)

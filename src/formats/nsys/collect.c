@@ -9,7 +9,7 @@
 
 /* ---- times ------------------------------------------------------------------------------------- */
 
-static bool take_time(struct reader *r, const struct dbrow *row, unsigned column, int64_t *out)
+bool nsys_time(struct reader *r, const struct dbrow *row, unsigned column, int64_t *out)
 {
 	const struct dbvalue *v = dbrow_value(row, column);
 
@@ -28,7 +28,7 @@ static bool take_time(struct reader *r, const struct dbrow *row, unsigned column
 static bool take_times(struct reader *r, const struct dbrow *row, unsigned start, unsigned end,
 		       int64_t out[2])
 {
-	if (!take_time(r, row, start, &out[0]) || !take_time(r, row, end, &out[1]))
+	if (!nsys_time(r, row, start, &out[0]) || !nsys_time(r, row, end, &out[1]))
 		return false;
 	if (out[1] < out[0]) {
 		unplaced_add(&r->left_out, "ends before their starts", 1);
@@ -157,7 +157,7 @@ static void collect_work(struct reader *r, const struct dbrow *row, uint32_t sou
 	struct assembly_item *i;
 	int64_t times[2], id;
 
-	if (moment ? !take_time(r, row, C_WORK_START, &times[0])
+	if (moment ? !nsys_time(r, row, C_WORK_START, &times[0])
 		   : !take_times(r, row, C_WORK_START, C_WORK_END, times))
 		return;
 	times[1] = moment ? times[0] : times[1];
@@ -215,7 +215,7 @@ static void collect_range(struct reader *r, const struct dbrow *row, enum assemb
 	int64_t times[2];
 	bool open;
 
-	if (!take_time(r, row, C_NVTX_START, &times[0]))
+	if (!nsys_time(r, row, C_NVTX_START, &times[0]))
 		return;
 	/* Older versions write a value that is no end for none. */
 	open = kind != ASSEMBLY_MARK &&
@@ -297,7 +297,7 @@ static void collect_metric(struct reader *r, const struct dbrow *row, uint32_t s
 {
 	int64_t times[2];
 
-	if (!take_time(r, row, C_METRIC_TIME, &times[0]))
+	if (!nsys_time(r, row, C_METRIC_TIME, &times[0]))
 		return;
 	times[1] = times[0];
 	add(r, row, source, ASSEMBLY_OTHER, times);
@@ -315,6 +315,7 @@ void nsys_collect(struct reader *r)
 	for (uint32_t i = T_KERNEL; i <= T_USAGE; i++)
 		nsys_each(r, i, collect_work);
 	nsys_each(r, T_GPU_METRIC, collect_metric);
+	nsys_collect_samples(r);
 	if (r->t->processes_count == 1 && r->all.count)
 		nsys_process(r, 0);
 }

@@ -42,7 +42,12 @@ static kymo_status_t deliver_call(struct reader *r, struct stream_sink *sink,
 {
 	struct rec c = assembly_base(&r->all, i);
 	const struct t_op *op = &r->t->ops[i->number];
+	kymo_status_t status = KYMO_OK;
 
+	if (i->source != T_RUNTIME)
+		status = nsys_deliver_message(r, sink, i, row);
+	if (status != KYMO_OK)
+		return status;
 	c.op = i->number;
 	c.id = i->key;
 	if (i->source == T_RUNTIME) {
@@ -171,6 +176,8 @@ static kymo_status_t deliver(void *data, struct stream_sink *sink, const struct 
 		return deliver_call(r, sink, i, &x.row);
 	if (i->source == T_NVTX)
 		return deliver_marker(r, sink, i, &x.row);
+	if (i->source == T_SAMPLE)
+		return nsys_deliver_sample(r, sink, i, &x.row);
 	if (i->source == T_GPU_METRIC)
 		return deliver_metric(r, sink, i, &x.row);
 	return nsys_deliver_work(r, sink, i, &x.row);

@@ -28,6 +28,8 @@ static const struct {
 	[T_DETAILS] = {"ANALYSIS_DETAILS", {"startTime", "stopTime"}},
 	[T_METRIC] = {"TARGET_INFO_GPU_METRICS", {"typeId", "metricId", "metricName"}},
 	[T_RANK] = {"MPI_RANKS", {"globalTid", "rank"}},
+	[T_COMMUNICATOR] = {"MPI_COMMUNICATORS",
+			    {"rank", "commHandle", "size", "localRank", "commUid"}},
 	[T_ENUM_COPY] = {"ENUM_CUDA_MEMCPY_OPER", {"id", "name"}},
 	[T_ENUM_MEMORY] = {"ENUM_CUDA_MEM_KIND", {"id", "name"}},
 	[T_ENUM_SYNC] = {"ENUM_CUPTI_SYNC_TYPE", {"id", "name"}},
@@ -60,6 +62,10 @@ static const struct {
 		     "category", "color", "uint64Value", "int64Value", "doubleValue", "uint32Value",
 		     "int32Value", "floatValue", "jsonText", "jsonTextId", "binaryData"}},
 	[T_GPU_METRIC] = {"GPU_METRICS", {"timestamp", "typeId", "metricId", "value"}},
+	[T_SAMPLE] = {"COMPOSITE_EVENTS", {"id", "start", "cpu", "globalTid", "cpuCycles"}},
+	[T_FRAME] = {"SAMPLING_CALLCHAINS",
+		     {"id", "stackDepth", "symbol", "module", "kernelMode", "unresolved",
+		      "originalIP"}},
 };
 
 static const char *const call_columns[] = {
@@ -188,7 +194,9 @@ static bool check_tables(struct reader *r)
 	return ok && check_table(r, T_STRING, C_STRING_ID, 2) &&
 	       check_table(r, T_RUNTIME, C_CALL_START, 4) &&
 	       check_table(r, T_NVTX, C_NVTX_START, 1) &&
-	       check_table(r, T_GPU_METRIC, C_METRIC_TIME, 4);
+	       check_table(r, T_GPU_METRIC, C_METRIC_TIME, 4) &&
+	       check_table(r, T_SAMPLE, C_SAMPLE_ID, 4) &&
+	       check_table(r, T_FRAME, C_FRAME_SAMPLE, 3);
 }
 
 static kymo_status_t refuse(struct reader *r, const char *why)
@@ -230,7 +238,8 @@ static bool see_table(void *data, const struct dbvalue *name, uint32_t root,
 
 	s->strings |= dbvalue_is(name, wanted[T_STRING].name);
 	s->events |= begins(name, "CUPTI_ACTIVITY_KIND_") || begins(name, "ENUM_NSYS_EVENT_") ||
-		     dbvalue_is(name, "NVTX_EVENTS") || dbvalue_is(name, "OSRT_API");
+		     dbvalue_is(name, "NVTX_EVENTS") || dbvalue_is(name, "OSRT_API") ||
+		     dbvalue_is(name, wanted[T_SAMPLE].name);
 	return !s->strings || !s->events;
 }
 
@@ -243,7 +252,7 @@ bool nsys_probe(const char *path)
 
 	if (dbfile_probe(path, "StringIds") &&
 	    (dbfile_probe(path, "CUPTI_ACTIVITY_KIND_") || dbfile_probe(path, "NVTX_EVENTS") ||
-	     dbfile_probe(path, "OSRT_API")))
+	     dbfile_probe(path, "OSRT_API") || dbfile_probe(path, "COMPOSITE_EVENTS")))
 		return true;
 	if (!dbfile_open(&f, path, why, sizeof(why)))
 		return false;

@@ -10,8 +10,9 @@
 
 static void release(struct reader *r)
 {
-	struct map *const maps[] = {&r->agents,  &r->hosts,      &r->enums,   &r->ops,
-				    &r->domains, &r->categories, &r->metrics, &r->live};
+	struct map *const maps[] = {&r->agents,  &r->hosts,      &r->enums,        &r->ops,
+				    &r->domains, &r->categories, &r->metrics,      &r->live,
+				    &r->chains,  &r->comms_at,   &r->communicators};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
@@ -19,6 +20,7 @@ static void release(struct reader *r)
 	keyed_release(&r->keyed);
 	assembly_release(&r->all);
 	text_release(&r->payload);
+	free(r->comms);
 	free(r->gpus);
 	free(r->devices);
 	dbfile_close(&r->file);
@@ -45,6 +47,7 @@ static bool assemble(struct reader *r)
 		return false;
 	nsys_name(r);
 	nsys_define_work(r);
+	nsys_define_messages(r);
 	nsys_complete(r);
 	return !r->failed && !r->keyed.failed;
 }
@@ -94,7 +97,7 @@ static kymo_status_t nsys_read(const char *path, const struct stream_filter *fil
 extern const struct format format_nsys;
 const struct format format_nsys = {
 	.name = "nsys",
-	.summary = "SQLite export of Nsight Systems, without samples, scheduling and call stacks",
+	.summary = "SQLite export of Nsight Systems, without scheduling and call stacks of calls",
 	.suffix = ".sqlite",
 	.probe = nsys_probe,
 	.read = nsys_read,

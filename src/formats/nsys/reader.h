@@ -7,6 +7,8 @@
  *	model.c     what records refer to: processes, threads, devices, names, numbers of enumerations
  *	collect.c   rows as items (stream/assemble.h), with what only they define
  *	deliver.c   an item as a record
+ *	mpi.c       messages and collectives, with the calls that they are of
+ *	sample.c    samples of the processor: collected and delivered
  *	device.c    work of devices and memory, likewise
  *	read.c      the file as a whole, and what is told of it
  */
@@ -31,6 +33,7 @@ enum nsys_table {
 	T_DETAILS,
 	T_METRIC,
 	T_RANK,
+	T_COMMUNICATOR,
 	T_ENUM_COPY,
 	T_ENUM_MEMORY,
 	T_ENUM_SYNC,
@@ -50,6 +53,8 @@ enum nsys_table {
 	T_USAGE,
 	T_NVTX,
 	T_GPU_METRIC,
+	T_SAMPLE,
+	T_FRAME,
 	TABLES,
 	CALLS_MAX = 40 /* tables of calls of other kinds: MPI, the system's libraries, cuBLAS ... */
 };
@@ -96,6 +101,12 @@ struct cuda_device {
 	int64_t gpu, cuda, pid;
 };
 
+/* What a rank calls a communicator, and its own rank in it. */
+struct communicator {
+	int64_t rank, handle, size, own;
+	uint64_t uid; /* the same in all ranks; 0: not known */
+};
+
 struct calls {
 	struct dbtable table;
 	char domain[40];
@@ -127,6 +138,14 @@ struct reader {
 	struct map categories; /* of NVTX: process, domain and id -> string */
 	struct map metrics;    /* type and metric -> name */
 	struct map live;       /* process and address -> lifetime */
+	struct communicator *comms;
+	uint32_t comm_count, comm_room;
+	int64_t world;            /* size of the largest one */
+	struct map comms_at;      /* rank and handle -> comms + 1 */
+	struct map communicators; /* process and handle -> communicator */
+	struct map chains;        /* hash of a sample -> row of its first frame + 1 */
+	int64_t last_chain;
+	struct dbwalk chain_walk;
 	uint64_t allocations;
 	int64_t utc;          /* of time 0; 0: not known */
 	struct dbwalk *walks; /* of all tables, while records are handed on */
@@ -184,6 +203,8 @@ void nsys_complete(struct reader *r);
 /* ---- collect.c ----------------------------------------------------------------------------- */
 
 void nsys_collect(struct reader *r);
+/* False: the row has none, which is counted. */
+bool nsys_time(struct reader *r, const struct dbrow *row, unsigned column, int64_t *out);
 uint32_t nsys_op(struct reader *r, uint32_t source, const struct dbrow *row);
 uint32_t nsys_counter(struct reader *r, int64_t type, int64_t metric);
 /* Name of a range or mark, and its domain and category; strings of the trace. */
@@ -197,6 +218,19 @@ struct nsys_argument {
 	uint8_t kind;
 };
 extern const struct nsys_argument nsys_arguments[];
+
+/* ---- sample.c ------------------------------------------------------------------------------ */
+
+void nsys_collect_samples(struct reader *r);
+kymo_status_t nsys_deliver_sample(struct reader *r, struct stream_sink *sink,
+				  const struct assembly_item *i, const struct dbrow *row);
+
+/* ---- mpi.c --------------------------------------------------------------------------------- */
+
+void nsys_define_messages(struct reader *r);
+/* None where the call moves nothing. */
+kymo_status_t nsys_deliver_message(struct reader *r, struct stream_sink *sink,
+				   const struct assembly_item *i, const struct dbrow *row);
 
 /* ---- deliver.c, device.c ------------------------------------------------------------------- */
 

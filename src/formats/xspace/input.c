@@ -161,6 +161,7 @@ static bool add_folder(struct inputs *in, const char *folder, const struct forma
 	if (!ok)
 		stream_error(o->log, "%s: there is no profile (NAME" XSPACE_SUFFIX ") in it",
 			     folder);
+	in->folder = true;
 	for (int i = 0; i < n && ok; i++) {
 		struct text path = {0};
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planes, their lines and names; see reader.h. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hash.h"
 #include "base/vec.h"
@@ -449,6 +450,16 @@ static void add_plane(struct reader *r, uint32_t input, struct part whole)
 			     p->events.count);
 }
 
+/* HOST.xplane.pb, which may be packed. */
+static struct part host_of_name(const char *path)
+{
+	const char *name = strrchr(path, '/'), *end;
+
+	name = name ? name + 1 : path;
+	end = strstr(name, XSPACE_SUFFIX);
+	return (struct part){(const uint8_t *)name, end ? (size_t)(end - name) : strlen(name)};
+}
+
 static void take_file(struct reader *r, uint32_t input)
 {
 	struct input *in = &r->in.files[input];
@@ -465,6 +476,8 @@ static void take_file(struct reader *r, uint32_t input)
 		else if (proto_is(&f, 4, PROTO_PART, &r->wrong) && !in->host)
 			in->host = xread_text(r, f.s);
 	}
+	if (!in->host && r->in.folder)
+		in->host = xread_text(r, host_of_name(in->path));
 	if (w.broken)
 		stream_error(
 			r->o->log,

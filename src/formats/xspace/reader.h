@@ -35,6 +35,7 @@ struct input {
 struct inputs {
 	struct input *files;
 	uint32_t count, room;
+	bool folder; /* their names are those of their hosts */
 };
 
 /* The profiles at `path`, in order of their names. False: said why. */

@@ -95,9 +95,9 @@ static uint8_t known_attribute(const char *name)
 			[KNOWN_CUDA_STREAM] = "CUDA_STREAM_REF",
 	};
 
-	for (uint8_t i = 0; i < KNOWN_ATTRIBUTES; i++)
+	for (unsigned i = 0; i < KNOWN_ATTRIBUTES; i++)
 		if (names[i] && strcmp(names[i], name) == 0)
-			return i + 1;
+			return (uint8_t)(i + 1);
 	return 0;
 }
 

@@ -142,9 +142,9 @@ static uint8_t value_named(const struct reader *r, const struct frame *f, unsign
 	const char *s =
 		said_has(&f->said, attribute) ? otf2r_text(r, (uint32_t)f->said.of[attribute]) : "";
 
-	for (uint8_t i = 1; *s && i < NAMED_VALUES; i++)
+	for (unsigned i = 1; *s && i < NAMED_VALUES; i++)
 		if (strcmp(name_of(i), s) == 0)
-			return i;
+			return (uint8_t)i;
 	return 0;
 }
 

@@ -243,21 +243,30 @@ def test_samples():
     put = pf.put
     data = put(16, put(1, 1) + put(2, b"\x12\x34")) + put(17, put(1, 1) + put(2, "/opt/app")) + put(17, put(1, 2) + put(2, "/lib/libc.so"))
     data += put(19, put(1, 1) + put(2, 1) + put(7, 1)) + put(19, put(1, 2) + put(7, 2)) + put(5, put(1, 1) + put(2, "main"))
-    for iid, mapping, at in ((1, 1, 0x100), (2, 1, 0x200), (3, 2, 0x300), (4, 0, 0x400)):
-        data += put(6, put(1, iid) + put(2, 1) + (put(3, mapping) if mapping else b"") + put(4, at))
-    data += put(7, put(1, 1) + put(2, 1) + put(2, 2) + put(2, 3)) + put(7, put(1, 2) + put(2, 4))
-    d = pf.process(1, 10, "app") + pf.thread(2, 1, 10, 11, "main") + pf.packet(put(12, data), put(44, put(1, 10) + put(2, 12)), seq=4, flags=CLEARED)
+    data += put(5, put(1, 2) + put(2, "0x7f12")) + put(18, put(1, 1) + put(2, "/src/app.c"))
+    for iid, mapping, at in ((1, 1, 0x100), (2, 1, 0x200), (3, 2, 0x300)):
+        data += put(6, put(1, iid) + put(2, 2) + put(3, mapping) + put(4, at))
+    data += put(6, put(1, 4) + put(2, 1) + put(4, 0x400) + put(5, 1) + put(6, 42))  # by its function alone
+    data += put(6, put(1, 5) + put(2, 1) + put(3, 1) + put(4, 0x500) + put(5, 1) + put(6, 43))
+    data += put(6, put(1, 6) + put(2, 2) + put(4, 0x600))  # an address in no file
+    data += put(7, put(1, 1) + put(2, 1) + put(2, 2) + put(2, 3)) + put(7, put(1, 2) + put(2, 6) + put(2, 5) + put(2, 4))
+    d = pf.process(1, 10, "app") + pf.thread(2, 1, 10, 11, "main") + pf.packet(put(12, data), put(44, put(1, 10) + put(2, 12)),
+                                                                                       put(59, put(12, put(1, put(2, 250) + put(4, 1)))), seq=4, flags=CLEARED)
     d += pf.slice_(2, "work", 500, 1500, "app")
     for at, stack, mode in ((1000, 1, 2), (2000, 1, 1), (3000, 2, 2)):
         d += pf.packet(put(66, put(1, 3) + put(2, 10) + put(3, 11) + put(4, stack) + put(5, mode)), ts=at, seq=4, flags=NEEDS)
     d += pf.packet(put(54, put(1, 1) + put(1, 1) + put(2, 1) + put(2, 2)), ts=10000, seq=4, flags=NEEDS)
     trace, said = imported("samples.pftrace", d)
-    expect("frames of stacks that lie in no file (1)" in said, said)
-    same("samples", query(trace, "SELECT t.tid, s.time, s.cpu, s.kernel, s.scope IS NOT NULL AS inside, s.stack IS NOT NULL AS stack FROM sample s JOIN thread t ON t.id = s.thread ORDER BY s.time"),
-         [(11, 500, 3, 0, 1, 1), (11, 1500, 3, 1, 0, 1), (11, 2500, 3, 0, 0, 0), (12, 10500, 0, 0, 0, 1), (12, 12500, 0, 0, 0, 1)])
+    expect("frames of stacks that have neither a file nor a function (1)" in said, said)
+    same("samples", query(trace, "SELECT t.tid, s.time, s.cpu, s.kernel, s.scope IS NOT NULL AS inside, s.stack IS NOT NULL AS stack, s.weight FROM sample s JOIN thread t ON t.id = s.thread ORDER BY s.time"),
+         [(11, 500, 3, 0, 1, 1, 4000000), (11, 1500, 3, 1, 0, 1, 4000000), (11, 2500, 3, 0, 0, 1, 4000000), (12, 10500, 0, 0, 0, 1, 4000000),
+          (12, 12500, 0, 0, 0, 1, 4000000)])
     same("frames", query(trace, "SELECT f.depth, m.path, s.address & 4095 AS at FROM stack_frame f JOIN site s ON s.id = f.site JOIN module m ON m.id = s.module "
                          "WHERE f.stack = (SELECT min(stack) FROM sample WHERE stack <> 0) ORDER BY f.depth"),
          [(0, "/lib/libc.so", 0x300), (1, "/opt/app", 0x200), (2, "/opt/app", 0x100)])
+    same("functions", query(trace, "SELECT f.depth, n.text, p.text AS file, s.line, m.path FROM stack_frame f JOIN site s ON s.id = f.site JOIN string n ON n.id = s.function "
+                            "JOIN string p ON p.id = s.file LEFT JOIN module m ON m.id = s.module WHERE f.stack = (SELECT max(stack) FROM sample) ORDER BY f.depth"),
+         [(0, "main", "/src/app.c", 42, None), (1, "main", "/src/app.c", 43, "/opt/app")])
 
 
 # ---- Kymo's own ----------------------------------------------------------------------------------

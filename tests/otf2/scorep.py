@@ -3,14 +3,15 @@
 """An archive as Score-P writes it, by OTF2's Python binding, and what is in it as JSON: two ranks, each with
 two devices of two streams, launches tied to their kernels by call path; MPI; OpenMP; metrics of all kinds.
 
-    scorep.py FOLDER [contexts]
+    scorep.py FOLDER [contexts | others]
 """
 import json
 import sys
 
 import otf2
-from otf2.enums import (GroupType, LocationGroupType, LocationType, MeasurementMode, MetricMode, Paradigm,
-                        ParameterType, RegionRole, SystemTreeDomain, Type)
+from otf2.enums import (Base, GroupType, InterruptGeneratorMode, IoHandleFlag, IoParadigmClass, IoParadigmFlag,
+                        LocationGroupType, LocationType, MeasurementMode, MetricMode, Paradigm, ParameterType,
+                        RegionRole, SystemTreeDomain, Type)
 
 TICKS = 1000000  # a second
 ROUNDS = 5
@@ -196,8 +197,10 @@ def contexts(trace):
     node = d.system_tree_node("n1", class_name="node")
     w = trace.event_writer("main", group=d.location_group("process", system_tree_parent=node))
     outer = d.calling_context(d.region("main", paradigm=Paradigm.COMPILER), parent=None)
-    inner = d.calling_context(d.region("work", paradigm=Paradigm.COMPILER), parent=outer)
-    generator = d.interrupt_generator("time", period=1000)
+    line = d.source_code_location("work.c", 42)
+    inner = d.calling_context(d.region("work", paradigm=Paradigm.COMPILER), source_code_location=line, parent=outer)
+    generator = d.interrupt_generator("time", interrupt_generator_mode=InterruptGeneratorMode.TIME, base=Base.DECIMAL,
+                                      exponent=-6, period=1000)
     w.calling_context_enter(10, outer, 1)
     for i in range(4):
         w.calling_context_enter(20 + 10 * i, inner, 1)
@@ -207,10 +210,55 @@ def contexts(trace):
     return {"calls": 5, "samples": 4}
 
 
+def others(trace):
+    """One of each kind of event that has no place in Kymo's traces; how many there are by what they are counted as."""
+    d = trace.definitions
+    node = d.system_tree_node("n1", class_name="node")
+    w = trace.event_writer("main", group=d.location_group("process", system_tree_parent=node))
+    place = list(d.locations)[0]
+    all_of_it = d.group("MPI ranks", group_type=GroupType.COMM_LOCATIONS, paradigm=Paradigm.MPI, members=[place])
+    group = d.group("", group_type=GroupType.COMM_GROUP, paradigm=Paradigm.MPI, members=[place])
+    comm = d.comm("MPI_COMM_WORLD", group=group)
+    win = d.rma_win("window", comm=comm)
+    paradigm = d.io_paradigm("POSIX", "POSIX I/O", IoParadigmClass.SERIAL, IoParadigmFlag.OS)
+    file = d.io_regular_file("data", node)
+    one, two = (d.io_handle(n, file, paradigm, IoHandleFlag.NONE, comm) for n in ("one", "two"))
+    level, lock = otf2.RmaSyncLevel.PROCESS, otf2.LockType.EXCLUSIVE
+    kinds = {
+        "windows and communicators": [("comm_create", comm), ("comm_destroy", comm), ("rma_win_create", win),
+                                      ("rma_win_destroy", win)],
+        "synchronisation of windows": [
+            ("rma_collective_begin",), ("rma_collective_end", otf2.CollectiveOp.BARRIER, level, win, 0, 0, 0),
+            ("rma_group_sync", level, win, group), ("rma_request_lock", win, 0, 1, lock),
+            ("rma_acquire_lock", win, 0, 1, lock), ("rma_try_lock", win, 0, 1, lock), ("rma_release_lock", win, 0, 1),
+            ("rma_sync", win, 0, otf2.RmaSyncType.MEMORY), ("rma_wait_change", win), ("rma_op_complete_remote", win, 1)],
+        "tests of requests": [("mpi_request_test", 1), ("rma_op_test", win, 1)],
+        "ends of threads": [("omp_task_complete", 1), ("omp_join",), ("thread_join", Paradigm.OPENMP),
+                            ("thread_team_end", comm), ("thread_task_complete", comm, 0, 1), ("thread_end", comm, 1)],
+        "threads that are made": [("thread_team_begin", comm), ("thread_create", comm, 1), ("thread_begin", comm, 1),
+                                  ("thread_wait", comm, 1)],
+        "files that are opened": [
+            ("io_create_handle", one, otf2.IoAccessMode.READ_ONLY, otf2.IoCreationFlag.NONE, otf2.IoStatusFlag.NONE),
+            ("io_destroy_handle", one), ("io_duplicate_handle", one, two, otf2.IoStatusFlag.NONE),
+            ("io_seek", one, 1, otf2.IoSeekOption.FROM_START, 1), ("io_change_status_flags", one, otf2.IoStatusFlag.NONE),
+            ("io_delete_file", paradigm, file)],
+        "operations on files": [("io_operation_test", one, 1), ("io_operation_issued", one, 1),
+                                ("io_operation_cancelled", one, 1)],
+        "locks of files": [("io_acquire_lock", one, lock), ("io_release_lock", one, lock), ("io_try_lock", one, lock)],
+    }
+    t = 0
+    for calls in kinds.values():
+        for name, *words in calls:
+            t += 1
+            getattr(w, name)(t, *words)
+    assert all_of_it
+    return {what: len(calls) for what, calls in kinds.items()}
+
+
 def main():
     with otf2.writer.open(sys.argv[1], timer_resolution=TICKS) as trace:
         if len(sys.argv) > 2:
-            found = contexts(trace)
+            found = contexts(trace) if sys.argv[2] == "contexts" else others(trace)
         else:
             archive = Archive(trace)
             archive.run()

@@ -8,6 +8,7 @@ were exported, against themselves; damaged ones, that end in an error or in what
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -24,9 +25,9 @@ SAME = {
     "calls": "SELECT op.name name, count(*) n, sum(duration) time FROM call c JOIN op ON op.id = c.op GROUP BY 1",
     "failed": "SELECT op.name name, c.status status, count(*) n FROM call c JOIN op ON op.id = c.op "
               "WHERE c.status != op.status_ok GROUP BY 1, 2",
-    "kernels": "SELECT k.name name, o.name of, count(*) n, sum(d.duration) time, sum(global_x * global_y * global_z) items, "
+    "kernels": "SELECT s.text name, o.name of, count(*) n, sum(d.duration) time, sum(global_x) items, "
                "sum(d.submit != c.start) elsewhere FROM dispatch d JOIN kernel k ON k.id = d.kernel "
-               "LEFT JOIN call c ON c.id = d.call LEFT JOIN op o ON o.id = c.op GROUP BY 1, 2",
+               "JOIN string s ON s.id = k.name LEFT JOIN call c ON c.id = d.call LEFT JOIN op o ON o.id = c.op GROUP BY 1, 2",
     "copies": "SELECT op.name name, o.name of, count(*) n, sum(t.duration) time, sum(bytes) bytes, sum(blocking) blocking, "
               "sum(source_agent = 0) of_host, sum(destination_agent = 0) to_host FROM copy t JOIN op ON op.id = t.op "
               "LEFT JOIN call c ON c.id = t.call LEFT JOIN op o ON o.id = c.op GROUP BY 1, 2",
@@ -34,6 +35,22 @@ SAME = {
     "waits": "SELECT op.name name, count(*) n, sum(s.duration) time FROM sync s JOIN op ON op.id = s.op GROUP BY 1",
     "ranges": "SELECT n.text name, op.name op, count(*) n, sum(m.duration) time, sum(m.scope) scopes, sum(m.parent) parents "
               "FROM marker m JOIN op ON op.id = m.op JOIN marker_name n ON n.id = m.name GROUP BY 1, 2",
+    "arguments": "SELECT op.name name, count(kymo_arg(c.id, 'size')) sizes, sum(kymo_arg(c.id, 'size')) size, "
+                 "sum(kymo_arg(c.id, 'offset')) offsets FROM call c JOIN op ON op.id = c.op GROUP BY 1",
+    "call sites": "SELECT op.name name, f.text function, p.text file, s.line line, count(*) n FROM call c JOIN op ON op.id = c.op "
+                  "JOIN site s ON s.id = c.site JOIN string f ON f.id = s.function JOIN string p ON p.id = s.file GROUP BY 1, 2, 3, 4",
+    "queueing": "SELECT s.text name, sum(d.start - d.queued) queued, sum(d.start - d.submitted) submitted FROM dispatch d "
+                "JOIN kernel k ON k.id = d.kernel JOIN string s ON s.id = k.name GROUP BY 1",
+    "copied": "SELECT op.name name, sum(t.start - t.queued) queued, sum(t.start - t.submitted) submitted, sum(source_kind) kinds, "
+              "sum(destination_kind) others FROM copy t JOIN op ON op.id = t.op GROUP BY 1",
+    "payloads": "SELECT n.text name, m.start start, d.text domain, c.text category, m.color color, m.left_open open, m.extra extra "
+                "FROM marker m JOIN marker_name n ON n.id = m.name LEFT JOIN marker_name d ON d.id = m.domain "
+                "LEFT JOIN marker_name c ON c.id = m.category",
+    "external": "SELECT external, count(*) n FROM call_extra WHERE external IS NOT NULL GROUP BY 1",
+    "notes": "SELECT part, text, severity FROM note",
+    "samples": "SELECT p.rank rank, t.tid = p.pid main, count(*) n, count(DISTINCT s.thread) threads, sum(s.time) time, "
+               "sum(s.weight) weight FROM sample s JOIN thread t ON t.id = s.thread "
+               "JOIN process p ON p.id = s.process GROUP BY 1, 2",
     # Of an intercommunicator the archive has one of its two groups.
     "messages": "SELECT p.rank rank, op.name name, count(*) n, sum(sent) sent, sum(received) received, sum(comm.tag) tags "
                 "FROM comm JOIN op ON op.id = comm.op JOIN process p ON p.id = comm.process GROUP BY 1, 2",
@@ -131,8 +148,51 @@ def contexts(test, python):
     expect(inner == 4, inner)
 
 
+    samples = test.rows(archive, "SELECT s.time time, s.weight weight, c.start call, f.depth depth, n.text function, p.text file, "
+                                 "i.line line FROM sample s JOIN call c ON c.id = s.call JOIN stack_frame f ON f.stack = s.stack "
+                                 "JOIN site i ON i.id = f.site JOIN string n ON n.id = i.function LEFT JOIN string p ON p.id = i.file")
+    of = {"weight": 1000000}
+    want = []
+    for t in (22000, 32000, 42000, 52000):
+        want += [{"time": t - 10000, **of, "call": t - 12000, "depth": 0, "function": "work", "file": "work.c", "line": 42},
+                 {"time": t - 10000, **of, "call": t - 12000, "depth": 1, "function": "main", "file": None, "line": 0}]
+    expect(sorted(samples, key=lambda s: (s["time"], s["depth"])) == want, samples)
+
+
+def others(test, python):
+    """Events that have no place are counted, each kind of them."""
+    archive = os.path.join(test.work, "others")
+    want = json.loads(subprocess.run([python, os.path.join(HERE, "scorep.py"), archive, "others"], capture_output=True, text=True,
+                                     check=True).stdout)
+    got = subprocess.run([test.kymo, "summary", archive], capture_output=True, text=True, check=True).stderr
+    for what, n in want.items():
+        found = re.search(what + r"[^()]* \((\d+)\)", got)
+        expect(found and int(found[1]) == n, what, n, got)
+
+
+
+
+def every_kind(test, programs):
+    """A trace with one record of each kind, of two processes."""
+    trace = os.path.join(test.work, "every.kymo")
+    subprocess.run([os.path.join(programs, "every_kind"), trace], capture_output=True, check=True)
+    test.export(trace)
+    back = trace[:-5] + ".back.kymo"
+    subprocess.run([test.kymo, "import", "-o", back, trace[:-5] + ".otf2"], capture_output=True, check=True)
+    for what in ("payloads", "external", "notes", "call sites"):
+        want, got = test.rows(trace, SAME[what]), test.rows(back, SAME[what])
+        expect(got == want and want, f"every kind: {what}: {got}, and {want}")
+    sums = [test.one(t, "SELECT count(*) n, sum(samples) samples, sum(idle) idle, sum(cycles) cycles, count(DISTINCT agent) agents, "
+                        "count(DISTINCT process) processes FROM device_sample") for t in (trace, back)]
+    expect(sums[0] == sums[1] and sums[0]["agents"] == 2, "samples of kernels:", sums)
+    counted = [test.rows(t, "SELECT value, duration FROM counter_value") for t in (trace, back)]
+    expect(counted[0] == counted[1] and counted[0], "counters:", counted)
+    more = [test.rows(t, "SELECT id, address, cause, faults FROM copy_extra") for t in (trace, back)]
+    expect(more[0] == more[1] and more[0], "migrations, faults:", more)
+
+
 def recordings(test, programs, mpi):
-    archive = test.there_and_back(test.record("heat", os.path.join(programs, "heat")))
+    archive = test.there_and_back(test.record("heat", "--sample=500", os.path.join(programs, "heat")))
     for name in ("ocl_copies", "annotated"):
         if os.path.exists(os.path.join(programs, name)):
             test.there_and_back(test.record(name, os.path.join(programs, name)))
@@ -178,10 +238,12 @@ def main():
     python = reader()
     with kymotest.Folder() as work:
         test = Test(kymo, work)
+        every_kind(test, programs)
         archive = recordings(test, programs, sys.argv[3] if len(sys.argv) > 3 else None)
         if python:
             scorep(test, python)
             contexts(test, python)
+            others(test, python)
             damage(test, os.path.join(work, "scorep"), 120)
         else:
             damage(test, archive, 40)

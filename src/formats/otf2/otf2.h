@@ -84,6 +84,10 @@ enum otf2_attribute {
 #undef X
 };
 
+/* Of the archive of samples: which locations and location groups of the other its own are. */
+#define PROPERTY_LOCATION "OTF2::KYMO::LOCATION"
+#define PROPERTY_GROUP    "OTF2::KYMO::LOCATION_GROUP"
+
 enum { FLAG_MOVED = 1, FLAG_EARLY = 2, FLAG_UNTIMED = 4, FLAG_UNFINISHED = 8 };
 
 enum { MODE_UNKNOWN, MODE_SUBMITS, MODE_WAITS };

@@ -21,7 +21,7 @@ static bool name_ends(const char *path)
 }
 
 /* A byte for the kind of the record, one for the order of bytes, the name. */
-static bool is_anchor(const char *path)
+bool otf2r_is_anchor(const char *path)
 {
 	char begin[6] = "";
 	FILE *f = fopen(path, "rbe");
@@ -43,15 +43,15 @@ static char *find_anchor(const char *path)
 	if (stat(path, &st) != 0)
 		return NULL;
 	if (!S_ISDIR(st.st_mode))
-		return S_ISREG(st.st_mode) && is_anchor(path) ? strdup(path) : NULL;
+		return S_ISREG(st.st_mode) && otf2r_is_anchor(path) ? strdup(path) : NULL;
 	text_addf(&found, "%s/traces.otf2", path);
-	if (found.s && is_anchor(found.s))
+	if (found.s && otf2r_is_anchor(found.s))
 		return found.s;
 	d = opendir(path);
 	while (d && (e = readdir(d)) != NULL) {
 		found.length = 0;
 		text_addf(&found, "%s/%s", path, e->d_name);
-		if (name_ends(e->d_name) && found.s && is_anchor(found.s)) {
+		if (name_ends(e->d_name) && found.s && otf2r_is_anchor(found.s)) {
 			closedir(d);
 			return found.s;
 		}
@@ -89,10 +89,6 @@ static void describe(struct reader *r)
 	char *s = NULL;
 
 	r->t->command = r->t->hostname = r->t->version = "";
-	if (OTF2_Reader_GetCreator(r->archive, &s) == OTF2_SUCCESS && s)
-		r->kymo = strcmp(s, "Kymo") == 0;
-	free(s);
-	s = NULL;
 	if (r->kymo && OTF2_Reader_GetDescription(r->archive, &s) == OTF2_SUCCESS && s)
 		r->t->command = trace_string(r->t, s, strlen(s));
 	free(s);
@@ -122,6 +118,7 @@ static bool out_of_memory(const struct reader *r)
 static kymo_status_t collect(struct reader *r, OTF2_GlobalEvtReaderCallbacks *events)
 {
 	OTF2_GlobalDefReaderCallbacks *definitions = otf2r_define();
+	kymo_status_t status;
 	bool opened = false;
 
 	if (!definitions)
@@ -135,8 +132,12 @@ static kymo_status_t collect(struct reader *r, OTF2_GlobalEvtReaderCallbacks *ev
 		r->defined = r->unplaced;
 		otf2r_events(r, events);
 		otf2r_finish(r);
+		otf2r_markers(r);
 	}
 	otf2r_close(r);
+	status = opened ? otf2r_collect_samples(r) : KYMO_OK;
+	if (status != KYMO_OK)
+		return status;
 	if (out_of_memory(r))
 		return KYMO_ERROR_NO_MEMORY;
 	if (r->any)
@@ -170,6 +171,9 @@ static kymo_status_t hand_on(struct reader *r, OTF2_GlobalEvtReaderCallbacks *ev
 	otf2r_finish(r);
 	otf2r_close(r);
 	tell_fault(r);
+	otf2r_hand_on_samples(r);
+	if (r->samples)
+		tell_fault(r->samples);
 	under_way(r);
 	if (r->status != KYMO_OK && r->status != KYMO_ERROR_LIMIT)
 		return r->status;
@@ -177,11 +181,19 @@ static kymo_status_t hand_on(struct reader *r, OTF2_GlobalEvtReaderCallbacks *ev
 	return r->status == KYMO_OK ? end : r->status;
 }
 
+static void tell_left_out(const struct reader *r)
+{
+	struct text prefix = {0};
+
+	text_addf(&prefix, "%s: not taken, or otherwise than it stands there", r->path);
+	unplaced_tell(&r->unplaced, r->o->log, prefix.s ? prefix.s : "not taken");
+	text_release(&prefix);
+}
+
 static kymo_status_t read_all(struct reader *r, struct stream_sink *sink)
 {
 	OTF2_GlobalEvtReaderCallbacks *events;
 	kymo_status_t status;
-	struct text prefix = {0};
 
 	if (!otf2r_try(r))
 		return KYMO_ERROR_INVALID_ARGUMENT;
@@ -193,9 +205,9 @@ static kymo_status_t read_all(struct reader *r, struct stream_sink *sink)
 	if (status == KYMO_OK)
 		status = otf2r_complete(r) ? hand_on(r, events, sink) : KYMO_ERROR_NO_MEMORY;
 	OTF2_GlobalEvtReaderCallbacks_Delete(events);
-	text_addf(&prefix, "%s: not taken, or otherwise than it stands there", r->path);
-	unplaced_tell(&r->unplaced, r->o->log, prefix.s ? prefix.s : "not taken");
-	text_release(&prefix);
+	tell_left_out(r);
+	if (r->samples)
+		tell_left_out(r->samples);
 	return status;
 }
 
@@ -203,8 +215,11 @@ static kymo_status_t read_all(struct reader *r, struct stream_sink *sink)
 
 static void release(struct reader *r)
 {
-	struct map *const maps[] = {&r->callees_at, &r->communicators, &r->last_values,
-				    &r->lanes,      &r->call_at,       &r->live};
+	struct map *const maps[] = {&r->callees_at, &r->communicators, &r->last_values, &r->lanes,
+				    &r->call_at,    &r->live,          &r->paths,       &r->codes};
+
+	if (r->samples)
+		release(r->samples);
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
@@ -221,7 +236,9 @@ static void release(struct reader *r)
 	free(r->next);
 	free(r->scopes);
 	free(r->anchor);
-	trace_free(r->t);
+	text_release(&r->payload);
+	if (r->main == r)
+		trace_free(r->t);
 	free(r);
 }
 
@@ -235,6 +252,7 @@ kymo_status_t otf2_read(const char *path, const struct stream_filter *filter, bo
 		return status;
 	r->o = o;
 	r->path = path;
+	r->main = r;
 	r->t = r->keyed.t = trace_new();
 	r->anchor = find_anchor(path);
 	if (r->t && !r->anchor) {

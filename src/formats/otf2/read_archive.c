@@ -49,11 +49,24 @@ static bool read_definitions(struct reader *r, OTF2_GlobalDefReaderCallbacks *ca
 	return true;
 }
 
+/* Before definitions: some mean more, of Kymo's archives. */
+static void find_creator(struct reader *r)
+{
+	char *s = NULL;
+
+	if (OTF2_Reader_GetCreator(r->archive, &s) == OTF2_SUCCESS && s)
+		r->kymo = strcmp(s, "Kymo") == 0;
+	free(s);
+}
+
 bool otf2r_open(struct reader *r, OTF2_GlobalDefReaderCallbacks *callbacks)
 {
 	OTF2_Error_RegisterCallback(on_error, r);
 	r->archive = OTF2_Reader_Open(r->anchor);
-	return r->archive && OTF2_Reader_SetSerialCollectiveCallbacks(r->archive) == OTF2_SUCCESS &&
+	if (!r->archive)
+		return false;
+	find_creator(r);
+	return OTF2_Reader_SetSerialCollectiveCallbacks(r->archive) == OTF2_SUCCESS &&
 	       read_definitions(r, callbacks);
 }
 
@@ -155,6 +168,8 @@ static void attempt(struct reader *r)
 	setrlimit(RLIMIT_CPU, &time);
 	if (otf2r_open(r, defs))
 		otf2r_events(r, NULL);
+	if (r->archive && r->main == r)
+		otf2r_markers(r);
 	otf2r_close(r);
 	_exit(0);
 }

@@ -7,6 +7,11 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "formats/otf2/reader.h"
+#include "stream/payload.h"
+
+enum { VALUES_MAX = 3500 /* bytes of what one range was given */ };
+
+static const char too_many[] = "arguments beyond 24 of a call or range, or of a further kind";
 
 struct callee *otf2r_callee(struct reader *r, uint32_t region)
 {
@@ -97,7 +102,17 @@ static uint32_t field_of(struct reader *r, struct callee *c, uint64_t key, const
 	return c->field_count++;
 }
 
-/* Of the innermost region that is open, where that is a call. */
+static void keep_argument(struct reader *r, struct place *p, const struct argument *a)
+{
+	if (p->argument_count - p->frames[p->depth - 1].first_argument >= ARGUMENTS_MAX)
+		unplaced_add(&r->unplaced, too_many, 1);
+	else if (!vec_reserve(&p->arguments, &p->argument_room, p->argument_count, 1))
+		r->status = KYMO_ERROR_NO_MEMORY;
+	else
+		p->arguments[p->argument_count++] = *a;
+}
+
+/* Of the innermost region that is open, where that is a call or a range. */
 void otf2r_argument(struct reader *r, struct place *p, uint64_t key, const char *name, uint8_t kind,
 		    uint64_t value, const char *text)
 {
@@ -105,23 +120,22 @@ void otf2r_argument(struct reader *r, struct place *p, uint64_t key, const char 
 	struct callee *c;
 	uint32_t field;
 
+	if (f && (f->kind == FRAME_RANGE || f->kind == FRAME_MARK)) {
+		keep_argument(r, p, &(struct argument){0, value, text, name, kind});
+		return;
+	}
+	if (f && f->kind == FRAME_SKIP) /* counted as a whole */
+		return;
 	if (!f || f->kind != FRAME_CALL) {
 		unplaced_add(&r->unplaced, "values of what is no call", 1);
 		return;
 	}
 	c = otf2r_callee(r, f->region);
 	field = field_of(r, c, key, name && *name ? name : "value", kind);
-	if (field == UINT32_MAX || c->fields[field].kind != kind ||
-	    p->argument_count - f->first_argument >= ARGUMENTS_MAX) {
-		unplaced_add(&r->unplaced, "arguments beyond 24 of a call, or of a further kind",
-			     1);
-		return;
-	}
-	if (!vec_reserve(&p->arguments, &p->argument_room, p->argument_count, 1)) {
-		r->status = KYMO_ERROR_NO_MEMORY;
-		return;
-	}
-	p->arguments[p->argument_count++] = (struct argument){field, value, text};
+	if (field == UINT32_MAX || c->fields[field].kind != kind)
+		unplaced_add(&r->unplaced, too_many, 1);
+	else
+		keep_argument(r, p, &(struct argument){field, value, text, name, kind});
 }
 
 /* The last one of a field counts. */
@@ -154,6 +168,39 @@ const struct wire_record *otf2r_arguments(struct reader *r, const struct place *
 			make_number(&r->fields, a->value);
 	}
 	return make_fields_end(&r->fields);
+}
+
+/* What a range was given: numbers and texts. The first byte counts what there was no room for. */
+void otf2r_payload(struct reader *r, const struct place *p, const struct frame *f,
+		   struct rec_marker *m)
+{
+	static const uint8_t types[] = {[KYMO_KIND_UNSIGNED] = KYMO_PAYLOAD_UINT64,
+					[KYMO_KIND_SIGNED] = KYMO_PAYLOAD_INT64};
+	uint32_t left_out = 0;
+
+	if (!r->sink || p->argument_count <= f->first_argument)
+		return;
+	r->payload.length = 0;
+	text_add_bytes(&r->payload, "", 1);
+	for (uint32_t i = f->first_argument; i < p->argument_count; i++) {
+		const struct argument *a = &p->arguments[i];
+		size_t key = strlen(a->name), n = a->text ? strlen(a->text) : sizeof(a->value);
+
+		if (r->payload.length + (key < 255 ? key : 255) + n + 16 > VALUES_MAX)
+			left_out++;
+		else if (a->kind == KYMO_KIND_STRING)
+			payload_put(&r->payload, a->name, key, KYMO_PAYLOAD_STRING,
+				    a->text ? a->text : "", a->text ? n : 0, a->text ? n : 0);
+		else
+			payload_put(&r->payload, a->name, key, types[a->kind], &a->value, n, n);
+	}
+	if (r->payload.failed || !r->payload.s) {
+		r->status = KYMO_ERROR_NO_MEMORY;
+		return;
+	}
+	r->payload.s[0] = (char)left_out;
+	m->payload = (const uint8_t *)r->payload.s;
+	m->payload_bytes = (uint32_t)r->payload.length;
 }
 
 /* ---- attributes ------------------------------------------------------------------------------ */

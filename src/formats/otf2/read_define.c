@@ -226,6 +226,8 @@ static OTF2_CallbackCode on_group_property(void *data, OTF2_LocationGroupRef sel
 		r->groups[i - 1].pid = n;
 	if (i && strcmp(s, "OTF2::KYMO::LOST_RECORDS") == 0)
 		r->groups[i - 1].lost = n;
+	if (i && r->kymo && strcmp(s, PROPERTY_GROUP) == 0)
+		r->groups[i - 1].twin = n + 1;
 	return OTF2_CALLBACK_SUCCESS;
 }
 
@@ -244,6 +246,19 @@ static OTF2_CallbackCode on_location(void *data, OTF2_LocationRef self, OTF2_Str
 	return done(r);
 }
 
+static OTF2_CallbackCode on_location_property(void *data, OTF2_LocationRef self,
+					      OTF2_StringRef name, OTF2_Type type,
+					      OTF2_AttributeValue value)
+{
+	struct reader *r = data;
+	uint32_t i = otf2r_at(&r->places_at, self);
+
+	if (i && r->kymo && type == OTF2_TYPE_UINT64 &&
+	    strcmp(otf2r_text(r, name), PROPERTY_LOCATION) == 0)
+		r->places[i - 1].twin = value.uint64 + 1;
+	return OTF2_CALLBACK_SUCCESS;
+}
+
 /* ---- regions --------------------------------------------------------------------------------- */
 
 static OTF2_CallbackCode on_region(void *data, OTF2_RegionRef self, OTF2_StringRef name,
@@ -256,8 +271,10 @@ static OTF2_CallbackCode on_region(void *data, OTF2_RegionRef self, OTF2_StringR
 	const char *s = otf2r_text(r, r->kymo ? canonical : name);
 
 	if (NEW(r, regions, self))
-		LAST(r, regions) = (struct region){
-			.name = *s ? s : "(no name)", .role = role, .paradigm = paradigm};
+		LAST(r, regions) = (struct region){.name = *s ? s : "(no name)",
+						   .file = otf2r_text(r, file),
+						   .role = role,
+						   .paradigm = paradigm};
 	return done(r);
 }
 
@@ -268,7 +285,33 @@ static OTF2_CallbackCode on_context(void *data, OTF2_CallingContextRef self, OTF
 	struct reader *r = data;
 
 	if (NEW(r, contexts, self))
-		LAST(r, contexts) = (struct context_in){otf2r_at(&r->regions_at, region), parent};
+		LAST(r, contexts) = (struct context_in){otf2r_at(&r->regions_at, region), parent,
+							otf2r_at(&r->sources_at, source)};
+	return done(r);
+}
+
+static OTF2_CallbackCode on_source(void *data, OTF2_SourceCodeLocationRef self, OTF2_StringRef file,
+				   uint32_t line)
+{
+	struct reader *r = data;
+
+	if (NEW(r, sources, self))
+		LAST(r, sources) = (struct source_in){otf2r_text(r, file), line};
+	return done(r);
+}
+
+/* Powers of 2 or 10 of a second; what is below a nanosecond or above a day is no period. */
+static OTF2_CallbackCode on_generator(void *data, OTF2_InterruptGeneratorRef self,
+				      OTF2_StringRef name, OTF2_InterruptGeneratorMode mode,
+				      OTF2_Base base, int64_t exponent, uint64_t period)
+{
+	struct reader *r = data;
+	double ns = (double)period * 1e9 * pow(base == OTF2_BASE_BINARY ? 2 : 10, (double)exponent);
+
+	if (mode != OTF2_INTERRUPT_GENERATOR_MODE_TIME || !(ns >= 1 && ns <= 86400e9))
+		ns = 0;
+	if (NEW(r, generators, self))
+		LAST(r, generators) = (struct generator){llround(ns)};
 	return done(r);
 }
 
@@ -401,7 +444,10 @@ OTF2_GlobalDefReaderCallbacks *otf2r_define(void)
 	OTF2_GlobalDefReaderCallbacks_SetLocationGroupCallback(c, on_group);
 	OTF2_GlobalDefReaderCallbacks_SetLocationGroupPropertyCallback(c, on_group_property);
 	OTF2_GlobalDefReaderCallbacks_SetLocationCallback(c, on_location);
+	OTF2_GlobalDefReaderCallbacks_SetLocationPropertyCallback(c, on_location_property);
 	OTF2_GlobalDefReaderCallbacks_SetRegionCallback(c, on_region);
+	OTF2_GlobalDefReaderCallbacks_SetSourceCodeLocationCallback(c, on_source);
+	OTF2_GlobalDefReaderCallbacks_SetInterruptGeneratorCallback(c, on_generator);
 	OTF2_GlobalDefReaderCallbacks_SetCallingContextCallback(c, on_context);
 	OTF2_GlobalDefReaderCallbacks_SetGroupCallback(c, on_list);
 	OTF2_GlobalDefReaderCallbacks_SetCommCallback(c, on_comm);
@@ -415,14 +461,14 @@ OTF2_GlobalDefReaderCallbacks *otf2r_define(void)
 
 void otf2r_release_definitions(struct reader *r)
 {
-	struct map *const maps[] = {&r->texts_at,   &r->regions_at,    &r->nodes_at,
-				    &r->groups_at,  &r->places_at,     &r->lists_at,
-				    &r->comms_at,   &r->windows_at,    &r->attributes_at,
-				    &r->members_at, &r->parameters_at, &r->metrics_at,
-				    &r->contexts_at};
-	void *const lists[] = {r->texts,    r->regions,    r->nodes,     r->groups,
-			       r->comms,    r->windows,    r->members,   r->metrics,
-			       r->contexts, r->attributes, r->parameters};
+	struct map *const maps[] = {
+		&r->texts_at,      &r->regions_at, &r->nodes_at,      &r->groups_at,
+		&r->places_at,     &r->lists_at,   &r->comms_at,      &r->windows_at,
+		&r->attributes_at, &r->members_at, &r->parameters_at, &r->metrics_at,
+		&r->contexts_at,   &r->sources_at, &r->generators_at, &r->notes_at};
+	void *const lists[] = {r->texts,      r->regions, r->nodes,      r->groups,   r->comms,
+			       r->windows,    r->members, r->metrics,    r->contexts, r->attributes,
+			       r->parameters, r->sources, r->generators, r->notes};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);

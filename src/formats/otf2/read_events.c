@@ -388,6 +388,13 @@ static OTF2_CallbackCode on_lock(OTF2_LocationRef l, OTF2_TimeStamp t, void *dat
 	return code_of(data);
 }
 
+static OTF2_CallbackCode on_omp_lock(OTF2_LocationRef l, OTF2_TimeStamp t, void *data,
+				     OTF2_AttributeList *a, uint32_t lock, uint32_t order)
+{
+	say(data, otf2r_event(data, l, t), SAID_LOCK, lock);
+	return code_of(data);
+}
+
 static OTF2_CallbackCode on_io(OTF2_LocationRef l, OTF2_TimeStamp t, void *data,
 			       OTF2_AttributeList *a, OTF2_IoHandleRef handle,
 			       OTF2_IoOperationMode mode, OTF2_IoOperationFlag flags,
@@ -412,29 +419,6 @@ static OTF2_CallbackCode on_io_complete(OTF2_LocationRef l, OTF2_TimeStamp t, vo
 	return code_of(data);
 }
 
-/* ---- what is counted alone ------------------------------------------------------------------- */
-
-static OTF2_CallbackCode on_unknown(OTF2_LocationRef l, OTF2_TimeStamp t, void *data,
-				    OTF2_AttributeList *a)
-{
-	struct reader *r = data;
-
-	if (otf2r_event(r, l, t))
-		unplaced_add(&r->unplaced, "events of kinds that this libotf2 does not know", 1);
-	return code_of(r);
-}
-
-static OTF2_CallbackCode on_sample(OTF2_LocationRef l, OTF2_TimeStamp t, void *data,
-				   OTF2_AttributeList *a, OTF2_CallingContextRef context,
-				   uint32_t unwind, OTF2_InterruptGeneratorRef generator)
-{
-	struct reader *r = data;
-
-	if (otf2r_event(r, l, t))
-		unplaced_add(&r->unplaced, "samples", 1);
-	return code_of(r);
-}
-
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 OTF2_GlobalEvtReaderCallbacks *otf2r_listen(void)
@@ -443,7 +427,6 @@ OTF2_GlobalEvtReaderCallbacks *otf2r_listen(void)
 
 	if (!c)
 		return NULL;
-	OTF2_GlobalEvtReaderCallbacks_SetUnknownCallback(c, on_unknown);
 	OTF2_GlobalEvtReaderCallbacks_SetEnterCallback(c, on_enter);
 	OTF2_GlobalEvtReaderCallbacks_SetLeaveCallback(c, on_leave);
 	OTF2_GlobalEvtReaderCallbacks_SetParameterStringCallback(c, on_parameter_string);
@@ -451,7 +434,6 @@ OTF2_GlobalEvtReaderCallbacks *otf2r_listen(void)
 	OTF2_GlobalEvtReaderCallbacks_SetParameterUnsignedIntCallback(c, on_parameter_unsigned);
 	OTF2_GlobalEvtReaderCallbacks_SetCallingContextEnterCallback(c, on_context_enter);
 	OTF2_GlobalEvtReaderCallbacks_SetCallingContextLeaveCallback(c, on_context_leave);
-	OTF2_GlobalEvtReaderCallbacks_SetCallingContextSampleCallback(c, on_sample);
 	OTF2_GlobalEvtReaderCallbacks_SetMeasurementOnOffCallback(c, on_measurement);
 	OTF2_GlobalEvtReaderCallbacks_SetBufferFlushCallback(c, on_flush);
 	OTF2_GlobalEvtReaderCallbacks_SetProgramBeginCallback(c, on_program_begin);
@@ -464,11 +446,15 @@ OTF2_GlobalEvtReaderCallbacks *otf2r_listen(void)
 	OTF2_GlobalEvtReaderCallbacks_SetOmpTaskSwitchCallback(c, on_omp_task);
 	OTF2_GlobalEvtReaderCallbacks_SetThreadAcquireLockCallback(c, on_lock);
 	OTF2_GlobalEvtReaderCallbacks_SetThreadReleaseLockCallback(c, on_lock);
+	OTF2_GlobalEvtReaderCallbacks_SetOmpAcquireLockCallback(c, on_omp_lock);
+	OTF2_GlobalEvtReaderCallbacks_SetOmpReleaseLockCallback(c, on_omp_lock);
 	OTF2_GlobalEvtReaderCallbacks_SetIoOperationBeginCallback(c, on_io);
 	OTF2_GlobalEvtReaderCallbacks_SetIoOperationCompleteCallback(c, on_io_complete);
 	otf2r_listen_transfers(c);
 	otf2r_listen_mpi(c);
 	otf2r_listen_metrics(c);
+	otf2r_listen_samples(c);
+	otf2r_listen_others(c);
 	return c;
 }
 

@@ -48,6 +48,20 @@ static void set_status(struct rec *base, const struct frame *f)
 	base->ok = !said_has(&f->said, ATTRIBUTE_STATUS);
 }
 
+/* Where it was called, and a tool's number of it. A path of one frame is a call site, no stack. */
+static void set_common(struct reader *r, const struct place *p, const struct frame *f,
+		       struct rec *base)
+{
+	struct path path;
+
+	base->external = said_of(&f->said, ATTRIBUTE_EXTERNAL_ID);
+	if (!said_has(&f->said, ATTRIBUTE_CALL_PATH))
+		return;
+	path = otf2r_path(r, p->process, (uint32_t)f->said.of[ATTRIBUTE_CALL_PATH]);
+	base->site = path.site;
+	base->stack = r->t->stacks[path.stack].count > 1 ? path.stack : 0;
+}
+
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 static uint64_t key_of(uint32_t process, uint64_t id)
@@ -183,6 +197,7 @@ static void leave_call(struct reader *r, struct place *p, const struct frame *f)
 	c.op = r->sink ? otf2r_callee(r, f->region)->op : 0;
 	c.id = f->id;
 	set_status(&c, f);
+	set_common(r, p, f, &c);
 	c.wire = otf2r_arguments(r, p, f);
 	OTF2R_EMIT(r, call, &c);
 }
@@ -205,8 +220,15 @@ static void enter_range(struct reader *r, const struct place *p, struct frame *f
 	f->scope = scope;
 }
 
-static void leave_range(struct reader *r, const struct place *p, const struct frame *f,
-			bool left_open)
+static uint32_t name_said(struct reader *r, const struct frame *f, unsigned attribute)
+{
+	const char *s =
+		said_has(&f->said, attribute) ? otf2r_text(r, (uint32_t)f->said.of[attribute]) : "";
+
+	return keyed_text(&r->keyed, s, strlen(s));
+}
+
+static void leave_range(struct reader *r, struct place *p, const struct frame *f, bool left_open)
 {
 	const struct region *x = &r->regions[f->region];
 	struct rec_marker m = {.base = otf2r_base(r, p, f->start),
@@ -214,6 +236,14 @@ static void leave_range(struct reader *r, const struct place *p, const struct fr
 			       .name = x->text,
 			       .left_open = left_open};
 
+	m.left_open |= (said_of(&f->said, ATTRIBUTE_FLAGS) & FLAG_UNFINISHED) != 0;
+	m.domain = name_said(r, f, ATTRIBUTE_MARKER_DOMAIN);
+	m.category = name_said(r, f, ATTRIBUTE_MARKER_CATEGORY);
+	m.color = (uint32_t)said_of(&f->said, ATTRIBUTE_MARKER_COLOR);
+	otf2r_payload(r, p, f, &m);
+	set_common(r, p, f, &m.base);
+	if (said_has(&f->said, ATTRIBUTE_STATUS))
+		set_status(&m.base, f);
 	m.text = r->t->strings[m.name].text;
 	m.text_length = r->t->strings[m.name].length;
 	m.base.op = make_activity(&r->model, RECORD_DOMAIN_marker,
@@ -251,10 +281,24 @@ static void leave_wait(struct reader *r, const struct place *p, const struct fra
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* The call that submitted it: its own number, or the oldest launch of the call path that it names. */
-void otf2r_device(struct reader *r, const struct place *p, uint64_t id, uint64_t site,
-		  struct rec *base, struct rec_device *d)
+/* Of Kymo as the runtime said; of others the call submitted it at once, as far as is known. */
+static void set_queued(const struct reader *r, const struct frame *f, const struct submitted *c,
+		       struct rec_device *d)
 {
+	d->status = (int32_t)said_of(&f->said, ATTRIBUTE_STATUS);
+	if (said_has(&f->said, ATTRIBUTE_QUEUED))
+		d->queued = otf2r_time(r, f->said.of[ATTRIBUTE_QUEUED]);
+	if (said_has(&f->said, ATTRIBUTE_SUBMITTED))
+		d->submitted = otf2r_time(r, f->said.of[ATTRIBUTE_SUBMITTED]);
+	if (!r->kymo && c && d->start && c->start < d->start)
+		d->queued = d->submitted = c->start;
+}
+
+/* The call that submitted it: its own number, or the oldest launch of the call path that it names. */
+void otf2r_device(struct reader *r, const struct place *p, const struct frame *f, struct rec *base,
+		  struct rec_device *d)
+{
+	uint64_t id = said_of(&f->said, ATTRIBUTE_CORRELATION_ID), site = f->site;
 	const struct submitted *c = id ? find_call(r, p->process, id) : NULL;
 	struct begun *x = !id && site ? otf2r_take(&r->launches, key_of(p->process, site)) : NULL;
 	struct submitted launch;
@@ -267,6 +311,7 @@ void otf2r_device(struct reader *r, const struct place *p, uint64_t id, uint64_t
 					    .scope = x->scope};
 		c = &launch;
 	}
+	set_queued(r, f, c, d);
 	if (!c)
 		return;
 	otf2r_callee(r, c->region)->flags |= KYMO_OP_SUBMITS;
@@ -274,7 +319,6 @@ void otf2r_device(struct reader *r, const struct place *p, uint64_t id, uint64_t
 	base->scope = c->scope;
 	d->correlation = c->id;
 	d->submit = c->start;
-	d->queued = d->submitted = d->start && c->start < d->start ? c->start : 0;
 	d->causal_violation = d->start && d->start < c->start;
 }
 
@@ -345,8 +389,7 @@ static void leave_kernel(struct reader *r, const struct place *p, const struct f
 			.untimed = (uint32_t)said_of(&f->said, ATTRIBUTE_UNTIMED)};
 		d.device.untimed = d.device.untimed ? d.device.untimed : UNTIMED_NOT_REPORTED;
 	}
-	otf2r_device(r, p, said_of(&f->said, ATTRIBUTE_CORRELATION_ID), f->site, &d.base,
-		     &d.device);
+	otf2r_device(r, p, f, &d.base, &d.device);
 	take_configuration(r, f, &d);
 	d.launch.graph = said_of(&f->said, ATTRIBUTE_PARENT);
 	d.launch.graph_node = said_of(&f->said, ATTRIBUTE_GRAPH_NODE);
@@ -452,10 +495,10 @@ void otf2r_enter(struct reader *r, struct place *p, uint32_t region, OTF2_Attrib
 	otf2r_attributes(r, NULL, list, &f->said);
 	f->kind = (uint8_t)kind_of(r, p, &r->regions[region - 1], &f->said);
 	p->depth++;
+	if (f->kind == FRAME_RANGE || f->kind == FRAME_MARK)
+		enter_range(r, p, f);
 	if (f->kind == FRAME_CALL)
 		enter_call(r, p, f, list);
-	else if (f->kind == FRAME_RANGE || f->kind == FRAME_MARK)
-		enter_range(r, p, f);
 	else if (list)
 		otf2r_attributes(r, p, list, NULL);
 }
@@ -484,11 +527,13 @@ static void record(struct reader *r, struct place *p, const struct frame *f, boo
 static void take_out(struct reader *r, struct place *p, uint32_t at)
 {
 	struct frame f = p->frames[at];
-	uint32_t depth = p->depth,
+	uint32_t depth = p->depth, count = p->argument_count,
 		 end = at + 1 < depth ? p->frames[at + 1].first_argument : p->argument_count;
 
 	p->depth = at;
+	p->argument_count = end; /* the values of those in it are not its own */
 	record(r, p, &f, false);
+	p->argument_count = count;
 	for (uint32_t i = f.first_argument; i < end; i++)
 		p->arguments[i].field = UINT32_MAX;
 	if (at + 1 == depth)

@@ -107,10 +107,12 @@ static uint32_t op_of(const struct where *w, bool correlated)
 }
 
 static void take_value(struct reader *r, const struct place *p, uint32_t member,
-		       const struct where *w, double value, uint64_t call)
+		       const struct where *w, double value, const struct said *said)
 {
 	const struct metric_member *m = member ? &r->members[member - 1] : NULL;
-	struct rec_counter c = {.base = otf2r_base(r, p, r->now), .correlation = call};
+	struct rec_counter c = {.base = otf2r_base(r, p, r->now),
+				.correlation = said_of(said, ATTRIBUTE_CORRELATION_ID)};
+	uint64_t duration = said_of(said, ATTRIBUTE_DURATION);
 
 	if (!m) {
 		unplaced_add(&r->unplaced, "values of metrics that are not defined", 1);
@@ -124,9 +126,10 @@ static void take_value(struct reader *r, const struct place *p, uint32_t member,
 	c.counter = counter_of(r, member, w);
 	c.agent = w->agent;
 	c.value = value;
+	c.duration = duration < INT64_MAX ? (int64_t)duration : 0;
 	c.base.process = w->process;
 	c.base.thread = w->thread;
-	c.base.op = make_activity(&r->model, RECORD_DOMAIN_counter, op_of(w, call != 0));
+	c.base.op = make_activity(&r->model, RECORD_DOMAIN_counter, op_of(w, c.correlation != 0));
 	OTF2R_EMIT(r, counter, &c);
 }
 
@@ -154,7 +157,7 @@ static OTF2_CallbackCode on_metric(OTF2_LocationRef l, OTF2_TimeStamp t, void *d
 	otf2r_attributes(r, NULL, a, &said);
 	for (unsigned n = 0; n < count; n++)
 		take_value(r, p, n < class->count ? class->members[n] : 0, &w,
-			   value_of(types[n], values[n]), said_of(&said, ATTRIBUTE_CORRELATION_ID));
+			   value_of(types[n], values[n]), &said);
 	return r->status == KYMO_OK ? OTF2_CALLBACK_SUCCESS : OTF2_CALLBACK_INTERRUPT;
 }
 

@@ -9,6 +9,9 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "formats/otf2/reader.h"
+#include "stream/names.h"
+
+enum { NAMED_VALUES = 32 };
 
 #define WAITING_MAX (1u << 24) /* under way at once */
 
@@ -132,13 +135,38 @@ static uint32_t op_of_copy(const struct reader *r, const struct place *p, const 
 				       : COPY_OP_COPY;
 }
 
+/* The value that `name_of` has the text for; 0: none has. */
+static uint8_t value_named(const struct reader *r, const struct frame *f, unsigned attribute,
+			   const char *(*name_of)(uint32_t))
+{
+	const char *s =
+		said_has(&f->said, attribute) ? otf2r_text(r, (uint32_t)f->said.of[attribute]) : "";
+
+	for (unsigned i = 1; *s && i < NAMED_VALUES; i++)
+		if (strcmp(name_of(i), s) == 0)
+			return (uint8_t)i;
+	return 0;
+}
+
+static void find_memory(const struct reader *r, const struct frame *f, struct rec_copy *c)
+{
+	c->source_kind = value_named(r, f, ATTRIBUTE_SOURCE_KIND, name_memory_kind);
+	c->destination_kind = value_named(r, f, ATTRIBUTE_DESTINATION_KIND, name_memory_kind);
+	c->cause = value_named(r, f, ATTRIBUTE_CAUSE, name_migration_cause);
+	c->address = said_of(&f->said, ATTRIBUTE_ADDRESS);
+	c->faults = said_of(&f->said, ATTRIBUTE_FAULTS);
+	if (r->kymo)
+		return;
+	c->source_kind = c->source_agent ? MEMORY_DEVICE : MEMORY_UNKNOWN;
+	c->destination_kind = c->destination_agent ? MEMORY_DEVICE : MEMORY_UNKNOWN;
+}
+
 void otf2r_copy(struct reader *r, struct place *p, const struct frame *f)
 {
 	struct rec_copy c = {.base = otf2r_base(r, p, f->start),
 			     .device = {.start = f->start, .end = r->now},
 			     .queue = p->queue,
 			     .bytes = f->bytes};
-	uint64_t id = said_of(&f->said, ATTRIBUTE_CORRELATION_ID);
 
 	c.base.parent = p->queue ? 0 : c.base.parent;
 	if (said_has(&f->said, ATTRIBUTE_BYTES))
@@ -151,11 +179,10 @@ void otf2r_copy(struct reader *r, struct place *p, const struct frame *f)
 			.untimed = (uint32_t)said_of(&f->said, ATTRIBUTE_UNTIMED)};
 		c.device.untimed = c.device.untimed ? c.device.untimed : UNTIMED_NOT_REPORTED;
 	}
-	otf2r_device(r, p, id, f->site, &c.base, &c.device);
+	otf2r_device(r, p, f, &c.base, &c.device);
 	find_ends(r, p, f, &c);
 	c.base.op = make_activity(&r->model, RECORD_DOMAIN_copy, op_of_copy(r, p, f, &c));
-	c.source_kind = c.source_agent ? MEMORY_DEVICE : MEMORY_UNKNOWN;
-	c.destination_kind = c.destination_agent ? MEMORY_DEVICE : MEMORY_UNKNOWN;
+	find_memory(r, f, &c);
 	OTF2R_EMIT(r, copy, &c);
 }
 

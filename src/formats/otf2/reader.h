@@ -12,6 +12,9 @@
  *   read_transfers.c transfers of memory, by RMA events
  *   read_mpi.c       messages, communicators
  *   read_metrics.c   metrics
+ *   read_samples.c   samples, call paths; the archive of samples that Kymo writes beside the other
+ *   read_notes.c     markers, as notes
+ *   read_others.c    events that are counted alone
  *
  * Events are read twice. The first time the same functions run without handing on anything, and note what
  * records will refer to: definitions must be complete before the first record. The global reader of libotf2
@@ -23,6 +26,7 @@
 #include <otf2/otf2.h>
 
 #include "base/map.h"
+#include "base/text.h"
 #include "formats/format.h"
 #include "formats/otf2/otf2.h"
 #include "record/fields.h"
@@ -46,7 +50,7 @@ enum {
 /* ---- what the archive defines ---------------------------------------------------------------- */
 
 struct region {
-	const char *name;
+	const char *name, *file;
 	uint32_t text;   /* of ranges: the name as a string of the trace */
 	uint32_t callee; /* place + 1; 0: no call of it was met */
 	OTF2_RegionRole role;
@@ -79,7 +83,7 @@ struct group_of_locations {
 	const char *name;
 	uint8_t type;
 	uint32_t process, agent, context; /* of the trace */
-	uint64_t pid, lost;
+	uint64_t pid, lost, twin;         /* twin: of samples: that of the other archive + 1 */
 	uint32_t threads;
 };
 
@@ -87,6 +91,8 @@ struct argument {
 	uint32_t field;
 	uint64_t value;
 	const char *text;
+	const char *name; /* of ranges, which have no fields */
+	uint8_t kind;
 };
 
 /* What attributes of an event say that have a meaning of their own. */
@@ -126,8 +132,8 @@ struct sent { /* a message that is sent until its call returns */
 	struct rec_comm record;
 };
 
-struct place { /* a location */
-	uint64_t ref;
+struct place {              /* a location */
+	uint64_t ref, twin; /* twin: as of groups */
 	const char *name;
 	uint8_t type;
 	uint32_t group; /* place + 1 */
@@ -223,6 +229,8 @@ struct reader {
 	struct make_activities model;
 	struct make_fields fields;
 	struct unplaced unplaced, defined; /* defined: of definitions alone */
+	struct reader *main;               /* whose trace it is: itself, unless it reads samples */
+	struct reader *samples;            /* that lie beside it, or NULL */
 	OTF2_Reader *archive;
 	bool kymo;    /* Kymo wrote it */
 	bool emptied; /* out of memory */
@@ -242,13 +250,20 @@ struct reader {
 	TABLE(metric_member, members);
 	TABLE(metric_of, metrics);
 	TABLE(context_in, contexts);
+	TABLE(source_in, sources);
+	TABLE(generator, generators);
+	TABLE(note_in, notes);
 	TABLE(callee, callees);     /* by hash of domain and name */
 	struct callee no_callee;    /* where there is no memory */
 	uint32_t locations_of[256]; /* by paradigm: list of locations + 1 */
 	const char *paradigms[256];
 	struct map communicators; /* process and communicator: index */
 	struct map last_values;   /* of metrics that add up: bits of the value + 1 */
-	struct map lanes;         /* group and name: place + 1, of Kymo's */
+	struct map paths;         /* process and calling context: site, stack + 1 */
+	struct map codes;         /* process, calling context, offset: index */
+	uint64_t frames;          /* of stacks */
+	struct text payload;
+	struct map lanes; /* group and name: place + 1, of Kymo's */
 
 	uint64_t resolution, offset, length, realtime;
 	uint64_t first; /* ticks */
@@ -275,6 +290,21 @@ struct text_in {
 struct context_in {      /* a calling context */
 	uint32_t region; /* place + 1 */
 	uint32_t parent; /* as the archive calls it */
+	uint32_t source; /* place + 1 */
+};
+
+struct source_in {
+	const char *file;
+	uint32_t line;
+};
+
+struct generator {
+	int64_t period; /* ns; 0: it counts events */
+};
+
+struct note_in { /* a kind of markers */
+	const char *part;
+	uint32_t severity;
 };
 
 /* ---- read_archive.c -------------------------------------------------------------------------- */
@@ -315,6 +345,8 @@ void otf2r_attributes(struct reader *r, struct place *p, OTF2_AttributeList *lis
 		      struct said *said);
 const struct wire_record *otf2r_arguments(struct reader *r, const struct place *p,
 					  const struct frame *f);
+void otf2r_payload(struct reader *r, const struct place *p, const struct frame *f,
+		   struct rec_marker *m);
 static inline bool said_has(const struct said *s, unsigned attribute)
 {
 	return s->has >> attribute & 1;
@@ -348,8 +380,8 @@ struct rec otf2r_base(const struct reader *r, const struct place *p, int64_t sta
 		if ((r)->sink && (r)->status == KYMO_OK)                                           \
 			(r)->status = (r)->sink->function((r)->sink, (record));                    \
 	} while (0)
-void otf2r_device(struct reader *r, const struct place *p, uint64_t id, uint64_t site,
-		  struct rec *base, struct rec_device *d);
+void otf2r_device(struct reader *r, const struct place *p, const struct frame *f, struct rec *base,
+		  struct rec_device *d);
 
 /* ---- read_transfers.c ------------------------------------------------------------------------ */
 
@@ -374,8 +406,25 @@ void otf2r_sent(struct reader *r, struct place *p);
 
 void otf2r_listen_metrics(OTF2_GlobalEvtReaderCallbacks *c);
 
+/* ---- read_samples.c -------------------------------------------------------------------------- */
+
+struct path {
+	uint32_t site, stack; /* site: the innermost */
+};
+struct path otf2r_path(struct reader *r, uint32_t process, uint32_t context);
+void otf2r_listen_samples(OTF2_GlobalEvtReaderCallbacks *c);
+/* Those in the archive beside it, if there is one. */
+kymo_status_t otf2r_collect_samples(struct reader *r);
+void otf2r_hand_on_samples(struct reader *r);
+
+/* ---- read_notes.c, read_others.c ------------------------------------------------------------- */
+
+void otf2r_markers(struct reader *r);
+void otf2r_listen_others(OTF2_GlobalEvtReaderCallbacks *c);
+
 /* ---- read.c ---------------------------------------------------------------------------------- */
 
+bool otf2r_is_anchor(const char *path);
 bool otf2_probe(const char *path);
 kymo_status_t otf2_read(const char *path, const struct stream_filter *filter, bool ordered,
 			struct stream_sink *sink, const struct format_options *o);

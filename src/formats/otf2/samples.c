@@ -20,6 +20,11 @@ static const char lost[] = "samples lost", no_stack[] = "places of samples witho
 struct sample_group { /* a location group of that archive: a process, or a device as it sees it */
 	uint32_t process, agent;
 	bool device;
+	uint32_t twin; /* in the other archive */
+};
+
+struct sample_location {
+	uint32_t number, twin;
 };
 
 struct samples {
@@ -29,6 +34,8 @@ struct samples {
 	uint32_t *process_groups;               /* of processes: + 1 */
 	struct sample_group *groups;
 	uint32_t group_count, group_room;
+	struct sample_location *twins; /* of threads */
+	uint32_t twin_count, twin_room;
 	int64_t period;
 };
 
@@ -70,20 +77,25 @@ static uint32_t context_of(struct otf2 *w, const struct rec_sample *r)
 
 /* ---- locations ----------------------------------------------------------------------------- */
 
-static uint32_t new_group(struct samples *x, uint32_t process, uint32_t agent, bool device)
+static uint32_t new_group(struct otf2 *w, uint32_t process, uint32_t agent, bool device)
 {
+	struct samples *x = w->samples;
+	uint32_t twin = device ? define_accelerator(w, agent, 0) : define_process_group(w, process);
+
 	if (!vec_reserve(&x->groups, &x->group_room, x->group_count, 1)) {
 		archive_check(&x->archive, OTF2_ERROR_MEM_ALLOC_FAILED);
 		return 0;
 	}
-	x->groups[x->group_count] = (struct sample_group){process, agent, device};
+	x->groups[x->group_count] = (struct sample_group){process, agent, device, twin};
 	return x->group_count++;
 }
 
-static uint32_t process_group(struct samples *x, uint32_t process)
+static uint32_t process_group(struct otf2 *w, uint32_t process)
 {
+	struct samples *x = w->samples;
+
 	if (!x->process_groups[process])
-		x->process_groups[process] = 1 + new_group(x, process, 0, false);
+		x->process_groups[process] = 1 + new_group(w, process, 0, false);
 	return x->process_groups[process] - 1;
 }
 
@@ -93,12 +105,18 @@ static uint32_t location_of(struct otf2 *w, uint32_t thread)
 	uint32_t process = w->t->threads[thread].process;
 	char room[64];
 
-	if (!x->locations[thread])
-		x->locations[thread] =
-			1 +
-			archive_location(&x->archive,
-					 name_thread(&w->t->threads[thread], room, sizeof(room)),
-					 OTF2_LOCATION_TYPE_CPU_THREAD, process_group(x, process));
+	if (x->locations[thread])
+		return x->locations[thread] - 1;
+	x->locations[thread] =
+		1 + archive_location(&x->archive,
+				     name_thread(&w->t->threads[thread], room, sizeof(room)),
+				     OTF2_LOCATION_TYPE_CPU_THREAD, process_group(w, process));
+	if (vec_reserve(&x->twins, &x->twin_room, x->twin_count, 1))
+		x->twins[x->twin_count++] = (struct sample_location){
+			x->locations[thread] - 1,
+			row_location(w, row_of_thread(w, process, thread))};
+	else
+		archive_check(&x->archive, OTF2_ERROR_MEM_ALLOC_FAILED);
 	return x->locations[thread] - 1;
 }
 
@@ -111,14 +129,14 @@ static uint32_t device_location(struct otf2 *w, uint32_t process, uint32_t agent
 
 	if (x->device_locations[agent])
 		return x->device_locations[agent] - 1;
-	process_group(x, process);
+	process_group(w, process);
 	if (x->group_count > before)
 		archive_location(&x->archive, "no samples", OTF2_LOCATION_TYPE_CPU_THREAD,
 				 x->process_groups[process] - 1);
 	x->device_locations[agent] =
 		1 + archive_location(&x->archive, g->label && *g->label ? g->label : "device",
 				     OTF2_LOCATION_TYPE_ACCELERATOR_STREAM,
-				     new_group(x, process, agent, true));
+				     new_group(w, process, agent, true));
 	return x->device_locations[agent] - 1;
 }
 
@@ -255,6 +273,27 @@ static void define_groups(struct otf2 *w, struct archive *a)
 		define_group(w, a, i);
 }
 
+/* What they are in the other archive, for who reads both. Behind the locations. */
+static void define_twins(struct otf2 *w, struct archive *a)
+{
+	const struct samples *x = w->samples;
+	OTF2_AttributeValue v;
+
+	for (uint32_t i = 0; i < x->group_count; i++) {
+		v.uint64 = x->groups[i].twin;
+		archive_check(a, OTF2_GlobalDefWriter_WriteLocationGroupProperty(
+					 a->defs, i, archive_string(a, PROPERTY_GROUP),
+					 OTF2_TYPE_UINT64, v));
+	}
+	for (uint32_t i = 0; i < x->twin_count; i++) {
+		v.uint64 = x->twins[i].twin;
+		archive_check(a,
+			      OTF2_GlobalDefWriter_WriteLocationProperty(
+				      a->defs, x->twins[i].number,
+				      archive_string(a, PROPERTY_LOCATION), OTF2_TYPE_UINT64, v));
+	}
+}
+
 void samples_end(struct otf2 *w)
 {
 	struct archive *a = w->samples ? &w->samples->archive : NULL;
@@ -276,6 +315,7 @@ void samples_end(struct otf2 *w)
 				 timed ? (uint64_t)w->samples->period : 1));
 	define_groups(w, a);
 	archive_close_events(a);
+	define_twins(w, a);
 	archive_close(a);
 	archive_check(&w->archive, a->error);
 }
@@ -291,5 +331,6 @@ void samples_release(struct otf2 *w)
 	free(w->samples->device_last);
 	free(w->samples->process_groups);
 	free(w->samples->groups);
+	free(w->samples->twins);
 	free(w->samples);
 }

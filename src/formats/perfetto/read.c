@@ -11,6 +11,8 @@ static void release(struct pfreader *r)
 				    &r->device_names, &r->sequence_places, &r->interned,
 				    &r->tree,         &r->clock_places,    &r->flows,
 				    &r->ends,         &r->sum_places,      &r->stack_places,
+				    &r->weights,
+
 				    &r->open_calls};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)

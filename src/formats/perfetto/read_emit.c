@@ -454,6 +454,7 @@ static kymo_status_t emit_sample(struct pfreader *r, struct stream_sink *sink,
 		else if (f.number == OF_MODE && f.type == PROTO_NUMBER)
 			s.kernel = f.v == MODE_KERNEL;
 	}
+	s.weight = (int64_t)map_get(&r->weights, r->events[i->row].generation);
 	s.correlation = s.base.parent;
 	s.base.parent = 0;
 	s.base.stack = i->number;

@@ -27,6 +27,9 @@ enum {
 
 enum { FLAG_CLEARED = 1, FLAG_NEEDS = 2 };
 
+enum { SAMPLE_DEFAULTS = 12, CPU_CLOCK = 1 };
+#define SECOND UINT64_C(1000000000)
+
 struct packet_in {
 	uint64_t timestamp, clock, sequence, flags;
 	bool has_timestamp, has_clock, cleared, dropped;
@@ -112,6 +115,41 @@ static void read_event_defaults(struct pfreader *r, struct sequence *s, struct p
 	r->damaged += w.broken;
 }
 
+/* How often samples are taken: so many times a second, or after so many ns of the processor's clock. */
+static int64_t weight_of(struct part timebase)
+{
+	struct proto_walk w = proto_walk(timebase);
+	uint64_t period = 0, frequency = 0, counter = 0;
+	bool events = false;
+	struct proto_field f;
+
+	while (proto_next(&w, &f)) {
+		if (f.number == 1 && f.type == PROTO_NUMBER)
+			period = f.v;
+		else if (f.number == 2 && f.type == PROTO_NUMBER)
+			frequency = f.v;
+		else if (f.number == 4 && f.type == PROTO_NUMBER)
+			counter = f.v;
+		events |= f.number == 3 || f.number == 5;
+	}
+	if (events || counter > CPU_CLOCK)
+		return 0;
+	if (frequency)
+		return (int64_t)(SECOND / frequency);
+	return counter == CPU_CLOCK && period < INT64_MAX ? (int64_t)period : 0;
+}
+
+static int64_t read_sample_defaults(struct part m)
+{
+	struct proto_walk w = proto_walk(m);
+	struct proto_field f;
+
+	while (proto_next(&w, &f))
+		if (f.number == 1 && f.type == PROTO_PART)
+			return weight_of(f.s);
+	return 0;
+}
+
 static void read_defaults(struct pfreader *r, struct sequence *s, struct part m)
 {
 	struct proto_walk w = proto_walk(m);
@@ -119,12 +157,15 @@ static void read_defaults(struct pfreader *r, struct sequence *s, struct part m)
 
 	s->has_track = s->has_clock = false;
 	s->counters = s->real_counters = PART_NONE;
+	s->weight = 0;
 	while (proto_next(&w, &f)) {
 		if (proto_is(&f, PACKET_CLOCK, PROTO_NUMBER, &r->wrong)) {
 			s->clock = f.v;
 			s->has_clock = true;
 		} else if (proto_is(&f, PACKET_EVENT, PROTO_PART, &r->wrong)) {
 			read_event_defaults(r, s, f.s);
+		} else if (f.number == SAMPLE_DEFAULTS && f.type == PROTO_PART) {
+			s->weight = read_sample_defaults(f.s);
 		}
 	}
 	r->damaged += w.broken;
@@ -191,6 +232,7 @@ static void read_interned(struct pfreader *r, struct sequence *s, struct part m)
 		if (f.type != PROTO_PART)
 			r->wrong++;
 		else if (f.number <= INTERNED_ANNOTATION || f.number == INTERNED_TEXT ||
+			 f.number == INTERNED_FUNCTION || f.number == INTERNED_SOURCE ||
 			 f.number == INTERNED_BUILD_ID || f.number == INTERNED_PATH ||
 			 is_message(f.number))
 			intern(r, s->generation, f.number, f.s);
@@ -763,6 +805,8 @@ static void take_sample(struct pfreader *r, struct sequence *s, const struct pac
 		return;
 	}
 	out.track = thread_track(r, pid, tid);
+	if (s->weight && !map_set(&r->weights, s->generation, (uint64_t)s->weight))
+		r->failed = true;
 	if (!r->failed)
 		add_event(r, &out);
 }

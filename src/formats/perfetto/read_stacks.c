@@ -68,68 +68,109 @@ static uint32_t module_of(struct pfreader *r, uint32_t process, uint32_t generat
 	return (uint32_t)known;
 }
 
-static uint32_t site_at(struct pfreader *r, uint32_t process, uint32_t module, uint64_t offset)
-{
-	uint64_t address = r->t->modules[module].bias + offset;
-	uint64_t key = stack_key(process, 2, address, 0), known = map_get(&r->stack_places, key);
+struct frame_in { /* strings */
+	uint64_t offset, mapping;
+	uint32_t function, file, line;
+};
 
+/* Texts that stand where no function is known, as Kymo has them too: "0x7f12", "libc.so+0x12". */
+static bool is_address(const char *s)
+{
+	const char *plus = strrchr(s, '+');
+
+	s = plus ? plus + 1 : s;
+	return strncmp(s, "0x", 2) == 0 && s[2] && !s[2 + strspn(s + 2, "0123456789abcdef")];
+}
+
+static struct frame_in read_frame(const struct pfreader *r, uint32_t generation, struct part m)
+{
+	struct proto_walk w = proto_walk(m);
+	struct frame_in x = {0};
+	struct proto_field f;
+
+	while (proto_next(&w, &f)) {
+		if (f.type != PROTO_NUMBER)
+			continue;
+		if (f.number == 2)
+			x.function =
+				(uint32_t)pfread_interned(r, generation, INTERNED_FUNCTION, f.v);
+		else if (f.number == 3)
+			x.mapping = f.v;
+		else if (f.number == 4)
+			x.offset = f.v & ((UINT64_C(1) << PLACE_BITS) - 1);
+		else if (f.number == 5)
+			x.file = (uint32_t)pfread_interned(r, generation, INTERNED_SOURCE, f.v);
+		else if (f.number == 6)
+			x.line = (uint32_t)f.v;
+	}
+	if (is_address(pfread_string(r, x.function)))
+		x.function = 0;
+	return x;
+}
+
+/* What the file says of the function stands, and nothing is looked up. */
+static uint32_t site_at(struct pfreader *r, uint32_t process, uint32_t module,
+			const struct frame_in *x)
+{
+	struct t_site site = {.process = process,
+			      .module = module,
+			      .address = r->t->modules[module].bias + x->offset};
+	uint64_t key = stack_key(process, 2, site.address, (uint64_t)x->function << 32 | x->file),
+		 known;
+
+	key = hash_mix(key, x->line);
+	known = map_get(&r->stack_places, key);
 	if (known)
 		return (uint32_t)known;
-	*trace_add(r->t, sites) =
-		(struct t_site){.process = process, .address = address, .module = module};
+	if (x->function) {
+		site.function = pfread_string(r, x->function);
+		site.file = x->file ? pfread_string(r, x->file) : NULL;
+		site.line = x->line;
+	}
+	*trace_add(r->t, sites) = site;
 	known = r->t->sites_count - 1;
 	if (!map_set(&r->stack_places, key, known))
 		r->failed = true;
 	return (uint32_t)known;
 }
 
-/* 0: of a frame without a file nothing can be looked up. */
+/* 0: of a frame without a file and a function nothing can be told. */
 static uint32_t site_of_frame(struct pfreader *r, uint32_t process, uint32_t generation,
 			      uint64_t iid)
 {
-	struct part m;
-	struct proto_walk w;
-	struct proto_field f;
-	uint64_t offset = 0, mapping = 0;
+	struct frame_in x;
 	uint32_t module;
+	struct part m;
 
 	if (!part_of(r, generation, INTERNED_FRAME, iid, &m))
 		return 0;
-	for (w = proto_walk(m); proto_next(&w, &f);) {
-		if (f.number == 3 && f.type == PROTO_NUMBER)
-			mapping = f.v;
-		else if (f.number == 4 && f.type == PROTO_NUMBER)
-			offset = f.v & ((UINT64_C(1) << PLACE_BITS) - 1);
-	}
-	module = module_of(r, process, generation, mapping);
-	return module ? site_at(r, process, module, offset) : 0;
+	x = read_frame(r, generation, m);
+	module = module_of(r, process, generation, x.mapping);
+	if (module)
+		return site_at(r, process, module, &x);
+	return x.function ? keyed_site(&r->keyed, process,
+				       &(struct keyed_place){x.function, x.file, x.line, 0})
+			  : 0;
 }
 
 /* Frames stand outermost first. */
 static uint32_t add_stack(struct pfreader *r, uint32_t process, uint32_t generation, struct part m)
 {
-	uint32_t sites[FRAMES_MAX], n = 0;
+	uint32_t sites[FRAMES_MAX], n = FRAMES_MAX;
 	struct proto_walk w = proto_walk(m);
 	struct proto_field f;
-	struct t_stack s = {.process = process};
 
-	while (n < FRAMES_MAX && proto_next(&w, &f)) {
+	while (n && proto_next(&w, &f)) {
 		if (f.number != 2 || f.type != PROTO_NUMBER)
 			continue;
-		sites[n] = site_of_frame(r, process, generation, f.v);
-		if (sites[n])
-			n++;
+		sites[n - 1] = site_of_frame(r, process, generation, f.v);
+		if (sites[n - 1])
+			n--;
 		else
-			unplaced_add(&r->left_out, "frames of stacks that lie in no file", 1);
+			unplaced_add(&r->left_out,
+				     "frames of stacks that have neither a file nor a function", 1);
 	}
-	s.sites = n ? trace_alloc(r->t, n * sizeof(*sites)) : NULL;
-	if (!s.sites)
-		return 0;
-	for (uint32_t i = 0; i < n; i++)
-		s.sites[i] = sites[n - 1 - i];
-	s.count = n;
-	*trace_add(r->t, stacks) = s;
-	return r->t->stacks_count - 1;
+	return keyed_stack(&r->keyed, process, sites + n, FRAMES_MAX - n);
 }
 
 uint32_t pfread_stack(struct pfreader *r, uint32_t process, uint32_t generation, uint64_t iid)

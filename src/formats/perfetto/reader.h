@@ -97,6 +97,7 @@ struct sequence {
 	uint64_t track, clock;
 	bool valid, has_track, has_clock, seen, has_thread;
 	uint32_t pid, tid;
+	int64_t weight; /* of its samples, ns; 0: not said, or taken by events */
 	struct part counters, real_counters; /* defaults that have extra tracks */
 	int64_t legacy_us;
 };
@@ -258,6 +259,7 @@ struct pfreader {
 	uint64_t last_key;
 
 	struct map stack_places; /* modules, sites, stacks */
+	struct map weights;      /* a sequence's generation: ns that a sample of it stands for */
 	struct map sum_places;   /* sequence, its generation, track: place in sums + 1 */
 	double *sums;
 	uint32_t sum_count, sum_room;
@@ -281,10 +283,12 @@ enum interned_kind {
 	INTERNED_CATEGORY = 1,
 	INTERNED_NAME = 2,
 	INTERNED_ANNOTATION = 3,
+	INTERNED_FUNCTION = 5,
 	INTERNED_FRAME = 6,
 	INTERNED_CALLSTACK = 7,
 	INTERNED_BUILD_ID = 16,
 	INTERNED_PATH = 17,
+	INTERNED_SOURCE = 18,
 	INTERNED_MAPPING = 19,
 	INTERNED_STAGE = 24,
 	INTERNED_CONTEXT = 23,

@@ -15,23 +15,21 @@
 /* Behind "key": ; NULL: there is no such key. */
 static const char *find_key(const struct dbvalue *json, const char *key, const char **end)
 {
-	char wanted[40];
 	size_t n = strlen(key);
 	const char *p;
 
-	if (n > sizeof(wanted) - 3)
-		return NULL;
-	wanted[0] = '"';
-	memcpy(wanted + 1, key, n);
-	memcpy(wanted + 1 + n, "\":", 2);
-	n += 3;
 	if (json->type != DB_TEXT || json->length < 4)
 		return NULL;
 	*end = json->text + json->length;
-	p = memmem(json->text, json->length, wanted, n);
+	for (p = json->text; (p = memchr(p, '"', (size_t)(*end - p))); p++) {
+		if ((size_t)(*end - p) < n + 3)
+			return NULL;
+		if (p[1] == *key && memcmp(p + 1, key, n) == 0 && memcmp(p + 1 + n, "\":", 2) == 0)
+			break;
+	}
 	if (!p)
 		return NULL;
-	for (p += n; p < *end && *p == ' '; p++)
+	for (p += n + 3; p < *end && *p == ' '; p++)
 		;
 	return p;
 }

@@ -37,17 +37,22 @@ static const char *find_key(const struct dbvalue *json, const char *key, const c
 bool json_find_number(const struct dbvalue *json, const char *key, int64_t *out)
 {
 	const char *end, *p = find_key(json, key, &end);
-	char digits[24];
-	size_t n = 0;
+	const char *from = p;
+	bool negative;
+	int64_t v = 0;
 
-	while (p && p + n < end && n < sizeof(digits) - 1 &&
-	       ((p[n] >= '0' && p[n] <= '9') || (p[n] == '-' && !n))) {
-		digits[n] = p[n];
-		n++;
+	*out = 0;
+	if (!p || p >= end)
+		return false;
+	negative = *p == '-';
+	for (p += negative; p < end && *p >= '0' && *p <= '9'; p++) {
+		int digit = negative ? '0' - *p : *p - '0';
+
+		if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, digit, &v))
+			v = negative ? INT64_MIN : INT64_MAX;
 	}
-	digits[n] = '\0';
-	*out = n ? strtoll(digits, NULL, 10) : 0;
-	return n != 0;
+	*out = v;
+	return p != from;
 }
 
 /* As it is written: with escapes. */

@@ -27,8 +27,7 @@ static uint32_t big32(const uint8_t *p)
 	return big16(p) << 16 | big16(p + 2);
 }
 
-/* Returns the bytes that it took; 0: it reaches behind the end. */
-static unsigned varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
+static unsigned long_varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
 {
 	uint64_t v = 0;
 
@@ -44,6 +43,15 @@ static unsigned varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
 		}
 	}
 	return 0;
+}
+
+/* Returns the bytes that it took, mostly one; 0: it reaches behind the end. */
+static inline unsigned varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
+{
+	if (__builtin_expect(p >= end || *p & 0x80, 0))
+		return long_varint(p, end, out);
+	*out = *p;
+	return 1;
 }
 
 /* ---- files ------------------------------------------------------------------------------------- */
@@ -430,13 +438,23 @@ bool dbwalk_seek(struct dbwalk *w, int64_t id)
 
 /* ---- values ------------------------------------------------------------------------------------ */
 
+/* Of 1, 2, 3, 4, 6 or 8 bytes. */
 static int64_t signed_of(const uint8_t *p, unsigned bytes)
 {
-	int64_t v = p[0] < 0x80 ? p[0] : (int64_t)p[0] - 0x100;
-
-	for (unsigned i = 1; i < bytes; i++)
-		v = (int64_t)((uint64_t)v << 8 | p[i]);
-	return v;
+	switch (bytes) {
+	case 1:
+		return (int8_t)p[0];
+	case 2:
+		return (int16_t)big16(p);
+	case 3:
+		return (int64_t)(int8_t)p[0] * 0x10000 + big16(p + 1);
+	case 4:
+		return (int32_t)big32(p);
+	case 6:
+		return (int64_t)(int16_t)big16(p) * 0x100000000 + big32(p + 2);
+	default:
+		return (int64_t)((uint64_t)big32(p) << 32 | big32(p + 4));
+	}
 }
 
 static void take_real(struct dbvalue *v, const uint8_t *p)

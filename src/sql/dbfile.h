@@ -30,10 +30,10 @@ bool dbfile_probe(const char *path, const char *word);
 
 struct dbvalue {
 	enum { DB_NULL, DB_INTEGER, DB_REAL, DB_TEXT, DB_BLOB } type;
+	uint32_t length;
 	int64_t integer; /* also of real numbers that are whole */
 	double real;
 	const char *text; /* not terminated */
-	uint32_t length;
 };
 
 struct dbwalk {

@@ -76,20 +76,15 @@ bool dbrow_read(const struct dbtable *t, struct dbwalk *w, struct dbvalue all[DB
 	return true;
 }
 
-const struct dbvalue *dbrow_value(const struct dbrow *row, unsigned i)
+bool dbrow_read_number(const struct dbtable *t, struct dbwalk *w, unsigned wanted, int64_t *out)
 {
-	static const struct dbvalue none;
+	struct dbvalue all[DBFILE_COLUMNS];
+	const struct dbrow row = {.id = w->id, .all = all, .table = t};
 
-	return row->table->at[i] < 0 ? &none : &row->all[row->table->at[i]];
-}
-
-int64_t dbrow_number(const struct dbrow *row, unsigned i, uint64_t *wrong)
-{
-	const struct dbvalue *v = dbrow_value(row, i);
-
-	if (v->type == DB_INTEGER || v->type == DB_REAL)
-		return v->integer;
-	if (wrong)
-		*wrong += v->type != DB_NULL;
-	return 0;
+	if (!dbwalk_values(w, all, (unsigned)(t->at[wanted] + 1))) {
+		w->file->damaged++;
+		return false;
+	}
+	*out = dbrow_number(&row, wanted, NULL);
+	return true;
 }

@@ -49,16 +49,33 @@ void dbtable_find_columns(struct dbtable *t, const char *const *wanted, const st
 bool dbrow_read(const struct dbtable *t, struct dbwalk *w, struct dbvalue all[DBFILE_COLUMNS],
 		struct dbrow *out);
 
+/* The value of one column alone, of which nothing behind is read; 0: no number, as above. False: damaged. */
+bool dbrow_read_number(const struct dbtable *t, struct dbwalk *w, unsigned wanted, int64_t *out);
+
 static inline bool dbrow_has(const struct dbrow *row, unsigned wanted)
 {
 	return row->table->at[wanted] >= 0 && row->all[row->table->at[wanted]].type != DB_NULL;
 }
 
 /* Of a column that is not there NULL. */
-const struct dbvalue *dbrow_value(const struct dbrow *row, unsigned wanted);
+static inline const struct dbvalue *dbrow_value(const struct dbrow *row, unsigned wanted)
+{
+	static const struct dbvalue none;
+
+	return row->table->at[wanted] < 0 ? &none : &row->all[row->table->at[wanted]];
+}
 
 /* 0 of what is no number, which is counted in `wrong` (may be NULL). */
-int64_t dbrow_number(const struct dbrow *row, unsigned wanted, uint64_t *wrong);
+static inline int64_t dbrow_number(const struct dbrow *row, unsigned wanted, uint64_t *wrong)
+{
+	const struct dbvalue *v = dbrow_value(row, wanted);
+
+	if (v->type == DB_INTEGER || v->type == DB_REAL)
+		return v->integer;
+	if (wrong)
+		*wrong += v->type != DB_NULL;
+	return 0;
+}
 
 bool dbvalue_is(const struct dbvalue *v, const char *text);
 

@@ -13,27 +13,35 @@ void json_key(struct output *o, const char *key, bool first)
 	output_char(o, ':');
 }
 
+/* One of the writer's own, which has nothing to escape. */
+static void own_key(struct output *o, const char *key)
+{
+	output_put(o, ",\"", 2);
+	output_text(o, key);
+	output_put(o, "\":", 2);
+}
+
 void json_key_text(struct output *o, const char *key, const char *value)
 {
-	json_key(o, key, false);
+	own_key(o, key);
 	output_json(o, value);
 }
 
 void json_key_unsigned(struct output *o, const char *key, uint64_t v)
 {
-	json_key(o, key, false);
+	own_key(o, key);
 	output_unsigned(o, v);
 }
 
 void json_key_signed(struct output *o, const char *key, int64_t v)
 {
-	json_key(o, key, false);
+	own_key(o, key);
 	output_signed(o, v);
 }
 
 void json_key_hex(struct output *o, const char *key, uint64_t v)
 {
-	json_key(o, key, false);
+	own_key(o, key);
 	if (!v) {
 		output_text(o, "null");
 		return;
@@ -45,7 +53,7 @@ void json_key_hex(struct output *o, const char *key, uint64_t v)
 
 void json_key_bool(struct output *o, const char *key, bool v)
 {
-	json_key(o, key, false);
+	own_key(o, key);
 	output_text(o, v ? "true" : "false");
 }
 
@@ -53,7 +61,7 @@ void json_key_real(struct output *o, const char *key, double v)
 {
 	char text[40];
 
-	json_key(o, key, false);
+	own_key(o, key);
 	snprintf(text, sizeof(text), "%.17g", v);
 	output_text(o, isfinite(v) ? text : "null");
 }

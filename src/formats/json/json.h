@@ -63,6 +63,7 @@ int64_t json_since(const struct trace *t, int64_t ns);
 
 /* "key": after a comma unless `first`. */
 void json_key(struct output *o, const char *key, bool first);
+/* With a key that needs no escape: one of the writer's own. */
 void json_key_text(struct output *o, const char *key, const char *value);
 void json_key_unsigned(struct output *o, const char *key, uint64_t v);
 void json_key_signed(struct output *o, const char *key, int64_t v);

@@ -15,6 +15,7 @@ enum { SAW_NUMBER = 1, SAW_NEGATIVE = 2, SAW_HUGE = 4, SAW_POINTER = 8, SAW_TEXT
 
 struct argument {
 	const char *name, *type;
+	uint32_t length; /* of the name */
 	uint8_t saw;
 };
 
@@ -34,19 +35,21 @@ static bool read_here(struct set *s, struct dbvalue all[DBFILE_COLUMNS], struct 
 	return dbrow_read(&s->tables[T_ARG], &s->args.walk, all, row);
 }
 
+/* Of which event the row is. */
+static bool read_owner(struct set *s, int64_t *event)
+{
+	return dbrow_read_number(&s->tables[T_ARG], &s->args.walk, C_ARG_EVENT, event);
+}
+
 /* The next row that can be read becomes the one it stands on. */
 static void step(struct set *s)
 {
 	struct args *a = &s->args;
-	struct dbvalue all[DBFILE_COLUMNS];
-	struct dbrow row;
 
 	a->before = a->there ? a->event : a->before;
 	a->there = false;
 	while (!a->there && dbwalk_next(&a->walk))
-		a->there = read_here(s, all, &row);
-	if (a->there)
-		a->event = row_number(NULL, &row, C_ARG_EVENT);
+		a->there = read_owner(s, &a->event);
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -123,21 +126,18 @@ bool args_open(struct reader *r)
 static void search(struct set *s, int64_t event)
 {
 	struct args *a = &s->args;
-	struct dbvalue all[DBFILE_COLUMNS];
-	int64_t from = a->first, to = a->last + 1;
-	struct dbrow row;
+	int64_t from = a->first, to = a->last + 1, owner;
 
 	while (from < to) {
 		int64_t middle = from + (to - from) / 2;
 
-		if (dbwalk_seek(&a->walk, middle) && read_here(s, all, &row) &&
-		    row_number(NULL, &row, C_ARG_EVENT) < event)
+		if (dbwalk_seek(&a->walk, middle) && read_owner(s, &owner) && owner < event)
 			from = middle + 1;
 		else
 			to = middle;
 	}
-	a->there = from <= a->last && dbwalk_seek(&a->walk, from) && read_here(s, all, &row);
-	a->event = a->there ? row_number(NULL, &row, C_ARG_EVENT) : 0;
+	a->event = 0;
+	a->there = from <= a->last && dbwalk_seek(&a->walk, from) && read_owner(s, &a->event);
 	a->before = event - 1;
 }
 
@@ -188,11 +188,21 @@ static void done(struct set *s)
 
 /* ---- what they are ----------------------------------------------------------------------------- */
 
-static bool says(const struct dbvalue *v, const char *text)
+static inline bool says(const struct dbvalue *v, const char *text, uint32_t n)
 {
-	size_t n = strlen(text);
-
 	return v->type == DB_TEXT ? v->length == n && memcmp(v->text, text, n) == 0 : !n;
+}
+
+static bool is_null(const struct dbvalue *v)
+{
+	return says(v, "NULL", 4);
+}
+
+static unsigned digit_of(char c)
+{
+	return c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+	       : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+				      : 16;
 }
 
 /* As Kymo writes numbers: others stay texts, so that they are shown as they are written. */
@@ -201,25 +211,21 @@ static bool read_value(const struct dbvalue *v, uint8_t *saw, uint64_t *out)
 	bool negative = v->type == DB_TEXT && v->length && v->text[0] == '-';
 	bool hex = v->type == DB_TEXT && v->length > 2 && memcmp(v->text, "0x", 2) == 0;
 	uint32_t at = hex ? 2 : negative;
-	char digits[24], *end;
+	uint64_t base = hex ? 16 : 10;
 
 	*saw = SAW_TEXT;
-	if (v->type != DB_TEXT || v->length == at || v->length - at >= sizeof(digits) - 2)
+	if (v->type != DB_TEXT || v->length == at)
 		return false;
 	if (v->text[at] == '0' && (v->length > at + 1 || negative || hex))
 		return false;
+	*out = 0;
 	for (uint32_t i = at; i < v->length; i++) {
-		char c = v->text[i];
+		unsigned digit = digit_of(v->text[i]);
 
-		if (!(c >= '0' && c <= '9') && !(hex && c >= 'a' && c <= 'f'))
+		if (digit >= base || __builtin_mul_overflow(*out, base, out) ||
+		    __builtin_add_overflow(*out, digit, out))
 			return false;
-		digits[i - at] = c;
 	}
-	digits[v->length - at] = '\0';
-	if (v->length - at > (hex ? 16 : 20) ||
-	    (v->length - at == 20 && strcmp(digits, "18446744073709551615") > 0))
-		return false;
-	*out = strtoull(digits, &end, hex ? 16 : 10);
 	if (negative && *out > INT64_MAX)
 		return false;
 	*saw = hex        ? SAW_POINTER
@@ -243,7 +249,9 @@ static uint8_t kind_of(const struct argument *a)
 /* Of which of the operation's arguments from `from` on the row is one; their number: of none. */
 static uint32_t place_of(const struct op_arguments *o, const struct dbrow *row, uint32_t from)
 {
-	while (from < o->count && !says(dbrow_value(row, C_ARG_NAME), o->list[from].name))
+	const struct dbvalue *name = dbrow_value(row, C_ARG_NAME);
+
+	while (from < o->count && !says(name, o->list[from].name, o->list[from].length))
 		from++;
 	return from;
 }
@@ -263,6 +271,15 @@ static struct op_arguments *of_op(struct reader *r, uint32_t op)
 	return &r->op_args[op];
 }
 
+static void add_argument(struct reader *r, struct op_arguments *o, const struct dbrow *row)
+{
+	const char *name = keep(r, dbrow_value(row, C_ARG_NAME));
+
+	o->list[o->count++] = (struct argument){.name = name,
+						.type = keep(r, dbrow_value(row, C_ARG_TYPE)),
+						.length = name ? (uint32_t)strlen(name) : 0};
+}
+
 static bool learn_one(struct reader *r, struct op_arguments *o, const struct dbrow *row,
 		      uint32_t *at)
 {
@@ -276,10 +293,9 @@ static bool learn_one(struct reader *r, struct op_arguments *o, const struct dbr
 	if (*at == o->count) {
 		if (!vec_reserve(&o->list, &o->room, o->count, 1))
 			return false;
-		o->list[o->count++] = (struct argument){keep(r, dbrow_value(row, C_ARG_NAME)),
-							keep(r, dbrow_value(row, C_ARG_TYPE)), 0};
+		add_argument(r, o, row);
 	}
-	if (!says(value, "NULL")) {
+	if (!is_null(value)) {
 		read_value(value, &saw, &number);
 		o->list[*at].saw |= saw;
 	}
@@ -346,7 +362,7 @@ static void put_value(struct reader *r, const struct t_field *field, const struc
 	uint64_t number;
 	uint8_t saw;
 
-	if (says(v, "NULL") || v->type != DB_TEXT)
+	if (is_null(v) || v->type != DB_TEXT)
 		make_absent(&r->fields);
 	else if (field->kind == KYMO_KIND_STRING)
 		put_text(r, v);

@@ -15,23 +15,21 @@
 /* Behind "key": ; NULL: there is no such key. */
 static const char *find_key(const struct dbvalue *json, const char *key, const char **end)
 {
-	char wanted[40];
 	size_t n = strlen(key);
 	const char *p;
 
-	if (n > sizeof(wanted) - 3)
-		return NULL;
-	wanted[0] = '"';
-	memcpy(wanted + 1, key, n);
-	memcpy(wanted + 1 + n, "\":", 2);
-	n += 3;
 	if (json->type != DB_TEXT || json->length < 4)
 		return NULL;
 	*end = json->text + json->length;
-	p = memmem(json->text, json->length, wanted, n);
+	for (p = json->text; (p = memchr(p, '"', (size_t)(*end - p))); p++) {
+		if ((size_t)(*end - p) < n + 3)
+			return NULL;
+		if (p[1] == *key && memcmp(p + 1, key, n) == 0 && memcmp(p + 1 + n, "\":", 2) == 0)
+			break;
+	}
 	if (!p)
 		return NULL;
-	for (p += n; p < *end && *p == ' '; p++)
+	for (p += n + 3; p < *end && *p == ' '; p++)
 		;
 	return p;
 }
@@ -39,17 +37,22 @@ static const char *find_key(const struct dbvalue *json, const char *key, const c
 bool json_find_number(const struct dbvalue *json, const char *key, int64_t *out)
 {
 	const char *end, *p = find_key(json, key, &end);
-	char digits[24];
-	size_t n = 0;
+	const char *from = p;
+	bool negative;
+	int64_t v = 0;
 
-	while (p && p + n < end && n < sizeof(digits) - 1 &&
-	       ((p[n] >= '0' && p[n] <= '9') || (p[n] == '-' && !n))) {
-		digits[n] = p[n];
-		n++;
+	*out = 0;
+	if (!p || p >= end)
+		return false;
+	negative = *p == '-';
+	for (p += negative; p < end && *p >= '0' && *p <= '9'; p++) {
+		int digit = negative ? '0' - *p : *p - '0';
+
+		if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, digit, &v))
+			v = negative ? INT64_MIN : INT64_MAX;
 	}
-	digits[n] = '\0';
-	*out = n ? strtoll(digits, NULL, 10) : 0;
-	return n != 0;
+	*out = v;
+	return p != from;
 }
 
 /* As it is written: with escapes. */

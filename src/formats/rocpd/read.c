@@ -165,17 +165,15 @@ static void take_times(struct reader *r, int64_t start, int64_t end)
 		r->t->end = end;
 }
 
-static uint64_t category_of(struct reader *r, struct set *s, struct places *p, int64_t event)
+static uint64_t category_of(struct set *s, struct places *p, int64_t event)
 {
-	struct dbvalue all[DBFILE_COLUMNS];
-	struct dbtable table = s->tables[T_EVENT]; /* less what lies behind the category */
-	struct dbrow row;
+	struct dbwalk *w = &p->rows[T_EVENT];
+	int64_t category;
 
-	table.columns = (uint8_t)(table.at[C_EVENT_CATEGORY] + 1);
-	if (!table.columns || !dbwalk_seek(&p->rows[T_EVENT], event) ||
-	    !dbrow_read(&table, &p->rows[T_EVENT], all, &row))
-		return 0;
-	return (uint64_t)row_number(NULL, &row, C_EVENT_CATEGORY);
+	return dbwalk_seek(w, event) && dbrow_read_number(&s->tables[T_EVENT], w, C_EVENT_CATEGORY,
+							  &category)
+		       ? (uint64_t)category
+		       : 0;
 }
 
 static uint32_t agent_of(const struct set *s, int64_t row)
@@ -203,7 +201,7 @@ static kymo_status_t learn_sample(struct reader *r, struct set *s, struct places
 	uint64_t track = map_get(&s->tracks, (uint64_t)row_number(NULL, row, C_SAMPLE_TRACK));
 	int64_t event = row_number(NULL, row, C_SAMPLE_EVENT);
 	uint32_t op =
-		model_op(r, s, category_of(r, s, p, event), track ? (track - 1) & UINT32_MAX : 0);
+		model_op(r, s, category_of(s, p, event), track ? (track - 1) & UINT32_MAX : 0);
 
 	return learn_arguments(r, s, op, event);
 }
@@ -217,7 +215,7 @@ static kymo_status_t learn(struct reader *r, void *data, struct places *p, const
 	switch (item->table) {
 	case T_REGION:
 		take_times(r, item->start, row_number(NULL, row, C_REGION_END));
-		to = model_op(r, s, category_of(r, s, p, row_number(NULL, row, C_REGION_EVENT)),
+		to = model_op(r, s, category_of(s, p, row_number(NULL, row, C_REGION_EVENT)),
 			      (uint64_t)row_number(NULL, row, C_REGION_NAME));
 		return learn_arguments(r, s, to, row_number(NULL, row, C_REGION_EVENT));
 	case T_SAMPLE:

@@ -62,6 +62,10 @@ enum { AGENT_NUMBERS = 46 };
 static void text(struct output *o, const char *s, size_t n)
 {
 	output_char(o, '"');
+	if (plain_ascii(s, n) && !memchr(s, '"', n)) {
+		output_put(o, s, n);
+		n = 0;
+	}
 	while (n) {
 		uint32_t code;
 		size_t bytes = plain_next(s, n, &code);
@@ -108,10 +112,9 @@ static void end_row(struct output *o)
 /* As --agent-index relative has it. */
 static void agent(const struct rp_writer *w, struct output *o, uint32_t i)
 {
-	char label[32];
-
-	snprintf(label, sizeof(label), "Agent %u", w->numbers.agents[i]);
-	word(o, label);
+	output_text(o, "\"Agent ");
+	output_unsigned(o, w->numbers.agents[i]);
+	output_text(o, "\",");
 }
 
 static void real(struct output *o, double v)

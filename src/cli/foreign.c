@@ -169,9 +169,17 @@ bool cli_foreign_operands(int argc, char **argv, bool passes_on)
 {
 	for (int i = 0; i < argc; i++) {
 		const struct format *reader = foreign_reader(argv[i]);
+		struct stat st;
 		uint64_t records;
 		char *trace;
 
+		if (stat(argv[i], &st) == 0 && S_ISFIFO(st.st_mode)) {
+			cli_error("%s: it is a pipe, and traces are read to and fro: write it to a "
+				  "file "
+				  "first",
+				  argv[i]);
+			return false;
+		}
 		if (!reader || (passes_on && reader->reads_ordered))
 			continue;
 		trace = make_place() ? place_of(argv[i]) : NULL;

@@ -218,11 +218,11 @@ uint32_t keyed_op(struct keyed *k, const char *domain, const char *name,
 
 	map_each(&k->ops, key, i)
 		if (strcmp(k->t->ops[i].name, name) == 0 &&
-		    strcmp(k->t->domains[k->t->ops[i].domain].name, domain) == 0)
+		    make_is_foreign_domain(k->t, k->t->ops[i].domain, domain))
 			return (uint32_t)i;
 	if (k->complete)
 		return 0;
-	i = make_op(k->t, make_domain(k->t, domain, domain), name, fields, count);
+	i = make_op(k->t, make_foreign_domain(k->t, domain), name, fields, count);
 	if (!map_add(&k->ops, key, i))
 		k->failed = true;
 	return (uint32_t)i;

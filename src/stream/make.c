@@ -26,6 +26,32 @@ uint32_t make_domain(struct trace *t, const char *name, const char *title)
 	return t->domains_count - 1;
 }
 
+#define FOREIGN "foreign."
+
+bool make_is_foreign_domain(const struct trace *t, uint32_t domain, const char *name)
+{
+	const char *have = t->domains[domain].name;
+	size_t n = strlen(FOREIGN);
+
+	return strcmp(have, name) == 0 ||
+	       (strncmp(have, FOREIGN, n) == 0 && strcmp(have + n, name) == 0);
+}
+
+uint32_t make_foreign_domain(struct trace *t, const char *name)
+{
+	char other[96];
+
+	for (unsigned d = 0; d <= RECORD_DOMAIN_device_sample; d++) {
+		const kymo_domain_desc_t *model = packed_describe(RECORD_PACKED, d);
+
+		if (model && strcmp(model->name, name) == 0) {
+			snprintf(other, sizeof(other), FOREIGN "%.80s", name);
+			return make_domain(t, other, other);
+		}
+	}
+	return make_domain(t, name, name);
+}
+
 static const struct t_enum_set *copy_set(struct trace *t, const kymo_enum_set_t *from)
 {
 	struct t_enum_set *set = from ? trace_alloc(t, sizeof(*set)) : NULL;

@@ -37,6 +37,14 @@ void make_usual_activities(struct trace *t, struct make_activities *a);
 /* Index of the domain of that name, added if there is none. */
 uint32_t make_domain(struct trace *t, const char *name, const char *title);
 
+/*
+ * Likewise, of operations that a file names: one that is called like a domain of the record model ("comm"), whose records
+ * have fields of their own, is "foreign.comm".
+ */
+uint32_t make_foreign_domain(struct trace *t, const char *name);
+/* The domain is what make_foreign_domain() gives for that name. */
+bool make_is_foreign_domain(const struct trace *t, uint32_t domain, const char *name);
+
 struct make_field {
 	const char *name;
 	uint8_t kind; /* kymo_kind_t: UNSIGNED, SIGNED, SIZE, POINTER (of 8 bytes), STRING */

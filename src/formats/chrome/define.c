@@ -190,7 +190,7 @@ uint32_t reader_op(struct reader *r, const char *domain, const struct event *e)
 
 	if (known)
 		return known;
-	d = make_domain(r->t, domain, domain);
+	d = make_foreign_domain(r->t, domain);
 	known = make_op(r->t, d, name ? text_of(r, name) : "(no name)", fields,
 			fields_of(r, e, fields));
 	if (!map_set(&r->ops, key, known))

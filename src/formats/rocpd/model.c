@@ -376,7 +376,9 @@ static uint32_t find_op(struct reader *r, const char *category, const char *name
 	char text[80];
 
 	domain_name(category, text, sizeof(text));
-	domain = make_domain(r->t, text, text);
+	domain = strcmp(text, activities[ACTIVITY_SYNC].domain) == 0
+			 ? make_domain(r->t, text, text)
+			 : make_foreign_domain(r->t, text);
 	key = op_key(domain, name);
 	map_each(&r->by_name, key, i) {
 		if (r->t->ops[i].domain == domain && strcmp(r->t->ops[i].name, name) == 0)

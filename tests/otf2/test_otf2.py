@@ -107,8 +107,9 @@ class Test:
             got = subprocess.run(["otf2-print", "--silent", "-Werror", archive],
                                  capture_output=True, text=True)
             expect(got.returncode == 0 and not got.stderr, trace, "otf2-print:", got.stderr)
-            text = subprocess.run(["otf2-print", archive], capture_output=True, text=True).stdout
-            expect("INVALID <" not in text, "something in it is undefined")
+            for more in ((), ("-G",)):
+                text = subprocess.run(["otf2-print", *more, archive], capture_output=True, text=True).stdout
+                expect("INVALID <" not in text, "something in it is undefined")
         got = subprocess.run([self.python, os.path.join(HERE, "check.py"), archive],
                              capture_output=True, text=True)
         expect(got.returncode == 0, trace, got.stderr, got.stdout[-2000:])
@@ -296,6 +297,17 @@ def mpi(test, programs):
                 expect(found["events"].get(what), "no", what)
 
 
+def hybrid(test, programs):
+    """MPI, OpenMP and OpenCL; the launcher's threads do nothing, and so do some of the program's."""
+    for name in ("openmpi", "mpich"):
+        run, program = shutil.which("mpirun." + name), os.path.join(programs, "drum." + name)
+        if not run or not os.path.exists(program):
+            continue
+        more = ["--oversubscribe", "--allow-run-as-root"] if name == "openmpi" else []
+        found, _ = test.export(test.record("hybrid-" + name, run, *more, "-n", "2", program, "256", "5"))
+        expect(found["events"].get("MpiIsend") or found["events"].get("MpiSend"), found["events"])
+
+
 def locks(test, programs):
     for name in ("openmpi", "mpich"):
         run, program = shutil.which("mpirun." + name), os.path.join(programs, "locks." + name)
@@ -338,6 +350,7 @@ def main():
         if len(sys.argv) > 5:
             mpi(test, sys.argv[5])
             locks(test, sys.argv[5])
+        hybrid(test, programs)
         if len(sys.argv) > 6:
             openmp(test, programs, sys.argv[6])
 

@@ -215,7 +215,8 @@ static uint32_t threads_of(struct otf2 *w, uint32_t process, uint64_t *list, uin
 	uint32_t n = 0;
 
 	for (uint32_t i = 1; i < w->t->threads_count; i++) {
-		if (w->t->threads[i].process != process)
+		/* Locations are defined by now: a thread that has none has no event either. */
+		if (w->t->threads[i].process != process || !w->threads[i].count)
 			continue;
 		list[first + n] = locations ? row_location(w, &w->threads[i]) : first + n;
 		n++;

@@ -220,6 +220,25 @@ def test_damage():
     damaged("recursion", lambda f: rewrite(f, "metadata", lambda d: d + b"struct a {" * 20000))
 
 
+def test_files_that_are_gone():
+    """Records of a stream that is not there, or empty, are told; of two processes each in turn."""
+    subprocess.run([SYNTH, "demo", "gone"], check=True)
+    run("export", "--to", "ctf", "-o", "gone.ctf", "gone")
+    whole = int(re.search(r": (\d+) records", run("import", "gone.ctf", "-o", "whole.kymo").stderr)[1])
+    before = query("whole.kymo", "SELECT sum(lost_records) FROM process")[0][0]
+    files = sorted(glob.glob("gone.ctf/records_*"))
+    expect(len(files) == 2, files)
+    for i, change in enumerate((os.remove, lambda f: os.truncate(f, 0))):
+        shutil.copytree("gone.ctf", f"gone{i}.ctf")
+        change(files[i].replace("gone.ctf", f"gone{i}.ctf"))
+        done = run("import", f"gone{i}.ctf", "-o", f"gone{i}.kymo")
+        said = re.search(r"records whose files are not there or cut \((\d+)\)", done.stderr)
+        read = int(re.search(r": (\d+) records? of", done.stderr)[1])
+        expect(said and int(said[1]) == whole - read > 0, whole, read, done.stderr)
+        lost = query(f"gone{i}.kymo", "SELECT sum(lost_records) FROM process")[0][0]
+        expect(lost == before + whole - read, "lost", lost, before, whole, read)
+
+
 def test_damage_of_ours():
     subprocess.run([SYNTH, "demo", "ours"], check=True)
     run("export", "--to", "ctf", "-o", "ours.ctf", "ours")

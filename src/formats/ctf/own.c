@@ -428,6 +428,7 @@ static void take_definition(struct ctf_reader *r, const bt_message *m)
 	if (!c || !payload || !c->table || c->table == &ctf_loss_table)
 		return;
 	if (c->table == &ctf_end_table) {
+		set_members(r, c, payload, (char *)&r->end);
 		r->complete = r->done = true;
 	} else if (c->list >= 0) {
 		take_element(r, c, payload);
@@ -653,6 +654,7 @@ static void take_a_record(struct ctf_reader *r, const struct ctf_class *c, const
 	union any_record x;
 	char *s = (char *)&x;
 
+	r->records++;
 	memset(&x, 0, sizeof(x));
 	begin_members(s, &ctf_kind_tables[c->kind]);
 	for (uint32_t i = 0; i < c->count; i++)
@@ -736,6 +738,11 @@ kymo_status_t ctf_read_own(struct ctf_reader *r)
 	status = r->sink->begin(r->sink, r->t);
 	if (status == KYMO_OK)
 		status = ctf_messages(r, take_record);
+	if (status == KYMO_OK && !r->done && r->end.records > r->records) {
+		unplaced_add(&r->unplaced, "records whose files are not there or cut",
+			     r->end.records - r->records);
+		make_lost(r->t, 0, r->end.records - r->records, 0);
+	}
 	if (status == KYMO_OK)
 		status = hand_on_lists(r);
 	if (status == KYMO_OK || status == KYMO_ERROR_LIMIT)

@@ -72,6 +72,8 @@ struct ctf_reader {
 	uint8_t *scratch;
 	size_t scratch_room;
 	kymo_status_t status;
+	struct ctf_end end;
+	uint64_t records;   /* so far */
 	bool own, defining; /* of Kymo; the first pass */
 	bool complete;      /* all definitions were there */
 	bool done;          /* no more messages are wanted */

@@ -185,13 +185,16 @@ static const struct ctf_member trace_members[] = {V(TEXT, command) V(TEXT, formu
 static const struct ctf_member op_field_members[] = {R(op, ops) V(U32, set) V(TEXT, name) V(
 	TEXT, type) V(U8, kind) V(U8, element) V(U8, size) V(U8, flags) V(U8, reference)};
 #undef T_NOW
+#define T_NOW ctf_end
+static const struct ctf_member end_members[] = {V(U64, records)};
+#undef T_NOW
 #define T_NOW ctf_value
 static const struct ctf_member value_members[] = {V(U32, set) V(TEXT, set_name) V(TEXT, name)
 							  V(I64, value)};
 #undef T_NOW
 
 const struct ctf_table ctf_trace_table = TABLE("trace", trace_members);
-const struct ctf_table ctf_end_table = {.name = "end"};
+const struct ctf_table ctf_end_table = TABLE("end", end_members);
 const struct ctf_table ctf_op_field_table = TABLE("op_field", op_field_members);
 const struct ctf_table ctf_value_table = TABLE("value", value_members);
 

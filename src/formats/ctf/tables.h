@@ -80,6 +80,10 @@ struct ctf_list {
 
 extern const struct ctf_list ctf_lists[CTF_LIST_COUNT];
 
+struct ctf_end {
+	uint64_t records; /* that were written; 0: it is not told */
+};
+
 /* Of the trace itself; and behind the last definition, so that readers need not look for more. */
 extern const struct ctf_table ctf_trace_table, ctf_end_table;
 

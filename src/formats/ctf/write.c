@@ -32,6 +32,7 @@ static kymo_status_t put_record(struct ctf_writer *w, enum ctf_kind kind, const 
 	bt_field *payload;
 	bt_event *e;
 
+	w->ended_with.records++;
 	if (!m)
 		return ctf_graph_failed(w);
 	e = bt_message_event_borrow_event(m);
@@ -225,7 +226,7 @@ static kymo_status_t define_all(struct ctf_writer *w)
 			status = define_list(w, &ctf_lists[i]);
 	for (uint32_t i = 1; i < w->t->ops_count && status == KYMO_OK; i++)
 		status = define_fields(w, i);
-	return status == KYMO_OK ? define(w, &ctf_end_table, 0, w->t) : status;
+	return status == KYMO_OK ? define(w, &ctf_end_table, 0, &w->ended_with) : status;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */

@@ -46,6 +46,7 @@ struct ctf_writer {
 	struct map classes; /* kind and op -> event class */
 	struct map sets;    /* sets of names -> their number */
 	struct unplaced unplaced;
+	struct ctf_end ended_with;
 	bool ended, failed, begun;
 };
 

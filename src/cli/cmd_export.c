@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kymo export`: a trace in another format. */
-#include "cli/foreign.h"
 #include "cli/input.h"
 
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 
 #include "base/units.h"
 #include "base/text.h"
+#include "cli/foreign.h"
 #include "cli/staging.h"
 
 static struct export_options {
@@ -142,7 +142,7 @@ static kymo_status_t convert_trace(const struct format *reader, const char *path
 	written = sink->counts ? sink->written : c.count;
 	writer->sink_free(sink);
 	cli_progress_clear();
-	if (status != KYMO_OK && !cli_log_errors())
+	if (status != KYMO_OK && !cli_told_errors())
 		cli_error("%s: %s", output ? output : "standard output",
 			  status == KYMO_ERROR_NO_MEMORY ? "not enough memory"
 							 : "it could not be written");

@@ -12,25 +12,18 @@
 
 #define WARNINGS_SHOWN 10u
 
-static unsigned warnings, errors;
+static unsigned warnings;
 
 static void log_message(struct stream_log *l, int severity, const char *text)
 {
-	errors += severity >= 3;
 	if (severity >= 3 || warnings++ < WARNINGS_SHOWN)
 		cli_message(severity, text);
 }
 
 struct stream_log cli_log = {log_message};
 
-bool cli_log_errors(void)
-{
-	return errors > 0;
-}
-
 void cli_log_finish(void)
 {
-	errors = 0;
 	if (warnings > WARNINGS_SHOWN)
 		cli_warn("%u more warnings of this kind", warnings - WARNINGS_SHOWN);
 	warnings = 0;

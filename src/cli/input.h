@@ -12,8 +12,6 @@ extern struct stream_log cli_log;
 
 /* Says how many warnings were not shown. */
 void cli_log_finish(void);
-/* An error was told since the last cli_log_finish(). */
-bool cli_log_errors(void);
 
 /* The format that reads `path`; NULL: said why. */
 const struct format *cli_reader(const char *path);

@@ -28,7 +28,10 @@ def functions(trace, *options):
     """Rows of the summary's table, and its names of columns."""
     tables = json.loads(must(KYMO, "summary", "-f", "json", *options, trace))["tables"]
     rows = next((t["rows"] for t in tables if t["name"] == "functions"), [])
-    return {r["function"]: r for r in rows}, set(rows[0]) if rows else set()
+    # Functions without a name are a row for each module.
+    names = {(r["function"] if not r["function"].startswith("(") else f'{r["function"]} {r["module"]}'): r for r in rows}
+    check("each function is a row", len(names), len(rows))
+    return names, set(rows[0]) if rows else set()
 
 
 def threads(folder):

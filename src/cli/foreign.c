@@ -174,9 +174,8 @@ bool cli_foreign_operands(int argc, char **argv, bool passes_on)
 		char *trace;
 
 		if (stat(argv[i], &st) == 0 && S_ISFIFO(st.st_mode)) {
-			cli_error("%s: it is a pipe, and traces are read to and fro: write it to a "
-				  "file "
-				  "first",
+			cli_error("%s: it is a pipe, and traces are read at any place: write it to "
+				  "a file first",
 				  argv[i]);
 			return false;
 		}

@@ -38,8 +38,8 @@ const struct format *cli_reader(const char *path)
 		return NULL;
 	}
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
-		cli_error("%s: it is neither a file nor a directory; what is read goes to and fro "
-			  "in it, so write it to a file first",
+		cli_error("%s: it is neither a file nor a directory, and traces are read at any "
+			  "place: write it to a file first",
 			  path);
 		return NULL;
 	}

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xlsxwriter.h>
-
 #include "base/plain.h"
+#include "formats/csv/xlsx.h"
 #include "report/report.h"
+
+static const struct xlsx *x; /* from report_workbook() on */
 
 enum { ROWS_MAX = 1048576, SHEET_NAME_MAX = 31, EXACT_DIGITS = 53 };
 
@@ -18,7 +19,7 @@ static void put_text(lxw_worksheet *sheet, lxw_row_t row, lxw_col_t column, cons
 
 	plain_add_workbook(&shown, s, strlen(s));
 	if (shown.length && !shown.failed)
-		worksheet_write_string(sheet, row, column, shown.s, format);
+		x->worksheet_write_string(sheet, row, column, shown.s, format);
 	text_release(&shown);
 }
 
@@ -84,7 +85,7 @@ static void put_cell(lxw_worksheet *sheet, lxw_row_t row, lxw_col_t column, cons
 		break;
 	}
 	if (isfinite(v))
-		worksheet_write_number(sheet, row, column, v, NULL);
+		x->worksheet_write_number(sheet, row, column, v, NULL);
 }
 
 /* A table's name, and a number where there is one of that name: NULL: no memory. */
@@ -93,9 +94,9 @@ static lxw_worksheet *add_sheet(lxw_workbook *book, const char *name)
 	char text[SHEET_NAME_MAX + 1];
 
 	snprintf(text, sizeof(text), "%s", name);
-	for (unsigned n = 2; workbook_get_worksheet_by_name(book, text); n++)
+	for (unsigned n = 2; x->workbook_get_worksheet_by_name(book, text); n++)
 		snprintf(text, sizeof(text), "%.20s %u", name, n);
-	return workbook_add_worksheet(book, text);
+	return x->workbook_add_worksheet(book, text);
 }
 
 static bool put_table(lxw_workbook *book, lxw_format *bold, const struct table *t)
@@ -108,9 +109,9 @@ static bool put_table(lxw_workbook *book, lxw_format *bold, const struct table *
 
 		heading(&name, t->columns[c].name);
 		if (name.s && !name.failed) {
-			worksheet_set_column(sheet, (lxw_col_t)c, (lxw_col_t)c,
-					     width_of(t, c, name.length), NULL);
-			worksheet_write_string(sheet, 0, (lxw_col_t)c, name.s, bold);
+			x->worksheet_set_column(sheet, (lxw_col_t)c, (lxw_col_t)c,
+						width_of(t, c, name.length), NULL);
+			x->worksheet_write_string(sheet, 0, (lxw_col_t)c, name.s, bold);
 		}
 		text_release(&name);
 	}
@@ -120,8 +121,8 @@ static bool put_table(lxw_workbook *book, lxw_format *bold, const struct table *
 				 &t->cells[(size_t)r * t->column_count + c], t->columns[c].unit);
 	if (!sheet || !t->column_count)
 		return sheet;
-	worksheet_freeze_panes(sheet, 1, 0);
-	worksheet_autofilter(sheet, 0, 0, rows, (lxw_col_t)(t->column_count - 1));
+	x->worksheet_freeze_panes(sheet, 1, 0);
+	x->worksheet_autofilter(sheet, 0, 0, rows, (lxw_col_t)(t->column_count - 1));
 	return true;
 }
 
@@ -129,15 +130,21 @@ bool report_workbook(const struct report *r, const char *path)
 {
 	lxw_workbook_options options = {
 		.constant_memory = 1, .tmpdir = getenv("TMPDIR"), .use_zip64 = 1};
-	lxw_workbook *book = workbook_new_opt(path, &options);
-	lxw_worksheet *first = book ? workbook_add_worksheet(book, "summary") : NULL;
-	lxw_format *bold = book ? workbook_add_format(book) : NULL;
+	lxw_workbook *book;
+	lxw_worksheet *first;
+	lxw_format *bold;
 	lxw_row_t row = 0;
-	bool ok = first && bold;
+	bool ok;
+
+	x = xlsx_load();
+	book = x ? x->workbook_new_opt(path, &options) : NULL;
+	first = book ? x->workbook_add_worksheet(book, "summary") : NULL;
+	bold = book ? x->workbook_add_format(book) : NULL;
+	ok = first && bold;
 
 	if (ok) {
-		format_set_bold(bold);
-		worksheet_set_column(first, 0, 0, 120, NULL);
+		x->format_set_bold(bold);
+		x->worksheet_set_column(first, 0, 0, 120, NULL);
 		lines(first, &row, &r->head);
 	}
 	for (unsigned i = 0; ok && i < r->table_count; i++) {
@@ -150,6 +157,6 @@ bool report_workbook(const struct report *r, const char *path)
 	if (ok)
 		lines(first, &row, &r->foot);
 	if (!ok && book)
-		lxw_workbook_free(book);
-	return ok && workbook_close(book) == LXW_NO_ERROR;
+		x->lxw_workbook_free(book);
+	return ok && x->workbook_close(book) == LXW_NO_ERROR;
 }

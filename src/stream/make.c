@@ -28,13 +28,18 @@ uint32_t make_domain(struct trace *t, const char *name, const char *title)
 
 #define FOREIGN "foreign."
 
+const char *make_own_domain(const char *name)
+{
+	size_t n = strlen(FOREIGN);
+
+	return strncmp(name, FOREIGN, n) == 0 ? name + n : name;
+}
+
 bool make_is_foreign_domain(const struct trace *t, uint32_t domain, const char *name)
 {
 	const char *have = t->domains[domain].name;
-	size_t n = strlen(FOREIGN);
 
-	return strcmp(have, name) == 0 ||
-	       (strncmp(have, FOREIGN, n) == 0 && strcmp(have + n, name) == 0);
+	return strcmp(have, name) == 0 || strcmp(make_own_domain(have), name) == 0;
 }
 
 uint32_t make_foreign_domain(struct trace *t, const char *name)

@@ -42,6 +42,8 @@ uint32_t make_domain(struct trace *t, const char *name, const char *title);
  * have fields of their own, is "foreign.comm".
  */
 uint32_t make_foreign_domain(struct trace *t, const char *name);
+/* What the file called a domain of that name. */
+const char *make_own_domain(const char *name);
 /* The domain is what make_foreign_domain() gives for that name. */
 bool make_is_foreign_domain(const struct trace *t, uint32_t domain, const char *name);
 

@@ -22,6 +22,8 @@
 #include "base/clock.h"
 #include "telemetry/meter.h"
 
+enum { THREAD_STACK = 512 << 10 };
+
 enum {
 	SOURCES = 16,
 	PROGRAMS_LINE = 12, /* a pid as it stands in the lock file */
@@ -177,6 +179,19 @@ static void *run_alone(void *data)
 	return NULL;
 }
 
+/* The program's limit of stacks may be small, and is that of threads that do not say how much they need. */
+static int start_thread(pthread_t *thread, void *(*run)(void *), void *data)
+{
+	pthread_attr_t attributes;
+	int error;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, THREAD_STACK);
+	error = pthread_create(thread, &attributes, run, data);
+	pthread_attr_destroy(&attributes);
+	return error;
+}
+
 static void start_alone(struct telemetry *t)
 {
 	for (uint32_t i = 0; telemetry_sources[i] && t->alone_count < SOURCES; i++) {
@@ -186,7 +201,7 @@ static void start_alone(struct telemetry *t)
 			continue;
 		w->t = t;
 		w->source = telemetry_sources[i];
-		t->alone_count += pthread_create(&w->thread, NULL, run_alone, w) == 0;
+		t->alone_count += start_thread(&w->thread, run_alone, w) == 0;
 	}
 }
 
@@ -367,7 +382,7 @@ struct telemetry *telemetry_start(const struct telemetry_options *o)
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&t->changed, &attributes);
 	pthread_condattr_destroy(&attributes);
-	error = pthread_create(&t->host.thread, NULL, run_host, t);
+	error = start_thread(&t->host.thread, run_host, t);
 	if (!error)
 		return t;
 	meter_release(&t->meter);

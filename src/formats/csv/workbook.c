@@ -4,20 +4,22 @@
  * sheet's rows in a temporary file. Numbers are numbers where a cell's, a double, can hold all their digits, else text;
  * text is text, whatever it begins with.
  */
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <xlsxwriter.h>
-
 #include "base/plain.h"
 #include "formats/csv/csv.h"
+#include "formats/csv/xlsx.h"
 #include "stream/unplaced.h"
 
 enum {
 	ROWS_MAX = 1048576, /* of a sheet */
 	DIGITS_MAX = 15     /* that all doubles have */
 };
+
+static const struct xlsx *x; /* from workbook_open() on */
 
 static const char *const nanoseconds[] = {"start",     "end",         "duration",  "queued",
 					  "submitted", "time",        "collected", "call_start",
@@ -57,14 +59,15 @@ static void write_heading(struct csv_out *o, lxw_format *bold)
 		text_add_bytes(&heading, p, n);
 		add_unit(&heading);
 		if (heading.s && !heading.failed) {
-			worksheet_set_column(o->sheet, column, column, width_of(heading.s), NULL);
-			worksheet_write_string(o->sheet, 0, column, heading.s, bold);
+			x->worksheet_set_column(o->sheet, column, column, width_of(heading.s),
+						NULL);
+			x->worksheet_write_string(o->sheet, 0, column, heading.s, bold);
 		}
 		text_release(&heading);
 		column++;
 		p = p[n] ? p + n + 1 : NULL;
 	}
-	worksheet_freeze_panes(o->sheet, 1, 0);
+	x->worksheet_freeze_panes(o->sheet, 1, 0);
 	o->row = 1;
 }
 
@@ -74,12 +77,12 @@ static bool cell(struct csv_out *o)
 	lxw_workbook *book = o->writer->book;
 
 	if (!o->sheet) {
-		lxw_format *bold = workbook_add_format(book);
+		lxw_format *bold = x->workbook_add_format(book);
 
-		o->sheet = workbook_add_worksheet(book, csv_name(o->table));
+		o->sheet = x->workbook_add_worksheet(book, csv_name(o->table));
 		if (!o->sheet || !bold)
 			return false;
-		format_set_bold(bold);
+		x->format_set_bold(bold);
 		write_heading(o, bold);
 	}
 	return o->row < ROWS_MAX;
@@ -88,7 +91,7 @@ static bool cell(struct csv_out *o)
 static void put_text(struct csv_out *o, const char *s)
 {
 	if (cell(o) && *s)
-		worksheet_write_string(o->sheet, o->row, (lxw_col_t)o->column, s, NULL);
+		x->worksheet_write_string(o->sheet, o->row, (lxw_col_t)o->column, s, NULL);
 	o->column++;
 }
 
@@ -109,8 +112,8 @@ static void workbook_number(struct csv_out *o, const char *digits)
 		return;
 	}
 	if (cell(o))
-		worksheet_write_number(o->sheet, o->row, (lxw_col_t)o->column, strtod(digits, NULL),
-				       NULL);
+		x->worksheet_write_number(o->sheet, o->row, (lxw_col_t)o->column,
+					  strtod(digits, NULL), NULL);
 	o->column++;
 }
 
@@ -137,12 +140,19 @@ static kymo_status_t workbook_open(struct csv_writer *w)
 			     "xlsx cannot go to standard output: give the file a name with -o");
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	}
+	x = xlsx_load();
+	if (!x) {
+		stream_error(w->o.log,
+			     "workbooks need libxlsxwriter, which cannot be loaded: %s; install it",
+			     dlerror());
+		return KYMO_ERROR_SYSTEM;
+	}
 	status = output_open(&w->file, w->o.output, w->o.force, w->o.log);
 	if (status == KYMO_OK)
 		status = output_close(&w->file, w->o.log); /* the library opens it again */
 	if (status != KYMO_OK)
 		return status;
-	w->book = workbook_new_opt(w->o.output, &options);
+	w->book = x->workbook_new_opt(w->o.output, &options);
 	return w->book ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
 }
 
@@ -173,21 +183,21 @@ static kymo_status_t workbook_finish(struct csv_writer *w)
 			continue;
 		for (const char *p = csv_header(i); *p; p++)
 			last += *p == ',';
-		worksheet_autofilter(w->out[i].sheet, 0, 0, w->out[i].row - 1, last);
+		x->worksheet_autofilter(w->out[i].sheet, 0, 0, w->out[i].row - 1, last);
 	}
-	error = workbook_close(w->book);
+	error = x->workbook_close(w->book);
 	w->book = NULL;
 	tell(w);
 	if (error == LXW_NO_ERROR)
 		return KYMO_OK;
-	stream_error(w->o.log, "%s: incomplete: %s", w->o.output, lxw_strerror(error));
+	stream_error(w->o.log, "%s: incomplete: %s", w->o.output, x->lxw_strerror(error));
 	return KYMO_ERROR_SYSTEM;
 }
 
 static void workbook_release(struct csv_writer *w)
 {
 	if (w->book)
-		lxw_workbook_free(w->book);
+		x->lxw_workbook_free(w->book);
 }
 
 static const struct csv_form workbook = {

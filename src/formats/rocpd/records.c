@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "record/value.h"
+#include "stream/make.h"
 #include "stream/names.h"
 #include "stream/payload.h"
 #include "stream/reference.h"
@@ -120,7 +121,7 @@ static const struct {
 /* NULL: no memory. */
 static const char *category_of(struct rocpd *w, const struct t_op *op, bool call)
 {
-	const char *domain = w->t->domains[op->domain].name;
+	const char *domain = make_own_domain(w->t->domains[op->domain].name);
 	char text[80];
 	size_t n;
 

@@ -24,6 +24,8 @@
 #include "drain/compress.h"
 #include "drain/rawfile.h"
 
+enum { THREAD_STACK = 1 << 20 }; /* 8 MiB otherwise, which limits of address space count */
+
 enum {
 	TICK_MS = 100, /* between looks at files that grow */
 	WAIT_MS = 20,  /* between looks of who waits */
@@ -359,10 +361,14 @@ static int folder_of(struct beside *b, const char *path)
 
 static bool start(struct beside *b)
 {
+	pthread_attr_t attributes;
 	if (b->running)
 		return true;
 	b->tid = 0;
-	b->running = pthread_create(&b->thread, NULL, work, b) == 0;
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, THREAD_STACK);
+	b->running = pthread_create(&b->thread, &attributes, work, b) == 0;
+	pthread_attr_destroy(&attributes);
 	return b->running;
 }
 

@@ -208,9 +208,9 @@ static uint32_t within_address_limit(uint32_t chunks)
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-	    total <= limit.rlim_cur / 4)
+	    total <= limit.rlim_cur / 8)
 		return chunks;
-	excess = (total - (size_t)limit.rlim_cur / 4 + CORE_CHUNK_BYTES - 1) / CORE_CHUNK_BYTES;
+	excess = (total - (size_t)limit.rlim_cur / 8 + CORE_CHUNK_BYTES - 1) / CORE_CHUNK_BYTES;
 	return excess + 2 * KEEP_BACK <= chunks ? chunks - (uint32_t)excess : 2 * KEEP_BACK;
 }
 

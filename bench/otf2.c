@@ -14,27 +14,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "measure.h"
 #include "formats/format.h"
 #include "stream/trace.h"
 
 #define CHUNK (1u << 20)
 #define STEP  1000 /* ns between kernels */
-
-static double cpu(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static void need(bool fine, const char *what)
-{
-	if (fine)
-		return;
-	fprintf(stderr, "%s failed\n", what);
-	exit(1);
-}
 
 /* ---- the library alone --------------------------------------------------------------------- */
 

@@ -14,26 +14,11 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "measure.h"
 #include "formats/format.h"
 #include "stream/trace.h"
 
 #define STEP 1000 /* ns between kernels */
-
-static double cpu(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static void need(bool fine, const char *what)
-{
-	if (fine)
-		return;
-	fprintf(stderr, "%s failed\n", what);
-	exit(1);
-}
 
 static uint32_t add_op(struct trace *t, const char *domain, const char *name, uint32_t flags)
 {

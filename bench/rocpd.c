@@ -14,28 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "measure.h"
 #include "formats/format.h"
 #include "formats/rocpd/schema.h"
 #include "sql/sqlite.h"
 #include "stream/make.h"
 
 #define STEP 1000 /* ns between kernels */
-
-static double cpu(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static void need(bool fine, const char *what)
-{
-	if (fine)
-		return;
-	fprintf(stderr, "%s failed\n", what);
-	exit(1);
-}
 
 /* ---- SQLite alone ------------------------------------------------------------------------------ */
 

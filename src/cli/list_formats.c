@@ -65,9 +65,10 @@ static int run(int argc, char **argv)
 		return cli_usage("list", "there is no format \"%s\"; see kymo list formats",
 				 argv[0]);
 	if (!f->write)
-		return cli_usage("list",
-				 "%s is read, not written: it leaves nothing out of a trace",
-				 f->name);
+		return cli_usage(
+			"list",
+			"%s is read, not written; docs/imports.md has what is not taken of it",
+			f->name);
 	return list_kinds(f);
 }
 

@@ -362,6 +362,7 @@ static int folder_of(struct beside *b, const char *path)
 static bool start(struct beside *b)
 {
 	pthread_attr_t attributes;
+
 	if (b->running)
 		return true;
 	b->tid = 0;

@@ -80,7 +80,7 @@ def of_message(data, out, depth=0):
                 return False
             if tag & 7 == 0:
                 value, at = varint(data, at)
-                out.update((value, (value >> 1) ^ -(value & 1)))
+                out.update((value, (value >> 1) ^ -(value & 1), value & (1 << 40) - 1))
             elif tag & 7 == 1:
                 of_double(data[at:at + 8], out)
                 at += 8
@@ -89,8 +89,7 @@ def of_message(data, out, depth=0):
                 at += 4
             else:
                 length, at = varint(data, at)
-                expect_room = at + length <= len(data)
-                if not expect_room:
+                if at + length > len(data):
                     return False
                 of_bytes(data[at:at + length], out, depth)
                 at += length
@@ -104,7 +103,9 @@ def of_database(path, out):
     for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
         for row in db.execute(f'SELECT * FROM "{table}"'):
             for cell in row:
-                if isinstance(cell, (int, float)):
+                if isinstance(cell, int):
+                    out.update((cell, cell & (1 << 40) - 1))  # a store's ids have the process above
+                elif isinstance(cell, float):
                     out.add(round(cell) if abs(cell) < 1e15 else 0)
                 elif cell is not None:
                     of_bytes(cell.encode() if isinstance(cell, str) else cell, out, 12)

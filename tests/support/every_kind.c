@@ -255,6 +255,8 @@ static void put_copies(struct producer *p)
 
 		r.device = device(p, &r.base);
 		r.bytes = number(p, "copy", "bytes");
+		r.graph = number(p, "copy", "graph");
+		r.graph_node = number(p, "copy", "graph_node");
 		if (op >= COPY_OP_MIGRATE) {
 			r.address = number(p, "copy", "address");
 			r.faults = number(p, "copy", "faults");
@@ -272,7 +274,8 @@ static void put_allocations(struct producer *p)
 				   .what = ALLOCATION_BUFFER,
 				   .bytes = number(p, "allocation", "bytes"),
 				   .address = number(p, "allocation", "address"),
-				   .allocation = 1};
+				   .allocation = number(p, "allocation", "allocation"),
+				   .parent = number(p, "allocation", "parent")};
 
 	for (uint32_t op = ALLOCATION_OP_ALLOCATE; op <= ALLOCATION_OP_FREE; op++) {
 		r.base = base(p, RECORD_DOMAIN_allocation, op, "allocation");
@@ -289,6 +292,7 @@ static void put_syncs(struct producer *p)
 				     .queue = p->queue[0]};
 
 		r.count = number(p, "sync", "count");
+		r.event = number(p, "sync", "event");
 		done(p, p->sink->sync(p->sink, &r));
 	}
 }
@@ -324,6 +328,10 @@ static void put_messages(struct producer *p)
 		r.tag = (int32_t)number(p, "comm", "tag");
 		r.sent = op == COMM_OP_RECEIVE ? 0 : number(p, "comm", "sent");
 		r.received = op == COMM_OP_SEND ? 0 : number(p, "comm", "received");
+		r.request = number(p, "comm", "request");
+		r.partitions = (uint32_t)number(p, "comm", "partitions");
+		r.completed_by = number(p, "comm", "completed_by");
+		r.probe = op == COMM_OP_RECEIVE ? number(p, "comm", "probe") : 0;
 		done(p, p->sink->comm(p->sink, &r));
 	}
 }

@@ -414,18 +414,25 @@ static void take_element(struct ctf_reader *r, const struct ctf_class *c, const 
 	set_members(r, c, payload, s);
 }
 
-static void take_definition(struct ctf_reader *r, const bt_message *m)
+/* The class of an event, and what it holds; NULL: the message is none. */
+static const struct ctf_class *event_of(struct ctf_reader *r, const bt_message *m,
+					const bt_field **payload)
 {
-	const struct ctf_class *c;
-	const bt_field *payload;
 	const bt_event *e;
 
 	if (bt_message_get_type(m) != BT_MESSAGE_TYPE_EVENT)
-		return;
+		return NULL;
 	e = bt_message_event_borrow_event_const(m);
-	payload = bt_event_borrow_payload_field_const(e);
-	c = class_of(r, e);
-	if (!c || !payload || !c->table || c->table == &ctf_loss_table)
+	*payload = bt_event_borrow_payload_field_const(e);
+	return *payload ? class_of(r, e) : NULL;
+}
+
+static void take_definition(struct ctf_reader *r, const bt_message *m)
+{
+	const bt_field *payload;
+	const struct ctf_class *c = event_of(r, m, &payload);
+
+	if (!c || !c->table || c->table == &ctf_loss_table)
 		return;
 	if (c->table == &ctf_end_table) {
 		set_members(r, c, payload, (char *)&r->end);
@@ -682,16 +689,10 @@ static void take_a_record(struct ctf_reader *r, const struct ctf_class *c, const
 
 static void take_record(struct ctf_reader *r, const bt_message *m)
 {
-	const struct ctf_class *c;
 	const bt_field *payload;
-	const bt_event *e;
+	const struct ctf_class *c = event_of(r, m, &payload);
 
-	if (bt_message_get_type(m) != BT_MESSAGE_TYPE_EVENT)
-		return;
-	e = bt_message_event_borrow_event_const(m);
-	payload = bt_event_borrow_payload_field_const(e);
-	c = class_of(r, e);
-	if (!c || !payload)
+	if (!c)
 		return;
 	if (c->record) {
 		take_a_record(r, c, payload);

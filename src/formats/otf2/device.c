@@ -18,7 +18,7 @@
 #define CONFIGURATIONS_MAX 65536u
 
 static const char devices_unknown[] = "waits for a device that is not told",
-		  configurations[] = "launch configurations",
+		  configurations[] = "launch configurations", graphs[] = "numbers of graphs",
 		  empty_barriers[] = "barriers without time: the clocks contradict";
 
 /* ---- barriers ------------------------------------------------------------------------------ */
@@ -327,7 +327,7 @@ static void add_configuration(struct otf2 *w, const struct rec_dispatch *r)
 {
 	uint64_t place = r->global[0] ? find_configuration(w, r) : 0;
 
-	unplaced_add(&w->unplaced, "numbers of graphs", r->launch.graph != 0);
+	unplaced_add(&w->unplaced, graphs, r->launch.graph != 0);
 	if (!r->global[0])
 		return;
 	if (!place) {
@@ -453,6 +453,7 @@ kymo_status_t queue_copy(struct stream_sink *s, const struct rec_copy *r)
 	if (!begin_work(w, &k, agent))
 		return otf2_status(w);
 	add_u8(w, ATTRIBUTE_SUBMISSION_MODE, r->blocking ? MODE_WAITS : MODE_SUBMITS);
+	unplaced_add(&w->unplaced, graphs, r->graph != 0);
 	add_graph(w, r->graph, r->graph_node, r->device.correlation);
 	if (!transfers(op))
 		add_u64(w, ATTRIBUTE_BYTES, r->bytes);

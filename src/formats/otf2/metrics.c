@@ -158,6 +158,7 @@ kymo_status_t metrics_allocation(struct stream_sink *s, const struct rec_allocat
 	struct row *row = row_of(w, group);
 	struct point p = {.time = gone ? r->base.start : r->base.end, .kind = POINT_METRIC};
 
+	unplaced_add(&w->unplaced, "numbers of allocations", r->allocation || r->parent);
 	if (!tell_call(w, r, gone)) {
 		p.c = gone ? 2 : 1;
 		p.y = r->address;

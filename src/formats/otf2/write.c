@@ -228,6 +228,9 @@ static kymo_status_t otf2_write(const struct format_options *o, struct stream_si
 static const struct format_kind kinds[] = {
 	{"dispatch", FORMAT_KEEPS_PART, "numbers of graphs",
 	 "no attribute that is agreed on; the launch of a graph is told"},
+	{"copy", FORMAT_KEEPS_PART, "numbers of graphs", "likewise"},
+	{"allocation", FORMAT_KEEPS_PART, "numbers of allocations",
+	 "no attribute that is agreed on; addresses tell them apart"},
 	{"sync", FORMAT_KEEPS_PART,
 	 "numbers of events waited for; waits for a device that is not told",
 	 STANDARD "Event Records: a barrier is of a location"},

@@ -61,11 +61,17 @@ enum {
 	X(STATUS, "Status", "")                                                                    \
 	X(ADDRESS, "Address", "")                                                                  \
 	X(ALLOCATION, "Number of the allocation", "")                                              \
+	X(PARENT, "Number of the allocation that it is a part of", "")                             \
 	X(FAULTS, "Page faults", "")                                                               \
 	X(EVENTS, "Events waited for", "")                                                         \
+	X(EVENT, "Event waited for", "")                                                           \
 	X(COLOR, "Color of an annotation", "")                                                     \
 	X(PEER, "Rank of the other side", "")                                                      \
 	X(TAG, "Tag of a transfer", "")                                                            \
+	X(REQUEST, "Request of a transfer", "")                                                    \
+	X(PARTITIONS, "Partitions of a transfer", "")                                              \
+	X(COMPLETED_BY, "Call that saw it complete", "")                                           \
+	X(PROBE, "Call that probed for it", "")                                                    \
 	X(SENT, "Sent", "bytes")                                                                   \
 	X(RECEIVED, "Received", "bytes")                                                           \
 	X(WEIGHT, "Time that a sample stands for", "ns")                                           \

@@ -86,7 +86,8 @@ static kymo_status_t on_sync(struct stream_sink *s, const struct rec_sync *r)
 	return outcome(w,
 		       on_thread(w, &r->base) &&
 			       values_some(w, object, r->base.start, VALUE_CALL, r->correlation) &&
-			       values_some(w, object, r->base.start, VALUE_EVENTS, r->count));
+			       values_some(w, object, r->base.start, VALUE_EVENTS, r->count) &&
+			       values_some(w, object, r->base.start, VALUE_EVENT, r->event));
 }
 
 static bool is_range(const struct paraver *w, const struct rec_marker *r)
@@ -211,6 +212,7 @@ static kymo_status_t on_allocation(struct stream_sink *s, const struct rec_alloc
 			       r->bytes) &&
 			   values_some(w, object, r->base.start, VALUE_ADDRESS, r->address) &&
 			   values_some(w, object, r->base.start, VALUE_ALLOCATION, r->allocation) &&
+			   values_some(w, object, r->base.start, VALUE_PARENT, r->parent) &&
 			   values_some(w, object, r->base.start, VALUE_CALL, r->correlation));
 }
 
@@ -292,6 +294,22 @@ static struct message *message_of(struct paraver *w, uint64_t match)
 	return &w->messages[w->message_count++];
 }
 
+static const char transfer_names[] = "communicators and types of transfers";
+
+/* What a communication record has no place for. */
+static bool put_request(struct paraver *w, const struct rec_comm *r)
+{
+	const struct object *object = &w->threads[r->base.thread];
+	int64_t at = r->base.start;
+
+	unplaced_add(&w->unplaced, transfer_names, r->communicator || r->datatype);
+	return values_some(w, object, at, VALUE_REQUEST, r->request) &&
+	       values_some(w, object, at, VALUE_PARTITIONS, r->partitions) &&
+	       values_some(w, object, at, VALUE_COMPLETED_BY, r->completed_by) &&
+	       values_some(w, object, at, VALUE_PROBE, r->probe) &&
+	       values_some(w, object, at, VALUE_CALL, r->correlation);
+}
+
 /* What is no message from one to another: collectives, RMA, files, and what has no known other end. */
 static bool put_transfer(struct paraver *w, const struct rec_comm *r)
 {
@@ -302,8 +320,7 @@ static bool put_transfer(struct paraver *w, const struct rec_comm *r)
 	       (r->peer < 0 || values_put(w, object, at, VALUE_PEER, (uint64_t)r->peer)) &&
 	       (r->tag < 0 || values_put(w, object, at, VALUE_TAG, (uint64_t)r->tag)) &&
 	       values_some(w, object, at, VALUE_SENT, r->sent) &&
-	       values_some(w, object, at, VALUE_RECEIVED, r->received) &&
-	       values_some(w, object, at, VALUE_CALL, r->correlation);
+	       values_some(w, object, at, VALUE_RECEIVED, r->received) && put_request(w, r);
 }
 
 static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
@@ -317,7 +334,7 @@ static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 	if (!r->match)
 		return outcome(w, put_transfer(w, r));
 	m = message_of(w, r->match);
-	if (!m)
+	if (!m || !put_request(w, r))
 		return KYMO_ERROR_NO_MEMORY;
 	if (sends) {
 		m->sender = &w->threads[r->base.thread];
@@ -329,7 +346,7 @@ static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 		m->received = r->base.end;
 		w->end = r->base.end > w->end ? r->base.end : w->end;
 	}
-	return KYMO_OK;
+	return output_status(&w->body);
 }
 
 static kymo_status_t on_other(struct stream_sink *s, const struct rec *r)
@@ -510,7 +527,8 @@ static const struct format_kind kinds[] = {
 	{"marker", FORMAT_KEEPS_PART,
 	 "payloads of annotations; domains and categories of annotations",
 	 STANDARD ", event record: one name for a value"},
-	{"comm", FORMAT_KEEPS_ALL, NULL, NULL},
+	{"comm", FORMAT_KEEPS_PART, "communicators and types of transfers",
+	 STANDARD ", communication record: bytes and tag"},
 	{"counter", FORMAT_KEEPS_PART,
 	 "fractions of values of counters; values of counters that are no numbers from 0 up",
 	 STANDARD ", event record: value is a whole number"},

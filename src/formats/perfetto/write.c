@@ -163,6 +163,8 @@ static kymo_status_t on_sync(struct stream_sink *s, const struct rec_sync *r)
 		packet_add_uint(&p->packet, "correlation", r->correlation);
 	if (r->count)
 		packet_add_uint(&p->packet, "events", r->count);
+	if (r->event)
+		packet_add_pointer(&p->packet, "event", r->event);
 	text = packet_room(&p->packet, 256);
 	if (text && r->queue && r->queue < p->trace->queues_count) {
 		queue_name(p, r->queue, text, 256);
@@ -204,6 +206,8 @@ static void annotate_comm(struct perfetto *p, const struct rec_comm *r)
 		packet_add_uint(&p->packet, "communicator_size", c->size);
 	}
 	packet_add_uint(&p->packet, "correlation", r->correlation);
+	if (r->request)
+		packet_add_uint(&p->packet, "request", r->request);
 	if (r->completed_by)
 		packet_add_uint(&p->packet, "completed_by", r->completed_by);
 	if (r->state)

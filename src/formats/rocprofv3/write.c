@@ -182,6 +182,8 @@ static kymo_status_t on_allocation(struct stream_sink *s, const struct rec_alloc
 
 	if (!o)
 		return KYMO_ERROR_NO_MEMORY;
+	unplaced_add(&w->unplaced, "numbers and contexts of allocations",
+		     r->allocation || r->parent || r->context);
 	w->form->allocation(w, o, r, op);
 	return count(w, o, r->base.process, LIST_MEMORY, rp_memory_ops[op],
 		     r->base.end - r->base.start);

@@ -303,6 +303,8 @@ static kymo_status_t allocation(struct stream_sink *s, const struct rec_allocati
 		xevent_word(&e, "what", name_allocation_what(r->what));
 	xevent_unsigned(&e, "address", r->address);
 	xevent_unsigned(&e, "allocation", r->allocation);
+	if (r->parent)
+		xevent_unsigned(&e, "parent_allocation", r->parent);
 	xevent_end(&e);
 	return status_of(w);
 }
@@ -368,6 +370,19 @@ static kymo_status_t marker(struct stream_sink *s, const struct rec_marker *r)
 	return status_of(w);
 }
 
+static void put_request(struct event *e, const struct rec_comm *r)
+{
+	if (r->request)
+		xevent_unsigned(e, "request", r->request);
+	if (r->partitions)
+		xevent_unsigned(e, "partitions", r->partitions);
+	if (r->completed_by)
+		xevent_unsigned(e, "completed_by",
+				call_number(e->w, r->base.process, r->completed_by));
+	if (r->probe)
+		xevent_unsigned(e, "probe", call_number(e->w, r->base.process, r->probe));
+}
+
 static kymo_status_t comm(struct stream_sink *s, const struct rec_comm *r)
 {
 	struct xspace_writer *w = xspace_writer_of(s);
@@ -391,6 +406,7 @@ static kymo_status_t comm(struct stream_sink *s, const struct rec_comm *r)
 		xevent_word(&e, "communicator", w->t->communicators[r->communicator].name);
 	if (r->datatype)
 		xevent_word(&e, "datatype", w->t->strings[r->datatype].text);
+	put_request(&e, r);
 	xevent_end(&e);
 	return status_of(w);
 }

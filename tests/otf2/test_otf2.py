@@ -148,7 +148,7 @@ def demo(test, programs):
     expect(found["accelerators"] == 2 and found["untimed"] == 1, found)
     expect(found["barriers"] == found["waits"] == 1, found["barriers"], found["waits"])
     expect(found["events"]["BufferFlush"] == 2, "losses:", found["events"])
-    expect("OTF2 has no place for: programs (1)" in told, told)
+    expect("OTF2 has no place for: numbers of allocations (2), programs (1)\n" in told, told)
     test.details(trace, found)
     notes = test.query(trace, "SELECT text FROM note")
     if shutil.which("otf2-marker"):

@@ -42,6 +42,19 @@ struct rec otf2r_base(const struct reader *r, const struct place *p, int64_t sta
 			    .end = r->now};
 }
 
+/*
+ * What the first reading defined is there. Of a damaged archive libotf2 may find other events each time, as it looks at
+ * memory that it has not set.
+ */
+static bool is_as_before(struct reader *r, uint32_t process, uint32_t defined)
+{
+	if (!r->sink || defined)
+		return true;
+	unplaced_add(&r->unplaced, "events that were others when they were read first", 1);
+	make_lost(r->t, process, 1, 0);
+	return false;
+}
+
 static void set_status(struct rec *base, const struct frame *f)
 {
 	base->status = (int32_t)said_of(&f->said, ATTRIBUTE_STATUS);
@@ -199,7 +212,8 @@ static void leave_call(struct reader *r, struct place *p, const struct frame *f)
 	set_status(&c, f);
 	set_common(r, p, f, &c);
 	c.wire = otf2r_arguments(r, p, f);
-	OTF2R_EMIT(r, call, &c);
+	if (is_as_before(r, p->process, c.op))
+		OTF2R_EMIT(r, call, &c);
 }
 
 /* ---- ranges and waits ------------------------------------------------------------------------ */
@@ -396,7 +410,8 @@ static void leave_kernel(struct reader *r, const struct place *p, const struct f
 	d.base.op = make_activity(&r->model, RECORD_DOMAIN_dispatch,
 				  rec_launch_is_set(&d.launch) ? DISPATCH_OP_LAUNCH
 							       : DISPATCH_OP_KERNEL);
-	OTF2R_EMIT(r, dispatch, &d);
+	if (is_as_before(r, p->process, d.kernel))
+		OTF2R_EMIT(r, dispatch, &d);
 }
 
 /* Of Kymo "dispatch kernel", "copy write" ...: what else it was is not told. */

@@ -171,8 +171,16 @@ def check_rules(db):
         check("an agent's description", [k for k in AGENT if k not in agent], [])
         check("its type", agent["type"], {"CPU": 1, "GPU": 2}[kind])
         check("its handle", agent["id"]["handle"] > 0, True)
-    check("handles", one(db, "SELECT count(*) - count(DISTINCT guid || json_extract(extdata, '$.id.handle')) FROM "
-                             "rocpd_info_agent"), 0)
+    check("handles, of all processes", one(db, "SELECT count(*) - count(DISTINCT json_extract(extdata, '$.id.handle')) FROM "
+                                               "rocpd_info_agent"), 0)
+    check("handles beyond 32 bits, or of processes", one(
+        db, "SELECT count(*) FROM rocpd_info_agent WHERE json_extract(extdata, '$.id.handle') NOT BETWEEN (SELECT count(*) "
+            "FROM rocpd_info_process) AND 4294967295"), 0)
+    check("device work and allocations that end when they start, or before", [one(
+        db, f"SELECT count(*) FROM rocpd_{t} WHERE end <= start")
+        for t in ("kernel_dispatch", "memory_copy", "memory_allocate")], [0, 0, 0])
+    check("categories of regions without a domain before _, which AMD's summary leaves out",
+          [c for c, in db.execute("SELECT DISTINCT category FROM regions_and_samples") if not re.match("[A-Z]+[A-Z0-9]*_", c)], [])
     check("processes without command", one(db, "SELECT count(*) FROM rocpd_info_process WHERE command IS NULL OR command "
                                                "= ''"), 0)
     check("sets without a host, queue 0 and stream 0", [r for r in db.execute(
@@ -186,23 +194,23 @@ def check_rules(db):
 
 
 
-# (what, of the file, of `kymo query`); times are whole ns.
+# (what, of the file, of `kymo query`); times are whole ns. What has no length takes 1 ns in the file.
 TOTALS = [
     ("calls", "SELECT name, count(*), sum(duration), count(DISTINCT tid) FROM regions WHERE category GLOB '*_API*' AND "
               "category NOT GLOB 'MARKER_*' GROUP BY 1 ORDER BY 1",
      "SELECT o.name AS name, count(*) AS n, sum(c.duration) AS t, count(DISTINCT h.tid) AS threads FROM call c JOIN op o "
      "ON o.id = c.op JOIN thread h ON h.id = c.thread GROUP BY 1 ORDER BY 1"),
     ("kernels", "SELECT name, count(*), sum(duration), sum(grid_x), sum(workgroup_x) FROM kernels GROUP BY 1 ORDER BY 1",
-     "SELECT s.text AS name, count(*) AS n, sum(CASE WHEN d.untimed THEN 0 ELSE d.duration END) AS t, sum(d.global_x) AS g, "
+     "SELECT s.text AS name, count(*) AS n, sum(CASE WHEN d.untimed THEN 1 ELSE d.duration END) AS t, sum(d.global_x) AS g, "
      "sum(d.local_x) AS l FROM dispatch d JOIN kernel k ON k.id = d.kernel JOIN string s ON s.id = k.name GROUP BY 1 "
      "ORDER BY 1"),
     ("copies", "SELECT count(*), sum(size), sum(duration) FROM memory_copies",
-     "SELECT count(*) AS n, sum(bytes) AS b, sum(CASE WHEN untimed THEN 0 ELSE duration END) AS t FROM copy"),
+     "SELECT count(*) AS n, sum(bytes) AS b, sum(CASE WHEN untimed THEN 1 ELSE duration END) AS t FROM copy"),
     ("allocations", "SELECT type, count(*), sum(size) FROM memory_allocations GROUP BY 1 ORDER BY 1",
      "SELECT CASE o.name WHEN 'free' THEN 'FREE' ELSE 'ALLOC' END AS type, count(*) AS n, sum(a.bytes) AS b FROM "
      "allocation a JOIN op o ON o.id = a.op GROUP BY 1 ORDER BY 1"),
-    ("busy", "SELECT sum(GpuTime) FROM busy", "SELECT ifnull((SELECT sum(CASE WHEN untimed THEN 0 ELSE duration END) FROM "
-     "dispatch), 0) + ifnull((SELECT sum(CASE WHEN untimed THEN 0 ELSE duration END) FROM copy), 0) AS t"),
+    ("busy", "SELECT sum(GpuTime) FROM busy", "SELECT ifnull((SELECT sum(CASE WHEN untimed THEN 1 ELSE duration END) FROM "
+     "dispatch), 0) + ifnull((SELECT sum(CASE WHEN untimed THEN 1 ELSE duration END) FROM copy), 0) AS t"),
     ("markers", "SELECT json_extract(extdata, '$.message'), count(*), sum(duration) FROM regions_and_samples WHERE category "
                 "GLOB 'MARKER_*' GROUP BY 1 ORDER BY 1",
      "SELECT s.text AS name, count(*) AS n, sum(m.duration) AS t FROM marker m LEFT JOIN marker_name s ON s.id = m.name GROUP BY "
@@ -259,13 +267,13 @@ def test_synthetic(folder):
     must(SYNTH, "demo", trace)
     err = whole(trace, folder, ("calls", "kernels", "copies", "allocations", "busy"))
     check("told", told(err), [
-        "1 piece of device work without device times: of no length here, when submitted",
+        "1 piece of device work without device times: of 1 ns here, when submitted",
         "notes of where records were lost (2), calls that never returned (2), notes of Kymo's (1)"])
     db = sqlite3.connect(os.path.join(folder, "out.db"))
     check("processes", one(db, "SELECT count(DISTINCT guid) FROM rocpd_info_process"), 2)
     check("failed calls", db.execute("SELECT r.extdata FROM rocpd_region r WHERE r.extdata GLOB '*status*'").fetchall(),
           db.execute("SELECT r.extdata FROM rocpd_region r WHERE json_extract(r.extdata, '$.status') <> 0").fetchall())
-    check("untimed", db.execute("SELECT DISTINCT json_extract(extdata, '$.untimed') IS NOT NULL, start = end FROM "
+    check("untimed", db.execute("SELECT DISTINCT json_extract(extdata, '$.untimed') IS NOT NULL, end = start + 1 FROM "
                                 "rocpd_kernel_dispatch ORDER BY 1").fetchall(), [(0, 0), (1, 1)])
     check("arguments", db.execute("SELECT type, name, value FROM region_args WHERE name IN ('u64', 'text') ORDER BY name")
           .fetchall()[1], ("uint64_t", "u64", str(2 ** 64 - 1)))
@@ -322,9 +330,31 @@ def test_programs(folder):
         whole(trace, folder, least, [0])
 
 
+def test_telemetry(folder):
+    """What samples the node is a process, too, and its devices are none that the format has a word for."""
+    trace, out = os.path.join(folder, "t.kymo"), os.path.join(folder, "t.db")
+    must(KYMO, "run", "--no-summary", "--telemetry", "-o", trace, "--", PROGRAMS[1])
+    err = export(trace, out).err
+    kinds = kymotest.query(KYMO, trace, "SELECT type FROM agent")
+    other = sum(r["type"] not in ("cpu", "gpu") for r in kinds)
+    check("told of them", [int(n) for n in re.findall(r"rocpd: (\d+) devices? that \w+ neither CPU nor GPU", err)], [other] * bool(other))
+    check("once", err.count("GPU") <= 2, True)
+    db = sqlite3.connect(out)
+    check("values", one(db, "SELECT count(*) FROM samples WHERE category = 'TELEMETRY_EVENT'"),
+          kymotest.query(KYMO, trace, "SELECT count(*) AS n FROM counter_value")[0]["n"])
+    check("it came last or first", one(db, "SELECT count(*) FROM rocpd_info_process"), 2)
+    check_rules(db)
+    db.close()
+    info = must(KYMO, "info", out)
+    check("what was run", re.search(r"^Command +(.*)", info, re.M).group(1), PROGRAMS[1])
+    check("how both ended", sorted(re.findall(r"records, (.*)", info)), ["ended normally", "exited with status 0"])
+    check("kinds of devices", sorted(r["type"] for r in kymotest.query(KYMO, out, "SELECT type FROM agent")),
+          sorted(r["type"] for r in kinds))
+
+
 def main():
     for name, test in sorted(globals().items()):
-        if name.startswith("test_") and (PROGRAMS or name != "test_programs"):
+        if name.startswith("test_") and (PROGRAMS or name not in ("test_programs", "test_telemetry")):
             with tempfile.TemporaryDirectory() as folder:
                 test(folder)
 

@@ -274,6 +274,59 @@ def test_shapes(at):
     check("tables without suffix", shown(at("old.db"))[1], shown(one)[1])
 
 
+def processes(path):
+    """(pid, rank, how it ended) of what `kymo info` prints."""
+    info = must(KYMO, "info", path).split("Processes\n")[1].split("\n\n")[0]
+    return sorted(re.findall(r"^  (\d+) (?:rank (\d+))?.*\n +\d+ records?, ([^,\n]*)", info, re.M))
+
+
+def test_processes(at):
+    """Ranks, how processes ended and what was run come back; of others, that is not known."""
+    wanted = processes(at.trace)
+    check("there are", wanted, [("4242", "", "exited with status 0"), ("5151", "1", "killed by signal 9")])
+    check("they come back", processes(at.db), wanted)
+    check("so does what was run", re.search("^Command +(.*)", must(KYMO, "info", at.db), re.M).group(1), "demo --size 64")
+    check("of others", processes(at.changed("other.db", "UPDATE [rocpd_info_process{s}] SET extdata = '{{}}'")),
+          [("4242", "", "ended normally"), wanted[1]])
+    endless = at.changed("endless.db", "UPDATE [rocpd_info_process{s}] SET extdata = '{{\"kymo\":{{\"rank\":2}}}}'")
+    check("without an end", processes(endless), [("4242", "2", "its end is missing"), wanted[1]])
+    check("ranks beyond 32 bits", [p[1] for p in processes(at.changed(
+        "far.db", "UPDATE [rocpd_info_process{s}] SET extdata = '{{\"kymo\":{{\"rank\":99999999999}}}}'"))], ["", "1"])
+
+
+def test_index(at):
+    """What index.yaml names and is not there is told and counted; what it names elsewhere is read."""
+    export(at.trace, at("i.rpdb"), "rocpd:folder")
+    whole = shown(at("i.rpdb"))
+    check("nothing is told", (whole[0], "index.yaml" in whole[2]), (0, False))
+    first, second = sorted(glob.glob(at("i.rpdb/*.db")))
+    os.mkdir(at("elsewhere"))
+    os.rename(second, at("elsewhere/second.db"))
+    status, lines, err = shown(at("i.rpdb"))
+    check("without one: status and number of lines", (status, len(lines)), (0, len(shown(first)[1])))
+    check("that is told", re.findall(r"names (\d+) database that cannot be found \((.*)\): what it recorded is lost", err),
+          [("1", os.path.basename(second))])
+    check("and counted", "Missing in the trace: " + os.path.basename(second) in must(KYMO, "summary", at("i.rpdb")), True)
+    check("in info", [p[2] for p in processes(at("i.rpdb"))], ["its file is missing: what it recorded is lost",
+                                                                "exited with status 0"])
+    with open(at("i.rpdb/index.yaml"), encoding="utf-8") as f:
+        index = f.read()
+    for name in ("../elsewhere/second.db", at("elsewhere/second.db")):
+        for quote in '"', "'", "":
+            with open(at("i.rpdb/index.yaml"), "w", encoding="utf-8") as f:
+                f.write(re.sub('"[^"]*5151[^"]*"', quote + name + quote, index))
+            status, lines, err = shown(at("i.rpdb"))
+            check(f"elsewhere, {quote}{name}", (status, lines, "cannot be found" in err), (0, whole[1], False))
+    with open(at("i.rpdb/index.yaml"), "a", encoding="utf-8") as f:
+        f.writelines(f"      - gone{i % 1000}.db\n" for i in range(100000))
+    check("many missing", re.findall(r"names (\d+) databases that cannot be found \(gone0.db, ...\): what they", shown(at("i.rpdb"))[2]),
+          ["1000"])
+    os.remove(first)
+    with open(at("i.rpdb/index.yaml"), "w", encoding="utf-8") as f:
+        f.write(index)
+    refused("all of them missing", at("i.rpdb"), "names 2 databases that cannot be found")
+
+
 def test_many_files(at):
     """More than SQLite joins: 30 processes in as many files."""
     os.mkdir(at("many.rpdb"))

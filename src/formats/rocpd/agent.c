@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/units.h"
 #include "stream/amd_agent.h"
 
 struct device {
@@ -56,7 +57,7 @@ static void describe(struct text *out, const struct device *d)
 	json_name(&j, "id");
 	json_open(&j, '{');
 	json_name(&j, "handle");
-	json_add_unsigned(&j, (uint64_t)d->row + 1); /* not 0, and no other's */
+	json_add_unsigned(&j, d->handle);
 	json_close(&j);
 	json_name(&j, "type");
 	json_add_unsigned(&j, d->cpu ? 1 : 2);
@@ -99,6 +100,15 @@ static void add_device(struct part *p, struct row *r, const struct device *d)
 	text_release(&extdata);
 }
 
+/*
+ * Not 0, no other's, of all processes, and within 32 bits: AMD's converter to OTF2 has it for the id of a location
+ * group, beside those of processes, 0, 1, ...
+ */
+static uint64_t handle_of(const struct part *p, int64_t row)
+{
+	return ((uint64_t)p->process + 1) << 12 | ((uint64_t)row + 1);
+}
+
 static uint64_t uuid_of(const struct t_agent *a)
 {
 	uint64_t v = 0;
@@ -106,15 +116,6 @@ static uint64_t uuid_of(const struct t_agent *a)
 	for (unsigned i = 0; i < 8; i++)
 		v = v << 8 | a->uuid[i];
 	return a->has_uuid ? v : 0;
-}
-
-static void count_type(struct rocpd *w, const char *type)
-{
-	if (!is_cpu(type) && strcmp(type, "gpu") != 0)
-		stream_warn(w->o.log,
-			    "rocpd: devices of type \"%s\" are written as GPUs, which this format "
-			    "has a word for",
-			    type);
 }
 
 void agents_number(struct rocpd *w)
@@ -130,6 +131,26 @@ void agents_number(struct rocpd *w)
 	}
 }
 
+void agents_tell(const struct rocpd *w)
+{
+	const struct trace *t = w->t;
+	uint32_t other = 0, first = 0;
+
+	for (uint32_t i = t->agents_count; i-- > 1;) {
+		if (is_cpu(t->agents[i].type) || strcmp(t->agents[i].type, "gpu") == 0)
+			continue;
+		first = i;
+		other++;
+	}
+	if (other)
+		stream_warn(w->o.log,
+			    "rocpd: %" PRIu32
+			    " device%s that %s neither CPU nor GPU (%s%s): written "
+			    "as GPU%s, as this format knows no other",
+			    other, plural(other), other > 1 ? "are" : "is", t->agents[first].label,
+			    other > 1 ? ", ..." : "", plural(other));
+}
+
 bool agents_write(struct part *p)
 {
 	const struct trace *t = p->w->t;
@@ -137,8 +158,12 @@ bool agents_write(struct part *p)
 			      "id,nid,pid,type,absolute_index,logical_index,type_index,uuid,name,"
 			      "model_name,vendor_name,product_name,user_name,extdata",
 			      14);
-	const struct device host = {
-		.name = "CPU", .vendor = "", .label = "host", .type = "cpu", .cpu = true};
+	const struct device host = {.name = "CPU",
+				    .vendor = "",
+				    .label = "host",
+				    .type = "cpu",
+				    .handle = handle_of(p, 0),
+				    .cpu = true};
 	int64_t cpus = 1, others = 0;
 
 	add_device(p, &r, &host);
@@ -149,7 +174,7 @@ bool agents_write(struct part *p)
 				   .label = a->label,
 				   .type = a->type,
 				   .properties = a->properties,
-				   .handle = a->handle,
+				   .handle = handle_of(p, p->w->agent_row[i]),
 				   .uuid = uuid_of(a),
 				   .row = p->w->agent_row[i],
 				   .cpu = is_cpu(a->type)};
@@ -157,7 +182,6 @@ bool agents_write(struct part *p)
 		if (a->process != p->process)
 			continue;
 		d.of_type = d.cpu ? cpus++ : others++;
-		count_type(p->w, a->type);
 		add_device(p, &r, &d);
 	}
 	return row_end(&r);

@@ -32,6 +32,46 @@ static bool write_node(struct part *p)
 	return row_end(&r);
 }
 
+static void name_unsigned(struct json *j, const char *name, uint64_t value)
+{
+	json_name(j, name);
+	json_add_unsigned(j, value);
+}
+
+static void name_string(struct json *j, const char *name, const char *value)
+{
+	json_name(j, name);
+	json_add_string(j, or_nothing(value));
+}
+
+/* What it was in its job, and how it ended. */
+static void describe_role(struct json *j, const struct t_process *r)
+{
+	char end[64];
+
+	json_name(j, "rank");
+	if (r->rank == UINT32_MAX)
+		json_add_null(j);
+	else
+		json_add_unsigned(j, r->rank);
+	name_string(j, "rank_by", r->rank_by);
+	name_unsigned(j, "ranks", r->ranks);
+	if (r->of_rank != UINT32_MAX)
+		name_unsigned(j, "of_rank", r->of_rank);
+	name_string(j, "job", r->job);
+	name_string(j, "mpi", r->mpi);
+	json_name(j, "thread_level");
+	json_add_signed(j, r->thread_level);
+	if (r->telemetry)
+		name_unsigned(j, "telemetry", 1);
+	name_string(j, "end", name_process_end(r, end, sizeof(end)));
+	if (r->how_ended == UINT32_MAX)
+		return;
+	name_unsigned(j, "how_ended", r->how_ended);
+	json_name(j, "exit_status");
+	json_add_signed(j, r->exit_status);
+}
+
 /* Losses and other totals, which have no place elsewhere. */
 static void describe_process(struct text *out, const struct t_process *r)
 {
@@ -51,28 +91,17 @@ static void describe_process(struct text *out, const struct t_process *r)
 		{"resident_bytes", r->resident_bytes},
 		{"clock_error_ns", (uint64_t)r->clock_error_ns},
 	};
-	char end[64];
 
 	json_open(&j, '{');
 	json_name(&j, "kymo");
 	json_open(&j, '{');
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		json_name(&j, numbers[i].name);
-		json_add_unsigned(&j, numbers[i].value);
-	}
-	json_name(&j, "rank");
-	if (r->rank == UINT32_MAX)
-		json_add_null(&j);
-	else
-		json_add_unsigned(&j, r->rank);
-	json_name(&j, "name");
-	json_add_string(&j, or_nothing(r->name));
-	json_name(&j, "exe");
-	json_add_string(&j, or_nothing(r->exe));
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		name_unsigned(&j, numbers[i].name, numbers[i].value);
+	name_string(&j, "name", r->name);
+	name_string(&j, "exe", r->exe);
 	json_name(&j, "realtime_offset_ns");
 	json_add_signed(&j, r->realtime_offset);
-	json_name(&j, "end");
-	json_add_string(&j, name_process_end(r, end, sizeof(end)));
+	describe_role(&j, r);
 	json_close(&j);
 	json_close(&j);
 }

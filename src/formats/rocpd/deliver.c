@@ -34,6 +34,16 @@ static const char *find_key(const struct dbvalue *json, const char *key, const c
 	return p;
 }
 
+bool json_find_rest(const struct dbvalue *json, const char *key, struct dbvalue *rest)
+{
+	const char *end, *p = find_key(json, key, &end);
+
+	if (!p || p >= end)
+		return false;
+	*rest = (struct dbvalue){.type = DB_TEXT, .text = p, .length = (uint32_t)(end - p)};
+	return true;
+}
+
 bool json_find_number(const struct dbvalue *json, const char *key, int64_t *out)
 {
 	const char *end, *p = find_key(json, key, &end);
@@ -455,6 +465,7 @@ static kymo_status_t deliver_allocation(struct row_of *x, struct places *p, cons
 	place(x, &a.base, C_ALLOCATION_PROCESS, C_ALLOCATION_THREAD);
 	a.base.op = x->r->activity[ACTIVITY_ALLOCATION] + gone;
 	times(x, C_ALLOCATION_START, C_ALLOCATION_END, &a.base.start, &a.base.end);
+	a.base.end -= a.base.end == a.base.start + 1; /* as what has no length is written */
 	a.correlation = of_event(x, C_EVENT_STACK);
 	a.agent = index_in(&x->s->agents, number(x, C_ALLOCATION_AGENT));
 	a.kind = a.agent ? MEMORY_DEVICE : MEMORY_UNKNOWN;

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -103,22 +104,83 @@ static const char *first_word(struct reader *r, const char *command)
 	return trace_string(r->t, command, strcspn(command, " "));
 }
 
-static bool take_process(struct reader *r, struct set *s, const struct dbrow *row)
+/* Nothing is known of it but where it was read. */
+static struct t_process *add_process(struct reader *r, const char *path)
 {
 	struct t_process *p = trace_add(r->t, processes);
+
+	p->rank = p->of_rank = UINT32_MAX;
+	p->exit_status = p->thread_level = -1;
+	p->argv = p->exe = p->hostname = "";
+	p->cwd = p->job = p->version = p->mpi = p->rank_by = p->filters = "";
+	p->file = trace_string(r->t, path, strlen(path));
+	return p;
+}
+
+/* A text that Kymo wrote beside the columns; `otherwise` where it did not. */
+static const char *own_text(struct reader *r, const struct dbvalue *extdata, const char *key,
+			    const char *otherwise)
+{
+	const char *text, *kept;
+	uint32_t length;
+	char *plain;
+
+	if (!json_find_text(extdata, key, &text, &length) || !length)
+		return otherwise;
+	plain = malloc(length);
+	if (!plain)
+		return otherwise;
+	kept = trace_string(r->t, plain, json_unescape(text, length, plain, length));
+	free(plain);
+	return kept;
+}
+
+static void own_number(const struct dbvalue *extdata, const char *key, uint32_t *out)
+{
+	int64_t n;
+
+	if (json_find_number(extdata, key, &n) && n >= 0 && n <= UINT32_MAX)
+		*out = (uint32_t)n;
+}
+
+/* What it was in its job, and how it ended, as Kymo writes it. */
+static void own_role(struct reader *r, struct t_process *p, const struct dbvalue *extdata)
+{
+	struct dbvalue own;
+	int64_t n;
+
+	if (!json_find_rest(extdata, "kymo", &own))
+		return;
+	own_number(&own, "rank", &p->rank);
+	own_number(&own, "ranks", &p->ranks);
+	own_number(&own, "of_rank", &p->of_rank);
+	p->rank_by = own_text(r, &own, "rank_by", "");
+	p->job = own_text(r, &own, "job", "");
+	p->mpi = own_text(r, &own, "mpi", "");
+	p->name = own_text(r, &own, "name", NULL);
+	p->exe = own_text(r, &own, "exe", p->exe);
+	if (json_find_number(&own, "thread_level", &n) && n >= -1 && n <= 3)
+		p->thread_level = (int32_t)n;
+	p->telemetry = json_find_number(&own, "telemetry", &n) && n == 1;
+	p->how_ended = UINT32_MAX; /* unless Kymo saw how */
+	own_number(&own, "how_ended", &p->how_ended);
+	if (json_find_number(&own, "exit_status", &n) && n >= INT32_MIN && n <= INT32_MAX)
+		p->exit_status = (int32_t)n;
+}
+
+static bool take_process(struct reader *r, struct set *s, const struct dbrow *row)
+{
+	struct t_process *p = add_process(r, s->path);
 	uint32_t index = r->t->processes_count - 1;
 	uint64_t host = map_get(&s->live, (uint64_t)row_number(r, row, C_PROCESS_NODE));
 	int64_t start = row_number(r, row, C_PROCESS_START), offset = 0;
 
 	p->pid = (uint32_t)row_number(r, row, C_PROCESS_PID);
 	p->ppid = (uint32_t)row_number(r, row, C_PROCESS_PPID);
-	p->rank = p->of_rank = UINT32_MAX;
-	p->thread_level = -1;
 	p->argv = keep(r, dbrow_value(row, C_PROCESS_COMMAND));
 	p->exe = first_word(r, p->argv);
 	p->hostname = host ? r->texts[host - 1] : "";
-	p->cwd = p->job = p->version = p->mpi = p->rank_by = p->filters = "";
-	p->file = trace_string(r->t, s->path, strlen(s->path));
+	own_role(r, p, dbrow_value(row, C_PROCESS_EXTDATA));
 	p->start = start ? start : row_number(r, row, C_PROCESS_INIT);
 	p->end = row_number(r, row, C_PROCESS_END);
 	p->end = p->end ? p->end : row_number(r, row, C_PROCESS_FINI);
@@ -155,14 +217,7 @@ static bool has_records(const struct set *s)
 /* Records without a row of their process, as in damaged files, are of one of which nothing is known. */
 static void add_unknown_process(struct reader *r, struct set *s)
 {
-	struct t_process *p = trace_add(r->t, processes);
-
-	p->rank = p->of_rank = UINT32_MAX;
-	p->thread_level = -1;
-	p->argv = p->exe = p->hostname = "";
-	p->cwd = p->job = p->version = p->mpi = p->rank_by = p->filters = "";
-	p->file = trace_string(r->t, s->path, strlen(s->path));
-	p->lost_definitions = 1;
+	add_process(r, s->path)->lost_definitions = 1;
 	s->process = r->t->processes_count - 1;
 	stream_warn(r->o->log,
 		    "%s: no row of a process can be read: what it did is of an unknown one",
@@ -205,6 +260,7 @@ static bool is_host(const struct dbrow *row)
 static bool take_agent(struct reader *r, struct set *s, const struct dbrow *row)
 {
 	const char *product = keep(r, dbrow_value(row, C_AGENT_PRODUCT));
+	struct dbvalue own;
 	struct t_agent *a;
 
 	if (is_host(row))
@@ -214,6 +270,8 @@ static bool take_agent(struct reader *r, struct set *s, const struct dbrow *row)
 	a->type = dbvalue_is(dbrow_value(row, C_AGENT_TYPE), "CPU")   ? "cpu"
 		  : dbvalue_is(dbrow_value(row, C_AGENT_TYPE), "NIC") ? "nic"
 								      : "gpu";
+	if (json_find_rest(dbrow_value(row, C_AGENT_EXTDATA), "kymo", &own))
+		a->type = own_text(r, &own, "type", a->type);
 	a->name = *product ? product : keep(r, dbrow_value(row, C_AGENT_NAME));
 	a->vendor = keep(r, dbrow_value(row, C_AGENT_VENDOR));
 	a->driver = a->domain = a->platform = a->properties = "";
@@ -457,6 +515,17 @@ static bool read_definitions(struct reader *r, struct set *s)
 	return true;
 }
 
+/* What was run: the program, not what sampled the node beside it. */
+static void name_command(struct reader *r)
+{
+	for (uint32_t i = r->t->processes_count; i-- > 1;) {
+		const struct t_process *p = &r->t->processes[i];
+
+		if (!p->telemetry && *p->argv)
+			r->t->command = p->argv;
+	}
+}
+
 kymo_status_t model_read(struct reader *r)
 {
 	r->t = trace_new();
@@ -471,5 +540,12 @@ kymo_status_t model_read(struct reader *r)
 	for (uint32_t i = 0; i < r->sets_count; i++)
 		if (!read_definitions(r, &r->sets[i]))
 			return KYMO_ERROR_NO_MEMORY;
+	for (uint32_t i = 0; i < r->missing_count; i++) {
+		struct t_process *p = add_process(r, r->missing[i]);
+
+		p->file_state = FILE_MISSING;
+		p->how_ended = UINT32_MAX;
+	}
+	name_command(r);
 	return trace_failed(r->t) ? KYMO_ERROR_NO_MEMORY : KYMO_OK;
 }

@@ -4,11 +4,16 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "formats/rocpd/columns.h"
 #include "formats/rocpd/read.h"
@@ -260,36 +265,94 @@ static int has_index(const struct dirent *d)
 	return strcmp(d->d_name, "index.yaml") == 0;
 }
 
-static bool add_path(struct reader *r, const char *folder, const char *name)
+static bool add_path(struct reader *r, const char *path)
 {
-	char path[4400];
-
-	snprintf(path, sizeof(path), "%s%s%s", folder, name ? "/" : "", name ? name : "");
+	if (!vec_reserve(&r->paths, &r->paths_room, r->files_count, 1))
+		return false;
 	r->paths[r->files_count] = strdup(path);
-	return r->paths[r->files_count++] != NULL;
+	return r->paths[r->files_count] && ++r->files_count;
 }
 
-static kymo_status_t list_files(struct reader *r, const char *path)
+struct folder {
+	struct reader *r;
+	struct map known; /* paths of its databases */
+};
+
+/* A file that the index names: one of the folder, one that lies elsewhere, or missing. */
+static bool take_named(void *data, const char *path)
 {
+	struct folder *f = data;
+	struct reader *r = f->r;
+
+	if (map_get(&f->known, hash_string(path)))
+		return true;
+	if (access(path, F_OK) == 0)
+		return add_path(r, path);
+	if (!vec_reserve(&r->missing, &r->missing_room, r->missing_count, 1))
+		return false;
+	r->missing[r->missing_count] = strdup(path);
+	return r->missing[r->missing_count] && ++r->missing_count;
+}
+
+static bool list_databases(struct folder *f, const char *path, struct dirent **list, int count)
+{
+	bool ok = true;
+
+	for (int i = 0; i < count; i++) {
+		char whole[4400];
+
+		snprintf(whole, sizeof(whole), "%s/%s", path, list[i]->d_name);
+		ok = ok && add_path(f->r, whole) && map_set(&f->known, hash_string(whole), 1);
+		free(list[i]);
+	}
+	free(list);
+	return ok;
+}
+
+static void tell_missing(struct reader *r, const char *path)
+{
+	const char *slash = r->missing_count ? strrchr(r->missing[0], '/') : NULL;
+
+	if (slash)
+		stream_warn(r->o->log,
+			    "%s: its index.yaml names %" PRIu32
+			    " database%s that cannot be found (%s%s): what %s recorded is lost",
+			    path, r->missing_count, plural(r->missing_count), slash + 1,
+			    r->missing_count > 1 ? ", ..." : "",
+			    r->missing_count > 1 ? "they" : "it");
+}
+
+static kymo_status_t list_folder(struct reader *r, const char *path)
+{
+	struct folder f = {.r = r};
 	struct dirent **list = NULL;
-	int count = is_directory(path) ? scandir(path, &list, is_database, alphasort) : 0;
+	int count = scandir(path, &list, is_database, alphasort);
 	bool ok;
 
 	if (count < 0)
 		return refuse(r, path, strerror(errno));
-	if (is_directory(path) && !count)
-		return refuse(r, path, "a folder of ROCpd databases without a database (*.db)");
-	r->paths = calloc((size_t)count + 1, sizeof(*r->paths));
-	r->files = calloc((size_t)count + 1, sizeof(*r->files));
-	ok = r->paths && r->files;
-	if (ok && !count)
-		ok = add_path(r, path, NULL);
-	for (int i = 0; i < count; i++) {
-		ok = ok && add_path(r, path, list[i]->d_name);
-		free(list[i]);
-	}
-	free(list);
-	return ok ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+	ok = list_databases(&f, path, list, count) && index_read(path, take_named, &f);
+	map_release(&f.known);
+	if (!ok)
+		return refuse(r, path, "its databases cannot be listed, or its index.yaml read");
+	tell_missing(r, path);
+	return r->files_count
+		       ? KYMO_OK
+		       : refuse(r, path, "a folder of ROCpd databases without a database (*.db)");
+}
+
+static kymo_status_t list_files(struct reader *r, const char *path)
+{
+	kymo_status_t status = KYMO_OK;
+
+	if (is_directory(path))
+		status = list_folder(r, path);
+	else if (!add_path(r, path))
+		status = KYMO_ERROR_NO_MEMORY;
+	if (status != KYMO_OK)
+		return status;
+	r->files = calloc(r->files_count, sizeof(*r->files));
+	return r->files ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
 }
 
 static kymo_status_t open_file(struct reader *r, uint32_t i)
@@ -331,9 +394,13 @@ void reader_close(struct reader *r)
 			map_release(maps[k]);
 	}
 	for (uint32_t i = 0; i < r->files_count; i++) {
-		dbfile_close(&r->files[i]);
+		if (r->files)
+			dbfile_close(&r->files[i]);
 		free(r->paths[i]);
 	}
+	for (uint32_t i = 0; i < r->missing_count; i++)
+		free(r->missing[i]);
+	free(r->missing);
 	free(r->files);
 	free(r->damaged);
 	free(r->paths);

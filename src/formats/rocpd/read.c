@@ -253,6 +253,8 @@ static void finish_model(struct reader *r)
 	for (uint32_t i = 1; i < t->processes_count; i++) {
 		struct t_process *p = &t->processes[i];
 
+		if (p->file_state != FILE_READ)
+			continue;
 		p->start = p->start ? p->start : t->origin;
 		p->end = p->end >= p->start ? p->end : t->end;
 	}

@@ -83,6 +83,10 @@ struct reader {
 	struct dbfile *files;
 	char **paths;
 	uint32_t files_count;
+	size_t paths_room;
+	char **missing; /* files that index.yaml names and are not there */
+	uint32_t missing_count;
+	size_t missing_room;
 	struct set *sets;
 	uint32_t sets_count, sets_room;
 	struct map by_name; /* of ops */
@@ -114,6 +118,15 @@ struct item {
 struct places {
 	struct dbwalk rows[TABLES];
 };
+
+/* ---- index.c ------------------------------------------------------------------------------- */
+
+typedef bool (*take_name)(void *data, const char *path);
+/*
+ * Calls `take` once for each database that index.yaml of the folder names, with a path that lies in it unless the
+ * index says where else. True where there is no index; false: it cannot be read (errno), or `take` returned false.
+ */
+bool index_read(const char *folder, take_name take, void *data);
 
 /* ---- open.c -------------------------------------------------------------------------------- */
 
@@ -166,7 +179,9 @@ void args_close(struct reader *r);
 kymo_status_t deliver(struct reader *r, struct places *p, const struct item *item,
 		      const struct dbrow *there);
 
-/* "key":value of a JSON object, as far as simple ones go. False: it is not there. */
+/* What is behind "key": of a JSON object, as if it were one. False of these: it is not there. */
+bool json_find_rest(const struct dbvalue *json, const char *key, struct dbvalue *rest);
+/* "key":value of a JSON object, as far as simple ones go. */
 bool json_find_number(const struct dbvalue *json, const char *key, int64_t *out);
 bool json_find_text(const struct dbvalue *json, const char *key, const char **text,
 		    uint32_t *length);

@@ -112,7 +112,7 @@ static const struct {
 	{"rccl", "", "RCCL_API"},
 	{"rocdecode", "", "ROCDECODE_API_EXT"},
 	{"rocjpeg", "", "ROCJPEG_API"},
-	{"openmp", "", "OMPT"},
+	{"openmp", "", "OMPT_API"}, /* summaries of `rocpd` leave out "OMPT": no "_" */
 	{"dispatch", "", "KERNEL_DISPATCH"},
 	{"copy", "", "MEMORY_COPY"},
 	{"allocation", "", "MEMORY_ALLOCATION"},
@@ -467,17 +467,27 @@ static kymo_status_t put_marker(struct stream_sink *s, const struct rec_marker *
 
 /* ---- device work ------------------------------------------------------------------------------- */
 
+/*
+ * What has no length takes the shortest that there is: converters of this format to timelines order ends before
+ * starts of the same time, and so would close what is not open yet.
+ */
+static int64_t lasting(int64_t start, int64_t end)
+{
+	return end > start ? end : start + 1;
+}
+
 /* Device work without device times is of no length, when it was submitted. */
 static void work_times(struct rocpd *w, const struct rec *r, const struct rec_device *d,
 		       int64_t *start, int64_t *end)
 {
 	if (device_timed(d)) {
 		*start = d->start;
-		*end = d->end;
+		*end = lasting(d->start, d->end);
 		return;
 	}
 	w->untimed++;
-	*start = *end = d->submit ? d->submit : r->start;
+	*start = d->submit ? d->submit : r->start;
+	*end = lasting(*start, *start);
 }
 
 static void json_device(struct output *o, const struct rec_device *d)
@@ -661,7 +671,8 @@ static kymo_status_t put_allocation(struct stream_sink *s, const struct rec_allo
 	PUT_ROW(c, p->node, p->pid, part_thread(p, r->base.thread), agent,
 		text_cell(gone ? "FREE" : "ALLOC"),
 		text_cell(r->what == ALLOCATION_PHYSICAL ? "VIRTUAL" : "REAL"), r->base.start,
-		r->base.end, (int64_t)r->address, (int64_t)r->bytes, event, allocation_cell(p, r));
+		lasting(r->base.start, r->base.end), (int64_t)r->address, (int64_t)r->bytes, event,
+		allocation_cell(p, r));
 	return KYMO_OK;
 }
 

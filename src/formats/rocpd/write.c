@@ -182,10 +182,12 @@ static void tell(struct rocpd *w, const struct trace *t)
 	unplaced_add(&w->unplaced, "calls and activities that were counted, not recorded,", calls);
 	unplaced_add(&w->unplaced, "notes of Kymo's", t->notes_count ? t->notes_count - 1 : 0);
 	unplaced_tell(&w->unplaced, w->o.log, "rocpd has no place for");
+	agents_tell(w);
 	if (w->untimed)
 		stream_warn(w->o.log,
-			    "rocpd: %" PRIu64 " piece%s of device work without device times: of no "
-			    "length here, when submitted",
+			    "rocpd: %" PRIu64
+			    " piece%s of device work without device times: of 1 ns "
+			    "here, when submitted",
 			    w->untimed, plural(w->untimed));
 }
 

@@ -123,6 +123,8 @@ void rocpd_set_records(struct stream_sink *s);
 /* Rows of all agents, before there are records. */
 void agents_number(struct rocpd *w);
 bool agents_write(struct part *p);
+/* That some are no CPUs or GPUs. */
+void agents_tell(const struct rocpd *w);
 bool part_definitions(struct part *p);
 
 /* One row: a prepared INSERT whose values come one after the other. */

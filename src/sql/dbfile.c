@@ -2,6 +2,7 @@
 /* Tables of a SQLite file, read without SQLite; see dbfile.h. */
 #include "sql/dbfile.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,14 @@ static unsigned long_varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
 {
 	uint64_t v = 0;
 
+	if (end - p >= 3 && !(p[1] & 0x80)) {
+		*out = (uint64_t)(p[0] & 0x7f) << 7 | p[1];
+		return 2;
+	}
+	if (end - p >= 3 && !(p[2] & 0x80)) {
+		*out = (uint64_t)(p[0] & 0x7f) << 14 | (uint64_t)(p[1] & 0x7f) << 7 | p[2];
+		return 3;
+	}
 	for (unsigned i = 0; i < 9 && p + i < end; i++) {
 		if (i == 8) {
 			*out = v << 8 | p[i];
@@ -466,55 +475,85 @@ static void take_real(struct dbvalue *v, const uint8_t *p)
 	v->integer = v->real > -9.2e18 && v->real < 9.2e18 ? (int64_t)v->real : 0;
 }
 
-/* Bytes that a value of that type has. */
-static uint64_t size_of_type(uint64_t type)
+/* Bytes of a value. */
+static inline uint64_t size_of_type(uint64_t type)
 {
 	static const uint8_t sizes[12] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0};
 
 	return type < 12 ? sizes[type] : (type - 12) / 2;
 }
 
-static void take_value(struct dbvalue *v, uint64_t type, const uint8_t *p)
+/* The same of types that take one byte, as most do. */
+#define FOUR(first)    (first), (first), (first) + 1, (first) + 1
+#define SIXTEEN(first) FOUR(first), FOUR((first) + 2), FOUR((first) + 4), FOUR((first) + 6)
+static const uint8_t short_sizes[128] = {
+	0,           1,           2,           3,           4,           6,          8,
+	8,           0,           0,           0,           0,           FOUR(0),    SIXTEEN(2),
+	SIXTEEN(10), SIXTEEN(18), SIXTEEN(26), SIXTEEN(34), SIXTEEN(42), SIXTEEN(50)};
+#undef SIXTEEN
+#undef FOUR
+
+/* An integer of `size` bytes, where the row has `left`. */
+static inline int64_t integer_of(const uint8_t *p, uint64_t size, uint64_t left)
+{
+	uint64_t bits;
+
+	if (left < sizeof(bits))
+		return signed_of(p, (unsigned)size);
+	memcpy(&bits, p, sizeof(bits));
+	return (int64_t)be64toh(bits) >> (64 - 8 * size);
+}
+
+static inline void take_value(struct dbvalue *v, uint64_t type, uint64_t size, const uint8_t *p,
+			      uint64_t left)
 {
 	*v = (struct dbvalue){0};
 	if (type >= 12) {
 		v->type = type & 1 ? DB_TEXT : DB_BLOB;
 		v->text = (const char *)p;
-		v->length = (uint32_t)((type - 12) / 2);
+		v->length = (uint32_t)size;
+	} else if (type - 1 < 6) {
+		v->type = DB_INTEGER;
+		v->integer = integer_of(p, size, left);
+	} else if (type == 8 || type == 9) {
+		v->type = DB_INTEGER;
+		v->integer = (int64_t)type - 8;
 	} else if (type == 7) {
 		take_real(v, p);
-	} else if (type && type < 10) {
-		v->type = DB_INTEGER;
-		v->integer =
-			type >= 8 ? (int64_t)type - 8 : signed_of(p, (unsigned)size_of_type(type));
-		v->real = (double)v->integer;
 	}
 }
 
-bool dbwalk_values(struct dbwalk *w, struct dbvalue *values, unsigned count)
+bool dbwalk_values(struct dbwalk *w, struct dbvalue *values, unsigned count, uint64_t wanted)
 {
-	const uint8_t *p = w->row, *end = w->row + w->row_size, *body, *types_end;
-	uint64_t head, type;
-	unsigned took = varint(p, end, &head), i = 0;
+	const uint8_t *row = w->row, *p = row, *types_end;
+	uint64_t at, whole = w->row_size, type, size;
+	unsigned took = varint(p, row + whole, &at);
 
-	if (!took || head > w->row_size || head < took)
+	if (!took || at > whole || at < took)
 		return false;
-	types_end = w->row + head;
-	body = types_end;
-	for (p += took; i < count && p < types_end; i++) {
-		uint64_t size;
-
-		took = varint(p, types_end, &type);
-		size = size_of_type(type);
-		if (!took || size > (uint64_t)(end - body))
-			return false;
-		take_value(&values[i], type, body);
-		p += took;
-		body += size;
+	types_end = row + at;
+	for (p += took; count && p < types_end; count--, values++, wanted >>= 1) {
+		type = *p;
+		if (__builtin_expect(type < 128, 1)) {
+			size = short_sizes[type];
+			p++;
+		} else {
+			took = varint(p, types_end, &type);
+			size = size_of_type(type);
+			if (!took || size > whole)
+				return false;
+			p += took;
+		}
+		if (wanted & 1) {
+			if (at + size > whole)
+				return false;
+			take_value(values, type, size, row + at, whole - at);
+		}
+		at += size; /* of at most DBFILE_COLUMNS: cannot wrap */
 	}
-	for (; i < count; i++)
-		values[i] = (struct dbvalue){0};
-	return true;
+	for (; count; count--)
+		*values++ = (struct dbvalue){0};
+	return at <= whole;
 }
 
 /* ---- columns ----------------------------------------------------------------------------------- */

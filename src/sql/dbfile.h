@@ -31,8 +31,8 @@ bool dbfile_probe(const char *path, const char *word);
 struct dbvalue {
 	enum { DB_NULL, DB_INTEGER, DB_REAL, DB_TEXT, DB_BLOB } type;
 	uint32_t length;
-	int64_t integer; /* also of real numbers that are whole */
-	double real;
+	int64_t integer;  /* also of real numbers that are whole */
+	double real;      /* of real numbers alone; dbvalue_real() of all */
 	const char *text; /* not terminated */
 };
 
@@ -56,8 +56,16 @@ void dbwalk_release(struct dbwalk *w);
 bool dbwalk_next(struct dbwalk *w);
 /* The row with that id; false: there is none. dbwalk_next() goes on behind it. */
 bool dbwalk_seek(struct dbwalk *w, int64_t id);
-/* Fills `count` values with the first columns of the row; those it has not are NULL. False: damaged. */
-bool dbwalk_values(struct dbwalk *w, struct dbvalue *values, unsigned count);
+/*
+ * Fills those of `count` values that have their bit in `wanted` with the first columns of the row; those it has not
+ * are NULL. False: damaged.
+ */
+bool dbwalk_values(struct dbwalk *w, struct dbvalue *values, unsigned count, uint64_t wanted);
+
+static inline double dbvalue_real(const struct dbvalue *v)
+{
+	return v->type == DB_INTEGER ? (double)v->integer : v->real;
+}
 
 /*
  * Names of the columns that a CREATE TABLE statement declares, in `room`, which they point into.

@@ -20,6 +20,7 @@ struct dbtable {
 	uint32_t root;             /* 0: the file has none */
 	int8_t at[DBTABLE_WANTED]; /* column of each that is wanted, -1: not there */
 	uint8_t columns;           /* that must be read for these */
+	uint64_t wanted;           /* a bit for each of them that is one of these */
 };
 
 /* Values of the wanted columns, in their order. */
@@ -48,6 +49,16 @@ void dbtable_find_columns(struct dbtable *t, const char *const *wanted, const st
 /* Fills the values of the row that the walk stands on. False: damaged, which the file counts. */
 bool dbrow_read(const struct dbtable *t, struct dbwalk *w, struct dbvalue all[DBFILE_COLUMNS],
 		struct dbrow *out);
+
+/* The same of some columns alone, which is faster; nobody may look at others. */
+bool dbrow_read_some(const struct dbtable *t, struct dbwalk *w, uint64_t columns,
+		     struct dbvalue all[DBFILE_COLUMNS], struct dbrow *out);
+
+/* A column among those. */
+static inline uint64_t dbtable_column(const struct dbtable *t, unsigned wanted)
+{
+	return t->at[wanted] < 0 ? 0 : UINT64_C(1) << t->at[wanted];
+}
 
 /* The value of one column alone, of which nothing behind is read; 0: no number, as above. False: damaged. */
 bool dbrow_read_number(const struct dbtable *t, struct dbwalk *w, unsigned wanted, int64_t *out);

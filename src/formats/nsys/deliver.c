@@ -106,11 +106,12 @@ static void pack_payload(struct reader *r, const struct dbrow *row)
 	r->payload.length = 0;
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
 		const struct dbvalue *v = dbrow_value(row, values[i].column);
+		double real = dbvalue_real(v);
 
 		if (v->type != DB_INTEGER && v->type != DB_REAL)
 			continue;
 		if (values[i].type == KYMO_PAYLOAD_DOUBLE)
-			put(&r->payload, "value", values[i].type, &v->real, sizeof(v->real));
+			put(&r->payload, "value", values[i].type, &real, sizeof(real));
 		else
 			put(&r->payload, "value", values[i].type, &v->integer, sizeof(v->integer));
 	}
@@ -156,7 +157,7 @@ static kymo_status_t deliver_metric(struct reader *r, struct stream_sink *sink,
 	struct rec_counter c = {.base = assembly_base(&r->all, i),
 				.counter = nsys_counter(r, nsys_number(r, row, C_METRIC_OF_TYPE),
 							nsys_number(r, row, C_METRIC_OF)),
-				.value = dbrow_value(row, C_METRIC_VALUE)->real};
+				.value = dbvalue_real(dbrow_value(row, C_METRIC_VALUE))};
 
 	c.agent = r->t->counters[c.counter].agent;
 	c.base.op = make_activity(&r->model, RECORD_DOMAIN_counter, COUNTER_OP_SAMPLE);

@@ -88,6 +88,7 @@ static bool make_index(struct set *s)
 static bool open_set(struct reader *r, struct set *s)
 {
 	struct args *a = &s->args;
+	const struct dbtable *t = &s->tables[T_ARG];
 	struct dbvalue all[DBFILE_COLUMNS];
 	uint64_t damaged = s->file->damaged;
 	struct dbrow row;
@@ -96,7 +97,7 @@ static bool open_set(struct reader *r, struct set *s)
 
 	dbwalk_init(&a->walk, s->file, s->tables[T_ARG].root);
 	while (dbwalk_next(&a->walk)) {
-		if (!read_here(s, all, &row))
+		if (!dbrow_read_some(t, &a->walk, dbtable_column(t, C_ARG_EVENT), all, &row))
 			continue;
 		in_order &= !a->rows || row.id == a->last + 1;
 		a->first = a->rows++ ? a->first : row.id;

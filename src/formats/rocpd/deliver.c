@@ -44,9 +44,9 @@ bool json_find_rest(const struct dbvalue *json, const char *key, struct dbvalue 
 	return true;
 }
 
-bool json_find_number(const struct dbvalue *json, const char *key, int64_t *out)
+/* False: there is no number at `p`. */
+static bool read_number(const char *p, const char *end, int64_t *out)
 {
-	const char *end, *p = find_key(json, key, &end);
 	const char *from = p;
 	bool negative;
 	int64_t v = 0;
@@ -65,11 +65,17 @@ bool json_find_number(const struct dbvalue *json, const char *key, int64_t *out)
 	return p != from;
 }
 
-/* As it is written: with escapes. */
-bool json_find_text(const struct dbvalue *json, const char *key, const char **text,
-		    uint32_t *length)
+bool json_find_number(const struct dbvalue *json, const char *key, int64_t *out)
 {
-	const char *end, *p = find_key(json, key, &end), *q;
+	const char *end = NULL, *p = find_key(json, key, &end);
+
+	return read_number(p, end, out);
+}
+
+/* As it is written: with escapes. */
+static bool read_text(const char *p, const char *end, const char **text, uint32_t *length)
+{
+	const char *q;
 
 	if (!p || p >= end || *p != '"')
 		return false;
@@ -80,6 +86,32 @@ bool json_find_text(const struct dbvalue *json, const char *key, const char **te
 	*text = p;
 	*length = (uint32_t)(q - p);
 	return true;
+}
+
+bool json_find_text(const struct dbvalue *json, const char *key, const char **text,
+		    uint32_t *length)
+{
+	const char *end = NULL, *p = find_key(json, key, &end);
+
+	return read_text(p, end, text, length);
+}
+
+/* What is behind the next "key": at or after `at`; NULL: there is none. */
+static const char *next_key(const char *at, const char *end, const char **key, uint32_t *length)
+{
+	while (at < end && (at = memchr(at, '"', (size_t)(end - at)))) {
+		if (!read_text(at, end, key, length))
+			return NULL;
+		at = *key + *length + 1;
+		if (at < end && *at == ':')
+			return at + 1;
+	}
+	return NULL;
+}
+
+static bool is_key(const char *key, uint32_t length, const char *name)
+{
+	return strlen(name) == length && memcmp(name, key, length) == 0;
 }
 
 /* "\x01", as Kymo writes bytes that are no text. */
@@ -322,21 +354,28 @@ static uint32_t untimed_reason(const char *text, uint32_t length)
 static void device_details(struct row_of *x, unsigned extdata, struct rec_device *d)
 {
 	const struct dbvalue *v = dbrow_value(&x->row, extdata);
-	const char *why;
-	uint32_t length;
+	const char *at = v->text, *end, *key, *why;
+	uint32_t length, size;
 	int64_t n;
 
 	if (v->type != DB_TEXT || v->length <= 2)
 		return;
-	json_find_number(v, "queued", &d->queued);
-	json_find_number(v, "submitted", &d->submitted);
-	json_find_number(v, "submit", &d->submit);
-	if (json_find_number(v, "status", &n))
-		d->status = (int32_t)n;
-	d->causal_violation = json_find_number(v, "causal_violation", &n);
-	if (json_find_text(v, "untimed", &why, &length)) {
-		d->untimed = untimed_reason(why, length);
-		d->start = d->end = 0;
+	end = v->text + v->length;
+	while ((at = next_key(at, end, &key, &length))) {
+		if (is_key(key, length, "queued"))
+			read_number(at, end, &d->queued);
+		else if (is_key(key, length, "submitted"))
+			read_number(at, end, &d->submitted);
+		else if (is_key(key, length, "submit"))
+			read_number(at, end, &d->submit);
+		else if (is_key(key, length, "status") && read_number(at, end, &n))
+			d->status = (int32_t)n;
+		else if (is_key(key, length, "causal_violation"))
+			d->causal_violation = read_number(at, end, &n);
+		else if (is_key(key, length, "untimed") && read_text(at, end, &why, &size)) {
+			d->untimed = untimed_reason(why, size);
+			d->start = d->end = 0;
+		}
 	}
 }
 
@@ -490,7 +529,7 @@ static kymo_status_t deliver_value(struct row_of *x, struct places *p, const str
 	    !dbrow_read(&x->s->tables[T_VALUE], &p->rows[T_VALUE], x->all, &x->row))
 		return KYMO_OK;
 	pmc = number(x, C_VALUE_PMC);
-	value = dbrow_value(&x->row, C_VALUE_VALUE)->real;
+	value = dbvalue_real(dbrow_value(&x->row, C_VALUE_VALUE));
 	if (!read_event(x, p, C_VALUE_EVENT))
 		return KYMO_OK;
 	c.base.op = x->r->activity[ACTIVITY_COUNTER] +

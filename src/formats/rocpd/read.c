@@ -13,15 +13,23 @@
 #include "formats/rocpd/columns.h"
 #include "formats/rocpd/read.h"
 
-/* Tables with records, and their columns of times and events. */
+/* Tables with records, their columns of times and events, and what else is looked at before records are made. */
 static const struct {
-	uint8_t table, start, end, event;
+	uint8_t table, start, end, event, learnt[4];
 } sources[] = {
-	{T_REGION, C_REGION_START, C_REGION_END, C_REGION_EVENT},
-	{T_SAMPLE, C_SAMPLE_TIME, C_SAMPLE_TIME, C_SAMPLE_EVENT},
-	{T_DISPATCH, C_DISPATCH_START, C_DISPATCH_END, C_DISPATCH_EVENT},
-	{T_COPY, C_COPY_START, C_COPY_END, C_COPY_EVENT},
-	{T_ALLOCATION, C_ALLOCATION_START, C_ALLOCATION_END, C_ALLOCATION_EVENT},
+	{T_REGION, C_REGION_START, C_REGION_END, C_REGION_EVENT, {C_REGION_NAME}},
+	{T_SAMPLE, C_SAMPLE_TIME, C_SAMPLE_TIME, C_SAMPLE_EVENT, {C_SAMPLE_TRACK}},
+	{T_DISPATCH,
+	 C_DISPATCH_START,
+	 C_DISPATCH_END,
+	 C_DISPATCH_EVENT,
+	 {C_DISPATCH_AGENT, C_DISPATCH_STREAM, C_DISPATCH_QUEUE}},
+	{T_COPY,
+	 C_COPY_START,
+	 C_COPY_END,
+	 C_COPY_EVENT,
+	 {C_COPY_TO, C_COPY_FROM, C_COPY_STREAM, C_COPY_QUEUE}},
+	{T_ALLOCATION, C_ALLOCATION_START, C_ALLOCATION_END, C_ALLOCATION_EVENT, {0}},
 };
 enum { SOURCES = sizeof(sources) / sizeof(*sources) };
 
@@ -115,6 +123,17 @@ static kymo_status_t take_row(struct reader *r, take_item take, void *data, stru
 	return status;
 }
 
+static uint64_t learnt_columns(const struct dbtable *t, unsigned source)
+{
+	uint64_t columns = dbtable_column(t, sources[source].start) |
+			   dbtable_column(t, sources[source].end) |
+			   dbtable_column(t, sources[source].event);
+
+	for (size_t i = 0; i < sizeof(sources[source].learnt); i++)
+		columns |= dbtable_column(t, sources[source].learnt[i]);
+	return columns;
+}
+
 static kymo_status_t walk_table(struct reader *r, uint32_t set, unsigned source, take_item take,
 				void *data)
 {
@@ -127,12 +146,13 @@ static kymo_status_t walk_table(struct reader *r, uint32_t set, unsigned source,
 	struct places p;
 	struct dbrow row;
 	struct dbwalk w;
+	uint64_t columns = r->complete ? t->wanted : learnt_columns(t, source);
 
 	places_begin(&p, s);
 	values_begin(r, &values, s);
 	dbwalk_init(&w, s->file, t->root);
 	while (status == KYMO_OK && dbwalk_next(&w)) {
-		if (!dbrow_read(t, &w, all, &row))
+		if (!dbrow_read_some(t, &w, columns, all, &row))
 			continue;
 		item.id = row.id;
 		item.start = row_number(NULL, &row, sources[source].start);

@@ -236,7 +236,7 @@ static bool parse_value(const struct dbvalue *v, double *out)
 {
 	char text[64] = "", *end;
 
-	*out = v->real;
+	*out = dbvalue_real(v);
 	if (v->type == DB_INTEGER || v->type == DB_REAL)
 		return true;
 	if (v->type != DB_TEXT || !v->length || v->length >= sizeof(text))
@@ -268,7 +268,7 @@ static kymo_status_t deliver_counter(struct reader *r, struct stream_sink *sink,
 	struct rec_counter c = {.base = assembly_base(&r->all, i),
 				.correlation = call ? call->key : 0,
 				.counter = rpd_counter(r, i->process, row),
-				.value = dbrow_value(row, C_COUNTER_VALUE)->real};
+				.value = dbvalue_real(dbrow_value(row, C_COUNTER_VALUE))};
 	struct dbvalue all[DBFILE_COLUMNS];
 	struct dbrow op;
 

@@ -81,6 +81,9 @@ def kernel(folder):
     t.put("syscall_exit_write", b"\0", 1500, 1, ret=-32)
     t.put("syscall_entry_exit_group", b"\0", 1600, 1, error_code=0)
     switch(t, 1650, 1, worker, (30, "child"), 64)
+    t.put("syscall_exit_clone", b"\0", 1660, 1, ret=0)  # on the child's side
+    t.put("syscall_entry_clone", b"\0", 1670, 1, flags=0)
+    t.put("syscall_exit_clone", b"\0", 1680, 1, ret=-5000)  # no error number
     t.put("syscall_entry_close", b"\0", 1700, 1, fd=3, count=0)
     t.put("syscall_exit_close", b"\0", 1720, 1, ret=0)
     t.put("syscall_exit_exit_group", b"\0", 1730, 1, ret=0)  # of no call that began
@@ -93,13 +96,28 @@ def test_kernel():
     equal("calls", query("kernel.kymo", "SELECT t.tid, p.pid, o.name, c.start - (SELECT min(start) FROM call), c.duration, c.status FROM call c JOIN op o ON o.id = c.op "
                          "JOIN thread t ON t.id = c.thread JOIN process p ON p.id = t.process ORDER BY c.start"),
           [(11, 10, "read", 0, 400, 0), (11, 10, "waiting", 100, 200, 0), (0, 0, "irq_handler", 150, 20, 0), (20, 20, "write", 250, 250, -32),
-           (20, 20, "preempted", 300, 150, 0), (30, 10, "close", 700, 20, 0)])
+           (20, 20, "preempted", 300, 150, 0), (30, 10, "clone", 670, 10, 0), (30, 10, "close", 700, 20, 0)])
     equal("what lies in what", query("kernel.kymo", "SELECT o.name, p.name AS around FROM call c JOIN op o ON o.id = c.op JOIN call_extra x ON x.id = c.id JOIN call u ON u.id = (c.id >> 40 << 40 | x.parent) "
                                      "JOIN op p ON p.id = u.op ORDER BY 1"), [("preempted", "write"), ("waiting", "read")])
     equal("threads", query("kernel.kymo", "SELECT t.tid, s.text FROM thread t LEFT JOIN string s ON s.id = t.name ORDER BY 1, 2"), [(0, "swapper/0"), (0, "swapper/1"), (11, "reader"), (20, "worker"), (30, "child")])
     equal("processes", query("kernel.kymo", "SELECT pid, exe FROM process ORDER BY 1"), [(0, "swapper/0"), (10, "reader"), (20, "worker")])
     equal("under way at the end", query("kernel.kymo", "SELECT t.tid, o.name FROM open_call c JOIN op o ON o.id = c.op JOIN thread t ON t.id = c.thread"), [(20, "exit_group")])
     equal("marks", query("kernel.kymo", MARKS), [("sched_process_fork", 1)])
+
+
+def test_old_system_calls():
+    t = Trace(domain="kernel", context=NONE)
+    for processor, (at, tid) in enumerate(((100, 7), (101, 8))):
+        switch(t, at, processor, (0, "swapper"), (tid, "old"), 0)
+        t.put("sys_read", b"\0", at + 10, processor, fd=3)
+        t.put("irq_handler_entry", b"\0", at + 20, processor, irq=1, name="disk")
+        t.put("irq_handler_exit", b"\0", at + 25, processor, irq=1, ret=1)
+        t.put("exit_syscall", b"\0", at + 60, processor, ret=-9)
+        t.put("exit_syscall", b"\0", at + 70, processor, ret=0)  # of none
+    t.write("old")
+    expect("did not begin in the trace (2)" in run("import", "old", "-o", "old.kymo").stderr, "ends of nothing are not told")
+    equal("calls", query("old.kymo", CALLS), [("kernel:irq_handler", 2, 10), ("kernel:read", 2, 100)])
+    equal("failed", query("old.kymo", "SELECT t.tid, c.status FROM call c JOIN thread t ON t.id = c.thread WHERE c.status ORDER BY 1"), [(7, -9), (8, -9)])
 
 
 def test_losses_are_told():

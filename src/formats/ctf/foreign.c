@@ -195,6 +195,22 @@ static bool take_pair(struct ctf_reader *r, struct ctf_class *c)
 	return false;
 }
 
+/* Of LTTng before 2.6: sys_X, and one event that ends them all. */
+static bool take_old_system_call(struct ctf_reader *r, struct ctf_class *c)
+{
+	static const char exit[] = "exit_syscall";
+	const bt_event_class *end = class_named(r, exit);
+	const char *name = strncmp(c->name, "compat_", 7) == 0 ? c->name + 7 : c->name;
+
+	if (strcmp(c->name, exit) == 0)
+		c->role = ROLE_SYSTEM_CALL_EXIT;
+	if (!end || strncmp(name, "sys_", 4) != 0 || !name[4])
+		return c->role == ROLE_SYSTEM_CALL_EXIT;
+	c->role = ROLE_ENTRY;
+	c->op = op_of_pair(r, name + 4, c->class, end);
+	return true;
+}
+
 static void take_role(struct ctf_reader *r, struct ctf_class *c)
 {
 	static const struct {
@@ -219,7 +235,7 @@ static void take_role(struct ctf_reader *r, struct ctf_class *c)
 	c->role = thapi_role(c->name);
 	if (c->role == ROLE_MARK)
 		c->role = kernel_role(c->name);
-	if (c->role != ROLE_MARK || take_pair(r, c))
+	if (c->role != ROLE_MARK || take_pair(r, c) || take_old_system_call(r, c))
 		return;
 	if (strncmp(c->name, "lttng_ust_statedump:", 20) == 0 ||
 	    strncmp(c->name, "lttng_statedump_", 16) == 0)
@@ -349,6 +365,7 @@ void foreign_enter(struct ctf_reader *r, const struct foreign_event *e, uint32_t
 		}
 		memset(t->frames + room, 0, (t->room - room) * sizeof(*t->frames));
 	}
+	t->entered = true;
 	f = &t->frames[t->depth++];
 	f->op = op;
 	f->id = ++r->foreign->ids;
@@ -386,7 +403,7 @@ static bool is_status(const char *name, bool kernel)
 	       (kernel && strcmp(name, "ret") == 0);
 }
 
-/* In the kernel what is below 0 is an error, elsewhere all but 0. */
+/* In the kernel what is an error number is one (addresses may be below 0, too), elsewhere all but 0. */
 static void take_status(const struct trace *t, const struct foreign_values *exit, struct rec *c)
 {
 	bool kernel = strcmp(t->domains[t->ops[c->op].domain].name, "kernel") == 0;
@@ -396,7 +413,7 @@ static void take_status(const struct trace *t, const struct foreign_values *exit
 		if (is_status(exit->all[i].name, kernel)) {
 			int64_t v = (int64_t)exit->all[i].u;
 
-			c->ok = kernel ? v >= 0 : v == 0;
+			c->ok = kernel ? v >= 0 || v < -4095 : v == 0;
 			c->status = c->ok && kernel ? 0 : (int32_t)v;
 			return;
 		}
@@ -425,17 +442,39 @@ void foreign_call(struct ctf_reader *r, const struct foreign_event *e,
 	r->done = r->status != KYMO_OK;
 }
 
-static void exit_call(struct ctf_reader *r, const struct foreign_event *e)
+/* A new thread comes out of the call by which another one made it. */
+static bool is_birth(const struct ctf_reader *r, const struct foreign_event *e)
 {
-	struct foreign_frame *f = foreign_leave(r, e, e->c->op);
+	static const char *const names[] = {"clone", "clone3", "fork", "vfork"};
+	const struct t_op *op = &r->t->ops[e->c->op];
+
+	if (e->thread->entered || strcmp(r->t->domains[op->domain].name, "kernel") != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(op->name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static void exit_call(struct ctf_reader *r, const struct foreign_event *e, uint32_t op)
+{
+	struct foreign_frame *f = foreign_leave(r, e, op);
 
 	if (!f)
 		return;
 	foreign_take(&r->foreign->values, e->payload);
 	if (strncmp(e->c->name, "lttng_ust_opencl:", 17) == 0)
-		thapi_call(r, e, r->t->ops[e->c->op].name, f);
+		thapi_call(r, e, r->t->ops[op].name, f);
 	if (!r->defining)
-		foreign_call(r, e, f, e->c->op);
+		foreign_call(r, e, f, op);
+}
+
+static void exit_system_call(struct ctf_reader *r, const struct foreign_event *e)
+{
+	const struct foreign_thread *t = e->thread;
+	uint32_t op = t->depth ? t->frames[t->depth - 1].op : UINT32_MAX;
+
+	exit_call(r, e, kernel_is_away(r->foreign, op) ? UINT32_MAX : op);
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
@@ -591,7 +630,11 @@ static void take_event(struct ctf_reader *r, const struct foreign_event *e)
 		foreign_enter(r, e, e->c->op);
 		break;
 	case ROLE_EXIT:
-		exit_call(r, e);
+		if (!is_birth(r, e))
+			exit_call(r, e, e->c->op);
+		break;
+	case ROLE_SYSTEM_CALL_EXIT:
+		exit_system_call(r, e);
 		break;
 	case ROLE_FUNCTION_ENTRY:
 		foreign_enter(r, e, function_of(r, e));
@@ -608,11 +651,15 @@ static void take_event(struct ctf_reader *r, const struct foreign_event *e)
 		foreign_name_process(r, foreign_process(r, e->event),
 				     foreign_text(&r->foreign->values, "procname"),
 				     NAMER_STATE_DUMP);
+		leave_out(r, e);
 		break;
 	case ROLE_SWITCH:
 		kernel_switch(r, e);
 		break;
 	case ROLE_TASK:
+		kernel_task(r, e);
+		leave_out(r, e);
+		break;
 	case ROLE_NEW_TASK:
 		kernel_task(r, e);
 		break;
@@ -733,8 +780,10 @@ static void begin_pass(struct ctf_reader *r)
 	struct ctf_foreign *f = r->foreign;
 
 	map_release(&f->running);
-	for (uint32_t i = 0; i < f->thread_count; i++)
+	for (uint32_t i = 0; i < f->thread_count; i++) {
 		f->threads[i].depth = 0;
+		f->threads[i].entered = false;
+	}
 	f->ids = 0;
 	f->work_count = f->work_free = 0;
 	map_release(&f->work);

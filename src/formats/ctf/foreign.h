@@ -25,8 +25,9 @@ enum foreign_role {
 	ROLE_MODULE,
 	ROLE_STATE_DUMP,
 	ROLE_PROCESS_NAME,
-	ROLE_SWITCH, /* of a processor, to another thread */
-	ROLE_TASK,   /* a thread, of the state dump of the kernel */
+	ROLE_SYSTEM_CALL_EXIT, /* whatever call it is */
+	ROLE_SWITCH,           /* of a processor, to another thread */
+	ROLE_TASK,             /* a thread, of the state dump of the kernel */
 	ROLE_NEW_TASK,
 	ROLE_CL_EVENT,  /* names the event of the call under way */
 	ROLE_CL_RESULT, /* its times */
@@ -67,7 +68,8 @@ struct foreign_thread {
 	uint32_t process, thread;
 	uint64_t tid;
 	const char *host;
-	bool placed; /* its process is known */
+	bool placed;  /* its process is known */
+	bool entered; /* some call */
 	struct foreign_frame *frames;
 	uint32_t depth, room;
 };

@@ -229,6 +229,8 @@ struct foreign_thread *foreign_thread(struct ctf_reader *r, const bt_event *e)
 		w.key = hash_mix(hash_mix(hash_string(w.host), w.pid), w.tid);
 	}
 	t = find(r, &w);
+	if (t && w.process && !*r->t->processes[t->process].exe)
+		foreign_name_process(r, t->process, environment_text(e, "procname"), NAMER_THREAD);
 	if (t && name) {
 		name_thread(r, t, name);
 		if (w.process)

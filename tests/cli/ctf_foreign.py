@@ -55,6 +55,32 @@ def test_programs():
     equal("lost", query("programs.kymo", "SELECT sum(lost_records) FROM process"), [(0,)])
 
 
+def test_memory():
+    """Of two processes with the same addresses; what was asked for before the trace is freed in it."""
+    t = Trace()
+    for n, pid in enumerate((70, 80)):
+        at = 100 * (n + 1)
+        t.event("own:work_entry", pid, pid, at)
+        t.event("lttng_ust_libc:malloc", pid, pid, at + 1, size=100 + n, ptr=Hex(0x10))
+        t.event("lttng_ust_libc:calloc", pid, pid, at + 2, nmemb=3, size=10, ptr=Hex(0x20))
+        t.event("own:work_exit", pid, pid, at + 3)
+        t.event("lttng_ust_libc:realloc", pid, pid, at + 4, in_ptr=Hex(0x10), size=500, ptr=Hex(0x30))
+        t.event("lttng_ust_libc:posix_memalign", pid, pid, at + 5, out_ptr=Hex(0x40), alignment=64, size=64, result=0)
+        t.event("lttng_ust_libc:free", pid, pid, at + 6, ptr=Hex(0x20))
+        t.event("lttng_ust_libc:free", pid, pid, at + 7, ptr=Hex(0x99))
+        t.event("lttng_ust_libc:free", pid, pid, at + 8, ptr=Hex(0))
+        t.event("lttng_ust_libc:malloc", pid, pid, at + 9, size=2**40, ptr=Hex(0))
+    t.write("memory")
+    run("import", "memory", "-o", "memory.kymo")
+    rows = query("memory.kymo", "SELECT p.pid, o.name, a.bytes, a.address, a.call IS NOT NULL AS within FROM allocation a JOIN op o ON o.id = a.op JOIN thread t ON t.id = a.thread "
+                 "JOIN process p ON p.id = t.process ORDER BY p.pid, a.time, o.name DESC")
+    equal("allocations", rows, [row for n, pid in enumerate((70, 80)) for row in (
+        (pid, "allocate", 100 + n, 0x10, 1), (pid, "allocate", 30, 0x20, 1), (pid, "free", 100 + n, 0x10, 0), (pid, "allocate", 500, 0x30, 0),
+        (pid, "allocate", 64, 0x40, 0), (pid, "free", 30, 0x20, 0), (pid, "free", 0, 0x99, 0))])
+    equal("marks", query("memory.kymo", MARKS), [("lttng_ust_libc:free", 2), ("lttng_ust_libc:malloc", 2)])
+    equal("in use at the end", query("memory.kymo", "SELECT sum(bytes) FROM tally_leak"), [(2 * 564,)])
+
+
 # ---- the kernel --------------------------------------------------------------------------------
 
 def switch(t, at, processor, before, after, state):

@@ -234,7 +234,7 @@ static void take_role(struct ctf_reader *r, struct ctf_class *c)
 		}
 	c->role = thapi_role(c->name);
 	if (c->role == ROLE_MARK)
-		c->role = kernel_role(c->name);
+		c->role = memory_is_event(c->name) ? ROLE_MEMORY : kernel_role(c->name);
 	if (c->role != ROLE_MARK || take_pair(r, c) || take_old_system_call(r, c))
 		return;
 	if (strncmp(c->name, "lttng_ust_statedump:", 20) == 0 ||
@@ -685,6 +685,9 @@ static void take_event(struct ctf_reader *r, const struct foreign_event *e)
 	case ROLE_MARK:
 		foreign_mark(r, e);
 		break;
+	case ROLE_MEMORY:
+		memory_event(r, e);
+		break;
 	default:
 		leave_out(r, e);
 	}
@@ -871,6 +874,8 @@ static void release(struct ctf_foreign *f)
 	map_release(&f->by_key);
 	map_release(&f->running);
 	map_release(&f->named);
+	map_release(&f->live);
+	map_release(&f->live_bytes);
 	map_release(&f->pids);
 	map_release(&f->names_of_tasks);
 	map_release(&f->functions_by_address);

@@ -29,6 +29,7 @@ enum foreign_role {
 	ROLE_SWITCH,           /* of a processor, to another thread */
 	ROLE_TASK,             /* a thread, of the state dump of the kernel */
 	ROLE_NEW_TASK,
+	ROLE_MEMORY,    /* of the C library */
 	ROLE_CL_EVENT,  /* names the event of the call under way */
 	ROLE_CL_RESULT, /* its times */
 	ROLE_CL_KERNEL,
@@ -123,6 +124,8 @@ struct ctf_foreign {
 	uint32_t work_count, work_room, work_free;
 	struct foreign_values values; /* of the event at hand */
 	struct text payload;
+	struct map live, live_bytes; /* of process and address -> allocation, bytes */
+	uint64_t allocations;
 	uint64_t ids;
 	int64_t first, last;
 	bool any, timed; /* events; of a time */
@@ -174,6 +177,11 @@ void foreign_kernel_task(struct ctf_reader *r, const bt_event *e, uint64_t tid, 
 			 const char *name);
 /* At the end of the first pass. */
 void foreign_threads_place(struct ctf_reader *r);
+
+/* ---- memory.c ------------------------------------------------------------------------------ */
+
+bool memory_is_event(const char *name);
+void memory_event(struct ctf_reader *r, const struct foreign_event *e);
 
 /* ---- kernel.c ------------------------------------------------------------------------------ */
 

@@ -41,8 +41,11 @@ struct cell *put_spread(struct cell *c, const struct groups *g, const struct tal
 		return c + 5;
 	cell_number(c++, (n->total + timed / 2) / timed);
 	cell_number(c++, n->min);
-	cell_number(c++, tally_percentile(g->numbers, n, 0.5));
-	cell_number(c++, tally_percentile(g->numbers, n, 0.99));
+	if (tally_distributed(g->numbers, n)) {
+		cell_number(c, tally_percentile(g->numbers, n, 0.5));
+		cell_number(c + 1, tally_percentile(g->numbers, n, 0.99));
+	}
+	c += 2;
 	cell_number(c++, n->max);
 	return c;
 }

@@ -313,6 +313,13 @@ uint64_t tally_percentile(const struct tallies *a, const struct tally *row, doub
 	return v < row->min ? row->min : v > row->max ? row->max : v;
 }
 
+bool tally_distributed(const struct tallies *a, const struct tally *row)
+{
+	uint32_t b = 0;
+
+	return row->min == row->max || histogram_next(&a->pool, &row->histogram, &b) != 0;
+}
+
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 /*

@@ -111,6 +111,8 @@ static inline uint64_t tally_size_least(uint32_t size_class)
 /* Takes what was counted in the program into the row's own histogram. */
 void tally_expand(struct tallies *a, struct tally *row);
 
+/* False: nobody told how its durations are distributed, so it has no percentiles. */
+bool tally_distributed(const struct tallies *a, const struct tally *row);
 /* Of a row that has been expanded, or merged into: duration at `share` of the timed records, within 1.6 %, or 5 % when `coarse`. */
 uint64_t tally_percentile(const struct tallies *a, const struct tally *row, double share);
 

@@ -88,6 +88,16 @@ def kineto():
     }
 
 
+def test_lists_that_begin_with_nothing():
+    """As writers begin a list of which each has a comma in front; numbers may be texts."""
+    events = ",\n".join(json.dumps({"ph": "X", "name": "work", "pid": "7", "tid": str(tid), "ts": "1000", "dur": "20"}) for tid in (7, 8))
+    with open("list.json", "w", encoding="utf-8") as f:
+        f.write("[ {}\n," + events + "\n]\n")
+    run("import", "list.json", "-o", "list.kymo")
+    rows = query("list.kymo", "SELECT tid, name, duration FROM markers ORDER BY 1")
+    expect(rows == [(7, "work", 20000), (8, "work", 20000)], rows)
+
+
 def test_kineto():
     trace, said = imported("kineto.json.gz", kineto())
     expect('not taken: events of phase "O" (1)' in said, said)

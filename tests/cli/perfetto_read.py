@@ -193,6 +193,7 @@ def test_iprof():
         # two rows of one name: what overlaps
         d += pf.slice_(base + 4, "kernel", 1200, 1300, correlation=3) + pf.slice_(base + 5, "kernel", 1250, 1350) + pf.slice_(base + 7, "kernel", 1400, 1500)
         d += pf.slice_(base + 4, "zeCommandListAppendMemoryCopy(M2D)", 1600, 1700)
+        d += pf.slice_(base + 4, "clEnqueueUnmapMemObject", 1800, 1807) + pf.slice_(base + 4, "clEnqueueMapBuffer", 1900, 1905)
         d += pf.track(base + 10, "Sampling", base) + pf.track(base + 11, "ZE", base + 10) + pf.track(base + 12, "Device 0", base + 11)
         d += pf.track(base + 13, "SubDevice 1", base + 12) + pf.counter(base + 14, "Frequency", base + 13) + pf.value(base + 14, 1600.0, 5000)
         uuid += 20
@@ -203,7 +204,8 @@ def test_iprof():
                                                           (500, 501, "opencl", "clFinish", 100)]))
     same("kernels", [k[:5] for k in query(trace, KERNELS)], 2 * [("kernel", "device 0 part 1", 0, 100, "zeCommandListAppendLaunchKernel")] +
          2 * [("kernel", "device 0 part 1", 0, 100, None)] + 2 * [("kernel", "device 1 part 0", 0, 100, None)])
-    same("copies", query(trace, COPIES), 2 * [("write", 0, None, "device 0 part 1", 100, None)])
+    same("copies", [c[:2] + c[4:5] for c in query(trace, COPIES)], [(op, 0, ns) for op, ns in (("write", 100), ("unmap", 7), ("map", 5)) for _ in range(2)])
+    same("where to", query(trace, COPIES)[:2], 2 * [("write", 0, None, "device 0 part 1", 100, None)])
     same("ranges", [m[2] for m in query(trace, MARKERS)], ["user", "user"])
     same("values", query(trace, VALUES), 2 * [("Frequency [part 1]", "", "device 0", 1600)])
     same("devices of a host", query(trace, "SELECT count(*) FROM agent a JOIN process p ON p.id = a.process WHERE p.hostname = 'x1' AND p.pid = 500"), [(4,)])

@@ -4,7 +4,7 @@
 if(TARGET kymo_format_ctf AND TARGET kymo_format_json)
   add_executable(mini_fuzz_ctf fuzz/protobuf_fuzz_main.c fuzz/ctf_fuzz.c support/memory_file.c)
   target_include_directories(mini_fuzz_ctf PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-  target_compile_definitions(mini_fuzz_ctf PRIVATE FUZZ_ROUNDS=250)
+  target_compile_definitions(mini_fuzz_ctf PRIVATE FUZZ_ROUNDS=100)
   target_link_libraries(mini_fuzz_ctf PRIVATE kymo_format_ctf kymo_format_json)
   file(GLOB ctf_corpus CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/ctf/*.packed)
   add_test(NAME fuzz.ctf COMMAND mini_fuzz_ctf ${ctf_corpus})

@@ -139,6 +139,16 @@ def scorep(test, python):
     return archive
 
 
+def messages(test, python):
+    """The two ends of a message find each other where all that both ranks sent is there."""
+    archive = os.path.join(test.work, "messages")
+    want = json.loads(subprocess.run([python, os.path.join(HERE, "scorep.py"), archive, "messages"], capture_output=True, text=True, check=True).stdout)
+    joined = test.one(archive, "SELECT count(*) n, count(match) ends, count(DISTINCT match) both FROM comm")
+    expect(want["receives"] > 1 and joined == {"n": 2 * want["receives"], "ends": 2 * want["receives"], "both": want["receives"]}, joined, want)
+    sizes = test.rows(archive, "SELECT a.sent sent, b.received received FROM comm a JOIN comm b ON b.match = a.match AND b.id <> a.id WHERE a.sent > 0")
+    expect(len(sizes) == want["receives"] and all(r["sent"] == r["received"] for r in sizes), sizes)
+
+
 def contexts(test, python):
     archive = os.path.join(test.work, "contexts")
     subprocess.run([python, os.path.join(HERE, "scorep.py"), archive, "contexts"], capture_output=True, check=True)
@@ -243,6 +253,7 @@ def main():
         if python:
             scorep(test, python)
             contexts(test, python)
+            messages(test, python)
             others(test, python)
             damage(test, os.path.join(work, "scorep"), 120)
         else:

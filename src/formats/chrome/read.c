@@ -42,11 +42,31 @@ static bool has_events(struct source *s)
 	return has;
 }
 
+/* Writers begin or end their list with one of these, where each event has a comma before or behind it. */
+static bool is_filler(struct span value)
+{
+	return value.n == 2 && value.s[0] == '{';
+}
+
+static bool begins_with_event(struct source *s)
+{
+	struct span value, phase;
+
+	for (unsigned i = 0; i < PROBES; i++) {
+		if (source_peek(s) == ',')
+			source_take(s);
+		if (source_peek(s) != '{' || !source_value(s, &value))
+			return false;
+		if (!is_filler(value))
+			return span_find(value, "ph", &phase);
+	}
+	return false;
+}
+
 /* The file begins with an object that has a list of events, or with a list of objects that have phases. */
 bool chrome_probe(const char *path)
 {
 	struct source s;
-	struct span value, phase;
 	int first, n = 0;
 
 	if (!source_open(&s, path)) {
@@ -59,8 +79,7 @@ bool chrome_probe(const char *path)
 		    !gzdirect(s.file); /* of what is compressed, the reader says what is wrong */
 	} else if (first == '[') {
 		source_take(&s);
-		n = source_peek(&s) == '{' && source_value(&s, &value) &&
-		    span_find(value, "ph", &phase);
+		n = begins_with_event(&s);
 	} else if (first == '{') {
 		n = has_events(&s);
 	}
@@ -69,12 +88,6 @@ bool chrome_probe(const char *path)
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
-
-/* Writers end their list with one of these, where each event before had a comma behind it. */
-static bool is_filler(struct span value)
-{
-	return value.n == 2 && value.s[0] == '{';
-}
 
 static void take_event(struct reader *r, struct span value)
 {

@@ -38,6 +38,34 @@ static bool is_metadata(const char *folder)
 			  strcmp(head, PLAIN) == 0);
 }
 
+/*
+ * The library merges by time only what has a clock, and what has none apart from it. Metadata is text, in packets or not,
+ * and says "clock {" early where there is one.
+ */
+static bool has_clock(const char *folder)
+{
+	char path[PATH_MAX], text[32768], *at = text;
+	size_t n = 0;
+	FILE *f;
+
+	if (snprintf(path, sizeof(path), "%s/metadata", folder) >= (int)sizeof(path))
+		return false;
+	f = fopen(path, "re");
+	if (f) {
+		n = fread(text, 1, sizeof(text) - 1, f);
+		fclose(f);
+	}
+	for (size_t i = 0; i < n; i++)
+		text[i] = text[i] ? text[i] : ' ';
+	text[n] = '\0';
+	while ((at = strstr(at, "clock"))) {
+		at += strlen("clock");
+		if (at[strspn(at, " \t\n")] == '{')
+			return true;
+	}
+	return false;
+}
+
 static int by_name(const void *a, const void *b)
 {
 	char *const *x = a, *const *y = b;
@@ -85,6 +113,27 @@ static bool look(const char *path, unsigned depth, struct ctf_folders *out)
 	return ok;
 }
 
+static bool put_clocks_first(struct ctf_folders *f)
+{
+	char **sorted = f->count ? calloc(f->count, sizeof(*sorted)) : NULL;
+	uint32_t others = 0;
+
+	if (!f->count)
+		return true;
+	if (!sorted)
+		return false;
+	for (uint32_t i = 0; i < f->count; i++)
+		if (has_clock(f->paths[i]))
+			sorted[f->clocked++] = f->paths[i];
+		else
+			sorted[f->count - ++others] = f->paths[i];
+	qsort(sorted + f->clocked, others, sizeof(*sorted), by_name);
+	free(f->paths);
+	f->paths = sorted;
+	f->room = f->count;
+	return true;
+}
+
 bool ctf_find(const char *path, struct ctf_folders *out)
 {
 	*out = (struct ctf_folders){0};
@@ -92,7 +141,7 @@ bool ctf_find(const char *path, struct ctf_folders *out)
 		return false;
 	if (out->count)
 		qsort(out->paths, out->count, sizeof(*out->paths), by_name);
-	return true;
+	return put_clocks_first(out);
 }
 
 void ctf_folders_release(struct ctf_folders *f)

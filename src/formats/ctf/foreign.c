@@ -87,6 +87,11 @@ static void know_names(struct ctf_reader *r, const bt_event_class *class)
 	struct ctf_foreign *f = r->foreign;
 	uint64_t key = (uint64_t)(uintptr_t)stream;
 
+	if (f->graph != r->graphs) {
+		map_release(&f->names);
+		map_release(&f->streams);
+		f->graph = r->graphs;
+	}
 	if (map_get(&f->streams, key))
 		return;
 	if (!map_set(&f->streams, key, 1))
@@ -138,7 +143,7 @@ static uint8_t kind_of(const bt_field_class *f)
 	}
 }
 
-static uint32_t add_fields(const bt_event_class *class, struct make_field *out)
+uint32_t foreign_fields(const bt_event_class *class, struct make_field *out)
 {
 	const bt_field_class *payload =
 		class ? bt_event_class_borrow_payload_field_class_const(class) : NULL;
@@ -161,7 +166,7 @@ static uint32_t op_of_pair(struct ctf_reader *r, const char *base, const bt_even
 			   const bt_event_class *exit)
 {
 	struct make_field fields[2 * FOREIGN_FIELDS];
-	uint32_t n = add_fields(entry, fields), k = add_fields(exit, fields + n);
+	uint32_t n = foreign_fields(entry, fields), k = foreign_fields(exit, fields + n);
 	char domain[128];
 
 	domain_of(base, domain, sizeof(domain));
@@ -190,6 +195,22 @@ static bool take_pair(struct ctf_reader *r, struct ctf_class *c)
 	return false;
 }
 
+/* Of LTTng before 2.6: sys_X, and one event that ends them all. */
+static bool take_old_system_call(struct ctf_reader *r, struct ctf_class *c)
+{
+	static const char exit[] = "exit_syscall";
+	const bt_event_class *end = class_named(r, exit);
+	const char *name = strncmp(c->name, "compat_", 7) == 0 ? c->name + 7 : c->name;
+
+	if (strcmp(c->name, exit) == 0)
+		c->role = ROLE_SYSTEM_CALL_EXIT;
+	if (!end || strncmp(name, "sys_", 4) != 0 || !name[4])
+		return c->role == ROLE_SYSTEM_CALL_EXIT;
+	c->role = ROLE_ENTRY;
+	c->op = op_of_pair(r, name + 4, c->class, end);
+	return true;
+}
+
 static void take_role(struct ctf_reader *r, struct ctf_class *c)
 {
 	static const struct {
@@ -201,6 +222,7 @@ static void take_role(struct ctf_reader *r, struct ctf_class *c)
 		{"lttng_ust_cyg_profile_fast:func_entry", ROLE_FUNCTION_ENTRY},
 		{"lttng_ust_cyg_profile_fast:func_exit", ROLE_FUNCTION_EXIT},
 		{"lttng_ust_statedump:bin_info", ROLE_MODULE},
+		{"lttng_ust_statedump:procname", ROLE_PROCESS_NAME},
 	};
 
 	know_names(r, c->class);
@@ -211,7 +233,9 @@ static void take_role(struct ctf_reader *r, struct ctf_class *c)
 			return;
 		}
 	c->role = thapi_role(c->name);
-	if (c->role != ROLE_MARK || take_pair(r, c))
+	if (c->role == ROLE_MARK)
+		c->role = memory_is_event(c->name) ? ROLE_MEMORY : kernel_role(c->name);
+	if (c->role != ROLE_MARK || take_pair(r, c) || take_old_system_call(r, c))
 		return;
 	if (strncmp(c->name, "lttng_ust_statedump:", 20) == 0 ||
 	    strncmp(c->name, "lttng_statedump_", 16) == 0)
@@ -321,79 +345,9 @@ static void put_values(struct make_fields *m, const struct foreign_values *v)
 			make_number(m, v->all[i].u);
 }
 
-/* ---- threads --------------------------------------------------------------------------------- */
-
-static const bt_field *context_member(const bt_event *e, const char *name)
-{
-	const bt_field *f = ctf_member(bt_event_borrow_common_context_field_const(e), name);
-
-	if (!f)
-		f = ctf_member(bt_event_borrow_specific_context_field_const(e), name);
-	return f;
-}
-
-static bool context_number(const bt_event *e, const char *a, const char *b, uint64_t *out)
-{
-	return ctf_number(context_member(e, a), out) || ctf_number(context_member(e, b), out);
-}
-
-static const char *host_of(const bt_event *e)
-{
-	const bt_trace *trace = bt_stream_borrow_trace_const(bt_event_borrow_stream_const(e));
-	const bt_value *v =
-		bt_trace_borrow_environment_entry_value_by_name_const(trace, "hostname");
-	const char *own = ctf_text(context_member(e, "hostname"));
-
-	return own ? own : v && bt_value_is_string(v) ? bt_value_string_get(v) : "";
-}
-
-static uint32_t process_of(struct ctf_reader *r, const bt_event *e, const char *host, uint64_t pid)
-{
-	struct ctf_foreign *f = r->foreign;
-	uint32_t p = keyed_process(&f->keyed, hash_mix(hash_string(host), pid), (uint32_t)pid);
-	struct t_process *process = &r->t->processes[p];
-	const char *name = ctf_text(context_member(e, "procname"));
-
-	if (!r->defining || !p || *process->hostname)
-		return p;
-	process->hostname = trace_string(r->t, *host ? host : "?", *host ? strlen(host) : 1);
-	if (name && *name)
-		process->exe = trace_string(r->t, name, strlen(name));
-	return p;
-}
-
-/* Without a context that says it, of the processor that the events are of. */
-static struct foreign_thread *thread_of(struct ctf_reader *r, const bt_event *e)
-{
-	struct ctf_foreign *f = r->foreign;
-	uint64_t pid = 0, tid = 0, key, place;
-	const char *host = host_of(e);
-
-	if (!context_number(e, "vtid", "tid", &tid) && bt_event_borrow_packet_const(e))
-		ctf_number(ctf_member(bt_packet_borrow_context_field_const(
-					      bt_event_borrow_packet_const(e)),
-				      "cpu_id"),
-			   &tid);
-	context_number(e, "vpid", "pid", &pid);
-	key = hash_mix(hash_mix(hash_string(host), pid), tid);
-	place = map_get(&f->by_key, key);
-	if (place)
-		return &f->threads[place - 1];
-	if (!vec_reserve(&f->threads, &f->thread_room, f->thread_count, 1) ||
-	    !map_set(&f->by_key, key, f->thread_count + 1)) {
-		no_memory(r);
-		return NULL;
-	}
-	f->threads[f->thread_count] =
-		(struct foreign_thread){.process = process_of(r, e, host, pid)};
-	f->threads[f->thread_count].thread =
-		keyed_thread(&f->keyed, key, f->threads[f->thread_count].process, (uint32_t)tid);
-	return &f->threads[f->thread_count++];
-}
-
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-static void enter(struct ctf_reader *r, const struct foreign_event *e, uint32_t op)
+void foreign_enter(struct ctf_reader *r, const struct foreign_event *e, uint32_t op)
 {
 	struct foreign_thread *t = e->thread;
 	struct foreign_frame *f;
@@ -411,6 +365,7 @@ static void enter(struct ctf_reader *r, const struct foreign_event *e, uint32_t 
 		}
 		memset(t->frames + room, 0, (t->room - room) * sizeof(*t->frames));
 	}
+	t->entered = true;
 	f = &t->frames[t->depth++];
 	f->op = op;
 	f->id = ++r->foreign->ids;
@@ -420,7 +375,8 @@ static void enter(struct ctf_reader *r, const struct foreign_event *e, uint32_t 
 }
 
 /* The frame that ends; what lies in it and never ended is lost. NULL: none began. */
-static struct foreign_frame *leave(struct ctf_reader *r, const struct foreign_event *e, uint32_t op)
+struct foreign_frame *foreign_leave(struct ctf_reader *r, const struct foreign_event *e,
+				    uint32_t op)
 {
 	struct foreign_thread *t = e->thread;
 	uint32_t i = t->depth;
@@ -447,7 +403,7 @@ static bool is_status(const char *name, bool kernel)
 	       (kernel && strcmp(name, "ret") == 0);
 }
 
-/* In the kernel what is below 0 is an error, elsewhere all but 0. */
+/* In the kernel what is an error number is one (addresses may be below 0, too), elsewhere all but 0. */
 static void take_status(const struct trace *t, const struct foreign_values *exit, struct rec *c)
 {
 	bool kernel = strcmp(t->domains[t->ops[c->op].domain].name, "kernel") == 0;
@@ -457,14 +413,14 @@ static void take_status(const struct trace *t, const struct foreign_values *exit
 		if (is_status(exit->all[i].name, kernel)) {
 			int64_t v = (int64_t)exit->all[i].u;
 
-			c->ok = kernel ? v >= 0 : v == 0;
+			c->ok = kernel ? v >= 0 || v < -4095 : v == 0;
 			c->status = c->ok && kernel ? 0 : (int32_t)v;
 			return;
 		}
 }
 
-static void hand_on_call(struct ctf_reader *r, const struct foreign_event *e,
-			 const struct foreign_frame *f, uint32_t op)
+void foreign_call(struct ctf_reader *r, const struct foreign_event *e,
+		  const struct foreign_frame *f, uint32_t op)
 {
 	const struct foreign_thread *t = e->thread;
 	struct rec c = {.process = t->process,
@@ -486,17 +442,39 @@ static void hand_on_call(struct ctf_reader *r, const struct foreign_event *e,
 	r->done = r->status != KYMO_OK;
 }
 
-static void exit_call(struct ctf_reader *r, const struct foreign_event *e)
+/* A new thread comes out of the call by which another one made it. */
+static bool is_birth(const struct ctf_reader *r, const struct foreign_event *e)
 {
-	struct foreign_frame *f = leave(r, e, e->c->op);
+	static const char *const names[] = {"clone", "clone3", "fork", "vfork"};
+	const struct t_op *op = &r->t->ops[e->c->op];
+
+	if (e->thread->entered || strcmp(r->t->domains[op->domain].name, "kernel") != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(op->name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static void exit_call(struct ctf_reader *r, const struct foreign_event *e, uint32_t op)
+{
+	struct foreign_frame *f = foreign_leave(r, e, op);
 
 	if (!f)
 		return;
 	foreign_take(&r->foreign->values, e->payload);
 	if (strncmp(e->c->name, "lttng_ust_opencl:", 17) == 0)
-		thapi_call(r, e, r->t->ops[e->c->op].name, f);
+		thapi_call(r, e, r->t->ops[op].name, f);
 	if (!r->defining)
-		hand_on_call(r, e, f, e->c->op);
+		foreign_call(r, e, f, op);
+}
+
+static void exit_system_call(struct ctf_reader *r, const struct foreign_event *e)
+{
+	const struct foreign_thread *t = e->thread;
+	uint32_t op = t->depth ? t->frames[t->depth - 1].op : UINT32_MAX;
+
+	exit_call(r, e, kernel_is_away(r->foreign, op) ? UINT32_MAX : op);
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
@@ -521,21 +499,24 @@ static uint32_t function_of(struct ctf_reader *r, const struct foreign_event *e)
 	return FOREIGN_FUNCTION | f->function_count++;
 }
 
+/* The fast variant does not say which function it is that ends. */
 static void exit_function(struct ctf_reader *r, const struct foreign_event *e)
 {
-	uint32_t function = function_of(r, e);
-	struct foreign_frame *f = leave(r, e, function);
+	const struct foreign_thread *t = e->thread;
+	bool told = ctf_member(e->payload, "addr") != NULL;
+	uint32_t function = told || !t->depth ? function_of(r, e) : t->frames[t->depth - 1].op;
+	struct foreign_frame *f = foreign_leave(r, e, function);
 
-	if (!f || r->defining)
+	if (!f || r->defining || !(function & FOREIGN_FUNCTION))
 		return;
 	r->foreign->values.count = 0;
-	hand_on_call(r, e, f, r->foreign->functions[function & ~FOREIGN_FUNCTION].op);
+	foreign_call(r, e, f, r->foreign->functions[function & ~FOREIGN_FUNCTION].op);
 }
 
 static void take_module(struct ctf_reader *r, const struct foreign_event *e)
 {
 	struct foreign_values *v = &r->foreign->values;
-	struct t_module m = {.process = e->thread->process};
+	struct t_module m = {.process = foreign_process(r, e->event)};
 
 	if (!r->defining)
 		return;
@@ -605,7 +586,7 @@ static void add_payload(struct text *out, const struct foreign_values *v)
 	}
 }
 
-static void mark(struct ctf_reader *r, const struct foreign_event *e)
+void foreign_mark(struct ctf_reader *r, const struct foreign_event *e)
 {
 	struct ctf_foreign *f = r->foreign;
 	struct rec_marker m = {.base = {.process = e->thread->process,
@@ -632,29 +613,68 @@ static void mark(struct ctf_reader *r, const struct foreign_event *e)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
+static void leave_out(struct ctf_reader *r, const struct foreign_event *e)
+{
+	if (!r->defining)
+		unplaced_add(&r->unplaced,
+			     e->c->role == ROLE_LEFT_OUT
+				     ? "events of THAPI's own, and device times in its ticks"
+				     : "events of state dumps",
+			     1);
+}
+
 static void take_event(struct ctf_reader *r, const struct foreign_event *e)
 {
 	switch (e->c->role) {
 	case ROLE_ENTRY:
-		enter(r, e, e->c->op);
+		foreign_enter(r, e, e->c->op);
 		break;
 	case ROLE_EXIT:
-		exit_call(r, e);
+		if (!is_birth(r, e))
+			exit_call(r, e, e->c->op);
+		break;
+	case ROLE_SYSTEM_CALL_EXIT:
+		exit_system_call(r, e);
 		break;
 	case ROLE_FUNCTION_ENTRY:
-		enter(r, e, function_of(r, e));
+		foreign_enter(r, e, function_of(r, e));
 		break;
 	case ROLE_FUNCTION_EXIT:
 		exit_function(r, e);
 		break;
 	case ROLE_MODULE:
 		take_module(r, e);
+		leave_out(r, e);
+		break;
+	case ROLE_PROCESS_NAME:
+		foreign_take(&r->foreign->values, e->payload);
+		foreign_name_process(r, foreign_process(r, e->event),
+				     foreign_text(&r->foreign->values, "procname"),
+				     NAMER_STATE_DUMP);
+		leave_out(r, e);
+		break;
+	case ROLE_SWITCH:
+		kernel_switch(r, e);
+		break;
+	case ROLE_TASK:
+		kernel_task(r, e);
+		leave_out(r, e);
+		break;
+	case ROLE_NEW_TASK:
+		kernel_task(r, e);
 		break;
 	case ROLE_CL_EVENT:
 		thapi_cl_event(r, e);
 		break;
 	case ROLE_CL_RESULT:
 		thapi_cl_result(r, e);
+		break;
+	case ROLE_CL_KERNEL:
+		thapi_cl_kernel(r, e);
+		foreign_mark(r, e);
+		break;
+	case ROLE_DEVICE_NAME:
+		thapi_device_name(r, e);
 		break;
 	case ROLE_HOST:
 		thapi_host(r, e);
@@ -663,28 +683,46 @@ static void take_event(struct ctf_reader *r, const struct foreign_event *e)
 		thapi_device(r, e);
 		break;
 	case ROLE_MARK:
-		mark(r, e);
+		foreign_mark(r, e);
+		break;
+	case ROLE_MEMORY:
+		memory_event(r, e);
 		break;
 	default:
-		if (!r->defining)
-			unplaced_add(
-				&r->unplaced,
-				e->c->role == ROLE_STATE_DUMP
-					? "events of state dumps"
-					: "events of THAPI's own, and device times in its ticks",
-				1);
+		leave_out(r, e);
 	}
 }
 
+/* How many events a packet had that is not there nobody knows: at least one. */
 static void discarded(struct ctf_reader *r, const bt_message *m)
 {
+	bool packets = bt_message_get_type(m) == BT_MESSAGE_TYPE_DISCARDED_PACKETS;
+	bt_property_availability told;
 	uint64_t count = 1;
 
 	if (r->defining)
 		return;
-	if (bt_message_discarded_events_get_count(m, &count) != BT_PROPERTY_AVAILABILITY_AVAILABLE)
-		count = 1;
+	told = packets ? bt_message_discarded_packets_get_count(m, &count)
+		       : bt_message_discarded_events_get_count(m, &count);
+	count = told == BT_PROPERTY_AVAILABILITY_AVAILABLE ? count : 1;
 	make_lost(r->t, 0, count, 0);
+	unplaced_add(&r->unplaced,
+		     packets ? "packets that the tracer lost (each counts as one record)"
+			     : "events that the tracer discarded",
+		     count);
+}
+
+static bool has_clock(const struct ctf_class *c)
+{
+	return bt_stream_class_borrow_default_clock_class_const(
+		       bt_event_class_borrow_stream_class_const(c->class)) != NULL;
+}
+
+/* These come from a thread of LTTng's, which did nothing of the program's. */
+static bool about_state(uint32_t role)
+{
+	return role == ROLE_MODULE || role == ROLE_PROCESS_NAME || role == ROLE_STATE_DUMP ||
+	       role == ROLE_TASK || role == ROLE_SWITCH;
 }
 
 static void take(struct ctf_reader *r, const bt_message *m)
@@ -696,7 +734,8 @@ static void take(struct ctf_reader *r, const bt_message *m)
 	uint64_t ts;
 	bool fresh;
 
-	if (bt_message_get_type(m) == BT_MESSAGE_TYPE_DISCARDED_EVENTS)
+	if (bt_message_get_type(m) == BT_MESSAGE_TYPE_DISCARDED_EVENTS ||
+	    bt_message_get_type(m) == BT_MESSAGE_TYPE_DISCARDED_PACKETS)
 		discarded(r, m);
 	if (bt_message_get_type(m) != BT_MESSAGE_TYPE_EVENT)
 		return;
@@ -704,17 +743,23 @@ static void take(struct ctf_reader *r, const bt_message *m)
 	c = ctf_class_get(r, bt_event_borrow_class_const(event), &fresh);
 	if (c && fresh)
 		take_role(r, c);
-	e.thread = c ? thread_of(r, event) : NULL;
-	if (!e.thread)
+	if (!c)
+		return;
+	e.thread = about_state(c->role) ? NULL : foreign_thread(r, event);
+	if (!e.thread && !about_state(c->role))
 		return;
 	e.c = c;
+	e.event = event;
 	e.payload = bt_event_borrow_payload_field_const(event);
-	if (ctf_number(context_member(event, "ts"), &ts) &&
-	    (c->role == ROLE_HOST || c->role == ROLE_DEVICE)) {
-		ctf_number(context_member(event, "backend"), &e.backend);
+	if (c->role >= ROLE_SUM_HOST && c->role <= ROLE_SUM_TRAFFIC) {
+		f->any = true;
+		thapi_sum(r, &e);
+		return;
+	}
+	if (!has_clock(c) && ctf_number(foreign_context(event, "ts"), &ts)) {
+		ctf_number(foreign_context(event, "backend"), &e.backend);
 		e.time = (int64_t)ts;
-	} else if (!bt_stream_class_borrow_default_clock_class_const(
-			   bt_event_class_borrow_stream_class_const(c->class)) ||
+	} else if (!has_clock(c) ||
 		   bt_clock_snapshot_get_ns_from_origin(
 			   bt_message_event_borrow_default_clock_snapshot_const(m), &e.time) !=
 			   BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK) {
@@ -725,9 +770,9 @@ static void take(struct ctf_reader *r, const bt_message *m)
 		foreign_lost(r, "events at times out of range");
 		return;
 	}
-	f->first = !f->any || e.time < f->first ? e.time : f->first;
-	f->last = !f->any || e.time > f->last ? e.time : f->last;
-	f->any = true;
+	f->first = !f->timed || e.time < f->first ? e.time : f->first;
+	f->last = !f->timed || e.time > f->last ? e.time : f->last;
+	f->any = f->timed = true;
 	take_event(r, &e);
 }
 
@@ -737,10 +782,11 @@ static void begin_pass(struct ctf_reader *r)
 {
 	struct ctf_foreign *f = r->foreign;
 
-	map_release(&f->names);
-	map_release(&f->streams);
-	for (uint32_t i = 0; i < f->thread_count; i++)
+	map_release(&f->running);
+	for (uint32_t i = 0; i < f->thread_count; i++) {
 		f->threads[i].depth = 0;
+		f->threads[i].entered = false;
+	}
 	f->ids = 0;
 	f->work_count = f->work_free = 0;
 	map_release(&f->work);
@@ -757,6 +803,8 @@ static void note_open_calls(struct ctf_reader *r)
 					      ? f->functions[x->op & ~FOREIGN_FUNCTION].op
 					      : x->op;
 
+			if (kernel_is_away(f, x->op)) /* as most threads are */
+				continue;
 			*trace_add(r->t, open_calls) =
 				(struct t_open_call){.thread = f->threads[i].thread,
 						     .op = op,
@@ -780,6 +828,8 @@ static kymo_status_t define(struct ctf_reader *r)
 		stream_error(r->o->log, "%s: there is no event in it that can be taken", r->path);
 		return KYMO_ERROR_NOT_FOUND;
 	}
+	foreign_threads_place(r);
+	thapi_sums_complete(r);
 	name_functions(r);
 	note_open_calls(r);
 	r->t->origin = f->first;
@@ -800,6 +850,10 @@ static kymo_status_t read_passes(struct ctf_reader *r)
 	r->defining = false;
 	if (status == KYMO_OK)
 		status = ctf_messages(r, take);
+	if (status == KYMO_OK) {
+		thapi_end(r);
+		status = r->status;
+	}
 	for (uint32_t i = 1; i < r->t->open_calls_count && status == KYMO_OK; i++)
 		status = r->sink->open_call(r->sink, &r->t->open_calls[i]);
 	if (status == KYMO_OK || status == KYMO_ERROR_LIMIT)
@@ -818,6 +872,12 @@ static void release(struct ctf_foreign *f)
 	map_release(&f->names);
 	map_release(&f->streams);
 	map_release(&f->by_key);
+	map_release(&f->running);
+	map_release(&f->named);
+	map_release(&f->live);
+	map_release(&f->live_bytes);
+	map_release(&f->pids);
+	map_release(&f->names_of_tasks);
 	map_release(&f->functions_by_address);
 	free(f->threads);
 	free(f->functions);

@@ -19,6 +19,7 @@ struct run {
 	struct ctf_reader *r;
 	ctf_take take;
 	bt_message_iterator *iterator;
+	uint32_t first, end; /* folders */
 };
 
 /* ---- our sink -------------------------------------------------------------------------------- */
@@ -146,7 +147,7 @@ static bool fill(struct run *run, bt_graph *graph, const bt_plugin *ctf, const b
 					  &muxer) != 0 ||
 	    !add_sink(graph, run, &sink))
 		return false;
-	for (uint32_t i = 0; i < f->count; i++)
+	for (uint32_t i = run->first; i < run->end; i++)
 		if (!add_source(graph, source_class, f->paths[i], i, &source) ||
 		    !connect(graph, source, muxer))
 			return false;
@@ -163,22 +164,37 @@ static void forget_classes(struct ctf_reader *r)
 	map_release(&r->classes);
 }
 
+static bool run_graph(struct run *run, const bt_plugin *ctf, const bt_plugin *utils)
+{
+	bt_graph *graph = bt_graph_create(0);
+	bool ok;
+
+	run->r->graphs++;
+	ok = graph && fill(run, graph, ctf, utils) && bt_graph_run(graph) == BT_GRAPH_RUN_STATUS_OK;
+
+	forget_classes(run->r);
+	bt_graph_put_ref(graph);
+	return ok;
+}
+
+/* Those with a clock first, all together; of the others each alone. */
 kymo_status_t ctf_messages(struct ctf_reader *r, ctf_take take)
 {
 	const bt_plugin *ctf = ctf_plugin("ctf"), *utils = ctf_plugin("utils");
-	bt_graph *graph = bt_graph_create(0);
-	struct run run = {r, take, NULL};
-	bt_graph_run_status status = BT_GRAPH_RUN_STATUS_ERROR;
+	const struct ctf_folders *f = &r->folders;
+	bool ok = ctf && utils;
 
 	r->done = false;
-	if (ctf && utils && graph && fill(&run, graph, ctf, utils))
-		status = bt_graph_run(graph);
-	if (status != BT_GRAPH_RUN_STATUS_OK && r->status == KYMO_OK) {
+	for (uint32_t i = 0; i < f->count && ok && !r->done;) {
+		struct run run = {r, take, NULL, i, i < f->clocked ? f->clocked : i + 1};
+
+		ok = run_graph(&run, ctf, utils);
+		i = run.end;
+	}
+	if (!ok && r->status == KYMO_OK) {
 		ctf_tell_error(r->o->log, r->path, "libbabeltrace2 cannot read it");
 		r->status = KYMO_ERROR_NOT_FOUND;
 	}
-	forget_classes(r);
-	bt_graph_put_ref(graph);
 	bt_plugin_put_ref(ctf);
 	bt_plugin_put_ref(utils);
 	ctf_drop_error();

@@ -26,7 +26,8 @@ enum { CTF_FOLDERS = 4096, CTF_FIELDS = 128 };
 struct ctf_folders {
 	char **paths;
 	uint32_t count, room;
-	uint32_t looked; /* at entries */
+	uint32_t clocked; /* the first so many have a clock */
+	uint32_t looked;  /* at entries */
 };
 
 /* What is known of an event class, once for each pass. */
@@ -73,6 +74,7 @@ struct ctf_reader {
 	size_t scratch_room;
 	kymo_status_t status;
 	struct ctf_end end;
+	uint32_t graphs;    /* so far: classes of one are gone in the next */
 	uint64_t records;   /* so far */
 	bool own, defining; /* of Kymo; the first pass */
 	bool complete;      /* all definitions were there */

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "formats/otf2/reader.h"
+#include "wire/defs.h"
 
 enum { SECOND = 1000000000 };
 #define DAY       (INT64_C(86400) * SECOND)
@@ -320,6 +321,7 @@ static OTF2_CallbackCode on_program_end(OTF2_LocationRef l, OTF2_TimeStamp t, vo
 		return code_of(r);
 	x = &r->t->processes[p->process];
 	x->end = r->now;
+	x->rank_stage = RANK_FINALIZING; /* of a rank: all its messages are there */
 	if (status != OTF2_UNDEFINED_INT64 && status >= 0 && status <= 255) {
 		x->how_ended = 0;
 		x->exit_status = (int32_t)status;

@@ -282,7 +282,11 @@ static uint32_t direction(const char *name)
 		     {"ReadBuffer", COPY_OP_READ},
 		     {"ReadImage", COPY_OP_READ},
 		     {"memset", COPY_OP_FILL},
-		     {"fill", COPY_OP_FILL}};
+		     {"fill", COPY_OP_FILL},
+		     {"Unmap", COPY_OP_UNMAP},
+		     {"EnqueueMap", COPY_OP_MAP},
+		     {"SVMMap", COPY_OP_MAP},
+		     {"Migrate", COPY_OP_MIGRATE}};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		if (strcasestr(name, words[i].word))

@@ -74,9 +74,10 @@ static const struct rule *rule_of(const struct rule *rules, size_t n, const char
 
 static bool is_copy_name(const char *name)
 {
-	static const char *const words[] = {"memcpy",     "memset",      "MemoryCopy", "MemoryFill",
-					    "ReadBuffer", "WriteBuffer", "CopyBuffer", "FillBuffer",
-					    "ReadImage",  "WriteImage",  "CopyImage"};
+	static const char *const words[] = {
+		"memcpy",     "memset",     "MemoryCopy", "MemoryFill", "ReadBuffer", "WriteBuffer",
+		"CopyBuffer", "FillBuffer", "ReadImage",  "WriteImage", "CopyImage",  "UnmapMem",
+		"EnqueueMap", "SVMMap",     "SVMUnmap",   "SVMMemFill", "MigrateMem"};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		if (strcasestr(name, words[i]))

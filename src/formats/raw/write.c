@@ -36,7 +36,7 @@ static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 		w->threads[i].next = p->first_thread;
 		p->first_thread = i;
 	}
-	return raw_out_begin(w) ? KYMO_OK : KYMO_ERROR_SYSTEM;
+	return raw_out_begin(w) && raw_out_tallies(w) ? KYMO_OK : KYMO_ERROR_SYSTEM;
 }
 
 /* ---- the manifest ---------------------------------------------------------------------------- */

@@ -74,6 +74,9 @@ bool raw_out_end(struct raw_writer *w, uint32_t process);
 /* Numbers of ops on the wire, and how each is written. */
 bool raw_out_number_ops(struct raw_writer *w);
 
+/* What the trace has of sums (write_tallies.c). */
+bool raw_out_tallies(struct raw_writer *w);
+
 /* Chunks of records (write_records.c). */
 bool raw_out_flush_thread(struct raw_writer *w, uint32_t process, uint32_t thread);
 void raw_out_sink(struct raw_writer *w);

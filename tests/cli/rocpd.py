@@ -9,6 +9,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import sqlite3
 import sys
 import tempfile
@@ -328,6 +329,33 @@ def test_programs(folder):
         trace = os.path.join(folder, os.path.basename(program) + ".kymo")
         must(KYMO, "run", "--no-summary", "--mode", "full", "-o", trace, "--", program)
         whole(trace, folder, least, [0])
+        if program == annotated:
+            check_names(folder, trace)
+
+
+NAMES = "SELECT s.text AS name, count(*) AS n FROM marker m JOIN marker_name s ON s.id = m.name GROUP BY 1 ORDER BY 1"
+
+
+def bounding_range(path):
+    """What the summary's first sentence says of ranges."""
+    return re.findall(r"in the range (\(no name\)|\w+)", " ".join(must(KYMO, "summary", path).split()))
+
+
+def check_names(folder, trace):
+    """Names of ranges come back; of AMD's writers, whose regions are called after functions, from the message."""
+    out, other = os.path.join(folder, "out.db"), os.path.join(folder, "other.db")
+    names = kymotest.query(KYMO, trace, NAMES)
+    check("there are names", {r["name"] for r in names} >= {"setup", "step"}, True)
+    shutil.copy(out, other)
+    db = sqlite3.connect(other)
+    for table, in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'rocpd_string_*'").fetchall():
+        db.execute(f"UPDATE {table} SET string = 'roctxRangePushA of ' || string WHERE string IN ('setup', 'build', 'solve', "
+                   "'step', 'shift')")
+    db.commit()
+    db.close()
+    for path in out, other:
+        check("names that come back", kymotest.query(KYMO, path, NAMES), names)
+        check("the range that bounds the run", bounding_range(path), bounding_range(trace))
 
 
 def test_telemetry(folder):

@@ -224,18 +224,14 @@ static kymo_status_t deliver_marker(struct row_of *x, struct rec base, bool rang
 {
 	struct rec_marker m = {.base = base};
 	const struct dbvalue *extdata = dbrow_value(&x->event, C_EVENT_EXTDATA);
-	const char *text;
-	uint32_t length;
-	char message[4096];
+	const char *name = range ? model_text(x->r, x->s, (int64_t)number(x, C_REGION_NAME))
+				 : x->r->t->ops[base.op].name;
+	char text[RANGE_TEXT];
 
 	m.base.op = x->r->activity[ACTIVITY_MARKER] + (range ? MARKER_OP_RANGE : MARKER_OP_MARK);
-	if (json_find_text(extdata, "message", &text, &length)) {
-		m.text_length = json_unescape(text, length, message, sizeof(message));
-		m.text = message;
-	} else {
-		m.text = x->r->t->ops[base.op].name;
-		m.text_length = (uint32_t)strlen(m.text);
-	}
+	m.text = text;
+	m.text_length = range_text(name, extdata, text);
+	m.name = range ? range_name(x->r, name, text, m.text_length) : 0;
 	m.scope = range ? x->event.id : 0;
 	if (!filter_marker(x->r->filter, &m))
 		return KYMO_OK;

@@ -341,22 +341,6 @@ static uint32_t add_op(struct reader *r, uint32_t domain, const char *name, uint
 	return r->t->ops_count - 1;
 }
 
-/* Names and order are those of the record model. */
-static const struct {
-	const char *domain, *ops[13];
-} activities[] = {
-	[ACTIVITY_DISPATCH] = {"dispatch", {"kernel", "launch"}},
-	[ACTIVITY_COPY] = {"copy",
-			   {"read", "write", "copy", "fill", "map", "unmap", "migrate", "fault"}},
-	[ACTIVITY_ALLOCATION] = {"allocation", {"allocate", "free"}},
-	[ACTIVITY_MARKER] = {"marker", {"mark", "range", "process_range", "pause", "resume"}},
-	[ACTIVITY_COUNTER] = {"counter", {"call", "thread", "sample", "dispatch"}},
-	[ACTIVITY_SYNC] = {"sync",
-			   {"queue", "events", "blocking", "barrier", "marker", "user_event",
-			    "device", "event_record", "acquire", "release", "semaphore_wait",
-			    "semaphore_signal"}},
-};
-
 static uint64_t op_key(uint32_t domain, const char *name)
 {
 	return hash_mix(hash_u64(domain), hash_string(name));
@@ -365,20 +349,25 @@ static uint64_t op_key(uint32_t domain, const char *name)
 /* Waits are regions, which are found by their names. False: no memory. */
 static bool add_activities(struct reader *r)
 {
+	static const uint8_t domains[] = {
+		[ACTIVITY_DISPATCH] = RECORD_DOMAIN_dispatch,
+		[ACTIVITY_COPY] = RECORD_DOMAIN_copy,
+		[ACTIVITY_ALLOCATION] = RECORD_DOMAIN_allocation,
+		[ACTIVITY_MARKER] = RECORD_DOMAIN_marker,
+		[ACTIVITY_COUNTER] = RECORD_DOMAIN_counter,
+		[ACTIVITY_SYNC] = RECORD_DOMAIN_sync,
+	};
+	struct make_activities a;
+	uint32_t waits;
 	bool ok = true;
 
-	for (size_t i = 0; i < sizeof(activities) / sizeof(*activities); i++) {
-		uint32_t domain = make_domain(r->t, activities[i].domain, activities[i].domain);
-
-		r->activity[i] = r->t->ops_count;
-		for (uint32_t k = 0; activities[i].ops[k]; k++) {
-			const char *name = activities[i].ops[k];
-			uint32_t op = add_op(r, domain, name, KYMO_OP_ACTIVITY, k);
-
-			if (i == ACTIVITY_SYNC)
-				ok = ok && map_add(&r->by_name, op_key(domain, name), op);
-		}
-	}
+	make_usual_activities(r->t, &a);
+	for (size_t i = 0; i < sizeof(domains); i++)
+		r->activity[i] = make_activity(&a, domains[i], 0);
+	waits = r->t->ops[r->activity[ACTIVITY_SYNC]].domain;
+	for (uint32_t i = r->activity[ACTIVITY_SYNC]; ok && i < r->t->ops_count; i++)
+		if (r->t->ops[i].domain == waits)
+			ok = map_add(&r->by_name, op_key(waits, r->t->ops[i].name), i);
 	return ok;
 }
 
@@ -434,9 +423,8 @@ static uint32_t find_op(struct reader *r, const char *category, const char *name
 	char text[80];
 
 	domain_name(category, text, sizeof(text));
-	domain = strcmp(text, activities[ACTIVITY_SYNC].domain) == 0
-			 ? make_domain(r->t, text, text)
-			 : make_foreign_domain(r->t, text);
+	domain = strcmp(text, "sync") == 0 ? make_domain(r->t, text, text)
+					   : make_foreign_domain(r->t, text);
 	key = op_key(domain, name);
 	map_each(&r->by_name, key, i) {
 		if (r->t->ops[i].domain == domain && strcmp(r->t->ops[i].name, name) == 0)

@@ -407,6 +407,7 @@ void reader_close(struct reader *r)
 	free(r->sets);
 	free((void *)r->texts);
 	map_release(&r->by_name);
+	map_release(&r->ranges);
 	if (r->t)
 		trace_free(r->t);
 }

@@ -226,6 +226,20 @@ static kymo_status_t learn_sample(struct reader *r, struct set *s, struct places
 	return learn_arguments(r, s, op, event);
 }
 
+/* Its event is the one that was looked for last. */
+static kymo_status_t learn_range(struct reader *r, struct set *s, struct places *p, int64_t name)
+{
+	const struct dbtable *t = &s->tables[T_EVENT];
+	struct dbvalue all[DBFILE_COLUMNS];
+	struct dbrow event;
+
+	if (!dbrow_read_some(t, &p->rows[T_EVENT], dbtable_column(t, C_EVENT_EXTDATA), all, &event))
+		return KYMO_OK;
+	return range_learn(r, model_text(r, s, name), dbrow_value(&event, C_EVENT_EXTDATA))
+		       ? KYMO_OK
+		       : KYMO_ERROR_NO_MEMORY;
+}
+
 static kymo_status_t learn(struct reader *r, void *data, struct places *p, const struct item *item,
 			   const struct dbrow *row)
 {
@@ -237,6 +251,8 @@ static kymo_status_t learn(struct reader *r, void *data, struct places *p, const
 		take_times(r, item->start, row_number(NULL, row, C_REGION_END));
 		to = model_op(r, s, category_of(s, p, row_number(NULL, row, C_REGION_EVENT)),
 			      (uint64_t)row_number(NULL, row, C_REGION_NAME));
+		if (to == r->activity[ACTIVITY_MARKER] + MARKER_OP_RANGE)
+			return learn_range(r, s, p, row_number(NULL, row, C_REGION_NAME));
 		return learn_arguments(r, s, to, row_number(NULL, row, C_REGION_EVENT));
 	case T_SAMPLE:
 		take_times(r, item->start, item->start);

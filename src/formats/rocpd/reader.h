@@ -90,6 +90,8 @@ struct reader {
 	struct set *sets;
 	uint32_t sets_count, sets_room;
 	struct map by_name; /* of ops */
+	struct map ranges;  /* text -> string of the trace */
+	uint32_t range_count;
 	const char **texts; /* all strings that were kept */
 	uint32_t texts_count, texts_room;
 	uint32_t activity[16];        /* first op of each domain of activities */
@@ -158,6 +160,17 @@ uint32_t model_op(struct reader *r, struct set *s, uint64_t category, uint64_t n
 uint32_t model_queue(struct reader *r, struct set *s, uint32_t agent, int64_t stream,
 		     int64_t queue);
 const char *model_text(const struct reader *r, const struct set *s, int64_t row);
+
+/* ---- ranges.c ------------------------------------------------------------------------------ */
+
+enum { RANGE_TEXT = 4096 };
+
+/* Text of a range whose region is called `name`, not terminated; returns its length. */
+uint32_t range_text(const char *name, const struct dbvalue *extdata, char out[RANGE_TEXT]);
+/* The trace has its name from now on. False: no memory. */
+bool range_learn(struct reader *r, const char *name, const struct dbvalue *extdata);
+/* The string of the trace that is its name; 0: it has none. */
+uint32_t range_name(const struct reader *r, const char *name, const char *text, uint32_t length);
 
 /* ---- args.c -------------------------------------------------------------------------------- */
 

@@ -45,13 +45,22 @@ static uint32_t number(const char *s, uint32_t otherwise)
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-static uint32_t first_number(const struct job_block *b, const char *const *names)
+/*
+ * Names one behind the other, as here, need no relocation in the library that is loaded into programs: the first
+ * variable of them that there is.
+ */
+static const char *first_variable(const struct job_block *b, const char *names)
 {
 	const char *v = NULL;
 
-	for (; *names && !v; names++)
-		v = variable(b, *names);
-	return number(v, JOB_UNKNOWN);
+	for (; *names && !v; names += strlen(names) + 1)
+		v = variable(b, names);
+	return v;
+}
+
+static uint32_t first_number(const struct job_block *b, const char *names)
+{
+	return number(first_variable(b, names), JOB_UNKNOWN);
 }
 
 static bool is_rank(struct job_rank *r, const char *by, const char *name, uint32_t rank,
@@ -72,11 +81,15 @@ static bool typed_into(const struct job_block *b)
 /* What carries the ranks of MPI, whether a program calls it or not. */
 static bool rank_of_mpi(struct job_rank *r, const struct job_block *b)
 {
-	static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",      "PALS_NRANKS",
-					    "MV2_COMM_WORLD_SIZE",  "FLUX_JOB_SIZE", NULL};
-	static const char *const steps[] = {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", NULL};
+	static const char sizes[] = "OMPI_COMM_WORLD_SIZE\0"
+				    "PMI_SIZE\0"
+				    "PALS_NRANKS\0"
+				    "MV2_COMM_WORLD_SIZE\0"
+				    "FLUX_JOB_SIZE\0";
+	static const char steps[] = "SLURM_STEP_NUM_TASKS\0"
+				    "SLURM_NTASKS\0";
 	static const struct {
-		const char *name, *by;
+		char name[24], by[12];
 	} ranks[] = {
 		{"PMIX_RANK", "PMIx"},      {"OMPI_COMM_WORLD_RANK", "Open MPI"},
 		{"PMI_RANK", "PMI"},        {"PMI_ID", "PMI"},
@@ -103,8 +116,10 @@ static bool rank_of_mpi(struct job_rank *r, const struct job_block *b)
 /* One task is no job: so says the environment of a shell, too, that srun has started. */
 static bool rank_of_slurm(struct job_rank *r, const struct job_block *b)
 {
-	static const char *const sizes[] = {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", NULL};
-	static const char *const steps[] = {"SLURM_STEP_ID", "SLURM_STEPID", NULL};
+	static const char sizes[] = "SLURM_STEP_NUM_TASKS\0"
+				    "SLURM_NTASKS\0";
+	static const char steps[] = "SLURM_STEP_ID\0"
+				    "SLURM_STEPID\0";
 	uint32_t size = first_number(b, sizes);
 
 	return first_number(b, steps) < SLURM_STEPS && !typed_into(b) && size != 1 &&
@@ -114,7 +129,8 @@ static bool rank_of_slurm(struct job_rank *r, const struct job_block *b)
 
 static bool rank_of_jax(struct job_rank *r, const struct job_block *b)
 {
-	static const char *const sizes[] = {"JAX_NUM_PROCESSES", "JAX_PROCESS_COUNT", NULL};
+	static const char sizes[] = "JAX_NUM_PROCESSES\0"
+				    "JAX_PROCESS_COUNT\0";
 	uint32_t size = first_number(b, sizes);
 
 	return variable(b, "JAX_COORDINATOR_ADDRESS") && size != JOB_UNKNOWN && size > 1 &&
@@ -265,12 +281,12 @@ static void hydra_name(struct job *job, const struct job_starter *s)
 /* More specific ones first: a Slurm job may hold many Open MPI jobs. */
 static void name_by_mpi(struct job *job, const struct job_block *b, const struct job_starter *s)
 {
-	static const char *const names[] = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid",
-					    "PALS_APID", "PMI_JOBID", NULL};
-	const char *id = NULL;
+	static const char names[] = "PMIX_NAMESPACE\0"
+				    "OMPI_MCA_ess_base_jobid\0"
+				    "PALS_APID\0"
+				    "PMI_JOBID\0";
+	const char *id = first_variable(b, names);
 
-	for (unsigned i = 0; names[i] && !id; i++)
-		id = variable(b, names[i]);
 	if (id)
 		set_name(job->id, sizeof(job->id), id);
 	else

@@ -14,14 +14,7 @@
 /* Any byte of eight is a control, DEL, a quote, a backslash or no ASCII. */
 static bool eight_special(uint64_t v)
 {
-	const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
-	uint64_t quote = v ^ (ones * '"'), backslash = v ^ (ones * '\\'), del = v ^ (ones * 0x7f);
-	uint64_t low = (v - ones * ' ') & ~v;
-
-	low |= (quote - ones) & ~quote;
-	low |= (backslash - ones) & ~backslash;
-	low |= (del - ones) & ~del;
-	return (low | v) & tops;
+	return plain_eight_hidden(v) | plain_eight_is(v, '"') | plain_eight_is(v, '\\');
 }
 
 /* Copies what stands for itself, as most does: how much of `s` that is. */

@@ -102,12 +102,39 @@ size_t plain_escape_json(uint32_t code, char out[2 * PLAIN_ESCAPE_MAX])
 	return 8 + put_hex(out + 8, 0xdc00 + (rest & 0x3ff), 4);
 }
 
+static bool hidden_ascii(char c)
+{
+	return (unsigned char)(c - ' ') >= 0x7f - ' ';
+}
+
 bool plain_ascii(const char *s, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if ((unsigned char)(s[i] - ' ') >= 0x7f - ' ')
-			return false;
-	return true;
+	uint64_t eight, hidden = 0;
+	size_t i = 0;
+
+	for (; i + 8 <= n && !hidden; i += 8) {
+		memcpy(&eight, s + i, 8);
+		hidden = plain_eight_hidden(eight);
+	}
+	for (; i < n && !hidden; i++)
+		hidden = hidden_ascii(s[i]);
+	return !hidden;
+}
+
+bool plain_ascii_without(const char *s, size_t n, const char three[4])
+{
+	uint64_t eight, found = 0;
+	size_t i = 0;
+
+	for (; i + 8 <= n && !found; i += 8) {
+		memcpy(&eight, s + i, 8);
+		found = plain_eight_hidden(eight) | plain_eight_is(eight, three[0]) |
+			plain_eight_is(eight, three[1]) | plain_eight_is(eight, three[2]);
+	}
+	for (; i < n && !found; i++)
+		found = hidden_ascii(s[i]) | (s[i] == three[0]) | (s[i] == three[1]) |
+			(s[i] == three[2]);
+	return !found;
 }
 
 /* ---- lines -------------------------------------------------------------------------------------

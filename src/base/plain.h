@@ -40,8 +40,28 @@ size_t plain_escape_json(uint32_t code, char out[2 * PLAIN_ESCAPE_MAX]);
 /* Columns that a terminal gives it (plain_width.c): 0, 1 or 2, or those of its escape. */
 unsigned plain_columns(uint32_t code);
 
+/*
+ * Of eight bytes at once: whether there is such a one, and what is not printable ASCII. Not 0: there is; which bits are
+ * set says no more.
+ */
+#define PLAIN_ONES UINT64_C(0x0101010101010101)
+
+static inline uint64_t plain_eight_is(uint64_t v, char c)
+{
+	uint64_t x = v ^ PLAIN_ONES * (uint64_t)c;
+
+	return (x - PLAIN_ONES) & ~x & PLAIN_ONES << 7;
+}
+
+static inline uint64_t plain_eight_hidden(uint64_t v)
+{
+	return (((v - PLAIN_ONES * ' ') & ~v) | v | plain_eight_is(v, 0x7f)) & PLAIN_ONES << 7;
+}
+
 /* All of `s` is printable ASCII: nothing needs to be looked at one by one. */
 bool plain_ascii(const char *s, size_t n);
+/* And none of those three is in it. */
+bool plain_ascii_without(const char *s, size_t n, const char three[4]);
 
 /* ---- text --------------------------------------------------------------------------------------
  */

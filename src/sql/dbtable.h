@@ -88,6 +88,17 @@ static inline int64_t dbrow_number(const struct dbrow *row, unsigned wanted, uin
 	return 0;
 }
 
+/* False: it is none, which is counted in `wrong` unless it is NULL. */
+static inline bool dbrow_integer(const struct dbrow *row, unsigned wanted, uint64_t *wrong,
+				 int64_t *out)
+{
+	const struct dbvalue *v = dbrow_value(row, wanted);
+
+	*out = v->integer;
+	*wrong += v->type != DB_INTEGER && v->type != DB_NULL;
+	return v->type == DB_INTEGER;
+}
+
 bool dbvalue_is(const struct dbvalue *v, const char *text);
 
 #endif

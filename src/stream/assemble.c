@@ -24,22 +24,41 @@ void assembly_window(struct assembly *a, int64_t start, int64_t end)
 	a->any = true;
 }
 
-struct assembly_item *assembly_add(struct assembly *a)
+struct assembly_item *assembly_add(struct assembly *a, enum assembly_kind kind, uint32_t source,
+				   int64_t row, const int64_t times[2])
 {
-	if (a->count == INT32_MAX || !vec_reserve(&a->items, &a->room, a->count, 1))
-		return NULL;
-	a->items[a->count] = (struct assembly_item){0};
-	return &a->items[a->count++];
-}
+	struct assembly_item *i = &a->none;
 
-void assembly_times(struct assembly *a, struct assembly_item *i, int64_t start, int64_t end)
-{
-	i->start = start;
-	i->end = end;
-	assembly_window(a, start, end);
+	if (a->count == INT32_MAX || !vec_reserve(&a->items, &a->room, a->count, 1))
+		a->failed = true;
+	else
+		i = &a->items[a->count++];
+	*i = (struct assembly_item){.start = times[0],
+				    .end = times[1],
+				    .row = row,
+				    .kind = (uint8_t)kind,
+				    .source = (uint8_t)source};
+	assembly_window(a, times[0], times[1]);
+	return i;
 }
 
 /* ---- times ----------------------------------------------------------------------------------- */
+
+bool assembly_time(struct unplaced *u, bool there, const int64_t *t)
+{
+	if (there && assembly_is_time(*t))
+		return true;
+	unplaced_lose(u, there ? "rows with times out of range" : "rows without a time", 1);
+	return false;
+}
+
+void assembly_order_times(struct unplaced *u, int64_t times[2])
+{
+	if (times[1] >= times[0])
+		return;
+	unplaced_add(u, "ends before their starts", 1);
+	times[1] = times[0];
+}
 
 static void shift_times(struct assembly *a)
 {
@@ -204,7 +223,7 @@ static int by_end(const void *a, const void *b, void *items)
 bool assembly_order(struct assembly *a, struct trace *t)
 {
 	a->order = calloc((size_t)a->count + 1, sizeof(*a->order));
-	if (!a->order)
+	if (!a->order || a->failed)
 		return false;
 	shift_times(a);
 	if (!find_calls(a))

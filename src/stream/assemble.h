@@ -4,7 +4,7 @@
  * is noted as an item (56 bytes), items are tied to the calls they are of, calls and ranges
  * nested, and all put in the order of their ends, as a recording has them.
  *
- *	struct assembly_item *i = assembly_add(&a);     // NULL: no memory
+ *	struct assembly_item *i = assembly_add(&a, ASSEMBLY_CALL, 0, row, times);
  *	...
  *	assembly_order(&a, t);                          // processes and threads are in the trace
  *	for (uint32_t n = 0; n < a.count; n++)
@@ -48,6 +48,8 @@ struct assembly {
 	bool any;
 	/* The reader's, or NULL: records that are lost while all are handed on become the trace's. */
 	const struct unplaced *left_out;
+	struct assembly_item none; /* where there is no memory for one */
+	bool failed;               /* there was none */
 };
 
 void assembly_release(struct assembly *a);
@@ -58,12 +60,19 @@ static inline bool assembly_is_time(int64_t t)
 	return t > -(INT64_C(1) << 61) && t < INT64_C(1) << 61;
 }
 
+/*
+ * A time of a row, which is `there` or not: false, and told as a row that is lost, where it cannot be one. Of two the
+ * second is the first where it comes before that, which is told.
+ */
+bool assembly_time(struct unplaced *u, bool there, const int64_t *t);
+void assembly_order_times(struct unplaced *u, int64_t times[2]);
+
 /* The file says that it was recorded then. */
 void assembly_window(struct assembly *a, int64_t start, int64_t end);
 
-/* Zeroed. Its times are to be set by assembly_times(). NULL: no memory. */
-struct assembly_item *assembly_add(struct assembly *a);
-void assembly_times(struct assembly *a, struct assembly_item *i, int64_t start, int64_t end);
+/* One more, with these. Without memory for it assembly_order() fails; it is never NULL. */
+struct assembly_item *assembly_add(struct assembly *a, enum assembly_kind kind, uint32_t source,
+				   int64_t row, const int64_t times[2]);
 
 /* Ties, nests and sorts. Items of no process get the first one. False: no memory. */
 bool assembly_order(struct assembly *a, struct trace *t);

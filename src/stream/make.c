@@ -232,6 +232,18 @@ void make_left_out(struct trace *t, const struct unplaced *u, const char *part, 
 	}
 }
 
+kymo_status_t make_no_event(struct stream_log *log, const char *path)
+{
+	stream_error(log, "%s: there is no event in it that can be taken", path);
+	return KYMO_ERROR_NOT_FOUND;
+}
+
+void make_tell_memory(kymo_status_t status, struct stream_log *log, const char *path)
+{
+	if (status == KYMO_ERROR_NO_MEMORY)
+		stream_error(log, "%s: there is not enough memory to read it", path);
+}
+
 bool make_complete(struct trace *t)
 {
 	for (uint32_t i = 1; i < t->processes_count; i++)

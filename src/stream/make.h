@@ -89,6 +89,11 @@ void make_lost(struct trace *t, uint32_t process, uint64_t records, uint64_t dam
  */
 void make_left_out(struct trace *t, const struct unplaced *u, const char *part, uint64_t damaged);
 
+/* Says that the file has nothing of which a trace can be made. */
+kymo_status_t make_no_event(struct stream_log *log, const char *path);
+/* Says that there was no memory to read it, where that is the status. */
+void make_tell_memory(kymo_status_t status, struct stream_log *log, const char *path);
+
 /* Numbers and names that follow from all others; the origin must be set. False: there was no memory. */
 bool make_complete(struct trace *t);
 

@@ -138,11 +138,50 @@ static char *digits(char *end, uint64_t v)
 	return end;
 }
 
+/* 1233 / 4096 is a little more than the logarithm of 2. */
+static unsigned count_digits(uint64_t v)
+{
+	static const uint64_t powers[] = {
+		0,
+		10,
+		100,
+		1000,
+		10000,
+		100000,
+		1000000,
+		10000000,
+		100000000,
+		1000000000,
+		10000000000,
+		100000000000,
+		1000000000000,
+		10000000000000,
+		100000000000000,
+		1000000000000000,
+		10000000000000000,
+		100000000000000000,
+		1000000000000000000,
+		UINT64_C(10000000000000000000),
+	};
+	unsigned least = (unsigned)(64 - __builtin_clzll(v | 1)) * 1233 >> 12;
+
+	return least + (v >= powers[least]);
+}
+
+char *output_many_digits(char *p, uint64_t v)
+{
+	char *end = p + count_digits(v);
+
+	digits(end, v);
+	return end;
+}
+
 void output_unsigned(struct output *o, uint64_t v)
 {
-	char text[20], *p = digits(text + sizeof(text), v);
+	char *p = output_room(o, OUTPUT_DIGITS);
 
-	output_put(o, p, (size_t)(text + sizeof(text) - p));
+	if (p)
+		o->used = (size_t)(output_digits(p, v) - o->data);
 }
 
 static uint64_t magnitude(int64_t v)
@@ -279,8 +318,8 @@ void output_json(struct output *o, const char *s)
 /* Nothing in it that means something in CSV. */
 static bool csv_as_is(const char *s, size_t n)
 {
-	return n == 0 || (plain_ascii(s, n) && !strchr("=+-@ '", s[0]) && s[n - 1] != ' ' &&
-			  !memchr(s, ',', n) && !memchr(s, '"', n) && !memchr(s, ';', n));
+	return n == 0 ||
+	       (plain_ascii_without(s, n, ",\";") && !strchr("=+-@ '", s[0]) && s[n - 1] != ' ');
 }
 
 /* Each quote twice. */

@@ -79,6 +79,18 @@ static inline void output_text(struct output *o, const char *s)
 	output_put(o, s, strlen(s));
 }
 
+/* Digits of a number from `p` on, where there is room for OUTPUT_DIGITS; returns their end. */
+enum { OUTPUT_DIGITS = 20 };
+char *output_many_digits(char *p, uint64_t v);
+
+static inline char *output_digits(char *p, uint64_t v)
+{
+	if (v >= 10)
+		return output_many_digits(p, v);
+	*p = (char)('0' + v);
+	return p + 1;
+}
+
 void output_unsigned(struct output *o, uint64_t v);
 void output_signed(struct output *o, int64_t v);
 void output_hex(struct output *o, uint64_t v); /* with 0x */

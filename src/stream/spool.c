@@ -55,17 +55,46 @@ int spool_file(const char *directory)
 	return fd;
 }
 
-int spool_temporary(struct stream_log *log)
+static const char *told_directory(void)
 {
 	const char *directory = getenv("TMPDIR");
-	int fd;
 
-	directory = directory && *directory ? directory : "/tmp";
-	fd = spool_file(directory);
+	return directory && *directory ? directory : NULL;
+}
+
+const char *spool_directory(void)
+{
+	const char *directory = told_directory();
+
+	return directory ? directory : "/tmp";
+}
+
+char *spool_directory_of(const char *output, bool is_folder)
+{
+	const char *slash = output ? strrchr(output, '/') : NULL;
+
+	if (told_directory() || !output)
+		return strdup(spool_directory());
+	if (is_folder)
+		return strdup(output);
+	if (slash)
+		return strndup(output, slash == output ? 1 : (size_t)(slash - output));
+	return strdup(".");
+}
+
+int spool_temporary(struct stream_log *log)
+{
+	int fd = spool_file(spool_directory());
+
 	if (fd < 0)
-		stream_error(log, "%s: no temporary file can be made: %s; set TMPDIR", directory,
-			     strerror(errno));
+		stream_error(log, "%s: no temporary file can be made: %s; set TMPDIR",
+			     spool_directory(), strerror(errno));
 	return fd;
+}
+
+void spool_tell(struct stream_log *log, int error)
+{
+	stream_error(log, "temporary file: %s; free space or set TMPDIR", strerror(error));
 }
 
 static kymo_status_t write_all(struct spool *s, const uint8_t *p, size_t n)

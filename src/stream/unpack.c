@@ -22,8 +22,7 @@ static bool unpack(gzFile from, int to, struct stream_log *log, const char **wro
 
 	while (block && (n = gzread(from, block, BLOCK)) > 0)
 		if (file_write_all(to, block, (size_t)n) != (size_t)n) {
-			stream_error(log, "temporary file: %s; free space or set TMPDIR",
-				     strerror(errno));
+			spool_tell(log, errno);
 			free(block);
 			return false;
 		}

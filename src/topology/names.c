@@ -81,7 +81,7 @@ static void read_ids(struct topo *t, const char *text)
 /* What no list knows: the numbers. */
 static void name_by_number(struct topo *t, struct topo_agent *a)
 {
-	static const char *const kinds[] = {
+	static const char kinds[][16] = {
 		"device", "CPU", "GPU", "NPU", "accelerator", "FPGA", "network adapter", "device"};
 
 	if (!a->a.vendor && a->has_pci)

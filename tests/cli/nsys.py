@@ -7,66 +7,31 @@ that are damaged, hostile, of other versions or wrong are refused with the reaso
 import json
 import os
 import re
-import shutil
 import sqlite3
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import databases  # noqa: E402
 import kymotest  # noqa: E402
 from kymotest import Run, check, must  # noqa: E402
 import nsys_db  # noqa: E402
 
 KYMO = os.path.abspath(sys.argv[1])
+IT = databases.Kymo(KYMO)
+query, shown, refused, same = IT.query, IT.shown, IT.refused, IT.same
 TOLD = "events whose time was not collected (2)"
 TOLD_TOO = "rows of PROFILER_OVERHEAD (1), rows of SCHED_EVENTS (3)"
 
 
-def query(trace, sql):
-    """In a query around it no two columns have one name, which JSON has no place for."""
-    return [tuple(row.values()) for row in json.loads(must(KYMO, "query", "--format", "json", trace, f"SELECT * FROM ({sql})"))]
-
-
-def source(path, sql):
-    db = sqlite3.connect(path)
-    try:
-        return [tuple(row) for row in db.execute(sql)]
-    finally:
-        db.close()
-
-
-class Place:
+class Place(databases.Place):
     def __init__(self, folder):
-        self.folder = folder
-        self.db = nsys_db.write(self("a.sqlite"))
+        super().__init__(KYMO, folder)
         self.trace = self("a.kymo")
         run = Run([KYMO, "import", self.db, "-o", self.trace])
         check(f"import: {run.err}", (run.status, TOLD in run.err, TOLD_TOO in run.err), (0, True, True))
 
-    def __call__(self, name):
-        return os.path.join(self.folder, name)
-
-    def changed(self, name, *statements):
-        path = self(name)
-        shutil.copy(self.db, path)
-        db = sqlite3.connect(path)
-        for s in statements:
-            db.executescript(s)
-        db.commit()
-        db.close()
-        return path
-
-
-def shown(path, *words):
-    run = Run([KYMO, "show", *words, path])
-    return run.status, sorted(run.out.splitlines()), run.err
-
-
-def same(what, at, ours, theirs):
-    """The rows of a question to the trace are those of one to the export."""
-    wanted = source(at.db, theirs)
-    check(f"{what}: there are some", bool(wanted), True)
-    check(what, sorted(query(at.trace, ours), key=repr), sorted(wanted, key=repr))
+    def make(self):
+        return nsys_db.write(self("a.sqlite"))
 
 
 PLAIN = "replace(replace(s.value, '_v3020', ''), '_v7000', '')"
@@ -312,13 +277,6 @@ def test_versions(at):
     check("no end is -1", shown(path)[1], wanted)
 
 
-def refused(what, path, why):
-    status, lines, err = shown(path)
-    check(f"{what}: status", status != 0, True)
-    check(f"{what}: nothing is shown", lines, [])
-    check(f"{what}: {err.strip()}", why in err, True)
-
-
 def test_refused(at):
     refused("no strings", at.changed("s.sqlite", "DROP TABLE StringIds", "CREATE VIEW StringIds AS SELECT 1 AS id, 'x' AS value"),
             "StringIds, which has all names, is missing")
@@ -329,24 +287,13 @@ def test_refused(at):
     refused("views alone", path, "no table of Nsight Systems with events")
     path = at.changed("z.sqlite", *(f"DELETE FROM {t}" for t in nsys_db.SCHEMA if t not in keep))
     refused("no rows", path, "no event in it")
-    shutil.copy(at.db, at("w.sqlite"))
-    with open(at("w.sqlite-wal"), "wb") as f:
-        f.write(b"x")
-    refused("a log beside it", at("w.sqlite"), "-wal")
+    databases.refused_beside_a_log(IT, at, "w.sqlite", "-wal")
 
 
 def test_hostile(at):
+    databases.bears_hostile_objects(IT, at, "h.sqlite", "NVTX_EVENTS", "StringIds", "CUDNN_EVENTS",
+                                    "CREATE VIEW CUPTI_ACTIVITY_KIND_EVIL AS SELECT load_extension('x') AS id, 1 AS start")
     wanted = shown(at.db)[1]
-    path = at.changed(
-        "h.sqlite", "CREATE TRIGGER t BEFORE INSERT ON NVTX_EVENTS BEGIN DELETE FROM StringIds; END",
-        "CREATE VIEW CUPTI_ACTIVITY_KIND_EVIL AS SELECT load_extension('x') AS id, 1 AS start",
-        "CREATE VIEW CUDNN_EVENTS AS WITH RECURSIVE x(i) AS (SELECT 1 UNION ALL SELECT i FROM x) SELECT i AS start, i AS end, i AS globalTid, "
-        "i AS nameId FROM x",
-        "CREATE TABLE strange(x DEFAULT (randomblob(1000000000)))", "CREATE INDEX i ON NVTX_EVENTS(start)")
-    before = os.stat(path)
-    check("objects", shown(path)[:2], (0, wanted))
-    after = os.stat(path)
-    check("it is left as it was", (before.st_mtime_ns, before.st_size), (after.st_mtime_ns, after.st_size))
     path = at.changed("names.sqlite", "UPDATE StringIds SET value = 'a' || char(10) || char(27) || '[31m' || char(0) || '\"' WHERE value LIKE 'void%'",
                       "INSERT INTO StringIds VALUES (5, CAST(x'ff41fe' AS TEXT)); UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET nameId = 5")
     status, lines, _ = shown(path)
@@ -361,60 +308,32 @@ def test_hostile(at):
 
 
 def test_wrong_values(at):
-    def counted(path):
-        """Records, and how many are lost."""
-        status, lines, err = shown(path)
-        lost = [int(n) for line in lines for n in re.findall(r"\*\*\* (\d+) records? of process", line)]
-        return status, len(lines) - len(lost), sum(lost), err
-    _, wanted, before, _ = counted(at.db)
-
-    def differs(name, less, words, *statements):
-        status, lines, lost, err = counted(at.changed(name, *statements))
-        check(f"{name}: {err}", (status, wanted - lines, lost - before, words in err), (0, less, less, True))
-
+    losses = databases.Losses(IT, at)
     one = "WHERE rowid = (SELECT min(rowid) FROM CUPTI_ACTIVITY_KIND_RUNTIME)"
-    differs("text.sqlite", 1, "1 value of another type", f"UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = 'soon' {one}")
-    differs("range.sqlite", 1, "rows with times out of range (1)", f"UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET end = 9223372036854775807 {one}")
-    differs("low.sqlite", 1, "rows with times out of range (1)", f"UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = -9223372036854775808 {one}")
-    differs("ends.sqlite", 0, "ends before their starts (1)", f"UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET end = start - 5 {one}")
-    differs("thread.sqlite", 1, "calls without a thread (1)", f"UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET globalTid = NULL {one}")
-    differs("twice.sqlite", 0, "numbers of calls that another call has (", "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET correlationId = 3")
-    differs("types.sqlite", 2, "NVTX events of other types (2)", "UPDATE NVTX_EVENTS SET eventType = 99 WHERE eventType = 34")
-    differs("ways.sqlite", 0, "directions of copies that are not known (8)", "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET copyKind = 77")
-    differs("size.sqlite", 0, "numbers out of range (8)", "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = -1")
-    differs("none.sqlite", 0, "processes of work that is of none: the first has it (2)",
+    losses.differ("text.sqlite", 1, "1 value of another type", f"UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = 'soon' {one}")
+    losses.differ("range.sqlite", 1, "rows with times out of range (1)", f"UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET end = 9223372036854775807 {one}")
+    losses.differ("low.sqlite", 1, "rows with times out of range (1)", f"UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = -9223372036854775808 {one}")
+    losses.differ("ends.sqlite", 0, "ends before their starts (1)", f"UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET end = start - 5 {one}")
+    losses.differ("thread.sqlite", 1, "calls without a thread (1)", f"UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET globalTid = NULL {one}")
+    losses.differ("twice.sqlite", 0, "numbers of calls that another call has (", "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET correlationId = 3")
+    losses.differ("types.sqlite", 2, "NVTX events of other types (2)", "UPDATE NVTX_EVENTS SET eventType = 99 WHERE eventType = 34")
+    losses.differ("ways.sqlite", 0, "directions of copies that are not known (8)", "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET copyKind = 77")
+    losses.differ("size.sqlite", 0, "numbers out of range (8)", "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = -1")
+    losses.differ("none.sqlite", 0, "processes of work that is of none: the first has it (2)",
             "UPDATE CUPTI_ACTIVITY_KIND_MEMSET SET globalPid = NULL, correlationId = 999")
     huge = at.changed("huge.sqlite", "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET deviceId = 9223372036854775807, streamId = -1, gridX = 1e300, demangledName = -1",
                       "UPDATE PROCESSES SET pid = -1", "UPDATE MPI_RANKS SET rank = 9223372036854775807",
                       "UPDATE TARGET_INFO_SESSION_START_TIME SET utcEpochNs = 9223372036854775807",
                       "UPDATE ANALYSIS_DETAILS SET startTime = 9223372036854775807, stopTime = -9223372036854775808")
-    check("numbers out of range", counted(huge)[:3], (0, wanted, before))
-    check("and written", Run([KYMO, "export", "--to", "json", "-f", "-o", at("x.json"), huge]).status, 0)
+    losses.none(huge)
 
 
 def test_cut(at):
-    with open(at.db, "rb") as f:
-        data = f.read()
-    told = 0
-    for n in list(range(0, len(data), len(data) // 25)) + [15, 16, 99, 100, 101, len(data) - 1]:
-        with open(at("cut.sqlite"), "wb") as f:
-            f.write(data[:n])
-        status, _, err = shown(at("cut.sqlite"))
-        check(f"cut to {n}: {status} {err}", status in (0, 3, 4) or "kymo: error" in err, True)
-        check(f"cut to {n}: something is said", "error" in err or "damaged" in err, True)
-        told += "damaged" in err
-    check("parts are read", told > 5, True)
+    data = databases.told_when_cut(IT, at, "cut.sqlite", 25)
     with open(at("cut.sqlite"), "wb") as f:
         f.write(data[:-2 * 4096])
     check("how much is missing", "cut, 2 pages are missing" in shown(at("cut.sqlite"))[2], True)
 
 
-def main():
-    for name, test in sorted(globals().items()):
-        if name.startswith("test_") and name[5:] in (sys.argv[2:] or [name[5:]]):
-            with tempfile.TemporaryDirectory() as folder:
-                test(Place(folder))
-
-
-main()
+databases.run_tests(globals(), Place, sys.argv[2:])
 sys.exit(bool(kymotest.wrong))

@@ -11,13 +11,15 @@ import re
 import shutil
 import sqlite3
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import databases  # noqa: E402
 import kymotest  # noqa: E402
 from kymotest import Run, check, must  # noqa: E402
 
 KYMO, SYNTH = map(os.path.abspath, sys.argv[1:3])
+IT = databases.Kymo(KYMO)
+shown, refused = IT.shown, IT.refused
 
 ROWS = {
     "regions": "category, name, pid, tid, start, end, stack_id, parent_stack_id, corr_id",
@@ -32,55 +34,31 @@ ROWS = {
 
 
 def rows(path, view, columns):
-    db = sqlite3.connect(path)
-    try:
-        return sorted(db.execute(f"SELECT {columns} FROM {view}"), key=repr)
-    finally:
-        db.close()
+    return sorted(databases.source(path, f"SELECT {columns} FROM {view}"), key=repr)
 
 
 def export(source, out, to="rocpd"):
     return Run([KYMO, "export", "--to", to, "-f", "-o", out, source])
 
 
-class Place:
+class Place(databases.Place):
     def __init__(self, folder):
-        self.folder = folder
+        super().__init__(KYMO, folder)
+        self.suffix = databases.source(self.db, "SELECT value FROM rocpd_metadata WHERE tag = 'uuid' ORDER BY id")[0][0]
+
+    def make(self):
         self.trace = self("demo.kymo")
-        self.db = self("demo.db")
         must(SYNTH, "demo", self.trace)
-        check("export", export(self.trace, self.db).status, 0)
+        check("export", export(self.trace, self("demo.db")).status, 0)
+        return self("demo.db")
 
-    def __call__(self, name):
-        return os.path.join(self.folder, name)
-
-    def changed(self, name, *statements):
-        """A copy of the database in which something is done."""
-        path = self(name)
-        shutil.copy(self.db, path)
-        db = sqlite3.connect(path)
-        for s in statements:
-            db.executescript(s.format(s=self.suffix))
-        db.commit()
-        db.close()
-        return path
-
-    @property
-    def suffix(self):
-        db = sqlite3.connect(self.db)
-        s = db.execute("SELECT value FROM rocpd_metadata WHERE tag = 'uuid' ORDER BY id").fetchall()[0][0]
-        db.close()
-        return s
+    def statement(self, s):
+        return s.format(s=self.suffix)
 
 
 def same_rows(what, a, b, views=ROWS):
     for view in views:
         check(f"{view}: {what}", rows(b, view, ROWS[view]), rows(a, view, ROWS[view]))
-
-
-def shown(path, *words):
-    run = Run([KYMO, "show", *words, path])
-    return run.status, sorted(run.out.splitlines()), run.err
 
 
 def test_round_trip(at):
@@ -345,13 +323,6 @@ def test_many_files(at):
     check("30 files", (status, len(many)), (0, 30 * len(lines)))
 
 
-def refused(what, path, why):
-    status, lines, err = shown(path)
-    check(f"{what}: status", status != 0, True)
-    check(f"{what}: nothing is shown", lines, [])
-    check(f"{what}: {err.strip()}", why in err, True)
-
-
 def test_refused(at):
     refused("version 4", at.changed("4.db", "UPDATE [rocpd_metadata{s}] SET value = '4.0.0' WHERE tag = 'schema_version'"),
             'schema version "4.0.0"')
@@ -387,17 +358,11 @@ def test_refused(at):
 
 
 def test_hostile(at):
-    wanted = shown(at.db)[1]
-    path = at.changed(
-        "h.db", "CREATE TRIGGER t BEFORE INSERT ON [rocpd_region{s}] BEGIN DELETE FROM [rocpd_event{s}]; END",
+    path = databases.bears_hostile_objects(
+        IT, at, "h.db", "[rocpd_region{s}]", "[rocpd_event{s}]", "regions_of_none",
         "CREATE VIEW rocpd_region_evil AS SELECT load_extension('x') AS id, 1 AS start",
-        "DROP VIEW regions", "CREATE VIEW regions AS WITH RECURSIVE x(i) AS (SELECT 1 UNION ALL SELECT i FROM x) SELECT * FROM x",
-        "CREATE TABLE rocpdish(x DEFAULT (randomblob(1000000000)))",
-        "CREATE INDEX i ON [rocpd_region{s}](start)")
-    before = os.stat(path)
-    check("objects", shown(path)[:2], (0, wanted))
-    after = os.stat(path)
-    check("it is left as it was", (before.st_mtime_ns, before.st_size), (after.st_mtime_ns, after.st_size))
+        "DROP VIEW regions", "CREATE VIEW regions AS SELECT * FROM regions_of_none", "CREATE TABLE rocpdish(x)")
+    wanted = shown(at.db)[1]
     db = sqlite3.connect(path)
     try:
         db.execute("CREATE VIRTUAL TABLE rocpd_region_v USING fts5(a)")
@@ -541,25 +506,8 @@ def test_no_process(at):
 
 
 def test_cut(at):
-    with open(at.db, "rb") as f:
-        data = f.read()
-    told = 0
-    for n in list(range(0, len(data), len(data) // 40)) + [15, 16, 99, 100, 101, len(data) - 1]:
-        with open(at("cut.db"), "wb") as f:
-            f.write(data[:n])
-        status, _, err = shown(at("cut.db"))
-        check(f"cut to {n}", status in (0, 3, 4) or "kymo: error" in err, True)
-        check(f"cut to {n}: something is said", "error" in err or "damaged" in err, True)
-        told += "damaged" in err
-    check("parts are read", told > 5, True)
+    databases.told_when_cut(IT, at, "cut.db", 40)
 
 
-def main():
-    for name, test in sorted(globals().items()):
-        if name.startswith("test_") and name[5:] in (sys.argv[3:] or [name[5:]]):
-            with tempfile.TemporaryDirectory() as folder:
-                test(Place(folder))
-
-
-main()
+databases.run_tests(globals(), Place, sys.argv[3:])
 sys.exit(bool(kymotest.wrong))

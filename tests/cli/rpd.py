@@ -4,69 +4,37 @@
 hostile, of other versions or wrong are refused with the reason, or what is lost is told.
 
     rpd.py KYMO"""
-import json
 import os
-import re
-import shutil
-import sqlite3
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import databases  # noqa: E402
 import kymotest  # noqa: E402
+from databases import source  # noqa: E402
 from kymotest import Run, check, must  # noqa: E402
 import rpd_db  # noqa: E402
 
 KYMO = os.path.abspath(sys.argv[1])
+IT = databases.Kymo(KYMO)
+query, shown, refused = IT.query, IT.shown, IT.refused
 
 
-def query(trace, sql):
-    """In a query around it no two columns have one name, which JSON has no place for."""
-    return [tuple(row.values()) for row in json.loads(must(KYMO, "query", "--format", "json", trace, f"SELECT * FROM ({sql})"))]
-
-
-def source(path, sql):
-    db = sqlite3.connect(path)
-    try:
-        return [tuple(row) for row in db.execute(sql)]
-    finally:
-        db.close()
-
-
-class Place:
+class Place(databases.Place):
     def __init__(self, folder):
-        self.folder = folder
-        self.db = rpd_db.write(self("a.rpd"))
+        super().__init__(KYMO, folder)
         self.trace = self("a.kymo")
         run = Run([KYMO, "import", self.db, "-o", self.trace])
         check(f"import: {run.err}", (run.status, "rows of rocpd_barrierop (1)" in run.err, "rows of rocpd_stackframe (2)" in run.err),
               (0, True, True))
 
-    def __call__(self, name):
-        return os.path.join(self.folder, name)
-
-    def changed(self, name, *statements):
-        path = self(name)
-        shutil.copy(self.db, path)
-        db = sqlite3.connect(path)
-        for s in statements:
-            db.executescript(s)
-        db.commit()
-        db.close()
-        return path
-
-
-def shown(path, *words):
-    run = Run([KYMO, "show", *words, path])
-    return run.status, sorted(run.out.splitlines()), run.err
+    def make(self):
+        return rpd_db.write(self("a.rpd"))
 
 
 def same(what, at, ours, theirs):
-    """The rows of a question to the trace are those of one to the database; its first event is a value of a device."""
+    """$0 is the first event of the database, a value of a device."""
     origin = source(at.db, "SELECT min(start) FROM (SELECT start FROM rocpd_monitor UNION SELECT start FROM rocpd_api)")[0][0]
-    wanted = source(at.db, theirs.replace("$0", str(origin)))
-    check(f"{what}: there are some", bool(wanted), True)
-    check(what, sorted(query(at.trace, ours), key=repr), sorted(wanted, key=repr))
+    IT.same(what, at, ours, theirs.replace("$0", str(origin)))
 
 
 def test_calls(at):
@@ -170,34 +138,17 @@ def test_versions(at):
     check("calls of HSA", sum("hsa:hsa_queue_create(...)" in line for line in shown(hsa)[1]), 1)
 
 
-def refused(what, path, why):
-    status, lines, err = shown(path)
-    check(f"{what}: status", status != 0, True)
-    check(f"{what}: nothing is shown", lines, [])
-    check(f"{what}: {err.strip()}", why in err, True)
-
-
 def test_refused(at):
     refused("no ops", at.changed("o.rpd", "DROP TABLE rocpd_op", "CREATE VIEW rocpd_op AS SELECT 1 AS id"), "RPD without its table rocpd_op")
     refused("no strings", at.changed("s.rpd", "DROP TABLE rocpd_string"), "RPD without its table rocpd_string")
     refused("no start", at.changed("c.rpd", "ALTER TABLE rocpd_op RENAME COLUMN start TO began"), "table rocpd_op has no column start")
     refused("no rows", at.changed("z.rpd", *(f"DELETE FROM {t}" for t in rpd_db.SCHEMA)), "no event in it")
-    shutil.copy(at.db, at("w.rpd"))
-    with open(at("w.rpd-journal"), "wb") as f:
-        f.write(b"x")
-    refused("a log beside it", at("w.rpd"), "-journal")
+    databases.refused_beside_a_log(IT, at, "w.rpd", "-journal")
 
 
 def test_hostile(at):
+    databases.bears_hostile_objects(IT, at, "h.rpd", "rocpd_api", "rocpd_op", "rocpd_hsaApi")
     wanted = shown(at.db)[1]
-    path = at.changed(
-        "h.rpd", "CREATE TRIGGER t BEFORE INSERT ON rocpd_api BEGIN DELETE FROM rocpd_op; END",
-        "CREATE VIEW rocpd_hsaApi AS WITH RECURSIVE x(i) AS (SELECT 1 UNION ALL SELECT i FROM x) SELECT * FROM x",
-        "CREATE TABLE strange(x DEFAULT (randomblob(1000000000)))", "CREATE INDEX i ON rocpd_api(start)")
-    before = os.stat(path)
-    check("objects", shown(path)[:2], (0, wanted))
-    after = os.stat(path)
-    check("it is left as it was", (before.st_mtime_ns, before.st_size), (after.st_mtime_ns, after.st_size))
     path = at.changed("names.rpd", "UPDATE rocpd_string SET string = 'a' || char(10) || char(27) || '[31m\"' WHERE string LIKE 'gemm%'",
                       "UPDATE rocpd_ustring SET string = CAST(x'ff41fe00' AS TEXT) WHERE string = 'load'")
     status, lines, _ = shown(path)
@@ -205,53 +156,25 @@ def test_hostile(at):
 
 
 def test_wrong_values(at):
-    def counted(path):
-        """Records, and how many are lost."""
-        status, lines, err = shown(path)
-        lost = [int(n) for line in lines for n in re.findall(r"\*\*\* (\d+) records? of process", line)]
-        return status, len(lines) - len(lost), sum(lost), err
-    _, wanted, before, _ = counted(at.db)
-
-    def differs(name, less, words, *statements):
-        status, lines, lost, err = counted(at.changed(name, *statements))
-        check(f"{name}: {err}", (status, wanted - lines, lost - before, words in err), (0, less, less, True))
-
+    losses = databases.Losses(IT, at)
     call = "WHERE id = (SELECT min(l.api_id) FROM rocpd_api_ops l)"
-    differs("text.rpd", 1, "1 value of another type", f"UPDATE rocpd_api SET start = 'soon' {call}")
-    differs("range.rpd", 1, "rows with times out of range (1)", f"UPDATE rocpd_api SET end = 9223372036854775807 {call}")
-    differs("ends.rpd", 0, "ends before their starts (1)", f"UPDATE rocpd_api SET end = start - 5 {call}")
-    differs("links.rpd", 0, "further calls of work that has one (", "INSERT INTO rocpd_api_ops (api_id, op_id) SELECT api_id, op_id FROM rocpd_api_ops")
-    differs("alone.rpd", 0, "processes of work that is of none: the first has it (", "DELETE FROM rocpd_api_ops")
-    differs("value.rpd", 12, "values of devices that are no numbers (12)", "UPDATE rocpd_monitor SET value = '12 W'")
-    differs("nothing.rpd", 2, "counters of nothing (2)", "UPDATE rocpd_counter SET op_id = 5")
-    differs("size.rpd", 0, "numbers out of range (", "UPDATE rocpd_copyapi SET size = -1")
+    losses.differ("text.rpd", 1, "1 value of another type", f"UPDATE rocpd_api SET start = 'soon' {call}")
+    losses.differ("range.rpd", 1, "rows with times out of range (1)", f"UPDATE rocpd_api SET end = 9223372036854775807 {call}")
+    losses.differ("ends.rpd", 0, "ends before their starts (1)", f"UPDATE rocpd_api SET end = start - 5 {call}")
+    losses.differ("links.rpd", 0, "further calls of work that has one (", "INSERT INTO rocpd_api_ops (api_id, op_id) SELECT api_id, op_id FROM rocpd_api_ops")
+    losses.differ("alone.rpd", 0, "processes of work that is of none: the first has it (", "DELETE FROM rocpd_api_ops")
+    losses.differ("value.rpd", 12, "values of devices that are no numbers (12)", "UPDATE rocpd_monitor SET value = '12 W'")
+    losses.differ("nothing.rpd", 2, "counters of nothing (2)", "UPDATE rocpd_counter SET op_id = 5")
+    losses.differ("size.rpd", 0, "numbers out of range (", "UPDATE rocpd_copyapi SET size = -1")
     huge = at.changed("huge.rpd", "UPDATE rocpd_op SET gpuId = 9223372036854775807, queueId = -1, description_id = -1, opType_id = 1e300",
                       "UPDATE rocpd_api SET pid = -9223372036854775808, tid = 9223372036854775807", "UPDATE rocpd_metadata SET value = '-5'",
                       "UPDATE rocpd_kernelapi SET gridX = -1, stream = 'zzz', workgroupX = 1e300")
-    check("numbers out of range", counted(huge)[:3], (0, wanted, before))
-    check("and written", Run([KYMO, "export", "--to", "json", "-f", "-o", at("x.json"), huge]).status, 0)
+    losses.none(huge)
 
 
 def test_cut(at):
-    with open(at.db, "rb") as f:
-        data = f.read()
-    told = 0
-    for n in list(range(0, len(data), len(data) // 25)) + [15, 16, 99, 100, 101, len(data) - 1]:
-        with open(at("cut.rpd"), "wb") as f:
-            f.write(data[:n])
-        status, _, err = shown(at("cut.rpd"))
-        check(f"cut to {n}: {status} {err}", status in (0, 3, 4) or "kymo: error" in err, True)
-        check(f"cut to {n}: something is said", "error" in err or "damaged" in err, True)
-        told += "damaged" in err
-    check("parts are read", told > 5, True)
+    databases.told_when_cut(IT, at, "cut.rpd", 25)
 
 
-def main():
-    for name, test in sorted(globals().items()):
-        if name.startswith("test_") and name[5:] in (sys.argv[2:] or [name[5:]]):
-            with tempfile.TemporaryDirectory() as folder:
-                test(Place(folder))
-
-
-main()
+databases.run_tests(globals(), Place, sys.argv[2:])
 sys.exit(bool(kymotest.wrong))

@@ -120,11 +120,35 @@ static void shell(void **state)
 	text_release(&t);
 }
 
+/* One character that is not like the others, wherever it stands. */
+static void ascii_is_told_from_the_rest(void **state)
+{
+	char s[21];
+
+	for (unsigned c = 0; c < 256; c++)
+		for (size_t n = 1; n <= sizeof(s); n++)
+			for (size_t at = 0; at < n; at++) {
+				bool hidden = c < ' ' || c >= 0x7f;
+				bool one = hidden || strchr(",\";", (int)c);
+
+				memset(s, 'x', sizeof(s));
+				s[at] = (char)c;
+				assert_int_equal(plain_ascii(s, n), !hidden);
+				assert_int_equal(plain_ascii_without(s, n, ",\";"), !one);
+			}
+	assert_true(plain_ascii("", 0));
+	assert_true(plain_ascii_without("", 0, ",\";"));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(lines),  cmocka_unit_test(markdown),
-					   cmocka_unit_test(csv),    cmocka_unit_test(json),
-					   cmocka_unit_test(widths), cmocka_unit_test(formats),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(ascii_is_told_from_the_rest),
+					   cmocka_unit_test(lines),
+					   cmocka_unit_test(markdown),
+					   cmocka_unit_test(csv),
+					   cmocka_unit_test(json),
+					   cmocka_unit_test(widths),
+					   cmocka_unit_test(formats),
 					   cmocka_unit_test(shell)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -625,6 +625,39 @@ static void wall_clock_is_that_of_the_times(void **state)
 	assert_int_equal(trace_to_realtime(&t), 0);
 }
 
+static void expect_digits(uint64_t v)
+{
+	char data[64], wanted[32];
+	struct output o = {.fd = -1, .data = data, .size = sizeof(data)};
+
+	snprintf(wanted, sizeof(wanted), "%llu", (unsigned long long)v);
+	output_unsigned(&o, v);
+	assert_int_equal(o.used, strlen(wanted));
+	assert_memory_equal(data, wanted, o.used);
+}
+
+static void numbers_of_all_lengths(void **state)
+{
+	char data[64];
+	struct output o = {.fd = -1, .data = data, .size = sizeof(data)};
+
+	for (uint64_t power = 1;; power *= 10) {
+		expect_digits(power - 1);
+		expect_digits(power);
+		expect_digits(power + 1);
+		if (power > UINT64_MAX / 10)
+			break;
+	}
+	for (unsigned bit = 0; bit < 64; bit++) {
+		expect_digits(UINT64_C(1) << bit);
+		expect_digits((UINT64_C(1) << bit) - 1);
+	}
+	expect_digits(UINT64_MAX);
+	output_signed(&o, INT64_MIN);
+	assert_int_equal(o.used, 20);
+	assert_memory_equal(data, "-9223372036854775808", 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -632,6 +665,7 @@ int main(void)
 		cmocka_unit_test(devices_given_names),
 		cmocka_unit_test(queues_of_one_name),
 		cmocka_unit_test(numbers_as_text),
+		cmocka_unit_test(numbers_of_all_lengths),
 		cmocka_unit_test(floats_as_text),
 		cmocka_unit_test(strings_as_text),
 		cmocka_unit_test(references_as_text),

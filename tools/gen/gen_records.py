@@ -125,7 +125,7 @@ def schema_c(model):
     return head("Descriptions of the domains that have records.",
                 includes=['"record/fields.h"', "<string.h>"]) + packed.emit("record") + [
         f"const uint32_t record_timed_first = {timed};", "",
-        "static const char *const placed[][2] = { /* domain, field */",
+        f"static const char placed[][2][{max(len(w) for p in elsewhere for w in p) + 1}] = {{ /* domain, field */",
         *[f'\t{{"{n}", "{f}"}},' for n, f in elsewhere], "};", "",
         "bool record_elsewhere(const char *domain)", "{",
         "\tfor (size_t i = 0; i < sizeof(placed) / sizeof(placed[0]); i++)",

@@ -34,8 +34,8 @@ static bool try_open(struct cupti_found *s, const char *folder, const char *sub)
 /* The newest CUPTI may not know an older driver, so the one of the program's own CUDA is taken. */
 static int beside_library(struct dl_phdr_info *info, size_t size, void *data)
 {
-	static const char *const names[] = {"/libcudart.so", "/libcublas.so", "/libnvrtc.so",
-					    "/libcupti.so"};
+	static const char names[][16] = {"/libcudart.so", "/libcublas.so", "/libnvrtc.so",
+					 "/libcupti.so"};
 	char folder[PATH_MAX];
 	char *slash;
 
@@ -66,11 +66,11 @@ static bool try_beside(struct cupti_found *s)
 
 static bool try_toolkit(struct cupti_found *s)
 {
-	static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"};
-	static const char *const folders[] = {"/usr/local/cuda", "/usr/local/cuda-13",
-					      "/usr/local/cuda-12", "/opt/cuda"};
-	static const char *const subs[] = {"/extras/CUPTI/lib64", "/lib64", "/lib",
-					   "/targets/x86_64-linux/lib", "/targets/sbsa-linux/lib"};
+	static const char variables[][12] = {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"};
+	static const char folders[][24] = {"/usr/local/cuda", "/usr/local/cuda-13",
+					   "/usr/local/cuda-12", "/opt/cuda"};
+	static const char subs[][32] = {"/extras/CUPTI/lib64", "/lib64", "/lib",
+					"/targets/x86_64-linux/lib", "/targets/sbsa-linux/lib"};
 
 	for (size_t j = 0; j < sizeof(subs) / sizeof(subs[0]); j++) {
 		for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {

@@ -202,9 +202,9 @@ static void formatted_overlapped(const struct itt_domain *domain, struct itt_id 
 static void relation(const struct itt_domain *domain, struct itt_id head, int relation,
 		     struct itt_id tail)
 {
-	static const char *const names[] = {
-		"relation",           "is dependent on", "is sibling of",   "is parent of",
-		"is continuation of", "is child of",     "is continued by", "is predecessor to"};
+	static const char names[][20] = {"relation",        "is dependent on",    "is sibling of",
+					 "is parent of",    "is continuation of", "is child of",
+					 "is continued by", "is predecessor to"};
 	char to[48], from[48];
 	kymo_payload_t p[] = {kymo_text("to", id_text(to, tail)),
 			      kymo_text("from", id_text(from, head))};

@@ -196,8 +196,8 @@ static void frame_submit(domain_t domain, const struct itt_id *id, unsigned long
 
 static void marker(domain_t domain, struct itt_id id, name_t name, int scope)
 {
-	static const char *const scopes[] = {"marker",        "global marker", "process marker",
-					     "thread marker", "task marker",   "marker"};
+	static const char scopes[][16] = {"marker",        "global marker", "process marker",
+					  "thread marker", "task marker",   "marker"};
 	kymo_marker_t m = itt_marker(domain, name);
 
 	m.category = annotation_string(scope >= 0 && scope < 6 ? scopes[scope] : "marker");

@@ -83,7 +83,7 @@ static const struct {
 };
 
 static const struct {
-	const char *key;
+	char key[28];
 	cl_device_info what;
 } texts[] = {
 	{"version", CL_DEVICE_VERSION},

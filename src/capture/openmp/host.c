@@ -254,8 +254,8 @@ static void task_schedule(data_t prior, int status, data_t next)
 
 static void dependences(data_t task, const struct omp_dependence *on, int count)
 {
-	static const char *const types[] = {"?",      "in",   "out",     "inout", "mutexinoutset",
-					    "source", "sink", "inoutset"};
+	static const char types[][16] = {"?",      "in",   "out",     "inout", "mutexinoutset",
+					 "source", "sink", "inoutset"};
 	char text[256] = "";
 	size_t n = 0;
 

@@ -46,11 +46,11 @@ static void *find_function(void *library, const char *name)
 
 static bool load_library(void)
 {
-	static const char *const names[] = {"libpapi.so", "libpapi.so.7.0", "libpapi.so.7",
-					    "libpapi.so.6", NULL};
+	static const char names[][16] = {"libpapi.so", "libpapi.so.7.0", "libpapi.so.7",
+					 "libpapi.so.6"};
 	void *library = NULL;
 
-	for (unsigned i = 0; names[i] && !library; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !library; i++)
 		library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
 		snprintf(trouble, sizeof(trouble), "libpapi is not installed");

@@ -64,7 +64,7 @@ static void note_cut(uint64_t n)
 
 void marker_faults_note(void)
 {
-	static const char *const texts[FAULTS] = {
+	static const char texts[FAULTS][72] = {
 		[FAULT_UNBALANCED] = "a range was popped that was not pushed",
 		[FAULT_UNKNOWN] = "a range was stopped that was not open",
 		[FAULT_DEEP] = "a range was nested deeper than 256 and not recorded",

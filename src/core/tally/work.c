@@ -105,7 +105,7 @@ static struct work_op *_Atomic ops[OP_ROOM]; /* by wire op, as far as that goes 
 static uint8_t kind_of(const struct cap_domain *d, const kymo_op_desc_t *op)
 {
 	static const struct {
-		const char *domain;
+		char domain[12];
 		uint8_t kind;
 	} kinds[] = {{"dispatch", WIRE_TALLY_DISPATCH},
 		     {"copy", WIRE_TALLY_COPY},

@@ -458,7 +458,6 @@ static void caliper_free(struct stream_sink *s)
 static kymo_status_t caliper_write(const struct format_options *o, struct stream_sink **sink)
 {
 	struct caliper_writer *w = calloc(1, sizeof(*w));
-	const char *folder = getenv("TMPDIR");
 	kymo_status_t status;
 
 	*sink = NULL;
@@ -476,8 +475,7 @@ static kymo_status_t caliper_write(const struct format_options *o, struct stream
 				       .unfinished = unfinished,
 				       .end = end};
 	stream_sink_complete(&w->sink);
-	status = spool_init(&w->spool, sizeof(struct item), SPOOL_BYTES,
-			    folder && *folder ? folder : "/tmp");
+	status = spool_init(&w->spool, sizeof(struct item), SPOOL_BYTES, spool_directory());
 	w->spool.compare = by_call;
 	if (status == KYMO_OK)
 		status = output_open(&w->out, o->output, o->force, o->log);

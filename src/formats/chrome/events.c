@@ -13,6 +13,7 @@
 #include "formats/chrome/values.h"
 #include "record/fields.h"
 #include "stream/names.h"
+#include "stream/spool.h"
 
 #define BUFFER (1u << 20)
 
@@ -71,8 +72,7 @@ static void write_details(struct reader *r)
 
 	if (b->length && file_write_all(r->details_file, b->s, b->length) != b->length) {
 		if (!r->failed)
-			stream_error(r->o->log, "temporary file: %s; free space or set TMPDIR",
-				     strerror(errno));
+			spool_tell(r->o->log, errno);
 		r->failed = true;
 	}
 	b->length = 0;

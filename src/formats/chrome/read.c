@@ -262,11 +262,8 @@ static kymo_status_t read_all(struct reader *r, struct stream_sink *sink)
 	say_loss(r);
 	if (r->failed)
 		return KYMO_ERROR_NO_MEMORY;
-	if (!r->picked) {
-		stream_error(r->o->log, "%s: there is no event in it that can be taken",
-			     r->source.path);
-		return KYMO_ERROR_NOT_FOUND;
-	}
+	if (!r->picked)
+		return make_no_event(r->o->log, r->source.path);
 	reader_complete(r);
 	keep_losses(r);
 	if (r->failed || !make_complete(r->t))
@@ -300,8 +297,7 @@ kymo_status_t chrome_read(const char *path, const struct stream_filter *filter, 
 	} else {
 		stream_error(o->log, "%s: %s", path, strerror(errno));
 	}
-	if (status == KYMO_ERROR_NO_MEMORY)
-		stream_error(o->log, "%s: there is not enough memory to read it", path);
+	make_tell_memory(status, o->log, path);
 	release(&r);
 	return status;
 }

@@ -16,7 +16,7 @@
 /* A table that is not empty has a file. */
 static bool open_table(struct csv_out *o)
 {
-	const char *folder = getenv("TMPDIR"), *header = csv_header(o->table);
+	const char *header = csv_header(o->table);
 	struct output *out = &o->out;
 	struct text name = {0};
 
@@ -26,11 +26,10 @@ static bool open_table(struct csv_out *o)
 		out->error = ENOMEM;
 		return false;
 	}
-	folder = folder && *folder ? folder : "/tmp";
-	out->fd = spool_file(folder);
+	out->fd = spool_file(spool_directory());
 	if (out->fd < 0)
 		out->error = errno;
-	text_addf(&name, "temporary file in %s (set TMPDIR)", folder);
+	text_addf(&name, "temporary file in %s (set TMPDIR)", spool_directory());
 	out->path = name.s; /* for messages; with one, it is closed */
 	output_text(out, "| ");
 	for (const char *p = header; *p; p++)
@@ -102,8 +101,7 @@ static kymo_status_t append(struct csv_writer *w, struct csv_out *o)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
-			stream_error(w->o.log, "temporary file: %s; free space or set TMPDIR",
-				     strerror(n ? errno : EIO));
+			spool_tell(w->o.log, n ? errno : EIO);
 			status = KYMO_ERROR_SYSTEM;
 			break;
 		}

@@ -49,6 +49,7 @@ static void values(struct csv_writer *w, struct csv_out *o, const struct rec *r,
 	struct wire_value v;
 	struct text *text = &w->values;
 	char value[1024];
+	size_t length;
 
 	text->length = 0;
 	rec_fields_init(&fields, w->t, r);
@@ -56,14 +57,17 @@ static void values(struct csv_writer *w, struct csv_out *o, const struct rec *r,
 		if (((f->flags & KYMO_FIELD_RESULT) != 0) != result ||
 		    (!r->ok && (f->flags & KYMO_FIELD_OUT)))
 			continue;
-		if (rec_value_text(w->t, f, &v, value, sizeof(value)) >= sizeof(value))
-			memcpy(value + sizeof(value) - 4, "...", 4);
+		length = rec_value_text(w->t, f, &v, value, sizeof(value));
+		if (length >= sizeof(value)) {
+			length = sizeof(value) - 1;
+			memcpy(value + length - 3, "...", 3);
+		}
 		if (!result) {
 			text_add(text, text->length ? "; " : "");
 			text_add(text, f->name);
 			text_add(text, "=");
 		}
-		text_add(text, value);
+		text_add_bytes(text, value, length);
 	}
 	csv_bytes(o, text->s, text->length);
 }

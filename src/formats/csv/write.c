@@ -57,6 +57,18 @@ static const struct {
 
 /* ---- columns ------------------------------------------------------------------------------- */
 
+static void csv_digits(struct csv_out *o, bool negative, uint64_t v)
+{
+	char *p = output_room(&o->out, OUTPUT_DIGITS + 2), *end = p;
+
+	if (!p)
+		return;
+	*end = '-';
+	end = output_digits(end + negative, v);
+	*end++ = ',';
+	output_advance(&o->out, (size_t)(end - p));
+}
+
 static void csv_cell(struct csv_out *o, const char *s, size_t n)
 {
 	output_put(&o->out, s, n);
@@ -69,7 +81,8 @@ void csv_bytes(struct csv_out *o, const char *s, size_t n)
 		o->form->text(o, s, n);
 		return;
 	}
-	output_csv(&o->out, s, n);
+	if (n)
+		output_csv(&o->out, s, n);
 	output_char(&o->out, ',');
 }
 
@@ -87,8 +100,7 @@ void csv_unsigned(struct csv_out *o, uint64_t v)
 		o->form->number(o, text);
 		return;
 	}
-	output_unsigned(&o->out, v);
-	output_char(&o->out, ',');
+	csv_digits(o, false, v);
 }
 
 void csv_signed(struct csv_out *o, int64_t v)
@@ -100,8 +112,7 @@ void csv_signed(struct csv_out *o, int64_t v)
 		o->form->number(o, text);
 		return;
 	}
-	output_signed(&o->out, v);
-	output_char(&o->out, ',');
+	csv_digits(o, v < 0, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
 void csv_number(struct csv_out *o, const char *digits)

@@ -824,10 +824,8 @@ static kymo_status_t define(struct ctf_reader *r)
 	status = ctf_messages(r, take);
 	if (status != KYMO_OK)
 		return status;
-	if (!f->any) {
-		stream_error(r->o->log, "%s: there is no event in it that can be taken", r->path);
-		return KYMO_ERROR_NOT_FOUND;
-	}
+	if (!f->any)
+		return make_no_event(r->o->log, r->path);
 	foreign_threads_place(r);
 	thapi_sums_complete(r);
 	name_functions(r);

@@ -58,8 +58,7 @@ kymo_status_t ctf_read(const char *path, const struct stream_filter *filter, boo
 		r->t->path = trace_string(r->t, path, strlen(path));
 		status = read_all(r);
 	}
-	if (status == KYMO_ERROR_NO_MEMORY)
-		stream_error(o->log, "%s: there is not enough memory to read it", path);
+	make_tell_memory(status, o->log, path);
 	if (r) {
 		ctf_folders_release(&r->folders);
 		free(r->scratch);

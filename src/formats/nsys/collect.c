@@ -11,18 +11,7 @@
 
 bool nsys_time(struct reader *r, const struct dbrow *row, unsigned column, int64_t *out)
 {
-	const struct dbvalue *v = dbrow_value(row, column);
-
-	*out = v->integer;
-	if (v->type != DB_INTEGER) {
-		r->wrong += v->type != DB_NULL;
-		unplaced_lose(&r->left_out, "rows without a time", 1);
-		return false;
-	}
-	if (assembly_is_time(v->integer))
-		return true;
-	unplaced_lose(&r->left_out, "rows with times out of range", 1);
-	return false;
+	return assembly_time(&r->left_out, dbrow_integer(row, column, &r->wrong, out), out);
 }
 
 static bool take_times(struct reader *r, const struct dbrow *row, unsigned start, unsigned end,
@@ -30,28 +19,8 @@ static bool take_times(struct reader *r, const struct dbrow *row, unsigned start
 {
 	if (!nsys_time(r, row, start, &out[0]) || !nsys_time(r, row, end, &out[1]))
 		return false;
-	if (out[1] < out[0]) {
-		unplaced_add(&r->left_out, "ends before their starts", 1);
-		out[1] = out[0];
-	}
+	assembly_order_times(&r->left_out, out);
 	return true;
-}
-
-static struct assembly_item *add(struct reader *r, const struct dbrow *row, uint32_t source,
-				 enum assembly_kind kind, const int64_t times[2])
-{
-	static struct assembly_item none;
-	struct assembly_item *i = assembly_add(&r->all);
-
-	if (!i) {
-		r->failed = true;
-		return &none;
-	}
-	i->kind = (uint8_t)kind;
-	i->source = (uint8_t)source;
-	i->row = row->id;
-	assembly_times(&r->all, i, times[0], times[1]);
-	return i;
 }
 
 /* ---- calls ------------------------------------------------------------------------------------- */
@@ -132,7 +101,7 @@ static void collect_call(struct reader *r, const struct dbrow *row, uint32_t sou
 		unplaced_lose(&r->left_out, "calls without a thread", 1);
 		return;
 	}
-	i = add(r, row, source, ASSEMBLY_CALL, times);
+	i = assembly_add(&r->all, ASSEMBLY_CALL, source, row->id, times);
 	i->thread = nsys_thread(r, nsys_number(r, row, C_CALL_THREAD));
 	i->process = r->t->threads[i->thread].process;
 	i->number = nsys_op(r, source, row);
@@ -165,7 +134,7 @@ static void collect_work(struct reader *r, const struct dbrow *row, uint32_t sou
 		unplaced_lose(&r->left_out, "events whose time was not collected", 1);
 		return;
 	}
-	i = add(r, row, source, ASSEMBLY_WORK, times);
+	i = assembly_add(&r->all, ASSEMBLY_WORK, source, row->id, times);
 	id = nsys_number(r, row, C_WORK_CORRELATION);
 	i->key = id > 0 ? (uint64_t)id : 0;
 	if (dbrow_has(row, C_WORK_PROCESS))
@@ -228,7 +197,7 @@ static void collect_range(struct reader *r, const struct dbrow *row, enum assemb
 		unplaced_lose(&r->left_out, "ranges and marks without a thread", 1);
 		return;
 	}
-	i = add(r, row, T_NVTX, kind, times);
+	i = assembly_add(&r->all, kind, T_NVTX, row->id, times);
 	i->left_open = open;
 	i->thread = nsys_thread(r, nsys_number(r, row, C_NVTX_THREAD));
 	i->process = r->t->threads[i->thread].process;
@@ -300,7 +269,7 @@ static void collect_metric(struct reader *r, const struct dbrow *row, uint32_t s
 	if (!nsys_time(r, row, C_METRIC_TIME, &times[0]))
 		return;
 	times[1] = times[0];
-	add(r, row, source, ASSEMBLY_OTHER, times);
+	assembly_add(&r->all, ASSEMBLY_OTHER, source, row->id, times);
 	nsys_counter(r, nsys_number(r, row, C_METRIC_OF_TYPE), nsys_number(r, row, C_METRIC_OF));
 }
 

@@ -142,15 +142,8 @@ static void collect_sample(struct reader *r, const struct dbrow *row, uint32_t s
 		unplaced_lose(&r->left_out, "samples without a stack", 1);
 		return;
 	}
-	i = assembly_add(&r->all);
-	if (!i) {
-		r->failed = true;
-		return;
-	}
-	assembly_times(&r->all, i, time, time);
-	i->kind = ASSEMBLY_MARK; /* it lies in calls and ranges of its thread */
-	i->source = (uint8_t)source;
-	i->row = row->id;
+	/* It lies in calls and ranges of its thread. */
+	i = assembly_add(&r->all, ASSEMBLY_MARK, source, row->id, (const int64_t[]){time, time});
 	i->thread = nsys_thread(r, nsys_number(r, row, C_SAMPLE_THREAD));
 	i->process = r->t->threads[i->thread].process;
 	i->number = stack_of(r, i->process, &c) << 1 | c.frames[0].kernel;

@@ -4,13 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "stream/spool.h"
 
 #define SLAB_CHUNKS 32u
 #define SLAB_BYTES  (SLAB_CHUNKS * (size_t)CHUNK_BYTES)
@@ -19,18 +19,9 @@
 
 bool chunks_init(struct chunks *c, const char *directory)
 {
-	char path[4096];
-
 	memset(c, 0, sizeof(*c));
 	c->used = SLAB_CHUNKS;
-	c->fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (c->fd >= 0)
-		return true;
-	if (snprintf(path, sizeof(path), "%s/.kymo-XXXXXX", directory) >= (int)sizeof(path))
-		return false;
-	c->fd = mkostemp(path, O_CLOEXEC);
-	if (c->fd >= 0)
-		unlink(path);
+	c->fd = spool_file(directory);
 	return c->fd >= 0;
 }
 

@@ -323,7 +323,7 @@ const struct role *define_role(struct otf2 *w, uint32_t op)
 }
 
 /* Kymo's own records are named as what they are of: "sync events". */
-uint32_t define_op_region(struct otf2 *w, uint32_t op)
+uint32_t define_new_op_region(struct otf2 *w, uint32_t op)
 {
 	const struct t_op *o = &w->t->ops[op];
 	const char *domain = w->t->domains[o->domain].name;
@@ -332,8 +332,6 @@ uint32_t define_op_region(struct otf2 *w, uint32_t op)
 	const struct role *r;
 	char name[200];
 
-	if (w->op_regions[op])
-		return w->op_regions[op] - 1;
 	paradigm = define_paradigm(domain);
 	r = define_role(w, op);
 	if (own && paradigm == OTF2_PARADIGM_UNKNOWN)

@@ -298,16 +298,30 @@ static void take_configuration(const struct rec_dispatch *r, struct configuratio
 	memcpy(c->words + 9, own, sizeof(own));
 }
 
+/* Most kernels are launched as the one before them. */
+static bool is_configuration(const struct rec_dispatch *r, const struct configuration *c)
+{
+	const uint64_t *v = c->words, *own = v + 9;
+	const struct rec_launch *l = &r->launch;
+	uint64_t differs = 0;
+
+	for (int i = 0; i < 3; i++)
+		differs |= (v[i] ^ r->global[i]) | (v[3 + i] ^ r->local[i]) |
+			   (v[6 + i] ^ r->offset[i]) | (own[5 + i] ^ l->cluster[i]);
+	differs |= (own[0] ^ r->dims) | (own[1] ^ l->registers) | (own[2] ^ l->static_shared);
+	return !(differs | (own[3] ^ l->dynamic_shared) | (own[4] ^ l->local_memory));
+}
+
 /* Its place + 1; 0: there are too many. */
 static uint64_t find_configuration(struct otf2 *w, const struct rec_dispatch *r)
 {
 	struct configuration c;
 	uint64_t hash, i;
 
-	take_configuration(r, &c);
-	if (w->last_configuration && memcmp(w->configurations[w->last_configuration - 1].words,
-					    c.words, sizeof(c.words)) == 0)
+	if (w->last_configuration &&
+	    is_configuration(r, &w->configurations[w->last_configuration - 1]))
 		return w->last_configuration;
+	take_configuration(r, &c);
 	hash = hash_add(HASH_START, c.words, sizeof(c.words));
 	map_each(&w->configuration_places, hash, i) {
 		if (memcmp(w->configurations[i - 1].words, c.words, sizeof(c.words)) == 0)

@@ -299,7 +299,14 @@ uint32_t define_accelerator(struct otf2 *w, uint32_t agent, uint32_t context);
 uint32_t define_device(struct otf2 *w, uint32_t agent);
 OTF2_Paradigm define_paradigm(const char *domain);
 const struct role *define_role(struct otf2 *w, uint32_t op);
-uint32_t define_op_region(struct otf2 *w, uint32_t op);
+uint32_t define_new_op_region(struct otf2 *w, uint32_t op);
+
+static inline uint32_t define_op_region(struct otf2 *w, uint32_t op)
+{
+	uint32_t known = w->op_regions[op];
+
+	return known ? known - 1 : define_new_op_region(w, op);
+}
 
 /* ---- rows.c -------------------------------------------------------------------------------- */
 

@@ -143,8 +143,7 @@ static kymo_status_t collect(struct reader *r, OTF2_GlobalEvtReaderCallbacks *ev
 	if (r->any)
 		return KYMO_OK;
 	tell_fault(r);
-	stream_error(r->o->log, "%s: there is no event in it that can be taken", r->path);
-	return KYMO_ERROR_NOT_FOUND;
+	return make_no_event(r->o->log, r->path);
 }
 
 static void under_way(struct reader *r)
@@ -262,8 +261,7 @@ kymo_status_t otf2_read(const char *path, const struct stream_filter *filter, bo
 		r->t->path = trace_string(r->t, path, strlen(path));
 		status = read_all(r, sink);
 	}
-	if (status == KYMO_ERROR_NO_MEMORY)
-		stream_error(o->log, "%s: there is not enough memory to read it", path);
+	make_tell_memory(status, o->log, path);
 	release(r);
 	return status;
 }

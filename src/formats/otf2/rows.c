@@ -253,8 +253,15 @@ static bool lane_fits(const struct lane *l, int64_t start, int64_t end, bool nes
 
 struct lane *row_open(struct otf2 *w, struct row *r, int64_t start, int64_t end, bool nests)
 {
-	struct lane *l;
+	struct lane *l = r->lanes;
 
+	if (r->count == 1 && !r->point_count) { /* as of most rows, most of the time */
+		advance_lane(w, l, start);
+		if (lane_fits(l, start, end, nests)) {
+			l->last = start;
+			return l;
+		}
+	}
 	row_advance(w, r, start);
 	for (uint32_t i = 0; i < r->count; i++) {
 		l = &r->lanes[i];

@@ -142,9 +142,9 @@ static kymo_status_t read_all(struct pfreader *r, struct stream_sink *sink)
 	if (r->failed || !pfread_match(r) || r->keyed.failed)
 		return KYMO_ERROR_NO_MEMORY;
 	if (!r->all.count) {
-		stream_error(r->o->log, "%s: there is no event in it that can be taken", r->path);
+		status = make_no_event(r->o->log, r->path);
 		tell(r);
-		return KYMO_ERROR_NOT_FOUND;
+		return status;
 	}
 	complete(r);
 	if (r->failed)
@@ -173,8 +173,7 @@ kymo_status_t pfread_read(const char *path, const struct stream_filter *filter, 
 		r->t->path = trace_string(r->t, path, strlen(path));
 		status = pfread_open(&r->in, path, o) ? read_all(r, sink) : KYMO_ERROR_SYSTEM;
 	}
-	if (status == KYMO_ERROR_NO_MEMORY)
-		stream_error(o->log, "%s: there is not enough memory to read it", path);
+	make_tell_memory(status, o->log, path);
 	if (r && r->t)
 		release(r);
 	free(r);

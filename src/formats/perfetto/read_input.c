@@ -116,7 +116,7 @@ static bool put(int fd, const void *data, size_t n, const struct format_options 
 {
 	if (file_write_all(fd, data, n) == n)
 		return true;
-	stream_error(o->log, "temporary file: %s; free space or set TMPDIR", strerror(errno));
+	spool_tell(o->log, errno);
 	return false;
 }
 

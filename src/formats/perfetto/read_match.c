@@ -301,17 +301,11 @@ static struct assembly_item *add_item(struct pfreader *r, uint64_t event, enum k
 {
 	const struct event *e = &r->events[event];
 	const struct track_in *t = &r->tracks[e->track];
-	struct assembly_item *i = assembly_add(&r->all);
+	const int64_t times[] = {e->time, end > e->time ? end : e->time};
+	struct assembly_item *i = assembly_add(&r->all, ASSEMBLY_CALL, kind, (int64_t)event, times);
 
-	if (!i) {
-		r->failed = true;
-		return NULL;
-	}
-	i->row = (int64_t)event;
-	i->source = (uint8_t)kind;
 	i->process = t->process ? t->process : pfread_fallback(r);
 	i->thread = t->thread;
-	assembly_times(&r->all, i, e->time, end > e->time ? end : e->time);
 	return i;
 }
 
@@ -346,8 +340,6 @@ static void take_slice(struct pfreader *r, uint64_t event, bool instant, int64_t
 		return;
 	}
 	i = add_item(r, event, kind, end);
-	if (!i)
-		return;
 	if (kind == KIND_CALL)
 		take_call(r, i, &x, domain);
 	else if (kind == KIND_KERNEL || kind == KIND_COPY)
@@ -408,7 +400,8 @@ static void end_slice(struct pfreader *r, uint64_t event)
 	i = &r->all.items[open - 1];
 	t->open = i->up;
 	i->up = 0;
-	assembly_times(&r->all, i, i->start, e->time > i->start ? e->time : i->start);
+	i->end = e->time > i->start ? e->time : i->start;
+	assembly_window(&r->all, i->start, i->end);
 	if (says_something(r, e) && !map_set(&r->ends, open, event + 1))
 		r->failed = true;
 }
@@ -421,8 +414,6 @@ static void take_value(struct pfreader *r, uint64_t event)
 
 	e->value *= (double)r->tracks[e->track].multiplier;
 	i = add_item(r, event, KIND_COUNTER, e->time);
-	if (!i)
-		return;
 	i->kind = ASSEMBLY_OTHER;
 	i->number = counter;
 }
@@ -432,8 +423,6 @@ static void take_sample(struct pfreader *r, uint64_t event)
 	const struct event *e = &r->events[event];
 	struct assembly_item *i = add_item(r, event, KIND_SAMPLE, e->time);
 
-	if (!i)
-		return;
 	i->kind = ASSEMBLY_MARK; /* what it lies in is found as that of a mark */
 	i->number = pfread_stack(r, i->process, e->generation, (uint64_t)e->duration);
 	make_activity(&r->model, RECORD_DOMAIN_sample, 0);

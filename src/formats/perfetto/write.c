@@ -18,6 +18,7 @@
 
 #include "record/value.h"
 #include "stream/reference.h"
+#include "stream/spool.h"
 #include "record/show_perfetto.inc"
 #include "stream/trace.h"
 
@@ -385,8 +386,7 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 	if (!status)
 		status = device_finish(p);
 	if (status == KYMO_ERROR_SYSTEM)
-		stream_error(p->log, "temporary file: %s; free space or set TMPDIR",
-			     strerror(errno));
+		spool_tell(p->log, errno);
 	packet_flush(&p->file);
 	if (!status)
 		status = file_status(p);
@@ -397,23 +397,12 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 
 /* ---- life --------------------------------------------------------------------------------- */
 
-/* Temporary data goes beside the output, which has room for a file of that kind. */
 static kymo_status_t init_spools(struct perfetto *p)
 {
-	const char *directory = getenv("TMPDIR"), *slash = p->path ? strrchr(p->path, '/') : NULL;
-	char *parent = NULL;
-	kymo_status_t status;
+	char *directory = spool_directory_of(p->path, false);
+	kymo_status_t status = directory ? device_init(p, directory) : KYMO_ERROR_NO_MEMORY;
 
-	if (!directory || !*directory)
-		directory = p->path ? "." : "/tmp";
-	if (slash && !getenv("TMPDIR")) {
-		parent = strndup(p->path, slash == p->path ? 1 : (size_t)(slash - p->path));
-		if (!parent)
-			return KYMO_ERROR_NO_MEMORY;
-		directory = parent;
-	}
-	status = device_init(p, directory);
-	free(parent);
+	free(directory);
 	return status;
 }
 

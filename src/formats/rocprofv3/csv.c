@@ -261,6 +261,23 @@ static void put_counters(struct rp_writer *w, struct output *o, const struct rp_
 	}
 }
 
+static void put_agent(struct rp_writer *w, struct output *o, uint32_t i)
+{
+	const struct t_agent *a = &w->t->agents[i];
+	bool cpu = !i || strcmp(a->type, "cpu") == 0;
+
+	number(o, w->numbers.agents[i]);
+	number(o, w->numbers.agents[i]);
+	word(o, cpu ? "CPU" : "GPU");
+	for (int k = 0; k < AGENT_NUMBERS; k++)
+		number(o, 0);
+	word(o, i ? a->name : "CPU");
+	word(o, i ? a->vendor : "");
+	word(o, i ? a->name : "CPU");
+	word(o, i ? a->label : "");
+	end_row(o);
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static const char *file_name(const struct rp_writer *w, uint32_t list, char room[80])
@@ -343,7 +360,7 @@ static kymo_status_t write_rows(struct rp_writer *w, uint32_t process, uint32_t 
 	status = open_file(w, process, file_name(w, list, room), columns_of(list), &out);
 	if (status != KYMO_OK)
 		return status;
-	status = rp_copy_list(w, process, list, &out);
+	status = rp_put_list(w, process, list, &rp_csv, &out);
 	closed = output_close(&out, w->o.log);
 	return status == KYMO_OK ? closed : status;
 }
@@ -422,45 +439,34 @@ static kymo_status_t write_all_sums(struct rp_writer *w)
 	return status;
 }
 
-static void put_agent(struct rp_writer *w, struct output *o, uint32_t i, uint32_t process)
+/* The host is the first one of each process. */
+static kymo_status_t keep_agent(struct rp_writer *w, uint32_t process, uint32_t agent)
 {
-	const struct t_agent *a = &w->t->agents[i];
-	bool cpu = !i || strcmp(a->type, "cpu") == 0;
+	const struct rp_line row = {.kind = LINE_AGENT, .number = agent};
 
-	(void)process;
-	number(o, w->numbers.agents[i]);
-	number(o, w->numbers.agents[i]);
-	word(o, cpu ? "CPU" : "GPU");
-	for (int k = 0; k < AGENT_NUMBERS; k++)
-		number(o, 0);
-	word(o, i ? a->name : "CPU");
-	word(o, i ? a->vendor : "");
-	word(o, i ? a->name : "CPU");
-	word(o, i ? a->label : "");
-	end_row(o);
+	return rp_keep(w, process, LIST_AGENTS, &row, NULL, 0);
 }
 
-static kymo_status_t put_agents(struct rp_writer *w)
+static kymo_status_t keep_agents(struct rp_writer *w)
 {
-	for (uint32_t i = 1; i < w->t->agents_count; i++) {
+	kymo_status_t status = KYMO_OK;
+
+	for (uint32_t i = 1; i < w->t->agents_count && status == KYMO_OK; i++) {
 		uint32_t process = w->t->agents[i].process;
-		struct output *o;
 
 		if (!rp_is_agent(&w->t->agents[i]))
 			continue;
-		o = rp_out(w, process, LIST_AGENTS);
-		if (!o)
-			return KYMO_ERROR_NO_MEMORY;
 		if (w->numbers.agents[i] == 1)
-			put_agent(w, o, 0, process);
-		put_agent(w, o, i, process);
+			status = keep_agent(w, process, 0);
+		if (status == KYMO_OK)
+			status = keep_agent(w, process, i);
 	}
-	return KYMO_OK;
+	return status;
 }
 
 static kymo_status_t finish(struct rp_writer *w)
 {
-	kymo_status_t status = put_agents(w);
+	kymo_status_t status = keep_agents(w);
 
 	for (uint32_t i = 0; i < w->count && status == KYMO_OK; i++)
 		status = write_rows(w, w->lists[i]->process, w->lists[i]->list);
@@ -475,5 +481,6 @@ const struct rp_form rp_csv = {
 	.marker = put_marker,
 	.call = put_api,
 	.counters = put_counters,
+	.agent = put_agent,
 	.finish = finish,
 };

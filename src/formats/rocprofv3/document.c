@@ -300,13 +300,13 @@ static kymo_status_t put_head(struct rp_writer *w, uint32_t process)
 }
 
 static kymo_status_t put_list(struct rp_writer *w, uint32_t process, uint32_t list,
-			      const char *name, bool later)
+			      const struct rp_form *form, const char *name, bool later)
 {
 	if (later)
 		output_char(&w->out, ',');
 	output_json(&w->out, name);
 	output_text(&w->out, ":[");
-	if (rp_copy_list(w, process, list, &w->out) != KYMO_OK)
+	if (rp_put_list(w, process, list, form, &w->out) != KYMO_OK)
 		return KYMO_ERROR_SYSTEM;
 	output_char(&w->out, ']');
 	return output_status(&w->out);
@@ -389,14 +389,15 @@ static kymo_status_t put_records(struct rp_writer *w, uint32_t process)
 	char room[64];
 
 	output_text(&w->out, ",\"callback_records\":{");
-	status = put_list(w, process, LIST_COUNTERS, "counter_collection", false);
+	status = put_list(w, process, LIST_COUNTERS, &rp_json, "counter_collection", false);
 	output_text(&w->out, "},\"buffer_records\":{");
 	for (uint32_t i = 0; i < lists && status == KYMO_OK; i++) {
 		if (i >= LIST_COUNTERS && i < LISTS)
 			continue;
 		if (i >= LISTS && !map_get(&w->found, (uint64_t)i << 32 | process))
 			continue;
-		status = put_list(w, process, i, rp_list_name(&w->numbers, i, room), i > 0);
+		status = put_list(w, process, i, &rp_json, rp_list_name(&w->numbers, i, room),
+				  i > 0);
 	}
 	output_text(&w->out, "}}");
 	return status;
@@ -407,7 +408,7 @@ static kymo_status_t put_process(struct rp_writer *w, uint32_t process)
 	kymo_status_t status = put_head(w, process);
 
 	if (status == KYMO_OK)
-		status = put_list(w, process, LIST_MARKER_TEXTS, "marker_api", true);
+		status = put_list(w, process, LIST_MARKERS, &rp_json_texts, "marker_api", true);
 	output_text(&w->out, ",\"correlation_id\":{\"external\":[]},\"counters\":{\"dimension_"
 			     "ids\":[]},\"pc_sample_instructions\":[],\"pc_sample_comments\":[],"
 			     "\"att_filenames\":[],\"code_object_snapshot_filenames\":[]}");

@@ -13,6 +13,9 @@ static inline uint64_t rp_agent_handle(const struct rp_writer *w, uint32_t agent
 	return w->numbers.agents[agent] + UINT64_C(1);
 }
 
+/* Texts of markers, which the document has apart from the markers. */
+extern const struct rp_form rp_json_texts;
+
 void rp_json_real(struct output *o, double v);
 kymo_status_t rp_json_finish(struct rp_writer *w);
 

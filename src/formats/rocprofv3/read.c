@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rocprofv3's output as a whole; see reader.h. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -71,10 +70,8 @@ static kymo_status_t read_all(struct rp_reader *r, struct stream_sink *sink)
 		return KYMO_ERROR_SYSTEM;
 	if (r->failed)
 		return KYMO_ERROR_NO_MEMORY;
-	if (!r->all.count) {
-		stream_error(r->o->log, "%s: there is no event in it that can be taken", r->path);
-		return KYMO_ERROR_NOT_FOUND;
-	}
+	if (!r->all.count)
+		return make_no_event(r->o->log, r->path);
 	if (!map_rows(r))
 		return KYMO_ERROR_NO_MEMORY;
 	rp_define(r);
@@ -88,7 +85,6 @@ kymo_status_t rp_read(const char *path, const struct stream_filter *filter, bool
 		      struct stream_sink *sink, const struct format_options *o)
 {
 	struct rp_reader *r = calloc(1, sizeof(*r));
-	const char *directory = getenv("TMPDIR");
 	kymo_status_t status = KYMO_ERROR_NO_MEMORY;
 
 	(void)filter;
@@ -97,19 +93,16 @@ kymo_status_t rp_read(const char *path, const struct stream_filter *filter, bool
 		return status;
 	r->o = o;
 	r->path = path;
-	r->rows = spool_file(directory && *directory ? directory : "/tmp");
+	r->rows = spool_temporary(o->log);
 	r->t = r->keyed.t = trace_new();
 	if (r->rows < 0) {
-		stream_error(o->log, "no temporary file can be made: %s; set TMPDIR",
-			     strerror(errno));
 		status = KYMO_ERROR_SYSTEM;
 	} else if (r->t) {
 		r->t->path = trace_string(r->t, path, strlen(path));
 		make_usual_activities(r->t, &r->model);
 		status = read_all(r, sink);
 	}
-	if (status == KYMO_ERROR_NO_MEMORY)
-		stream_error(o->log, "%s: there is not enough memory to read it", path);
+	make_tell_memory(status, o->log, path);
 	if (r->t)
 		release(r);
 	free(r);

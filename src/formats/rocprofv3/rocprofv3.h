@@ -34,9 +34,8 @@ enum rp_list {
 	LIST_HOST_TRAP,
 	LIST_STOCHASTIC,
 	LIST_COUNTERS,
-	LIST_AGENTS,       /* as a file alone */
-	LIST_MARKER_TEXTS, /* of the document alone */
-	LISTS              /* and on: by the number of the domain */
+	LIST_AGENTS, /* as a file alone */
+	LISTS        /* and on: by the number of the domain */
 };
 
 /* Kinds of records (rocprofiler_buffer_tracing_kind_t); then those of further domains. */
@@ -111,6 +110,7 @@ struct rp_stats {
 	struct rp_stat *at;
 	uint32_t count, room;
 	struct map found;
+	uint32_t recent[64]; /* + 1, by a name's address and what it is of */
 };
 
 /* One more; `name` stays. False: no memory. */

@@ -116,29 +116,20 @@ static int64_t keep(struct rp_reader *r, const struct rp_row *row, const struct 
 void rp_add_row(struct rp_reader *r, struct rp_row *row, enum assembly_kind kind, uint32_t process,
 		uint64_t tid, int64_t start, int64_t end, const struct text *values)
 {
+	int64_t times[] = {start, end};
 	struct assembly_item *i;
 
 	if (!assembly_is_time(start) || !assembly_is_time(end) || (!start && !end)) {
 		unplaced_add(&r->left_out, "rows without a time", 1);
 		return;
 	}
-	if (end < start) {
-		unplaced_add(&r->left_out, "ends before their starts", 1);
-		end = start;
-	}
-	i = assembly_add(&r->all);
-	if (!i || r->failed) {
-		r->failed = true;
-		return;
-	}
+	assembly_order_times(&r->left_out, times);
+	i = assembly_add(&r->all, kind, row->what, 0, times);
 	row->values = values && !values->failed ? (uint32_t)values->length : 0;
-	i->kind = (uint8_t)kind;
 	i->process = process;
 	i->key = row->correlation;
-	i->source = row->what;
 	if (tid <= UINT32_MAX)
 		i->thread = keyed_thread(&r->keyed, hash_mix(hash_u64(process), tid), process,
 					 (uint32_t)tid);
-	assembly_times(&r->all, i, start, end);
 	i->row = keep(r, row, values);
 }

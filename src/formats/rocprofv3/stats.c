@@ -14,9 +14,9 @@ static bool is_same(const char *a, const char *b)
 
 static struct rp_stat *find(struct rp_stats *s, uint32_t process, uint32_t list, const char *name)
 {
-	uint64_t key = hash_mix(hash_mix(hash_u64(process), list), name ? hash_string(name) : 0);
-	uint64_t i;
+	uint64_t key, i;
 
+	key = hash_mix(hash_mix(hash_u64(process), list), name ? hash_string(name) : 0);
 	map_each(&s->found, key, i)
 		if (s->at[i - 1].process == process && s->at[i - 1].list == list &&
 		    is_same(s->at[i - 1].name, name))
@@ -28,9 +28,25 @@ static struct rp_stat *find(struct rp_stats *s, uint32_t process, uint32_t list,
 	return &s->at[s->count++];
 }
 
+/* Names stay, so that most are known by their address. */
+static struct rp_stat *look_up(struct rp_stats *s, uint32_t process, uint32_t list,
+			       const char *name)
+{
+	size_t known = sizeof(s->recent) / sizeof(*s->recent);
+	uint32_t *recent = &s->recent[(((uintptr_t)name >> 3) + list * 7 + process * 31) % known];
+	struct rp_stat *x = *recent ? &s->at[*recent - 1] : NULL;
+
+	if (x && x->process == process && x->list == list && x->name == name)
+		return x;
+	x = find(s, process, list, name);
+	if (x)
+		*recent = (uint32_t)(x - s->at) + 1;
+	return x;
+}
+
 static bool add(struct rp_stats *s, uint32_t process, uint32_t list, const char *name, uint64_t ns)
 {
-	struct rp_stat *x = find(s, process, list, name);
+	struct rp_stat *x = look_up(s, process, list, name);
 
 	if (!x)
 		return false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records as rows of lists; see writer.h. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,13 +22,13 @@ static uint64_t list_key(uint32_t process, uint32_t list)
 	return (uint64_t)list << 32 | process;
 }
 
-struct output *rp_out(struct rp_writer *w, uint32_t process, uint32_t list)
+static struct rp_part *part_of(struct rp_writer *w, uint32_t process, uint32_t list)
 {
 	uint64_t key = list_key(process, list), at = map_get(&w->found, key);
 	struct rp_part *p;
 
 	if (at)
-		return &w->lists[at - 1]->strand.out;
+		return w->lists[at - 1];
 	if (!vec_reserve(&w->lists, &w->room, w->count, 1))
 		return NULL;
 	p = calloc(1, sizeof(*p));
@@ -35,21 +36,109 @@ struct output *rp_out(struct rp_writer *w, uint32_t process, uint32_t list)
 		return NULL;
 	p->process = process;
 	p->list = list;
-	if (strand_begin(&w->strands, &p->strand) != KYMO_OK ||
+	if (strand_begin(&w->strands, &p->strand, sizeof(struct rp_line)) != KYMO_OK ||
 	    !map_set(&w->found, key, w->count + 1)) {
 		strand_release(&p->strand);
 		free(p);
 		return NULL;
 	}
 	w->lists[w->count++] = p;
-	return &p->strand.out;
+	return p;
 }
 
-kymo_status_t rp_copy_list(struct rp_writer *w, uint32_t process, uint32_t list, struct output *o)
+kymo_status_t rp_keep(struct rp_writer *w, uint32_t process, uint32_t list,
+		      const struct rp_line *line, const void *bytes, size_t n)
+{
+	static const size_t sizes[] = {[LINE_CALL] = sizeof(struct rp_call),
+				       [LINE_DISPATCH] = sizeof(struct rec_dispatch),
+				       [LINE_COPY] = sizeof(struct rec_copy),
+				       [LINE_ALLOCATION] = sizeof(struct rec_allocation),
+				       [LINE_MARKER] = sizeof(struct rec_marker),
+				       [LINE_COUNTED] = sizeof(struct rp_kept),
+				       [LINE_AGENT] = 0};
+	struct rp_part *p = part_of(w, process, list);
+	size_t size = offsetof(struct rp_line, call) + sizes[line->kind];
+
+	return p ? strand_add(&p->strand, line, size, bytes, n) : KYMO_ERROR_NO_MEMORY;
+}
+
+static void put_call(struct rp_writer *w, const struct rp_form *form, struct output *o,
+		     struct rp_call *c, const uint8_t *bytes, size_t n)
+{
+	const struct wire_record wire = {.classes = c->classes,
+					 .classes_hi = c->classes_hi,
+					 .pointer_base = c->pointer_base,
+					 .fields = bytes,
+					 .fields_end = bytes + n};
+
+	c->rec.wire = c->has_wire ? &wire : NULL;
+	form->call(w, o, &c->rec);
+}
+
+/* Marks, ranges of threads and of processes are numbered so. */
+static bool marker_op(uint32_t op, uint32_t *out)
+{
+	*out = op == MARKER_OP_MARK || op == MARKER_OP_SUBMITTED_MARK ? 0
+	       : op == MARKER_OP_RANGE                                ? 1
+								      : 2;
+	return op != MARKER_OP_PAUSE && op != MARKER_OP_RESUME;
+}
+
+static void put_marker(struct rp_writer *w, const struct rp_form *form, struct output *o,
+		       struct rp_line *line, const void *text)
+{
+	struct rp_marker m = {.out = o,
+			      .r = &line->marker,
+			      .id = UINT64_C(1) << MARKER_ID | line->number,
+			      .kind = KIND_MARKER_RANGE};
+
+	line->marker.text = text;
+	marker_op(w->t->ops[line->marker.base.op].number, &m.op);
+	form->marker(w, &m);
+}
+
+static void put_line(struct rp_writer *w, const struct rp_form *form, struct output *o,
+		     struct rp_line *line, const void *bytes, size_t n)
+{
+	const struct rp_counted counted = {.kept = &line->counted,
+					   .values = (struct kernel_value *)(uintptr_t)bytes,
+					   .count = (uint32_t)(n / sizeof(struct kernel_value))};
+
+	if (line->kind == LINE_CALL && form->call)
+		put_call(w, form, o, &line->call, bytes, n);
+	else if (line->kind == LINE_DISPATCH)
+		form->dispatch(w, o, &line->dispatch, line->number);
+	else if (line->kind == LINE_COPY)
+		form->copy(w, o, &line->copy, rp_direction(w->t, &line->copy));
+	else if (line->kind == LINE_ALLOCATION)
+		form->allocation(w, o, &line->allocation, rp_memory_op(w->t, &line->allocation));
+	else if (line->kind == LINE_MARKER)
+		put_marker(w, form, o, line, bytes);
+	else if (line->kind == LINE_COUNTED)
+		form->counters(w, o, &counted);
+	else if (line->kind == LINE_AGENT)
+		form->agent(w, o, (uint32_t)line->number);
+}
+
+kymo_status_t rp_put_list(struct rp_writer *w, uint32_t process, uint32_t list,
+			  const struct rp_form *form, struct output *o)
 {
 	uint64_t at = map_get(&w->found, list_key(process, list));
+	struct strand *x;
+	struct rp_line line;
+	const void *bytes;
+	size_t n;
 
-	return at ? strand_copy(&w->lists[at - 1]->strand, o) : KYMO_OK;
+	w->later = false;
+	if (!at)
+		return KYMO_OK;
+	x = &w->lists[at - 1]->strand;
+	strand_rewind(x);
+	while (!o->error && strand_next(x, &line, &bytes, &n))
+		put_line(w, form, o, &line, bytes, n);
+	if (x->error && !o->error)
+		o->error = x->error;
+	return output_status(o);
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
@@ -92,12 +181,19 @@ static bool find_twins(struct rp_writer *w)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static kymo_status_t count(struct rp_writer *w, struct output *o, uint32_t process, uint32_t list,
-			   const char *name, int64_t ns)
+/* One more line, of which sums tell under `name`. */
+static kymo_status_t add_line(struct rp_writer *w, const struct rp_line *line, uint32_t list,
+			      const char *name, const void *bytes, size_t n)
 {
-	if (!rp_stats_add(&w->stats, process, list, name, ns > 0 ? (uint64_t)ns : 0))
+	const struct rec *r = &line->call.rec;
+	bool device = line->kind == LINE_DISPATCH || line->kind == LINE_COPY;
+	const struct rec_device *d =
+		line->kind == LINE_COPY ? &line->copy.device : &line->dispatch.device;
+	int64_t ns = device ? d->end - d->start : r->end - r->start;
+
+	if (!rp_stats_add(&w->stats, r->process, list, name, ns > 0 ? (uint64_t)ns : 0))
 		return KYMO_ERROR_NO_MEMORY;
-	return output_status(o);
+	return rp_keep(w, r->process, list, line, bytes, n);
 }
 
 static kymo_status_t leave_out(struct rp_writer *w, const char *what)
@@ -128,22 +224,22 @@ static void count_left(struct rp_writer *w, const struct rec_dispatch *r)
 static kymo_status_t on_dispatch(struct stream_sink *s, const struct rec_dispatch *r)
 {
 	struct rp_writer *w = writer(s);
-	uint32_t process = r->base.process;
+	struct rp_line line;
 	const char *why = rp_unplaced_dispatch(r);
-	struct output *o = why ? NULL : rp_out(w, process, LIST_KERNELS);
 	kymo_status_t status;
 
 	if (why)
 		return leave_out(w, why);
 	count_left(w, r);
-	if (!o)
-		return KYMO_ERROR_NO_MEMORY;
-	w->form->dispatch(w, o, r, ++w->numbers.dispatches[process]);
+	line.kind = LINE_DISPATCH;
+	line.number = ++w->numbers.dispatches[r->base.process];
+	line.dispatch = *r;
+	line.dispatch.base.wire = NULL;
 	w->launches[r->kernel] = r->launch;
-	status = keep(w, r, w->numbers.dispatches[process]);
-	return status != KYMO_OK ? status
-				 : count(w, o, process, LIST_KERNELS, w->t->kernels[r->kernel].name,
-					 r->device.end - r->device.start);
+	status = keep(w, r, line.number);
+	return status != KYMO_OK
+		       ? status
+		       : add_line(w, &line, LIST_KERNELS, w->t->kernels[r->kernel].name, NULL, 0);
 }
 
 uint32_t rp_copy_agent(const struct rp_writer *w, const struct rec_copy *r, uint32_t direction,
@@ -160,76 +256,75 @@ uint32_t rp_copy_agent(const struct rp_writer *w, const struct rec_copy *r, uint
 static kymo_status_t on_copy(struct stream_sink *s, const struct rec_copy *r)
 {
 	struct rp_writer *w = writer(s);
+	struct rp_line line;
 	const char *why = rp_unplaced_copy(w->t, r);
-	struct output *o = why ? NULL : rp_out(w, r->base.process, LIST_COPIES);
-	uint32_t direction = rp_direction(w->t, r);
 
 	if (why)
 		return leave_out(w, why);
 	unplaced_add(&w->unplaced, "sizes of copies", !w->form->sizes && r->bytes);
-	if (!o)
-		return KYMO_ERROR_NO_MEMORY;
-	w->form->copy(w, o, r, direction);
-	return count(w, o, r->base.process, LIST_COPIES, rp_directions[direction],
-		     r->device.end - r->device.start);
+	line.kind = LINE_COPY;
+	line.number = 0;
+	line.copy = *r;
+	line.copy.base.wire = NULL;
+	return add_line(w, &line, LIST_COPIES, rp_directions[rp_direction(w->t, r)], NULL, 0);
 }
 
 static kymo_status_t on_allocation(struct stream_sink *s, const struct rec_allocation *r)
 {
 	struct rp_writer *w = writer(s);
-	struct output *o = rp_out(w, r->base.process, LIST_MEMORY);
-	uint32_t op = rp_memory_op(w->t, r);
+	struct rp_line line;
 
-	if (!o)
-		return KYMO_ERROR_NO_MEMORY;
 	unplaced_add(&w->unplaced, "numbers and contexts of allocations",
 		     r->allocation || r->parent || r->context);
-	w->form->allocation(w, o, r, op);
-	return count(w, o, r->base.process, LIST_MEMORY, rp_memory_ops[op],
-		     r->base.end - r->base.start);
-}
-
-/* Marks, ranges of threads and of processes are numbered so. */
-static bool marker_op(uint32_t op, uint32_t *out)
-{
-	*out = op == MARKER_OP_MARK || op == MARKER_OP_SUBMITTED_MARK ? 0
-	       : op == MARKER_OP_RANGE                                ? 1
-								      : 2;
-	return op != MARKER_OP_PAUSE && op != MARKER_OP_RESUME;
+	line.kind = LINE_ALLOCATION;
+	line.number = 0;
+	line.allocation = *r;
+	line.allocation.base.wire = NULL;
+	return add_line(w, &line, LIST_MEMORY, rp_memory_ops[rp_memory_op(w->t, r)], NULL, 0);
 }
 
 static kymo_status_t on_marker(struct stream_sink *s, const struct rec_marker *r)
 {
 	struct rp_writer *w = writer(s);
-	struct rp_marker m = {.r = r, .kind = KIND_MARKER_RANGE};
+	struct rp_line line;
 	const char *name = r->name < w->t->strings_count ? w->t->strings[r->name].text : "";
+	uint32_t op;
 
-	if (!marker_op(w->t->ops[r->base.op].number, &m.op))
+	if (!marker_op(w->t->ops[r->base.op].number, &op))
 		return leave_out(w, "pauses");
-	m.out = rp_out(w, r->base.process, LIST_MARKERS);
-	if (!m.out)
-		return KYMO_ERROR_NO_MEMORY;
 	unplaced_add(&w->unplaced, "payloads, colors and domains of annotations",
 		     r->payload_bytes || r->color || r->domain || r->category);
-	m.id = UINT64_C(1) << MARKER_ID | ++w->numbers.markers[r->base.process];
-	w->form->marker(w, &m);
-	return count(w, m.out, r->base.process, LIST_MARKERS, r->name ? name : "(other)",
-		     r->base.end - r->base.start);
+	line.kind = LINE_MARKER;
+	line.number = ++w->numbers.markers[r->base.process];
+	line.marker = *r;
+	line.marker.base.wire = NULL;
+	line.marker.text = NULL;
+	line.marker.payload = NULL;
+	return add_line(w, &line, LIST_MARKERS, r->name ? name : "(other)", r->text,
+			r->text_length);
 }
 
 static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 {
 	struct rp_writer *w = writer(s);
-	uint32_t list = rp_list_of(w->numbers.kinds[r->op]);
-	struct output *o = rp_out(w, r->process, list);
+	const struct wire_record *wire = r->wire;
+	bool has = wire && !wire->no_fields, keeps = has && w->form->arguments;
+	struct rp_line line;
 
-	if (!o)
-		return KYMO_ERROR_NO_MEMORY;
-	unplaced_add(&w->unplaced, "arguments of calls",
-		     !w->form->arguments && r->wire && !r->wire->no_fields);
+	unplaced_add(&w->unplaced, "arguments of calls", has && !keeps);
 	unplaced_add(&w->unplaced, "statuses of calls that failed", !r->ok);
-	w->form->call(w, o, r);
-	return count(w, o, r->process, list, w->t->ops[r->op].name, r->end - r->start);
+	line.kind = LINE_CALL;
+	line.number = 0;
+	line.call = (struct rp_call){.rec = *r, .has_wire = keeps};
+	line.call.rec.wire = NULL;
+	if (keeps) {
+		line.call.classes = wire->classes;
+		line.call.classes_hi = wire->classes_hi;
+		line.call.pointer_base = wire->pointer_base;
+	}
+	return add_line(w, &line, rp_list_of(w->numbers.kinds[r->op]), w->t->ops[r->op].name,
+			keeps ? wire->fields : NULL,
+			keeps ? (size_t)(wire->fields_end - wire->fields) : 0);
 }
 
 static kymo_status_t on_counter(struct stream_sink *s, const struct rec_counter *r)
@@ -294,7 +389,7 @@ double rp_counter_sum(const struct rp_counted *c, uint32_t i)
 
 static kymo_status_t put_counted(struct rp_writer *w, struct rp_counted *c)
 {
-	struct output *o;
+	struct rp_line line = {.kind = LINE_COUNTED, .counted = *c->kept};
 
 	c->count = 0;
 	kernel_values_each(&w->values, &c->kept->dispatch, take_value, c);
@@ -303,11 +398,8 @@ static kymo_status_t put_counted(struct rp_writer *w, struct rp_counted *c)
 	if (!c->count)
 		return KYMO_OK;
 	qsort(c->values, c->count, sizeof(*c->values), compare_values);
-	o = rp_out(w, c->kept->dispatch.base.process, LIST_COUNTERS);
-	if (!o)
-		return KYMO_ERROR_NO_MEMORY;
-	w->form->counters(w, o, c);
-	return output_status(o);
+	return rp_keep(w, c->kept->dispatch.base.process, LIST_COUNTERS, &line, c->values,
+		       c->count * sizeof(*c->values));
 }
 
 static kymo_status_t put_counters(struct rp_writer *w)
@@ -329,20 +421,6 @@ static kymo_status_t put_counters(struct rp_writer *w)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Where temporary files go: where the output does, if that is no standard output. */
-static char *folder_of(const char *path, bool is_folder)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL, *temporary = getenv("TMPDIR");
-
-	if (!path)
-		return strdup(temporary && *temporary ? temporary : "/tmp");
-	if (is_folder)
-		return strdup(path);
-	if (slash)
-		return strndup(path, slash == path ? 1 : (size_t)(slash - path));
-	return strdup(".");
-}
-
 static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
 {
 	struct rp_writer *w = writer(s);
@@ -352,15 +430,17 @@ static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
 	w->t = t;
 	w->keeps = t->counters_count > 1;
 	w->launches = calloc((size_t)t->kernels_count + 1, sizeof(*w->launches));
-	folder = folder_of(w->o.output, w->form == &rp_csv);
-	if (!w->launches || !folder || !rp_number(&w->numbers, t) || !find_twins(w))
+	w->openings = calloc((size_t)t->ops_count + 1, sizeof(*w->openings));
+	w->openings_count = t->ops_count;
+	folder = spool_directory_of(w->o.output, w->form == &rp_csv);
+	if (!w->launches || !w->openings || !folder || !rp_number(&w->numbers, t) || !find_twins(w))
 		status = KYMO_ERROR_NO_MEMORY;
 	else if (w->keeps)
 		status = spool_init(&w->kept, sizeof(struct rp_kept), KEPT_MEMORY, folder);
 	if (status == KYMO_OK)
 		status = strands_init(&w->strands, folder);
 	if (status == KYMO_ERROR_SYSTEM)
-		stream_error(w->o.log, "%s: there is no room for temporary files", folder);
+		spool_tell(w->o.log, errno);
 	free(folder);
 	return status;
 }
@@ -393,6 +473,9 @@ void rp_free(struct stream_sink *s)
 	rp_stats_release(&w->stats);
 	map_release(&w->found);
 	free(w->lists);
+	for (uint32_t i = 0; w->openings && i < w->openings_count; i++)
+		text_release(&w->openings[i]);
+	free(w->openings);
 	free(w->twins);
 	free(w->launches);
 	free(w);

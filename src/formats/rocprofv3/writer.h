@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What both writers have in common: records are rows of lists, one for each kind and process, which lie side by side
- * in one temporary file until the end (stream/strands.h).
+ * What both writers have in common: records are rows of lists, one for each kind and process. They lie side by side
+ * in one temporary file until the end (stream/strands.h), and take the form of the output only then.
  */
 #ifndef FORMATS_ROCPROFV3_WRITER_H
 #define FORMATS_ROCPROFV3_WRITER_H
 
+#include "base/text.h"
 #include "formats/rocprofv3/rocprofv3.h"
 #include "stream/kernel_values.h"
 #include "stream/strands.h"
 #include "stream/spool.h"
 
 struct rp_part {
-	struct strand strand;
+	struct strand strand; /* of struct rp_line */
 	uint32_t process, list;
 };
 
@@ -31,6 +32,38 @@ struct rp_counted {
 	bool failed; /* no memory */
 };
 
+/* Of a call: what its arguments need besides their bytes. */
+struct rp_call {
+	struct rec rec;
+	uint64_t classes, classes_hi, pointer_base;
+	uint64_t has_wire;
+};
+
+enum rp_line_kind {
+	LINE_CALL,
+	LINE_DISPATCH,
+	LINE_COPY,
+	LINE_ALLOCATION,
+	LINE_MARKER,
+	LINE_COUNTED,
+	LINE_AGENT
+};
+
+/* A record as it is kept; bytes belong to calls, markers (their text) and counters (their values). */
+struct rp_line {
+	uint64_t kind;   /* enum rp_line_kind */
+	uint64_t number; /* of dispatches and markers in their process; of agents in the trace */
+	union {
+		struct rp_call call;
+		struct rec_dispatch dispatch;
+		struct rec_copy copy;
+		struct rec_allocation allocation;
+		struct rec_marker marker;
+		struct rp_kept counted;
+	};
+};
+_Static_assert(sizeof(struct rp_line) <= STRAND_RECORD_MAX, "a row is too long for a strand");
+
 struct rp_marker {
 	struct output *out;
 	const struct rec_marker *r;
@@ -40,7 +73,7 @@ struct rp_marker {
 
 struct rp_writer;
 
-/* How rows look. */
+/* How rows look. Those that a form has no function for it leaves out. */
 struct rp_form {
 	const char *missing;   /* "... has no place for" */
 	bool sizes, arguments; /* it has those of copies, of calls */
@@ -53,6 +86,7 @@ struct rp_form {
 	void (*marker)(struct rp_writer *w, const struct rp_marker *m);
 	void (*call)(struct rp_writer *w, struct output *o, const struct rec *r);
 	void (*counters)(struct rp_writer *w, struct output *o, const struct rp_counted *c);
+	void (*agent)(struct rp_writer *w, struct output *o, uint32_t agent);
 	kymo_status_t (*finish)(struct rp_writer *w);
 };
 
@@ -74,15 +108,21 @@ struct rp_writer {
 	uint32_t *twins;  /* of processes, see rp_twin() */
 	struct kernel_values values;
 	struct spool kept;
-	bool keeps;                  /* there are counters: kernels are kept for them */
+	bool keeps; /* there are counters: kernels are kept for them */
+	bool later; /* rows of the list came before */
+	uint32_t openings_count;
+	struct text
+		*openings; /* of the document: by op, what stands before its arguments' values */
 	struct rec_launch *launches; /* of kernels, of their last dispatch */
 	struct unplaced unplaced;
 };
 
-/* Where rows of a list go; NULL: no memory. */
-struct output *rp_out(struct rp_writer *w, uint32_t process, uint32_t list);
-/* All rows of the list, which ends with that; nothing where there is none. */
-kymo_status_t rp_copy_list(struct rp_writer *w, uint32_t process, uint32_t list, struct output *o);
+/* One more row of a list, and `n` bytes that belong to it. */
+kymo_status_t rp_keep(struct rp_writer *w, uint32_t process, uint32_t list,
+		      const struct rp_line *row, const void *bytes, size_t n);
+/* All rows of the list in that form; nothing where there is none. */
+kymo_status_t rp_put_list(struct rp_writer *w, uint32_t process, uint32_t list,
+			  const struct rp_form *form, struct output *o);
 
 /* 1 and on; 0: none. */
 static inline uint32_t rp_queue(const struct rp_writer *w, uint32_t queue)

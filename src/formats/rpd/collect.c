@@ -10,42 +10,11 @@
 static bool take_times(struct reader *r, const struct dbrow *row, unsigned start, unsigned end,
 		       int64_t out[2])
 {
-	const struct dbvalue *v[] = {dbrow_value(row, start), dbrow_value(row, end)};
-
-	for (unsigned i = 0; i < 2; i++) {
-		out[i] = v[i]->integer;
-		if (v[i]->type != DB_INTEGER) {
-			r->wrong += v[i]->type != DB_NULL;
-			unplaced_lose(&r->left_out, "rows without a time", 1);
-			return false;
-		}
-		if (!assembly_is_time(out[i])) {
-			unplaced_lose(&r->left_out, "rows with times out of range", 1);
-			return false;
-		}
-	}
-	if (out[1] < out[0]) {
-		unplaced_add(&r->left_out, "ends before their starts", 1);
-		out[1] = out[0];
-	}
+	if (!assembly_time(&r->left_out, dbrow_integer(row, start, &r->wrong, &out[0]), &out[0]) ||
+	    !assembly_time(&r->left_out, dbrow_integer(row, end, &r->wrong, &out[1]), &out[1]))
+		return false;
+	assembly_order_times(&r->left_out, out);
 	return true;
-}
-
-static struct assembly_item *add(struct reader *r, const struct dbrow *row, enum rpd_table source,
-				 enum assembly_kind kind, const int64_t times[2])
-{
-	static struct assembly_item none;
-	struct assembly_item *i = assembly_add(&r->all);
-
-	if (!i) {
-		r->failed = true;
-		return &none;
-	}
-	i->kind = (uint8_t)kind;
-	i->source = (uint8_t)source;
-	i->row = row->id;
-	assembly_times(&r->all, i, times[0], times[1]);
-	return i;
 }
 
 /* The id of a row that others refer to. */
@@ -72,7 +41,7 @@ static void collect_memory(struct reader *r, const struct dbrow *row, enum rpd_t
 	bool gone;
 
 	if (call && rpd_memory(r, row, &address, &bytes, &gone))
-		add(r, row, table, ASSEMBLY_WORK, times)->key = call;
+		assembly_add(&r->all, ASSEMBLY_WORK, table, row->id, times)->key = call;
 }
 
 static void collect_call(struct reader *r, const struct dbrow *row, enum rpd_table table)
@@ -84,11 +53,11 @@ static void collect_call(struct reader *r, const struct dbrow *row, enum rpd_tab
 
 	if (!take_times(r, row, C_API_START, C_API_END, times))
 		return;
-	i = add(r, row, table,
-		!marker                ? ASSEMBLY_CALL
-		: times[0] == times[1] ? ASSEMBLY_MARK
-				       : ASSEMBLY_RANGE,
-		times);
+	i = assembly_add(&r->all,
+			 !marker                ? ASSEMBLY_CALL
+			 : times[0] == times[1] ? ASSEMBLY_MARK
+						: ASSEMBLY_RANGE,
+			 table, row->id, times);
 	i->thread =
 		rpd_thread(r, rpd_number(r, row, C_API_PROCESS), rpd_number(r, row, C_API_THREAD));
 	i->process = r->t->threads[i->thread].process;
@@ -150,7 +119,7 @@ static void collect_op(struct reader *r, const struct dbrow *row, enum rpd_table
 		return;
 	if (rpd_class(r, row) == CLASS_BARRIER)
 		times[1] = times[0];
-	i = add(r, row, table, ASSEMBLY_WORK, times);
+	i = assembly_add(&r->all, ASSEMBLY_WORK, table, row->id, times);
 	i->key = call_of(r, id_of(r, row, C_OP_ID));
 }
 
@@ -169,7 +138,7 @@ static void collect_counter(struct reader *r, const struct dbrow *row, enum rpd_
 	if (!take_times(r, &op, C_OP_START, C_OP_END, times))
 		return;
 	times[0] = times[1];
-	i = add(r, row, table, ASSEMBLY_WORK, times);
+	i = assembly_add(&r->all, ASSEMBLY_WORK, table, row->id, times);
 	i->key = call_of(r, id);
 }
 
@@ -179,7 +148,7 @@ static void collect_monitor(struct reader *r, const struct dbrow *row, enum rpd_
 
 	if (!take_times(r, row, C_MONITOR_START, C_MONITOR_START, times))
 		return;
-	add(r, row, table, ASSEMBLY_OTHER, times);
+	assembly_add(&r->all, ASSEMBLY_OTHER, table, row->id, times);
 	rpd_monitor(r, row);
 }
 

@@ -60,8 +60,7 @@ static kymo_status_t read_all(struct reader *r, const char *path, struct stream_
 		make_left_out(r->t, &r->left_out, "rpd", r->file.missing + r->file.damaged);
 		status = rpd_deliver(r, sink);
 	} else {
-		stream_error(r->o->log, "%s: there is no event in it that can be taken", path);
-		status = KYMO_ERROR_NOT_FOUND;
+		status = make_no_event(r->o->log, path);
 	}
 	tell(r);
 	return r->failed ? KYMO_ERROR_NO_MEMORY : status;
@@ -81,8 +80,7 @@ static kymo_status_t rpd_read(const char *path, const struct stream_filter *filt
 		r->t->path = trace_string(r->t, path, strlen(path));
 		status = read_all(r, path, sink);
 	}
-	if (status == KYMO_ERROR_NO_MEMORY)
-		stream_error(o->log, "%s: there is not enough memory to read it", path);
+	make_tell_memory(status, o->log, path);
 	if (r && r->t)
 		release(r);
 	free(r);

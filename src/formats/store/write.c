@@ -359,7 +359,7 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
  */
 static const char setup[] = "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF;"
 			    "PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
-			    "PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; BEGIN;";
+			    "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; BEGIN;";
 
 kymo_status_t store_writer_new(const char *path, const char *trace_path, struct stream_log *log,
 			       struct stream_sink **out)

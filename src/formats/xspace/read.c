@@ -47,8 +47,7 @@ static kymo_status_t read_all(struct reader *r, const char *path, struct stream_
 		return KYMO_ERROR_NO_MEMORY;
 	if (!r->picked) {
 		say_loss(r, path);
-		stream_error(r->o->log, "%s: there is no event in it that can be taken", path);
-		return KYMO_ERROR_NOT_FOUND;
+		return make_no_event(r->o->log, path);
 	}
 	xread_complete(r);
 	if (r->failed || !make_complete(r->t))
@@ -100,8 +99,7 @@ kymo_status_t xspace_read(const char *path, const struct stream_filter *filter, 
 		return KYMO_ERROR_NO_MEMORY;
 	if (inputs_open(&r.in, path, o))
 		status = read_all(&r, path, sink);
-	if (status == KYMO_ERROR_NO_MEMORY)
-		stream_error(o->log, "%s: there is not enough memory to read it", path);
+	make_tell_memory(status, o->log, path);
 	release(&r);
 	return status;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The writer: its sink, and the file as a whole; see writer.h. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,8 +22,7 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 
 	planes_write(w);
 	if (w->error)
-		stream_error(w->o.log, "temporary file: %s; free space or set TMPDIR",
-			     strerror(w->error));
+		spool_tell(w->o.log, w->error);
 	else if (w->failed)
 		stream_error(w->o.log, "%s: there is not enough memory to write it",
 			     w->o.named ? w->o.named : "standard output");
@@ -48,7 +46,7 @@ static bool is_packed(const char *path)
 
 static kymo_status_t open_all(struct xspace_writer *w)
 {
-	const char *folder = getenv("TMPDIR"), *name = w->o.named ? w->o.named : w->o.output;
+	const char *name = w->o.named ? w->o.named : w->o.output;
 	kymo_status_t status;
 
 	if (is_packed(name)) {
@@ -61,8 +59,7 @@ static kymo_status_t open_all(struct xspace_writer *w)
 		stream_error(w->o.log, "the format is binary: name an output file");
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	}
-	status = spool_init(&w->spool, sizeof(struct item), SPOOL_BYTES,
-			    folder && *folder ? folder : "/tmp");
+	status = spool_init(&w->spool, sizeof(struct item), SPOOL_BYTES, spool_directory());
 	w->spool.compare = item_compare;
 	if (status == KYMO_OK && (!pile_open(w, &w->events) || !pile_open(w, &w->sorted)))
 		status = KYMO_ERROR_SYSTEM;

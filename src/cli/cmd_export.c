@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/foreign.h"
 #include "cli/staging.h"
+#include "formats/raw/read.h"
 
 static struct export_options {
 	struct cli_filter filter;
@@ -138,6 +139,9 @@ static kymo_status_t convert_trace(const struct format *reader, const char *path
 	if (place)
 		staging_opened(place);
 	cli_counter_init(&c, sink, 0);
+	c.path = path;
+	c.made = "the output is";
+	c.at_work = raw_being_written(path);
 	status = reader->read(path, filter, writer->needs_order, &c.sink, o);
 	written = sink->counts ? sink->written : c.count;
 	writer->sink_free(sink);

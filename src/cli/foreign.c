@@ -69,6 +69,7 @@ kymo_status_t cli_foreign_import(const struct format *reader, const char *path,
 	if (status != KYMO_OK)
 		return status;
 	cli_counter_init(&c, sink, 0);
+	c.path = path;
 	status = reader->read(path, NULL, false, &c.sink, &o);
 	raw_writer_free(sink);
 	cli_progress_clear();

@@ -78,6 +78,35 @@ int cli_distinct(int argc, char **argv)
 	return kept;
 }
 
+void cli_tell_recording(struct stream_log *log, const char *path, const struct trace *t,
+			bool at_work, const char *made)
+{
+	int64_t quiet = INT64_MAX;
+	unsigned n = 0;
+
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		const struct t_process *p = &t->processes[i];
+
+		n += p->recording;
+		if (p->recording && p->quiet_ns < quiet)
+			quiet = p->quiet_ns;
+	}
+	if (n && !made)
+		stream_warn(log,
+			    "%s: it was made while %u process%s still recording: what came after "
+			    "that is not in it",
+			    path, n, n == 1 ? " was" : "es were");
+	if (!n && at_work)
+		stream_warn(log,
+			    "%s: the trace is still being written: %s of what was written so far",
+			    path, made);
+	if (n && made)
+		stream_warn(log,
+			    "%s: %u process%s still recording (last data %.1f s ago): %s of what "
+			    "was written so far",
+			    path, n, n == 1 ? " is" : "es are", (double)quiet / 1e9, made);
+}
+
 static bool chooses(const struct cli_filter *o)
 {
 	const char *const texts[] = {
@@ -174,7 +203,11 @@ static kymo_status_t forward_begin(struct stream_sink *s, const struct trace *t)
 
 static kymo_status_t forward_end(struct stream_sink *s, const struct trace *t)
 {
-	return counter(s)->next->end(counter(s)->next, t);
+	struct cli_counter *c = counter(s);
+
+	if (c->path)
+		cli_tell_recording(&cli_log, c->path, t, c->at_work, c->made);
+	return c->next->end(c->next, t);
 }
 
 void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t limit)

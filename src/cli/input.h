@@ -85,6 +85,14 @@ struct cli_filter {
 		  "those; names in traces of other tools are as these wrote them"}
 /* clang-format on */
 
+/*
+ * Warns that a trace is still being recorded: what was `made` of it ("the answer is", "the output is") is of what was
+ * written so far. NULL: it is another tool's file, which was made when it was. `at_work`: a drain was, before the trace
+ * was read.
+ */
+void cli_tell_recording(struct stream_log *log, const char *path, const struct trace *t,
+			bool at_work, const char *made);
+
 /* Leaves out traces that are named before, with a note. Returns how many are left. */
 int cli_distinct(int argc, char **argv);
 
@@ -103,6 +111,9 @@ struct cli_counter {
 	struct stream_sink *next;
 	uint64_t limit, count;
 	bool tallies; /* the trace holds counts of calls (mode summary) */
+	/* What cli_tell_recording() needs, set before the stream begins; `path` NULL: it is not told. */
+	const char *path, *made;
+	bool at_work;
 };
 void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t limit);
 

@@ -304,6 +304,7 @@ static void annotate_times(struct packet *k, const struct work *w)
 	const struct rec_device *d = device_of(w);
 
 	if (w->unfinished) {
+		packet_category(k, PERFETTO_UNFINISHED); /* also where there are no annotations */
 		packet_add_text(k, "end", "never seen to finish");
 		return;
 	}

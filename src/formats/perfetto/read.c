@@ -11,9 +11,7 @@ static void release(struct pfreader *r)
 				    &r->device_names, &r->sequence_places, &r->interned,
 				    &r->tree,         &r->clock_places,    &r->flows,
 				    &r->ends,         &r->sum_places,      &r->stack_places,
-				    &r->weights,
-
-				    &r->open_calls};
+				    &r->weights,      &r->left_open_items};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);

@@ -75,7 +75,7 @@ static kymo_status_t emit_call(struct pfreader *r, struct stream_sink *sink,
 	const struct note *error = pfread_note(x->notes, NAME_ERROR);
 
 	if (i->left_open) {
-		uint64_t open = map_get(&r->open_calls, (uint64_t)(i - r->all.items) + 1);
+		uint64_t open = map_get(&r->left_open_items, (uint64_t)(i - r->all.items) + 1);
 
 		return sink->open_call(sink, &r->t->open_calls[open]); /* it stays */
 	}
@@ -331,10 +331,16 @@ static void set_places(const struct pfreader *r, const struct assembly_item *i,
 	c->destination_kind = c->destination_agent ? MEMORY_DEVICE : MEMORY_UNKNOWN;
 }
 
+static uint32_t copy_op(struct pfreader *r, const struct event_in *x)
+{
+	const char *name = pfread_string(r, x->name);
+
+	return op_named(r, RECORD_DOMAIN_copy, name, strlen(name), direction(name));
+}
+
 static kymo_status_t emit_copy(struct pfreader *r, struct stream_sink *sink,
 			       const struct assembly_item *i, const struct event_in *x)
 {
-	const char *name = pfread_string(r, x->name);
 	struct rec_copy c = {.base = assembly_base(&r->all, i),
 			     .device = device_of(r, i, x),
 			     .queue = track_of(r, i)->queue,
@@ -348,10 +354,40 @@ static kymo_status_t emit_copy(struct pfreader *r, struct stream_sink *sink,
 		c.bytes = pfread_number(x->notes, NAME_COPY_BYTES);
 	if (!c.bytes)
 		c.bytes = pfread_number(x->notes, NAME_SIZE);
-	c.base.op = op_named(r, RECORD_DOMAIN_copy, name, strlen(name), direction(name));
+	c.base.op = copy_op(r, x);
 	set_places(r, i, x, r->t->ops[c.base.op].number, &c);
 	c.base.external = pfread_number(x->notes, NAME_EXTERNAL);
 	return sink->copy(sink, &c);
+}
+
+void pfread_unfinished(struct pfreader *r, const struct assembly_item *i, struct t_unfinished *out)
+{
+	const struct assembly_item *call = assembly_call(&r->all, i);
+	const struct track_in *track = track_of(r, i);
+	struct event_in x;
+
+	pfread_event(r, &r->events[i->row], &r->notes, &x);
+	*out = (struct t_unfinished){.process = i->process,
+				     .thread = call ? call->thread : 0,
+				     .agent = track->agent,
+				     .queue = track->queue,
+				     .id = call ? call->key : 0,
+				     .submit = i->start};
+	if (i->source == KIND_KERNEL) {
+		out->kernel = i->number;
+		out->op = make_activity(&r->model, RECORD_DOMAIN_dispatch, DISPATCH_OP_KERNEL);
+	} else {
+		out->bytes = pfread_number(x.notes, NAME_BYTES);
+		out->op = copy_op(r, &x);
+	}
+}
+
+static kymo_status_t emit_unfinished(struct pfreader *r, struct stream_sink *sink,
+				     const struct assembly_item *i)
+{
+	uint64_t place = map_get(&r->left_open_items, (uint64_t)(i - r->all.items) + 1);
+
+	return sink->unfinished(sink, &r->t->unfinished[place]); /* it stays */
 }
 
 /* ---- waits and messages ----------------------------------------------------------------------- */
@@ -494,6 +530,8 @@ static kymo_status_t emit(void *data, struct stream_sink *sink, const struct ass
 		return emit_counter(r, sink, i);
 	if (i->source == KIND_SAMPLE)
 		return emit_sample(r, sink, i);
+	if (i->left_open && (i->source == KIND_KERNEL || i->source == KIND_COPY))
+		return emit_unfinished(r, sink, i);
 	pfread_event(r, &r->events[i->row], &r->notes, &x);
 	add_end(r, i);
 	if (r->failed || r->notes.texts.failed)

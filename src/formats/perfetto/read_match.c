@@ -232,6 +232,14 @@ static void take_work(struct pfreader *r, struct assembly_item *i, const struct 
 	i->key = r->all.items[call - 1].key;
 }
 
+static bool has_category(const struct pfreader *r, const struct event_in *x, const char *name)
+{
+	for (uint32_t i = 0; i < x->category_count; i++)
+		if (strcmp(pfread_string(r, x->categories[i]), name) == 0)
+			return true;
+	return false;
+}
+
 static void take_device(struct pfreader *r, struct assembly_item *i, const struct event_in *x,
 			uint32_t track)
 {
@@ -239,6 +247,7 @@ static void take_device(struct pfreader *r, struct assembly_item *i, const struc
 	if (r->tracks[track].process)
 		i->process = r->tracks[track].process;
 	i->thread = 0;
+	i->left_open = has_category(r, x, PERFETTO_UNFINISHED);
 	take_work(r, i, x);
 	if (i->source == KIND_KERNEL)
 		i->number = keyed_kernel(&r->keyed, i->process, x->name, 0, "device");
@@ -515,7 +524,19 @@ static void define_open_call(struct pfreader *r, const struct assembly_item *i)
 {
 	*trace_add(r->t, open_calls) = (struct t_open_call){
 		.thread = i->thread, .op = i->number, .id = i->key, .start = i->start};
-	if (!map_set(&r->open_calls, (uint64_t)(i - r->all.items) + 1, r->t->open_calls_count - 1u))
+	if (!map_set(&r->left_open_items, (uint64_t)(i - r->all.items) + 1,
+		     r->t->open_calls_count - 1u))
+		r->failed = true;
+}
+
+static void define_unfinished(struct pfreader *r, const struct assembly_item *i)
+{
+	struct t_unfinished u;
+
+	pfread_unfinished(r, i, &u);
+	*trace_add(r->t, unfinished) = u;
+	if (!map_set(&r->left_open_items, (uint64_t)(i - r->all.items) + 1,
+		     r->t->unfinished_count - 1u))
 		r->failed = true;
 }
 
@@ -527,8 +548,12 @@ static void define_rest(struct pfreader *r)
 
 		if (i->source == KIND_CALL && i->left_open)
 			define_open_call(r, i);
-		if (call && (i->source == KIND_KERNEL || i->source == KIND_COPY))
+		if (i->source != KIND_KERNEL && i->source != KIND_COPY)
+			continue;
+		if (call)
 			r->t->ops[call->number].flags |= KYMO_OP_SUBMITS;
+		if (i->left_open)
+			define_unfinished(r, i);
 	}
 	for (uint32_t n = 1; n < r->t->notes_count; n++)
 		r->t->notes[n].time += r->all.shift;

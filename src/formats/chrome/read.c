@@ -198,7 +198,7 @@ static void say_loss(const struct reader *r)
 
 static void release(struct reader *r)
 {
-	struct map *const maps[] = {&r->ops, &r->agents, &r->calls, &r->rows};
+	struct map *const maps[] = {&r->ops, &r->agents, &r->calls, &r->rows, &r->communicators};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
@@ -255,6 +255,7 @@ static kymo_status_t read_all(struct reader *r, struct stream_sink *sink)
 		return KYMO_ERROR_NOT_FOUND;
 	}
 	reader_complete(r);
+	reader_tell_ranks(r);
 	keep_losses(r);
 	if (r->failed || !make_complete(r->t))
 		return KYMO_ERROR_NO_MEMORY;
@@ -283,6 +284,7 @@ kymo_status_t chrome_read(const char *path, const struct stream_filter *filter, 
 	if (source_open(&r.source, path)) {
 		make_usual_activities(r.t, &r.model);
 		make_activity(&r.model, RECORD_DOMAIN_sample, 0);
+		make_activity(&r.model, RECORD_DOMAIN_comm, 0);
 		status = read_all(&r, sink);
 	} else {
 		stream_error(o->log, "%s: %s", path, strerror(errno));

@@ -181,7 +181,6 @@ kymo_status_t device_allocation(struct perfetto *p, const struct rec_allocation 
 	int64_t delta = memory_delta(p, r, gone);
 	kymo_status_t status = KYMO_OK;
 
-	unplaced_add(&p->unplaced, "addresses of allocations", r->address != 0);
 	if (!delta)
 		return KYMO_OK;
 	if (r->agent && r->agent < p->trace->agents_count) {

@@ -6,4 +6,7 @@
 /* A category besides: of work that was never seen to finish. */
 #define PERFETTO_UNFINISHED "unfinished"
 
+/* So begin the names of counters that are drawn of allocations, which are there as well. */
+#define PERFETTO_IN_USE "memory in use"
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "formats/perfetto/reader.h"
 #include "record/fields.h"
+#include "record/value.h"
 #include "stream/payload.h"
 
 enum { VALUE_MAX = 1024, VALUES_MAX = 3500, UNCLEAR = UINT32_MAX };
@@ -457,6 +458,40 @@ static kymo_status_t emit_comm(struct pfreader *r, struct stream_sink *sink,
 	return sink->comm(sink, &c);
 }
 
+/* ---- allocations ----------------------------------------------------------------------------- */
+
+static uint8_t value_named(enum record_set set, const char *name, uint8_t last)
+{
+	for (uint8_t i = 1; i <= last; i++)
+		if (strcmp(record_value_name(set, i), name) == 0)
+			return i;
+	return 0;
+}
+
+static kymo_status_t emit_allocation(struct pfreader *r, struct stream_sink *sink,
+				     const struct assembly_item *i, const struct event_in *x)
+{
+	const struct assembly_item *call = assembly_call(&r->all, i);
+	const char *name = pfread_string(r, x->name);
+	const char *device = pfread_note_text(x->notes, NAME_DEVICE);
+	struct rec_allocation a = {
+		.base = assembly_base(&r->all, i),
+		.correlation = call ? call->key : 0,
+		.agent = pfread_agent_named(r, i->process, device, strlen(device)),
+		.kind = value_named(RECORD_SET_memory_kind, pfread_note_text(x->notes, NAME_MEMORY),
+				    MEMORY_SHARED),
+		.what = value_named(RECORD_SET_allocation_what,
+				    pfread_note_text(x->notes, NAME_WHAT), ALLOCATION_REGISTERED),
+		.bytes = pfread_number(x->notes, NAME_BYTES),
+		.address = pfread_number(x->notes, NAME_ADDRESS),
+		.allocation = pfread_number(x->notes, NAME_ALLOCATION),
+		.parent = pfread_number(x->notes, NAME_PART_OF)};
+
+	a.base.op =
+		op_named(r, RECORD_DOMAIN_allocation, name, strlen(name), ALLOCATION_OP_ALLOCATE);
+	return sink->allocation(sink, &a);
+}
+
 /* ---- counters --------------------------------------------------------------------------------- */
 
 static kymo_status_t emit_counter(struct pfreader *r, struct stream_sink *sink,
@@ -467,6 +502,9 @@ static kymo_status_t emit_counter(struct pfreader *r, struct stream_sink *sink,
 				.agent = r->t->counters[i->number].agent,
 				.value = r->events[i->row].value};
 
+	if (r->allocations &&
+	    strncmp(r->t->counters[i->number].name, PERFETTO_IN_USE, strlen(PERFETTO_IN_USE)) == 0)
+		return KYMO_OK; /* drawn of the allocations, which are there */
 	c.base.op = make_activity(&r->model, RECORD_DOMAIN_counter,
 				  c.agent ? COUNTER_OP_SAMPLE : COUNTER_OP_PUBLISHED);
 	return sink->counter(sink, &c);
@@ -547,6 +585,8 @@ static kymo_status_t emit(void *data, struct stream_sink *sink, const struct ass
 		return emit_sync(r, sink, i, &x);
 	case KIND_COMM:
 		return emit_comm(r, sink, i, &x);
+	case KIND_ALLOCATION:
+		return emit_allocation(r, sink, i, &x);
 	default:
 		return emit_marker(r, sink, i, &x);
 	}

@@ -21,14 +21,22 @@ struct rule {
 };
 
 static const struct rule whole_categories[] = {
-	{"dispatch", KIND_KERNEL, NULL},     {"kernel_dispatch", KIND_KERNEL, NULL},
-	{"copy", KIND_COPY, NULL},           {"memory_copy", KIND_COPY, NULL},
-	{"sync", KIND_SYNC, NULL},           {"comm", KIND_COMM, NULL},
-	{"loss", KIND_LOSS, NULL},           {"note", KIND_NOTE, NULL},
-	{"marker", KIND_RANGE, NULL},        {"marker_api", KIND_RANGE, NULL},
-	{"hip_stream", KIND_RANGE, NULL},    {"code_object", KIND_OTHER, NULL},
-	{"allocation", KIND_OTHER, NULL},    {"sample", KIND_OTHER, NULL},
-	{"device_sample", KIND_OTHER, NULL}, {"counter", KIND_OTHER, NULL},
+	{"dispatch", KIND_KERNEL, NULL},
+	{"kernel_dispatch", KIND_KERNEL, NULL},
+	{"copy", KIND_COPY, NULL},
+	{"memory_copy", KIND_COPY, NULL},
+	{"sync", KIND_SYNC, NULL},
+	{"comm", KIND_COMM, NULL},
+	{"loss", KIND_LOSS, NULL},
+	{"note", KIND_NOTE, NULL},
+	{"marker", KIND_RANGE, NULL},
+	{"marker_api", KIND_RANGE, NULL},
+	{"hip_stream", KIND_RANGE, NULL},
+	{"code_object", KIND_OTHER, NULL},
+	{"allocation", KIND_ALLOCATION, NULL},
+	{"sample", KIND_OTHER, NULL},
+	{"device_sample", KIND_OTHER, NULL},
+	{"counter", KIND_OTHER, NULL},
 	{"telemetry", KIND_OTHER, NULL},
 };
 
@@ -349,8 +357,10 @@ static void take_slice(struct pfreader *r, uint64_t event, bool instant, int64_t
 		take_note(r, &x, t->process ? t->process : pfread_fallback(r), e->time);
 		return;
 	}
+	if (kind == KIND_ALLOCATION && !pfread_note(x.notes, NAME_BYTES))
+		kind = KIND_OTHER; /* without arguments it says nothing */
 	if (kind == KIND_OTHER) {
-		unplaced_add(&r->left_out, "events of other kinds of Kymo's records", 1);
+		unplaced_add(&r->left_out, pfread_string(r, x.categories[0]), 1);
 		return;
 	}
 	i = add_item(r, event, kind, end);
@@ -360,12 +370,13 @@ static void take_slice(struct pfreader *r, uint64_t event, bool instant, int64_t
 		take_call(r, i, &x, domain);
 	else if (kind == KIND_KERNEL || kind == KIND_COPY)
 		take_device(r, i, &x, e->track);
-	else if (kind == KIND_SYNC || kind == KIND_COMM)
+	else if (kind == KIND_SYNC || kind == KIND_COMM || kind == KIND_ALLOCATION)
 		take_work(r, i, &x);
 	else
 		take_range(i, t, instant);
 	if (kind == KIND_COMM)
 		make_activity(&r->model, RECORD_DOMAIN_comm, 0);
+	r->allocations += kind == KIND_ALLOCATION;
 	if (kind == KIND_RANGE)
 		begin_flows(r, &x, (uint32_t)(i - r->all.items));
 }

@@ -163,7 +163,12 @@ struct clock_in {
 	X(HOW, "how")                                                                              \
 	X(EXIT_STATUS, "exit_status")                                                              \
 	X(LOST, "lost_records")                                                                    \
-	X(ADDRESS, "address")
+	X(ADDRESS, "address")                                                                      \
+	X(WHAT, "what")                                                                            \
+	X(MEMORY, "memory")                                                                        \
+	X(DEVICE, "device")                                                                        \
+	X(ALLOCATION, "allocation")                                                                \
+	X(PART_OF, "part of")
 
 enum pfread_name {
 #define X(name, text) NAME_##name,
@@ -213,6 +218,7 @@ enum kind_in {
 	KIND_COPY,
 	KIND_SYNC,
 	KIND_COMM,
+	KIND_ALLOCATION,
 	KIND_COUNTER,
 	KIND_LOSS,
 	KIND_NOTE,
@@ -267,7 +273,7 @@ struct pfreader {
 
 	bool unsorted; /* a track's times go back */
 	uint64_t wrong, damaged, lost, dropped, no_clock, bad_times, cyclic, ends_alone, left_open,
-		arguments;
+		arguments, allocations;
 	uint32_t fallback; /* process of what is of none */
 	struct unplaced left_out;
 	bool failed;

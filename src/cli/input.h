@@ -3,12 +3,26 @@
 #ifndef CLI_INPUT_H
 #define CLI_INPUT_H
 
+#include "base/text.h"
 #include "cli/cli.h"
 #include "formats/format.h"
 #include "stream/filter.h"
 
 /* Messages of readers and writers as errors and warnings; after ten warnings they are counted. */
 extern struct stream_log cli_log;
+
+/*
+ * Messages call what lies at `path` `name`, until the next call of this: where it is written is no place that a user
+ * knows. NULL: as it is.
+ */
+void cli_log_call(const char *path, const char *name);
+
+/*
+ * Keeps what cli_log is told until cli_log_settle(). Then, where all went well, errors are what was lost on the way:
+ * warnings. Else the last error, which says what failed, comes first, and the others behind it.
+ */
+void cli_log_keep(void);
+void cli_log_settle(bool ok);
 
 /* Says how many warnings were not shown. */
 void cli_log_finish(void);
@@ -114,6 +128,9 @@ struct cli_counter {
 	/* What cli_tell_recording() needs, set before the stream begins; `path` NULL: it is not told. */
 	const char *path, *made;
 	bool at_work;
+	/* Once the stream is over: of those counted, records that the writer left out, by kind; to be released. */
+	uint64_t left;
+	struct text left_kinds;
 };
 void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t limit);
 

@@ -508,6 +508,7 @@ static kymo_status_t perfetto_write(const struct format_options *o, struct strea
 				       .open_call = on_open_call,
 				       .unfinished = on_unfinished,
 				       .end = on_end,
+				       .unplaced = &p->unplaced,
 				       .matches = true};
 	p->packet.bare = p->no_args = o->no_args;
 	status = parts_init(p, o);

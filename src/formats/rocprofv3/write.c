@@ -102,7 +102,7 @@ static kymo_status_t count(struct rp_writer *w, struct output *o, uint32_t proce
 
 static kymo_status_t leave_out(struct rp_writer *w, const char *what)
 {
-	unplaced_add(&w->unplaced, what, 1);
+	unplaced_leave(&w->unplaced, what, 1, 1);
 	return KYMO_OK;
 }
 
@@ -425,7 +425,8 @@ kymo_status_t rp_write(const struct format_options *o, const struct rp_form *for
 				       .other = on_other,
 				       .open_call = on_open_call,
 				       .unfinished = on_unfinished,
-				       .end = on_end};
+				       .end = on_end,
+				       .unplaced = &w->unplaced};
 	stream_sink_complete(&w->sink);
 	*sink = &w->sink;
 	return KYMO_OK;

@@ -73,7 +73,7 @@ static void write_details(struct reader *r)
 		if (!r->failed)
 			stream_error(r->o->log, "temporary file: %s; free space or set TMPDIR",
 				     strerror(errno));
-		r->failed = true;
+		r->failed = r->no_room = true;
 	}
 	b->length = 0;
 }

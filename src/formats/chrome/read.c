@@ -248,7 +248,7 @@ static kymo_status_t read_all(struct reader *r, struct stream_sink *sink)
 		r->failed = true;
 	say_loss(r);
 	if (r->failed)
-		return KYMO_ERROR_NO_MEMORY;
+		return r->no_room ? KYMO_ERROR_SYSTEM : KYMO_ERROR_NO_MEMORY;
 	if (!r->picked) {
 		stream_error(r->o->log, "%s: there is no event in it that can be taken",
 			     r->source.path);

@@ -149,6 +149,7 @@ struct reader {
 	uint64_t hip, cuda, other_runtimes;      /* calls */
 	bool array, open_end, trailing;          /* trailing: something comes after the end */
 	uint64_t wrong;                          /* values that are no numbers from 0 up */
+	bool no_room;                            /* for the details, which was told */
 	bool failed;                             /* no memory, or no room for the details */
 };
 

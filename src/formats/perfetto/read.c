@@ -140,8 +140,8 @@ static kymo_status_t read_all(struct pfreader *r, struct stream_sink *sink)
 	if (r->failed || !pfread_match(r) || r->keyed.failed)
 		return KYMO_ERROR_NO_MEMORY;
 	if (!r->all.count) {
-		stream_error(r->o->log, "%s: there is no event in it that can be taken", r->path);
 		tell(r);
+		stream_error(r->o->log, "%s: there is no event in it that can be taken", r->path);
 		return KYMO_ERROR_NOT_FOUND;
 	}
 	complete(r);

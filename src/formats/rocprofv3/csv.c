@@ -440,6 +440,18 @@ static void put_agent(struct rp_writer *w, struct output *o, uint32_t i, uint32_
 	end_row(o);
 }
 
+/* Of a trace with nothing in it: a folder without a file is no output that can be known again. */
+static kymo_status_t put_no_agent(struct rp_writer *w)
+{
+	uint32_t process = w->t->processes_count > 1;
+	struct output *o = rp_out(w, process, LIST_AGENTS);
+
+	if (!o)
+		return KYMO_ERROR_NO_MEMORY;
+	put_agent(w, o, 0, process);
+	return KYMO_OK;
+}
+
 static kymo_status_t put_agents(struct rp_writer *w)
 {
 	for (uint32_t i = 1; i < w->t->agents_count; i++) {
@@ -455,7 +467,7 @@ static kymo_status_t put_agents(struct rp_writer *w)
 			put_agent(w, o, 0, process);
 		put_agent(w, o, i, process);
 	}
-	return KYMO_OK;
+	return w->count ? KYMO_OK : put_no_agent(w);
 }
 
 static kymo_status_t finish(struct rp_writer *w)

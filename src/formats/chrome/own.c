@@ -107,10 +107,10 @@ static uint32_t op_of(const struct event *e)
 {
 	static const char *const ops[] = {"send", "receive",    "collective", "put",
 					  "get",  "accumulate", "read",       "write"};
-	struct span name = {e->name.s + 1, e->name.n - 2};
-
-	for (uint32_t i = 0; span_is_string(e->name) && i < sizeof(ops) / sizeof(*ops); i++)
-		if (span_is(name, ops[i]))
+	if (!span_is_string(e->name))
+		return COMM_OP_COLLECTIVE;
+	for (uint32_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
+		if (span_is((struct span){e->name.s + 1, e->name.n - 2}, ops[i]))
 			return i;
 	return COMM_OP_COLLECTIVE;
 }

@@ -143,6 +143,8 @@ def test_cut_files():
         results = [cut_once(to, out, which, tenth) for tenth in range(10)]
         if which not in (".def", "definitions", "metadata"): # without which nothing is known
             expect(0 in results, to, which, "nothing is read of any part of it")
+        if which == "records_1": # of several files the others are read
+            expect(results == 10 * [0], to, which, results)
         print("  ", to, which, results)
 
 

@@ -748,6 +748,7 @@ kymo_status_t ctf_read_own(struct ctf_reader *r)
 			     r->end.records - r->records);
 		make_lost(r->t, 0, r->end.records - r->records, 0);
 	}
+	make_lost(r->t, 0, 0, r->cut);
 	if (status == KYMO_OK)
 		status = hand_on_lists(r);
 	if (status == KYMO_OK || status == KYMO_ERROR_LIMIT)

@@ -62,6 +62,7 @@ kymo_status_t ctf_read(const char *path, const struct stream_filter *filter, boo
 		stream_error(o->log, "%s: there is not enough memory to read it", path);
 	if (r) {
 		ctf_folders_release(&r->folders);
+		ctf_release_place(r);
 		free(r->scratch);
 		free(r->sets.all);
 		trace_free(r->t);

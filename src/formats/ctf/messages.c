@@ -203,9 +203,10 @@ static _Noreturn void try_here(struct ctf_reader *r)
 {
 	const struct rlimit none = {0, 0};
 	const struct rlimit memory = {TRY_MEMORY, TRY_MEMORY};
-	struct stream_log log = {pass_on};
-	struct format_options o = *r->o;
+	static struct stream_log log = {pass_on};
+	static struct format_options o;
 
+	o = *r->o;
 	o.log = &log;
 	r->o = &o;
 	setrlimit(RLIMIT_CORE, &none);

@@ -476,8 +476,9 @@ static void add_part(struct text *out, uint32_t n, const char *what)
 }
 
 /* What would have been found in half of the tests: stats_median() sorts. */
-static void head_power(struct report *r, struct tests *k)
+static void head_power(struct report *r, struct tests *k, bool work_differs)
 {
+	const char *what = work_differs ? "change of time found in what both did" : "change found";
 	double half = 100 * stats_median(k->detectable, k->count);
 	struct text least = {0};
 
@@ -486,16 +487,17 @@ static void head_power(struct report *r, struct tests *k)
 	else
 		text_addf(&least, "%.*f %% or more", half < 10, half);
 	if (k->count == 1)
-		report_head(r, "No change found; %s would have been, 4 times of 5.",
+		report_head(r, "No %s; %s would have been, 4 times of 5.", what,
 			    least.s ? least.s : "");
 	else
-		report_head(r, "No change found; %s would have been, in half of the %u tests.",
+		report_head(r, "No %s; %s would have been, in half of the %u tests.", what,
 			    least.s ? least.s : "", k->count);
 	r->failed |= least.failed;
 	text_release(&least);
 }
 
-static void head_result(struct report *r, const struct compare *c, struct tests *k)
+static void head_result(struct report *r, const struct compare *c, struct tests *k,
+			bool work_differs)
 {
 	struct text line = {0};
 
@@ -506,7 +508,7 @@ static void head_result(struct report *r, const struct compare *c, struct tests 
 	if (line.length)
 		report_head(r, "Beyond noise: %s, of %u tests.", line.s, c->tests);
 	else if (k->count)
-		head_power(r, k);
+		head_power(r, k, work_differs);
 	else
 		report_head(r, "Nothing could be judged; see below why.");
 	r->failed |= line.failed;
@@ -625,10 +627,9 @@ static void foot_counted(struct report *r, const struct compare *c)
 		report_foot(r, "What ranks have added up in their job is compared of calls alone.");
 }
 
-static void head_work(struct report *r, const struct compare *c)
+/* True: it differs. */
+static bool count_work(const struct compare *c, uint32_t only[2], uint32_t *other)
 {
-	uint32_t only[2] = {0}, other = 0;
-
 	for (uint32_t i = 0; i < c->item_count; i++) {
 		const struct compare_item *x = &c->items[i];
 
@@ -637,24 +638,25 @@ static void head_work(struct report *r, const struct compare *c)
 		if (x->missing[0] || x->missing[1])
 			only[x->missing[0]]++;
 		else
-			other++;
+			++*other;
 	}
-	if (only[0] || only[1] || other)
-		report_head(
-			r,
-			"Work differs: %u only in A, %u only in B, %u with other numbers of calls.",
-			only[0], only[1], other);
+	return only[0] || only[1] || *other;
 }
 
 kymo_status_t compare_report(struct report *r, struct compare *c)
 {
 	struct tests k;
-	bool ok = count_tests(c, &k);
+	uint32_t only[2] = {0}, other = 0;
+	bool ok = count_tests(c, &k), differs = count_work(c, only, &other);
 
 	if (ok) {
 		compare_same_head(r, c);
-		head_result(r, c, &k);
-		head_work(r, c);
+		head_result(r, c, &k, differs);
+		if (differs)
+			report_head(r,
+				    "Work differs: %u only in A, %u only in B, %u with other "
+				    "numbers of calls.",
+				    only[0], only[1], other);
 		report_result(r, c, &k);
 		report_items(r, c);
 		report_runs(r, c);

@@ -10,6 +10,7 @@
 #include "analysis/summary_parts.h"
 #include "base/plain.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "wire/raw.h"
 
 #define COMMAND 36 /* columns: the line has 80 with how many runs and when they were */
@@ -24,6 +25,44 @@ static void add_once(struct text *list, const char *word)
 		if (strncmp(p, word, n) == 0 && (p[n] == ',' || p[n] == '\0'))
 			return;
 	text_addf(list, "%s%s", list->length && n ? ", " : "", word);
+}
+
+/* Words, in which order they came is nothing that differs. */
+struct words {
+	const char **at;
+	uint32_t count, room;
+};
+
+static void words_add(struct compare *c, struct words *w, const char *word)
+{
+	if (!word || !*word)
+		return;
+	if (vec_reserve(&w->at, &w->room, w->count, 1))
+		w->at[w->count++] = word;
+	else
+		c->failed = true;
+}
+
+static int by_word(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Each once. */
+static char *words_list(struct compare *c, struct words *w)
+{
+	struct text list = {0};
+	char *s;
+
+	if (w->count)
+		qsort(w->at, w->count, sizeof(*w->at), by_word);
+	for (uint32_t i = 0; i < w->count; i++)
+		if (!i || strcmp(w->at[i], w->at[i - 1]) != 0)
+			text_addf(&list, "%s%s", list.length ? ", " : "", w->at[i]);
+	free(w->at);
+	s = list.failed ? NULL : list.s ? list.s : strdup("");
+	c->failed |= !s;
+	return s;
 }
 
 /* The text itself, empty where there is none. */
@@ -78,24 +117,24 @@ static char *left_out_ops(struct compare *c, const struct trace *t)
 void compare_same_read(struct compare *c, struct compare_run *run, const struct trace *t,
 		       uint64_t in_band)
 {
-	struct text hosts = {0}, devices = {0}, versions = {0};
+	struct words hosts = {0}, devices = {0}, versions = {0};
 
 	for (uint32_t i = 1; i < t->processes_count; i++) {
 		const struct t_process *p = &t->processes[i];
 
 		read_process(run, p, t->end);
 		if (!p->merged_ranks)
-			add_once(&hosts, p->hostname ? p->hostname : "");
-		add_once(&versions, p->version ? p->version : "");
+			words_add(c, &hosts, p->hostname);
+		words_add(c, &versions, p->version);
 	}
 	for (uint32_t i = 1; i < t->agents_count; i++)
-		add_once(&devices, t->agents[i].label ? t->agents[i].label : "");
+		words_add(c, &devices, t->agents[i].label);
 	run->lost = in_band > run->lost ? in_band : run->lost;
 	run->ranks = summary_ranks(t);
 	run->command = copy_text(c, summary_command(t));
-	run->hosts = take_text(c, &hosts);
-	run->devices = take_text(c, &devices);
-	run->version = take_text(c, &versions);
+	run->hosts = words_list(c, &hosts);
+	run->devices = words_list(c, &devices);
+	run->version = words_list(c, &versions);
 	run->left_out = left_out_ops(c, t);
 }
 

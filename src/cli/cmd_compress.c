@@ -35,7 +35,8 @@ struct job {
 	uint64_t before, after; /* bytes of all files */
 	uint64_t done;          /* of those before */
 	bool failed, impossible;
-	bool quiet; /* what became smaller is not told */
+	bool quiet;    /* what became smaller is not told */
+	bool together; /* the trace has no place yet: its files go to disk when all are there */
 };
 
 static uint64_t size_at(int folder, const char *name)
@@ -93,6 +94,7 @@ static void compress_one(struct job *j, const char *name)
 			fail(j, name, errno == ELOOP ? "a symbolic link" : strerror(errno));
 		return;
 	}
+	c.unsynced = j->together;
 	while (status == COMPRESS_MORE && !asked_to_end) {
 		int error;
 
@@ -188,7 +190,10 @@ static bool compress_in(const char *folder, const char *trace, char *name)
 
 bool cli_compress_folder(const char *raw)
 {
-	struct job j = {.folder = file_open_own(AT_FDCWD, raw), .folder_path = raw, .quiet = true};
+	struct job j = {.folder = file_open_own(AT_FDCWD, raw),
+			.folder_path = raw,
+			.quiet = true,
+			.together = true};
 	bool ok;
 
 	if (j.folder < 0) {

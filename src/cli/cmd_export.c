@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/foreign.h"
 #include "cli/staging.h"
+#include "formats/raw/read.h"
 
 static struct export_options {
 	struct cli_filter filter;
@@ -123,6 +124,20 @@ struct place {
 	bool whole; /* it waits to take its place */
 };
 
+/* How many records were read, and how many of them the output has. */
+static void tell_written(const char *output, const struct format *writer,
+			 const struct cli_counter *c)
+{
+	if (c->left && c->left <= c->count)
+		cli_note("%s: wrote %llu of %llu records, %s; %llu had no place: %s", output,
+			 (unsigned long long)(c->count - c->left), (unsigned long long)c->count,
+			 writer->name, (unsigned long long)c->left,
+			 c->left_kinds.s ? c->left_kinds.s : "");
+	else
+		cli_note("%s: %llu record%s, %s", output, (unsigned long long)c->count,
+			 plural(c->count), writer->name);
+}
+
 static kymo_status_t convert_trace(const struct format *reader, const char *path,
 				   const struct format *writer, const struct stream_filter *filter,
 				   const struct format_options *o, const char *output,
@@ -130,7 +145,6 @@ static kymo_status_t convert_trace(const struct format *reader, const char *path
 {
 	struct stream_sink *sink;
 	struct cli_counter c;
-	uint64_t written;
 	kymo_status_t status = writer->write(o, &sink);
 
 	if (status != KYMO_OK)
@@ -138,17 +152,19 @@ static kymo_status_t convert_trace(const struct format *reader, const char *path
 	if (place)
 		staging_opened(place);
 	cli_counter_init(&c, sink, 0);
+	c.path = path;
+	c.made = "the output is";
+	c.at_work = raw_being_written(path);
 	status = reader->read(path, filter, writer->needs_order, &c.sink, o);
-	written = sink->counts ? sink->written : c.count;
-	writer->sink_free(sink);
 	cli_progress_clear();
+	if (status == KYMO_OK && output)
+		tell_written(output, writer, &c);
+	text_release(&c.left_kinds);
+	writer->sink_free(sink);
 	if (status != KYMO_OK && !cli_told_errors())
 		cli_error("%s: %s", output ? output : "standard output",
 			  status == KYMO_ERROR_NO_MEMORY ? "not enough memory"
 							 : "it could not be written");
-	if (status == KYMO_OK && output)
-		cli_note("%s: %llu record%s, %s", output, (unsigned long long)written,
-			 plural(written), writer->name);
 	if (status == KYMO_OK)
 		cli_explain_missing(&c, path, filter != NULL);
 	return status;
@@ -168,7 +184,9 @@ static kymo_status_t convert_beside(const struct format *reader, const char *pat
 	o->named = output;
 	o->output = place->staging.path;
 	o->force = place->staging.as_it_is;
+	cli_log_call(place->staging.path, output);
 	status = convert_trace(reader, path, writer, filter, o, output, &place->staging);
+	cli_log_call(NULL, NULL);
 	place->whole = status == KYMO_OK;
 	if (!place->whole)
 		staging_end(&place->staging, false);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kymo import`: a trace of what another tool has recorded. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/temporary.h"
@@ -55,6 +57,20 @@ static bool compress(const char *directory)
 	return options.plain || cli_compress_folder(raw);
 }
 
+/* All at once: a call for each of thousands of files takes longer than all else. */
+static bool write_to_disk(const char *directory)
+{
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool ok = fd >= 0 && syncfs(fd) == 0;
+	int error = errno;
+
+	if (fd >= 0)
+		close(fd);
+	if (!ok)
+		cli_error("%s: it cannot be written: %s", directory, strerror(error));
+	return ok;
+}
+
 /* Into a folder that takes its place when it is whole. */
 static kymo_status_t import_as(const struct format *reader, const char *path, const char *output)
 {
@@ -72,9 +88,11 @@ static kymo_status_t import_as(const struct format *reader, const char *path, co
 	    (int)sizeof(temporary))
 		return KYMO_ERROR_LIMIT;
 	temporary_add(temporary);
+	cli_log_call(temporary, output);
 	status = cli_foreign_import(reader, path, temporary, false, &records);
-	if (status == KYMO_OK && !compress(temporary))
+	if (status == KYMO_OK && (!compress(temporary) || !write_to_disk(temporary)))
 		status = KYMO_ERROR_SYSTEM;
+	cli_log_call(NULL, NULL);
 	if (status == KYMO_OK && rename(temporary, output) != 0) {
 		cli_error("%s: %s", output, strerror(errno));
 		status = KYMO_ERROR_SYSTEM;
@@ -109,10 +127,15 @@ static int run(int argc, char **argv)
 	const struct format *f = options.from ? format_find(options.from) : NULL;
 	kymo_status_t worst = KYMO_OK;
 
-	if (options.from && !(f && f->read))
+	if (f && !f->read)
+		return cli_usage(
+			"import",
+			"the format \"%s\" can be written only; \"kymo list formats\" says "
+			"which can be read",
+			f->name);
+	if (options.from && !f)
 		return cli_usage("import",
-				 "there is no format \"%s\" that can be read; \"kymo list "
-				 "formats\" lists them",
+				 "there is no format \"%s\"; \"kymo list formats\" lists them",
 				 options.from);
 	if (argc == 0)
 		return cli_usage("import", "which file?");

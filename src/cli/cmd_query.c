@@ -188,36 +188,6 @@ static int query_stores(struct store **stores, char **paths, unsigned count,
 	return status == KYMO_OK ? CLI_OK : CLI_FAILURE;
 }
 
-/*
- * The tables are as of now: what is written later is not in them. `at_work`: a drain was, before they
- * were made.
- */
-static void tell_recording(struct stream_log *log, const char *path, const struct trace *t,
-			   bool at_work)
-{
-	int64_t quiet = INT64_MAX;
-	unsigned n = 0;
-
-	for (uint32_t i = 1; i < t->processes_count; i++) {
-		const struct t_process *p = &t->processes[i];
-
-		n += p->recording;
-		if (p->recording && p->quiet_ns < quiet)
-			quiet = p->quiet_ns;
-	}
-	if (!n && at_work)
-		stream_warn(log,
-			    "%s: the trace is still being written: the answer is of what was "
-			    "written so far",
-			    path);
-	if (n)
-		stream_warn(log,
-			    "%s: %u process%s still recording (last data %.1f s ago): the answer "
-			    "is of what "
-			    "was written so far",
-			    path, n, n == 1 ? " is" : "es are", (double)quiet / 1e9);
-}
-
 static int run_query(int argc, char **argv)
 {
 	struct stream_log log = {log_message};
@@ -260,7 +230,8 @@ static int run_query(int argc, char **argv)
 		if (status != KYMO_OK)
 			result = cli_exit(status);
 		else
-			tell_recording(&log, argv[i], store_trace(stores[count++]), at_work);
+			cli_tell_recording(&log, argv[i], store_trace(stores[count++]), at_work,
+					   "the answer is");
 	}
 	if (result == CLI_OK && stream_filter_finish(filter) != KYMO_OK)
 		result = CLI_USAGE;

@@ -2,6 +2,7 @@
 /* Files of other tools as traces; see foreign.h. */
 #include "cli/foreign.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "base/temporary.h"
 #include "cli/input.h"
 #include "formats/raw/write.h"
+#include "stream/unplaced.h"
 
 #define FOLDER "kymo-import-"
 
@@ -55,6 +57,44 @@ void cli_foreign_name(const char *path, struct text *out)
 	text_add(out, ".kymo");
 }
 
+/* The first format that takes the file; NULL: none does, or it is none. */
+static const struct format *format_of_file(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+		return NULL;
+	for (const struct format *const *f = format_table; *f; f++)
+		if ((*f)->read && (*f)->probe && (*f)->probe(path))
+			return *f;
+	return NULL;
+}
+
+/* Files of other formats in a folder that is read as one of `reader`: nobody else tells that they are not looked at. */
+static void tell_others(const char *folder, const struct format *reader)
+{
+	enum { LOOKED_AT = 1000 };
+	DIR *d = opendir(folder);
+	struct unplaced others = {0};
+	struct dirent *e;
+	char path[PATH_MAX + 256], what[200];
+
+	for (unsigned n = 0; d && n < LOOKED_AT && (e = readdir(d)); n++) {
+		const struct format *f;
+
+		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+		f = *e->d_name == '.' ? NULL : format_of_file(path);
+		if (f && f != reader)
+			unplaced_add(&others, f->name, 1);
+	}
+	if (d)
+		closedir(d);
+	snprintf(what, sizeof(what),
+		 "%.100s: read as %s; files of other formats in it, which can be named alone",
+		 folder, reader->name);
+	unplaced_tell(&others, &cli_log, what);
+}
+
 kymo_status_t cli_foreign_import(const struct format *reader, const char *path,
 				 const char *directory, bool passing, uint64_t *records)
 {
@@ -69,9 +109,15 @@ kymo_status_t cli_foreign_import(const struct format *reader, const char *path,
 	if (status != KYMO_OK)
 		return status;
 	cli_counter_init(&c, sink, 0);
+	c.path = path;
+	cli_log_keep();
 	status = reader->read(path, NULL, false, &c.sink, &o);
 	raw_writer_free(sink);
 	cli_progress_clear();
+	tell_others(path, reader);
+	cli_log_settle(status == KYMO_OK);
+	if (status == KYMO_ERROR_INVALID_ARGUMENT)
+		status = KYMO_ERROR_NOT_FOUND; /* what is wrong is the file, not the command line */
 	*records = c.count;
 	return status;
 }

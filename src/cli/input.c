@@ -3,21 +3,93 @@
 #include "cli/input.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
 #include "stream/demangle.h"
+#include "stream/unplaced.h"
 
 #define WARNINGS_SHOWN 10u
 
 static unsigned warnings;
+static const char *hidden_path, *shown_name;
+
+void cli_log_call(const char *path, const char *name)
+{
+	hidden_path = path;
+	shown_name = name;
+}
+
+static void show(int severity, const char *text)
+{
+	struct text shown = {0};
+	const char *at;
+
+	if (!hidden_path || !strstr(text, hidden_path)) {
+		cli_message(severity, text);
+		return;
+	}
+	for (; (at = strstr(text, hidden_path)); text = at + strlen(hidden_path)) {
+		text_add_bytes(&shown, text, (size_t)(at - text));
+		text_add(&shown, shown_name);
+	}
+	text_add(&shown, text);
+	cli_message(severity, shown.s && !shown.failed ? shown.s : "out of memory");
+	text_release(&shown);
+}
+
+static void tell(int severity, const char *text)
+{
+	if (severity >= 3 || warnings++ < WARNINGS_SHOWN)
+		show(severity, text);
+}
+
+static struct held {
+	pid_t keeps; /* the process: readers try files in others, whose messages nobody would see */
+	unsigned count;
+	struct message {
+		int severity;
+		char *text;
+	} at[4 * WARNINGS_SHOWN];
+} held;
 
 static void log_message(struct stream_log *l, int severity, const char *text)
 {
-	if (severity >= 3 || warnings++ < WARNINGS_SHOWN)
-		cli_message(severity, text);
+	struct message *m = &held.at[held.count];
+	bool room = held.count < sizeof(held.at) / sizeof(held.at[0]);
+
+	if (held.keeps != getpid() || !room || !(m->text = strdup(text))) {
+		tell(severity, text);
+		return;
+	}
+	m->severity = severity;
+	held.count++;
+}
+
+void cli_log_keep(void)
+{
+	held.keeps = getpid();
+}
+
+void cli_log_settle(bool ok)
+{
+	unsigned first = held.count;
+
+	held.keeps = 0;
+	for (unsigned i = 0; i < held.count && !ok; i++)
+		first = held.at[i].severity >= 3 ? i : first;
+	if (first < held.count)
+		tell(3, held.at[first].text);
+	for (unsigned i = 0; i < held.count; i++) {
+		if (i != first)
+			tell(ok && held.at[i].severity >= 3 ? 2 : held.at[i].severity,
+			     held.at[i].text);
+		free(held.at[i].text);
+	}
+	held.count = 0;
 }
 
 struct stream_log cli_log = {log_message};
@@ -76,6 +148,35 @@ int cli_distinct(int argc, char **argv)
 	if (kept < argc)
 		argv[kept] = NULL;
 	return kept;
+}
+
+void cli_tell_recording(struct stream_log *log, const char *path, const struct trace *t,
+			bool at_work, const char *made)
+{
+	int64_t quiet = INT64_MAX;
+	unsigned n = 0;
+
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		const struct t_process *p = &t->processes[i];
+
+		n += p->recording;
+		if (p->recording && p->quiet_ns < quiet)
+			quiet = p->quiet_ns;
+	}
+	if (n && !made)
+		stream_warn(log,
+			    "%s: it was made while %u process%s still recording: what came after "
+			    "that is not in it",
+			    path, n, n == 1 ? " was" : "es were");
+	if (!n && at_work)
+		stream_warn(log,
+			    "%s: the trace is still being written: %s of what was written so far",
+			    path, made);
+	if (n && made)
+		stream_warn(log,
+			    "%s: %u process%s still recording (last data %.1f s ago): %s of what "
+			    "was written so far",
+			    path, n, n == 1 ? " is" : "es are", (double)quiet / 1e9, made);
 }
 
 static bool chooses(const struct cli_filter *o)
@@ -172,9 +273,27 @@ static kymo_status_t forward_begin(struct stream_sink *s, const struct trace *t)
 	return c->next->begin(c->next, t);
 }
 
+/* Names of kinds are the trace's, which does not stay. */
+static void note_left_out(struct cli_counter *c, const struct unplaced *u)
+{
+	c->left = u->records;
+	for (unsigned i = 0; i < u->used; i++)
+		if (u->kinds[i].records)
+			text_addf(&c->left_kinds, "%s%s (%llu)", c->left_kinds.length ? ", " : "",
+				  u->kinds[i].what, (unsigned long long)u->kinds[i].records);
+}
+
 static kymo_status_t forward_end(struct stream_sink *s, const struct trace *t)
 {
-	return counter(s)->next->end(counter(s)->next, t);
+	struct cli_counter *c = counter(s);
+	kymo_status_t status;
+
+	if (c->path)
+		cli_tell_recording(&cli_log, c->path, t, c->at_work, c->made);
+	status = c->next->end(c->next, t);
+	if (c->next->unplaced)
+		note_left_out(c, c->next->unplaced);
+	return status;
 }
 
 void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t limit)

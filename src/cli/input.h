@@ -3,12 +3,26 @@
 #ifndef CLI_INPUT_H
 #define CLI_INPUT_H
 
+#include "base/text.h"
 #include "cli/cli.h"
 #include "formats/format.h"
 #include "stream/filter.h"
 
 /* Messages of readers and writers as errors and warnings; after ten warnings they are counted. */
 extern struct stream_log cli_log;
+
+/*
+ * Messages call what lies at `path` `name`, until the next call of this: where it is written is no place that a user
+ * knows. NULL: as it is.
+ */
+void cli_log_call(const char *path, const char *name);
+
+/*
+ * Keeps what cli_log is told until cli_log_settle(). Then, where all went well, errors are what was lost on the way:
+ * warnings. Else the last error, which says what failed, comes first, and the others behind it.
+ */
+void cli_log_keep(void);
+void cli_log_settle(bool ok);
 
 /* Says how many warnings were not shown. */
 void cli_log_finish(void);
@@ -85,6 +99,14 @@ struct cli_filter {
 		  "those; names in traces of other tools are as these wrote them"}
 /* clang-format on */
 
+/*
+ * Warns that a trace is still being recorded: what was `made` of it ("the answer is", "the output is") is of what was
+ * written so far. NULL: it is another tool's file, which was made when it was. `at_work`: a drain was, before the trace
+ * was read.
+ */
+void cli_tell_recording(struct stream_log *log, const char *path, const struct trace *t,
+			bool at_work, const char *made);
+
 /* Leaves out traces that are named before, with a note. Returns how many are left. */
 int cli_distinct(int argc, char **argv);
 
@@ -103,6 +125,12 @@ struct cli_counter {
 	struct stream_sink *next;
 	uint64_t limit, count;
 	bool tallies; /* the trace holds counts of calls (mode summary) */
+	/* What cli_tell_recording() needs, set before the stream begins; `path` NULL: it is not told. */
+	const char *path, *made;
+	bool at_work;
+	/* Once the stream is over: of those counted, records that the writer left out, by kind; to be released. */
+	uint64_t left;
+	struct text left_kinds;
 };
 void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t limit);
 

@@ -264,7 +264,8 @@ static bool complete(struct compress *c, const struct stat *in)
 {
 	const struct timespec times[2] = {in->st_atim, in->st_mtim};
 
-	return compress_flush(c) && fdatasync(c->out.fd) == 0 && futimens(c->out.fd, times) == 0;
+	return compress_flush(c) && (c->unsynced || fdatasync(c->out.fd) == 0) &&
+	       futimens(c->out.fd, times) == 0;
 }
 
 /*

@@ -36,6 +36,7 @@ struct compress {
 	uint16_t last;    /* enum raw_block_type of the block before `at` */
 	int failed;       /* errno of what went wrong: `out` is not to be used */
 	int folder;       /* borrowed */
+	bool unsynced; /* who compresses writes all files to disk together, before anybody looks for them */
 	struct compress_work *work;
 	char name[NAME_MAX + 1];
 };

@@ -15,12 +15,13 @@
 
 /* ---- mistakes ---------------------------------------------------------------------------------- */
 
-/* The candidate of a query's first column that is nearest to `word`; "" if none is near. */
+/* The shortest of the candidates that have `word` in them, else the one that is nearest to it; "" if none is near. */
 static void nearest_candidate(sqlite3 *db, const char *candidates, const char *sql,
 			      const char *word, char out[64])
 {
 	sqlite3_stmt *s = NULL;
 	unsigned best = UINT_MAX;
+	size_t shortest = SIZE_MAX;
 
 	if (sqlite3_prepare_v2(db, candidates, -1, &s, NULL) != SQLITE_OK)
 		return;
@@ -28,10 +29,36 @@ static void nearest_candidate(sqlite3 *db, const char *candidates, const char *s
 	while (sqlite3_step(s) == SQLITE_ROW) {
 		const char *name = (const char *)sqlite3_column_text(s, 0);
 
-		if (name && strcasecmp(word, name) != 0 && text_nearer(word, name, &best))
+		if (!name || strcasecmp(word, name) == 0)
+			continue;
+		if (strlen(word) > 3 && strcasestr(name, word) && strlen(name) < shortest) {
+			shortest = strlen(name);
 			snprintf(out, 64, "%s", name);
+		} else if (shortest == SIZE_MAX && text_nearer(word, name, &best)) {
+			snprintf(out, 64, "%s", name);
+		}
 	}
 	sqlite3_finalize(s);
+}
+
+/* What is there to be asked first. */
+static void add_views(struct text *out, sqlite3 *db)
+{
+	sqlite3_stmt *s = NULL;
+	const char *comma = "";
+
+	if (sqlite3_prepare_v2(db,
+			       "SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name",
+			       -1, &s, NULL) != SQLITE_OK)
+		return;
+	while (sqlite3_step(s) == SQLITE_ROW) {
+		text_addf(out, "%s%s", *comma ? comma : "the views are ",
+			  (const char *)sqlite3_column_text(s, 0));
+		comma = ", ";
+	}
+	sqlite3_finalize(s);
+	if (*comma)
+		text_add(out, "; ");
 }
 
 /* Tables that have a column of that very name, those that the question names first. */
@@ -62,7 +89,7 @@ static bool add_holders(struct text *out, sqlite3 *db, const char *sql, const ch
 /* What could have been meant by a name that is not there, and where all names are. */
 static void suggest_name(struct text *out, sqlite3 *db, const char *sql)
 {
-	enum { COLUMN = 1 };
+	enum { TABLE, COLUMN };
 	static const struct {
 		const char *message, *candidates;
 	} kinds[] = {
@@ -89,6 +116,8 @@ static void suggest_name(struct text *out, sqlite3 *db, const char *sql)
 			nearest_candidate(db, kinds[i].candidates, sql, dot ? dot + 1 : word, near);
 		if (*near)
 			text_addf(out, "did you mean \"%s\"? ", near);
+		if (i == TABLE)
+			add_views(out, db);
 		text_add(out, "\"kymo query --schema\" prints all tables and columns");
 		return;
 	}

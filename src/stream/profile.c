@@ -52,28 +52,42 @@ static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r
 					 .kernel = r->kernel};
 	struct profile_row *row;
 
-	unplaced_add(&p->unplaced, "samples that were lost", r->lost);
-	if (r->lost)
+	if (r->lost) {
+		unplaced_leave(&p->unplaced, "samples that were lost", r->lost, 1);
 		return KYMO_OK;
+	}
 	unplaced_add(&p->unplaced, "times and processors of samples", 1);
 	row = find_row(p, &like);
 	if (!row)
 		return KYMO_ERROR_NO_MEMORY;
 	row->samples++;
-	s->written++;
 	row->weight += r->weight;
 	return KYMO_OK;
 }
 
 static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 {
-	unplaced_add(&writer(s)->unplaced, "calls", 1);
+	unplaced_leave(&writer(s)->unplaced, "calls", 1, 1);
 	return KYMO_OK;
 }
 
 static kymo_status_t on_other(struct stream_sink *s, const struct rec *r)
 {
 	unplaced_record(&writer(s)->unplaced, writer(s)->t, r);
+	return KYMO_OK;
+}
+
+static kymo_status_t on_open_call(struct stream_sink *s, const struct t_open_call *c)
+{
+	(void)c;
+	unplaced_leave(&writer(s)->unplaced, "calls", 1, 1);
+	return KYMO_OK;
+}
+
+static kymo_status_t on_unfinished(struct stream_sink *s, const struct t_unfinished *u)
+{
+	unplaced_leave(&writer(s)->unplaced, "device work that never finished",
+		       u->unlisted ? u->unlisted : 1, 1);
 	return KYMO_OK;
 }
 
@@ -123,8 +137,10 @@ kymo_status_t profile_begin(struct profile_writer *w, const char *format, const 
 				       .call = on_call,
 				       .other = on_other,
 				       .sample = on_sample,
+				       .open_call = on_open_call,
+				       .unfinished = on_unfinished,
 				       .end = on_end,
-				       .counts = true};
+				       .unplaced = &w->unplaced};
 	stream_sink_complete(&w->sink);
 	return KYMO_OK;
 }

@@ -396,6 +396,8 @@ struct trace {
 
 /* ---- records: record/record.h, record/types.h ---------------------------------------------- */
 
+struct unplaced;
+
 /*
  * A consumer. Unset functions are filled by stream_sink_complete() with ones that do nothing and
  * return KYMO_OK. Any other status stops the stream and is returned by the reader.
@@ -439,9 +441,8 @@ struct stream_sink {
 	 */
 	bool whole;
 	int64_t from, to;
-	/* Set by writers of some kinds of records alone: how many came into the output,. */
-	bool counts;
-	uint64_t written;
+	/* Set by writers that leave something out: what, until the trace is freed. */
+	const struct unplaced *unplaced;
 	/* Wants rec_comm.match: where there are messages, a pass over the trace before this one. */
 	bool matches;
 };

@@ -14,10 +14,11 @@ static bool is_kind(const struct unplaced *u, unsigned i, const char *what)
 	return u->kinds[i].what == what || strcmp(u->kinds[i].what, what) == 0;
 }
 
-void unplaced_add(struct unplaced *u, const char *what, uint64_t count)
+void unplaced_leave(struct unplaced *u, const char *what, uint64_t count, uint64_t records)
 {
 	unsigned i = 0;
 
+	u->records += records;
 	if (!count)
 		return;
 	while (i < u->used && !is_kind(u, i, what))
@@ -27,6 +28,12 @@ void unplaced_add(struct unplaced *u, const char *what, uint64_t count)
 	else if (i == u->used)
 		u->kinds[u->used++].what = what;
 	u->kinds[i].count += count;
+	u->kinds[i].records += records;
+}
+
+void unplaced_add(struct unplaced *u, const char *what, uint64_t count)
+{
+	unplaced_leave(u, what, count, 0);
 }
 
 void unplaced_lose(struct unplaced *u, const char *what, uint64_t count)
@@ -37,7 +44,7 @@ void unplaced_lose(struct unplaced *u, const char *what, uint64_t count)
 
 void unplaced_record(struct unplaced *u, const struct trace *t, const struct rec *r)
 {
-	unplaced_add(u, t->domains[t->ops[r->op].domain].name, 1);
+	unplaced_leave(u, t->domains[t->ops[r->op].domain].name, 1, 1);
 }
 
 void unplaced_rows(struct unplaced *u, struct trace *t, const char *table, size_t length,

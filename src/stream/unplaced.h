@@ -17,9 +17,11 @@ struct unplaced {
 	struct {
 		const char *what; /* in the plural; it stays */
 		uint64_t count;
+		uint64_t records; /* of these: left out as a whole */
 	} kinds[UNPLACED_KINDS];
 	unsigned used;
-	uint64_t lost; /* of all these: records, which are not in what was made */
+	uint64_t records; /* of all kinds: they are nowhere in the output */
+	uint64_t lost;    /* of all these: records, which are not in what was made */
 };
 
 /* Counts `count` more of `what`, found by its text. The last kind takes those for which there is no room. */
@@ -28,7 +30,10 @@ void unplaced_add(struct unplaced *u, const char *what, uint64_t count);
 /* The same of records that are lost: what is made of the file tells them (make_left_out() of make.h). */
 void unplaced_lose(struct unplaced *u, const char *what, uint64_t count);
 
-/* One record more of the kind that `r`, an activity, is of. */
+/* The same of `records` records that are left out as a whole: an export tells how many were written. */
+void unplaced_leave(struct unplaced *u, const char *what, uint64_t count, uint64_t records);
+
+/* Likewise, one record of the kind that `r`, an activity, is of. */
 void unplaced_record(struct unplaced *u, const struct trace *t, const struct rec *r);
 
 /* Rows of a table of the file that `t` is made of, under its name. */

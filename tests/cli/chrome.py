@@ -383,6 +383,90 @@ def test_written_of_two_processes():
     run("export", "--to", "chrome", "-o", "out.json", trace, status=3)
 
 
+MESSAGES = """SELECT p.pid, p.rank, p.ranks, p.rank_by, o.name, m.start - (SELECT min(start) FROM comm) AS start, m.duration, c.name AS communicator, c.size, m.peer, m.tag,
+    m.sent, m.received, s.text AS datatype, m.request, m.state, h.name AS call, k.name AS completed, b.id IS NOT NULL AS probed, m.partitions, m.match
+    FROM comm m JOIN op o ON o.id = m.op JOIN process p ON p.id = m.process LEFT JOIN communicator c ON c.id = m.communicator
+    LEFT JOIN marker_name s ON s.id = m.datatype LEFT JOIN call a ON a.id = m.call LEFT JOIN op h ON h.id = a.op LEFT JOIN call e ON e.id = m.completed_by
+    LEFT JOIN op k ON k.id = e.op LEFT JOIN call b ON b.id = m.probe ORDER BY m.start, p.pid"""
+
+
+def of_two_ranks():
+    """As Kymo writes messages, communicators and ranks: two processes that use the same numbers, two communicators of one name."""
+    events, ids = [], iter(range(100))
+
+    def message(pid, name, ts, dur, **args):
+        number = hex(next(ids))
+        events.append({"ph": "b", "cat": "comm", "name": name, "pid": pid, "tid": pid, "ts": ts, "id": number, "args": {"sent": 0, "received": 0, **args}})
+        events.append({"ph": "e", "cat": "comm", "name": name, "pid": pid, "tid": pid, "ts": ts + dur, "id": number})
+
+    for rank, pid in ((1, 100), (0, 200)):
+        events.append({"ph": "M", "name": "process_labels", "pid": pid, "args": {"labels": f"CPU, rank {rank}", "rank": rank, "ranks": 2, "rank by": "MPI", "mpi": "Any",
+                                                                                "rank stage": 3, "thread level": 0}})
+        for number in (1, 2):
+            events.append({"ph": "M", "name": "kymo communicator", "pid": pid, "args": {"name": "row", "id": number, "kind": 0, "size": 2 + number, "remote size": 0,
+                                                                                       "key": 77 + number, "handle": 5, "own rank": rank}})
+        events.append(complete("mpi_runtime", "MPI_Isend" if rank else "MPI_Recv", pid, pid, 10 + rank, 5, correlation=3))
+        events.append(complete("mpi_runtime", "MPI_Wait", pid, pid, 20 + rank, 5, correlation=4))
+    message(100, "send", 11, 14, correlation=3, **{"sent": 4096, "peer": 0, "tag": 9, "communicator id": 2, "datatype": "MPI_INT", "completed by": 4, "request": 6})
+    message(200, "receive", 10, 15, correlation=3, **{"received": 4096, "peer": 1, "tag": 9, "communicator id": 2, "datatype": "MPI_INT"})
+    message(200, "put", 30, 5, correlation=4, **{"sent": 8, "state": "left", "communicator id": 1, "partitions": 5, "probe": 3, "completed by": 999})
+    return {"traceEvents": events}
+
+
+def test_messages_and_ranks():
+    trace, said = imported("job.json", of_two_ranks())
+    expect("warning" not in said, said)
+    sent, received, put = (dict(zip(("pid", "rank", "ranks", "by", "op", "start", "duration", "communicator", "size", "peer", "tag", "sent", "received", "datatype",
+                                     "request", "state", "call", "completed", "probed", "partitions", "match"), row)) for row in
+                           sorted(query(trace, MESSAGES), key=lambda r: (r[4] != "send", r[4] != "receive")))
+    wanted = {"pid": 100, "rank": 1, "ranks": 2, "by": "MPI", "start": 1000, "duration": 14000, "communicator": "row", "size": 4, "peer": 0, "tag": 9, "sent": 4096,
+              "received": 0, "datatype": "MPI_INT", "request": 6, "state": 0, "call": "MPI_Isend", "completed": "MPI_Wait", "probed": 0}
+    expect(wanted.items() <= sent.items(), "sent", sent)
+    wanted = {"pid": 200, "rank": 0, "start": 0, "duration": 15000, "size": 4, "peer": 1, "received": 4096, "call": "MPI_Recv", "completed": None, "request": None}
+    expect(wanted.items() <= received.items(), "received", received)
+    wanted = {"pid": 200, "size": 3, "peer": None, "tag": None, "sent": 8, "state": 3, "call": "MPI_Wait", "completed": None, "probed": 1, "partitions": 5}
+    expect(wanted.items() <= put.items(), "put", put)
+    expect(not query(trace, "SELECT 1 FROM marker"), "messages are ranges as well")
+    exported(trace, "job2.json")
+    again, said = imported("job2again.json", json.load(open("job2.json", encoding="utf-8")))
+    expect(query(again, MESSAGES) == query(trace, MESSAGES) and "warning" not in said, query(again, MESSAGES), said)
+
+
+def test_what_other_tools_do_not_say():
+    """Calls of MPI without messages are told once; pairs that only look like messages are ranges."""
+    events = [complete("mpi_runtime", "MPI_Send", pid, pid, 10 * i, 5, correlation=i + 1) for i, pid in enumerate((100, 200, 100))]
+    events += [{"ph": phase, "cat": "comm", "name": "send", "pid": 100, "tid": 100, "ts": ts, "id": "0x1", "args": {"sent": "much"}} for phase, ts in (("b", 50), ("e", 60))]
+    trace, said = imported("other.json", events)
+    expect(said.count("neither messages nor ranks") == 1, said)
+    expect(query(trace, "SELECT count(*) FROM marker") == [(1,)] and not query(trace, "SELECT 1 FROM comm"), "it is no range")
+
+
+def test_work_that_never_finished():
+    """Kymo's instants of work without times, of work that never finished, and calls without an end: no finished work, no marks."""
+    def untimed(name, ts, why, **args):
+        return {"ph": "i", "cat": "untimed", "name": name, "pid": 0, "tid": 7, "ts": ts, "args": {"device": 0, "stream": 7, "untimed": why, **args}}
+    events = [complete("opencl_runtime", "clEnqueue", 500, 501, 10 * i, 5, correlation=i) for i in range(1, 6)]
+    events += [untimed("endless", 12, "never completed", correlation=1, unfinished=1, op="kernel"),
+               untimed("fill", 22, "never completed", correlation=2, unfinished=1, op="fill", bytes=4096),
+               untimed("quick", 32, "command failed", correlation=3, grid=[2, 1, 1], block=[32, 1, 1]),
+               untimed("Memcpy HtoD (Pageable -> Device)", 42, "no device timer", correlation=4, op="write", bytes=8),
+               kernel("k", 0, 7, 56, 2, 5), {"ph": "B", "cat": "opencl_runtime", "name": "clFinish", "pid": 500, "tid": 501, "ts": 70, "args": {"correlation": 6}},
+               {"ph": "i", "cat": "untimed", "name": "a mark", "pid": 500, "tid": 501, "ts": 71}]
+    first, said = imported("open.json", {"traceEvents": events})
+    expect("warning" not in said, said)
+    exported(first, "open2.json")
+    for trace in (first, imported("open2again.json", json.load(open("open2.json", encoding="utf-8")))[0]):
+        rows = query(trace, "SELECT operation, name, size, tid, region_name FROM unfinished ORDER BY operation")
+        expect(rows == [("fill", None, 4096, 501, "clEnqueue"), ("kernel", "endless", 0, 501, "clEnqueue")], trace, rows)
+        rows = query(trace, "SELECT s.text, d.start, d.untimed, d.global_x FROM dispatch d JOIN kernel k ON k.id = d.kernel JOIN string s ON s.id = k.name ORDER BY s.text")
+        expect([(r[0], r[1] is not None, r[2], r[3]) for r in rows] == [("k", True, 0, 128), ("quick", False, 2, 64)], trace, rows)
+        rows = query(trace, "SELECT o.name, c.bytes, c.start, c.untimed FROM copy c JOIN op o ON o.id = c.op")
+        expect(rows == [("write", 8, None, 8)], trace, rows)
+        rows = query(trace, "SELECT o.name FROM open_call c JOIN op o ON o.id = c.op")
+        expect(rows == [("clFinish",)], trace, rows)
+        expect(query(trace, "SELECT text FROM marker m JOIN marker_name n ON n.id = m.name") == [("a mark",)], trace, "other marks")
+
+
 def main():
     bad = 0
     for name, fn in list(globals().items()):

@@ -7,6 +7,7 @@ files are stand-ins, made here as the tools' sources describe them.
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -288,6 +289,9 @@ def test_own():
                       ("ranges", "SELECT o.name, n.text, d.text AS domain, count(*), sum(m.duration), sum(m.parent <> 0) FROM marker m JOIN op o ON o.id = m.op "
                        "LEFT JOIN marker_name n ON n.id = m.name LEFT JOIN marker_name d ON d.id = m.domain GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"),
                       ("waits", "SELECT o.name, count(*), sum(s.duration), sum(s.call <> 0) FROM sync s JOIN op o ON o.id = s.op GROUP BY 1 ORDER BY 1"),
+                      ("allocations", "SELECT o.name, g.label, m.kind, m.what, m.bytes, m.address, m.allocation, m.parent, m.call <> 0, m.time - p.start - "
+                       "(SELECT min(x.time - y.start) FROM allocation x JOIN thread z ON z.id = x.thread JOIN process y ON y.id = z.process) FROM allocation m JOIN op o ON o.id = m.op "
+                       "LEFT JOIN agent g ON g.id = m.agent JOIN thread t ON t.id = m.thread JOIN process p ON p.id = t.process ORDER BY m.time, m.allocation, m.address"),
                       ("messages", "SELECT o.name, peer, tag, count(*), sum(sent), sum(received) FROM comm m JOIN op o ON o.id = m.op GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"),
                       ("processes", "SELECT pid, rank, hostname FROM process ORDER BY pid, hostname"),
                       ("threads", "SELECT p.pid, t.tid FROM thread t JOIN process p ON p.id = t.process WHERE t.tid <> 0 ORDER BY 1, 2"),
@@ -297,7 +301,13 @@ def test_own():
         ours, theirs = query("demo.kymo", sql), query(trace, sql)
         expect(ours or what in ("ranges", "waits", "messages"), "nothing of", what)
         same(what, theirs, ours)
-    return said
+    expect("left out of what was read: code_object (1)\n" in said, said)
+    expect(not query(trace, "SELECT 1 FROM counter_value v JOIN counter k ON k.id = v.counter WHERE k.name LIKE 'memory in use%'"), "what is in use is there twice")
+    run("export", "--to", "perfetto", "--no-args", "-f", "-o", "own.pftrace", "demo.kymo")
+    trace, said = imported("own.pftrace")
+    left_out = {name: int(n) for name, n in re.findall(r"(\w+) \((\d+)\)", said.split("left out of what was read:")[1].splitlines()[0])}
+    same("allocations without arguments", left_out["allocation"], query("demo.kymo", "SELECT count(*) FROM allocation")[0][0])
+    expect(query(trace, "SELECT 1 FROM counter_value v JOIN counter k ON k.id = v.counter WHERE k.name LIKE 'memory in use%'"), "no curve of memory")
 
 
 # ---- damaged and hostile -------------------------------------------------------------------------

@@ -83,6 +83,19 @@ def test_programs():
         expect(totals(trace) == totals(trace.replace(".kymo", ".copy.kymo")), name, "other totals")
 
 
+def test_what_was_under_way():
+    """Work that never finished, and calls that were counted alone."""
+    program = os.path.join(PROGRAMS, "ocl_hang")
+    if not os.path.exists(program):
+        return
+    run(KYMO, "run", "--no-summary", "-o", "hang.kymo", program, "kill", "1000", status=None)
+    compare("hang.kymo")
+    documents = [exported(t)["end"] for t in ("hang.kymo", "hang.copy.kymo")]
+    for name in ("unfinished", "not_recorded"):
+        expect(documents[0][name], name, "is not in the trace")
+        same(documents[0][name], documents[1][name], name)
+
+
 def test_one_thread_in_any_order():
     """Windows of time find what lies in them, though chunks of a thread overlap."""
     run(SYNTH, "bulk", "bulk.kymo", "3", "20000")

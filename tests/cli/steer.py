@@ -386,7 +386,19 @@ def asked_meanwhile(folder):
     for command in (["query", p.trace, "SELECT name FROM markers"], ["summary", p.trace]):
         done = traced.Run([KYMO, *command], timeout=PATIENCE)
         checks.equal(f"{command[0]}: still recording", "still recording (last data" in done.err + done.out, True)
+    # An export says it on the way, and what is made of its output that it was made then.
+    out = os.path.join(folder, "asked.ctf")
+    done = traced.Run([KYMO, "export", "--to", "ctf", "-o", out, p.trace], timeout=PATIENCE)
+    if "there is no format" not in done.err:  # it needs libbabeltrace2
+        checks.equal("export: still recording", "1 process is still recording (last data" in done.err
+                     and "the output is of what was written so far" in done.err, True)
+        done = traced.Run([KYMO, "import", "-o", out + ".kymo", out], timeout=PATIENCE)
+        checks.equal("import: was recording", "made while 1 process was still recording" in done.err, True)
+    done = traced.Run([KYMO, "export", "--to", "json", "-o", out + ".json", p.trace], timeout=PATIENCE)
+    checks.equal("export: still recording", "the output is of what was written so far" in done.err, True)
     p.end()
+    done = traced.Run([KYMO, "export", "-f", "--to", "json", "-o", out + ".json", p.trace], timeout=PATIENCE)
+    checks.equal("export: recorded", (done.status, "recording" in done.err), (0, False))
     done = traced.Run([KYMO, "query", p.trace, "SELECT name FROM markers"], timeout=PATIENCE)
     checks.equal("recorded", ("still recording" in done.err, done.out.split()), (False, ["name", "on"]))
     # A drain at work that has not written of all processes yet: none of those it knows is recording.

@@ -134,6 +134,26 @@ def formats(checks, kymo, program, folder):
     with open(out, "rb") as f:
         data = f.read()
     checks.equal("Perfetto", data.count(b"never seen to finish") > 0 and b"endless" in data, True)
+    read_again(checks, kymo, trace, folder)
+
+
+def read_again(checks, kymo, trace, folder):
+    """What never finished is no work that did after it went through a format that can be read."""
+    formats = traced.Run([kymo, "list", "formats"]).out
+    for name in ("perfetto", "ctf"):
+        if not re.search(rf"^{name} ", formats, re.M):
+            continue  # it needs a library
+        out = os.path.join(folder, "again." + name)
+        back = out + ".kymo"
+        traced.Run([kymo, "export", "--to", name, "-o", out, trace])
+        checks.equal(f"{name}: import", traced.Run([kymo, "import", "-o", back, out]).status, 0)
+        told(checks, kymo, back, f"{name}, read again")
+    out = os.path.join(folder, "bare.pftrace")
+    traced.Run([kymo, "export", "--to", "perfetto", "--no-args", "-o", out, trace])
+    traced.Run([kymo, "import", "-o", out + ".kymo", out])
+    rows = traced.query(kymo, out + ".kymo", UNFINISHED)
+    checks.equal("without arguments: unfinished", sorted((r["operation"], r["name"]) for r in rows),
+                 [(operation, name) for operation, name, _ in WANTED])
 
 
 def names_in(kymo, trace, folder, *options):

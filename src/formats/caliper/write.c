@@ -226,9 +226,10 @@ static kymo_status_t sample(struct stream_sink *s, const struct rec_sample *r)
 	uint32_t node;
 	struct path_row *row;
 
-	unplaced_add(&w->unplaced, "samples that were lost", r->lost);
-	if (r->lost)
+	if (r->lost) {
+		unplaced_leave(&w->unplaced, "samples that were lost", r->lost, 1);
 		return KYMO_OK;
+	}
 	unplaced_add(&w->unplaced, single, 1);
 	node = thread_node(w, r->base.process, r->base.thread);
 	node = node ? paths_node(&w->paths, node, below, sizeof(below) - 1) : 0;
@@ -250,14 +251,14 @@ static kymo_status_t other(struct stream_sink *s, const struct rec *r)
 
 static kymo_status_t open_call(struct stream_sink *s, const struct t_open_call *c)
 {
-	unplaced_add(&writer_of(s)->unplaced, "calls that never returned", 1);
+	unplaced_leave(&writer_of(s)->unplaced, "calls that never returned", 1, 1);
 	return KYMO_OK;
 }
 
 static kymo_status_t unfinished(struct stream_sink *s, const struct t_unfinished *u)
 {
-	unplaced_add(&writer_of(s)->unplaced, "device work that never finished",
-		     u->unlisted ? u->unlisted : 1);
+	unplaced_leave(&writer_of(s)->unplaced, "device work that never finished",
+		       u->unlisted ? u->unlisted : 1, 1);
 	return KYMO_OK;
 }
 
@@ -473,7 +474,8 @@ static kymo_status_t caliper_write(const struct format_options *o, struct stream
 				       .other = other,
 				       .open_call = open_call,
 				       .unfinished = unfinished,
-				       .end = end};
+				       .end = end,
+				       .unplaced = &w->unplaced};
 	stream_sink_complete(&w->sink);
 	status = spool_init(&w->spool, sizeof(struct item), SPOOL_BYTES, spool_directory());
 	w->spool.compare = by_call;

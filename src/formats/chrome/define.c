@@ -397,7 +397,7 @@ static void complete_process(struct reader *r, struct t_process *p)
 	p->realtime_offset = r->base ? r->base - r->shift : 0;
 	p->start_realtime = r->base ? p->start + p->realtime_offset : 0;
 	p->file = r->source.path;
-	if (r->rank == UINT32_MAX || r->t->processes_count != 2)
+	if (r->rank == UINT32_MAX || r->t->processes_count != 2 || p->rank != UINT32_MAX)
 		return;
 	p->rank = r->rank;
 	p->ranks = r->ranks;

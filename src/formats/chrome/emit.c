@@ -86,14 +86,33 @@ static kymo_status_t emit_marker(struct emitter *m, const struct entry *e)
 	return m->sink->marker(m->sink, &r);
 }
 
+/* It goes on beside what its thread does, in the range of the call that began it. */
+static kymo_status_t emit_message(struct emitter *m, const struct entry *e)
+{
+	struct reader *r = m->r;
+	struct rec base = base_of(m, e, r->t->threads[e->thread].process), around = {0};
+	uint64_t number = message_of(r, e)->correlation;
+	uint32_t call = number ? reader_call(r, base.process, number) : 0;
+
+	if (call)
+		set_surroundings(m, &r->entries[call - 1], &around);
+	base.scope = around.scope;
+	return reader_emit_message(r, e, base, m->sink);
+}
+
 /* ---- device work ----------------------------------------------------------------------------- */
 
 /* Queued when its call began, as Kymo takes it of CUDA. */
 static struct rec_device times_of(const struct emitter *m, const struct entry *e)
 {
 	const struct entry *call = e->up ? &m->r->entries[e->up - 1] : NULL;
+	uint8_t untimed = device_of(m->r, e)->untimed;
 	int64_t queued = call && call->start < e->start ? call->start + m->r->shift : 0;
 
+	if (untimed)
+		return (struct rec_device){.untimed = untimed,
+					   .correlation = call ? call->key : 0,
+					   .submit = e->start + m->r->shift};
 	return (struct rec_device){.start = e->start + m->r->shift,
 				   .end = e->end + m->r->shift,
 				   .queued = queued,
@@ -235,6 +254,12 @@ static kymo_status_t emit(struct emitter *m, const struct entry *e)
 		return emit_counter(m, e);
 	case ENTRY_SAMPLE:
 		return emit_sample(m, e);
+	case ENTRY_MESSAGE:
+		return emit_message(m, e);
+	case ENTRY_OPEN_CALL:
+		return m->sink->open_call(m->sink, &m->r->t->open_calls[e->number]);
+	case ENTRY_UNFINISHED:
+		return m->sink->unfinished(m->sink, &m->r->t->unfinished[e->number]);
 	default:
 		return KYMO_OK;
 	}

@@ -73,12 +73,12 @@ static void write_details(struct reader *r)
 	if (b->length && file_write_all(r->details_file, b->s, b->length) != b->length) {
 		if (!r->failed)
 			spool_tell(r->o->log, errno);
-		r->failed = true;
+		r->failed = r->no_room = true;
 	}
 	b->length = 0;
 }
 
-static uint64_t put_details(struct reader *r, const void *d, size_t n)
+uint64_t reader_put_details(struct reader *r, const void *d, size_t n)
 {
 	static const char zero[8];
 	uint64_t at = r->details_size;
@@ -102,7 +102,7 @@ bool reader_flush(struct reader *r)
 	return !r->failed;
 }
 
-static struct entry *add_entry(struct reader *r, const struct event *e, enum entry_kind kind)
+struct entry *reader_add_entry(struct reader *r, const struct event *e, enum entry_kind kind)
 {
 	static struct entry none;
 	struct entry *x;
@@ -144,9 +144,9 @@ static void marker_entry(struct reader *r, const struct event *e, enum entry_kin
 	d.category = category;
 	values_pack(&r->packed, &r->scratch, e->args);
 	d.values = (uint32_t)r->packed.length;
-	x = add_entry(r, e, kind);
+	x = reader_add_entry(r, e, kind);
 	x->thread = reader_thread(r, e->pid, e->tid);
-	x->details = put_details(r, &d, sizeof(d));
+	x->details = reader_put_details(r, &d, sizeof(d));
 }
 
 static bool begins(struct span v, const char *text)
@@ -191,9 +191,9 @@ static void call_entry(struct reader *r, const struct event *e, const char *doma
 	d.op = reader_op(r, domain, e);
 	values_pack(&r->packed, &r->scratch, e->args);
 	d.values = (uint32_t)r->packed.length;
-	x = add_entry(r, e, kind);
+	x = reader_add_entry(r, e, kind);
 	x->thread = reader_thread(r, e->pid, e->tid);
-	x->details = put_details(r, &d, sizeof(d));
+	x->details = reader_put_details(r, &d, sizeof(d));
 	r->cuda += strncmp(domain, "cuda", 4) == 0;
 	r->hip += strncmp(domain, "hip", 3) == 0;
 	r->other_runtimes += strncmp(domain, "cuda", 4) != 0 && strncmp(domain, "hip", 3) != 0;
@@ -284,15 +284,26 @@ static void take_launch(struct reader *r, const struct event *e, struct device_d
 		    d->graph;
 }
 
+/* Of Kymo's: device work whose times are not known, where it was submitted. */
+static bool is_untimed(const struct event *e)
+{
+	struct span value;
+
+	return strchr("iI", e->phase) && span_is(e->category, "\"untimed\"") &&
+	       event_arg(e, "untimed", &value) && span_is_string(value);
+}
+
 static void device_entry(struct reader *r, const struct event *e, enum entry_kind kind,
 			 struct device_details *d)
 {
-	struct entry *x = add_entry(r, e, kind);
+	struct entry *x = reader_add_entry(r, e, kind);
 
 	d->base.external = reader_unsigned(r, e, "External id");
+	if (is_untimed(e))
+		reader_take_untimed(e, d);
 	x->key = reader_unsigned(r, e, "correlation");
 	x->correlated = x->key != 0;
-	x->details = put_details(r, d, sizeof(*d));
+	x->details = reader_put_details(r, d, sizeof(*d));
 }
 
 static void kernel_entry(struct reader *r, const struct event *e)
@@ -372,10 +383,11 @@ static void take_devices(const struct event *e, struct device_details *d)
 		d->to.has_device = true;
 }
 
+static const char *const copy_ops[] = {"read", "write", "copy",    "fill",
+				       "map",  "unmap", "migrate", "fault"};
+
 static void copy_entry(struct reader *r, const struct event *e)
 {
-	static const char *const ops[] = {"read", "write", "copy",    "fill",
-					  "map",  "unmap", "migrate", "fault"};
 	struct device_details d = {.place = place_of(e)};
 	uint32_t op;
 
@@ -383,7 +395,7 @@ static void copy_entry(struct reader *r, const struct event *e)
 	d.bytes = d.bytes ? d.bytes : reader_unsigned(r, e, "size");
 	take_direction(e, &d);
 	take_devices(e, &d);
-	op = named_op(e, ops, sizeof(ops) / sizeof(*ops));
+	op = named_op(e, copy_ops, sizeof(copy_ops) / sizeof(*copy_ops));
 	d.op = op == UINT32_MAX ? d.op : op;
 	device_entry(r, e, ENTRY_COPY, &d);
 }
@@ -481,9 +493,9 @@ static void memory_entry(struct reader *r, const struct event *e)
 	d.source_kind = type ? MEMORY_DEVICE : MEMORY_HOST_PAGEABLE;
 	d.destination_kind = ALLOCATION_POOL;
 	take_memory_names(e, &d);
-	x = add_entry(r, e, ENTRY_MEMORY);
+	x = reader_add_entry(r, e, ENTRY_MEMORY);
 	x->thread = reader_thread(r, e->pid, e->tid);
-	x->details = put_details(r, &d, sizeof(d));
+	x->details = reader_put_details(r, &d, sizeof(d));
 }
 
 /* True: it was device work. */
@@ -540,8 +552,24 @@ static void instant_event(struct reader *r, const struct event *e)
 {
 	if (span_is(e->name, "\"[memory]\""))
 		memory_entry(r, e);
+	else if (is_untimed(e) &&
+		 named_op(e, copy_ops, sizeof(copy_ops) / sizeof(*copy_ops)) != UINT32_MAX)
+		copy_entry(r, e);
+	else if (is_untimed(e))
+		kernel_entry(r, e);
 	else
 		marker_entry(r, e, ENTRY_MARK, reader_string(r, e->category), 0);
+}
+
+uint64_t reader_async_key(struct reader *r, const struct event *e)
+{
+	uint64_t key = hash_bytes(e->id.s, e->id.n);
+
+	key = hash_add(key, e->category.s, e->category.n);
+	key = hash_add(key, e->scope.s, e->scope.n);
+	if (strchr("SF", e->phase)) /* the older ones do not nest: names pair them */
+		key = hash_add(key, e->name.s, e->name.n);
+	return hash_mix(key, reader_process(r, e->pid));
 }
 
 static void async_event(struct reader *r, const struct event *e)
@@ -549,15 +577,14 @@ static void async_event(struct reader *r, const struct event *e)
 	enum entry_kind kind = strchr("bS", e->phase)   ? ENTRY_ASYNC_BEGIN
 			       : strchr("eF", e->phase) ? ENTRY_ASYNC_END
 							: ENTRY_MARK;
-	uint64_t key = hash_bytes(e->id.s, e->id.n);
 
-	key = hash_add(key, e->category.s, e->category.n);
-	key = hash_add(key, e->scope.s, e->scope.n);
-	if (strchr("SF", e->phase)) /* the older ones do not nest: names pair them */
-		key = hash_add(key, e->name.s, e->name.n);
+	if (reader_is_message(e)) {
+		reader_message(r, e);
+		return;
+	}
 	marker_entry(r, e, kind, reader_string(r, e->category), 0);
 	if (r->count)
-		r->entries[r->count - 1].key = hash_mix(key, reader_process(r, e->pid));
+		r->entries[r->count - 1].key = reader_async_key(r, e);
 }
 
 static void counter_event(struct reader *r, const struct event *e)
@@ -586,9 +613,9 @@ static void counter_event(struct reader *r, const struct event *e)
 		}
 		d.counter = reader_counter(
 			r, process, reader_text(r, r->other.s ? r->other.s : "", r->other.length));
-		x = add_entry(r, e, ENTRY_COUNTER);
+		x = reader_add_entry(r, e, ENTRY_COUNTER);
 		x->thread = reader_thread(r, e->pid, e->tid);
-		x->details = put_details(r, &d, sizeof(d));
+		x->details = reader_put_details(r, &d, sizeof(d));
 	}
 }
 
@@ -664,19 +691,26 @@ static void sample_event(struct reader *r, const struct event *e)
 	if (!event_arg(e, "weight", &value) || !span_real(value, &d.value) ||
 	    !(d.value > -most && d.value < most))
 		d.value = 0;
-	x = add_entry(r, e, ENTRY_SAMPLE);
+	x = reader_add_entry(r, e, ENTRY_SAMPLE);
 	x->thread = reader_thread(r, e->pid, e->tid);
 	x->key = reader_unsigned(r, e, "correlation");
-	x->details = put_details(r, &d, sizeof(d));
+	x->details = reader_put_details(r, &d, sizeof(d));
 }
 
 static void metadata_event(struct reader *r, const struct event *e)
 {
-	static const char *const silent[] = {"\"process_labels\"", "\"process_sort_index\"",
-					     "\"thread_sort_index\""};
+	static const char *const silent[] = {"\"process_sort_index\"", "\"thread_sort_index\""};
 
 	if (span_is(e->name, "\"process_name\"") || span_is(e->name, "\"thread_name\"")) {
 		reader_name_row(r, e);
+		return;
+	}
+	if (span_is(e->name, "\"process_labels\"")) {
+		reader_label_process(r, e);
+		return;
+	}
+	if (span_is(e->name, "\"kymo communicator\"")) {
+		reader_communicator(r, e);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(silent) / sizeof(*silent); i++)
@@ -708,7 +742,7 @@ static void timed_event(struct reader *r, const struct event *e)
 		host_entry(r, e, ENTRY_BEGIN);
 		break;
 	case 'E':
-		add_entry(r, e, ENTRY_END)->thread = reader_thread(r, e->pid, e->tid);
+		reader_add_entry(r, e, ENTRY_END)->thread = reader_thread(r, e->pid, e->tid);
 		break;
 	case 'i':
 	case 'I':

@@ -29,13 +29,21 @@ static int in_file(const void *a, const void *b)
 	return compare(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
+static bool has_kind(const struct entry *e, uint32_t kinds)
+{
+	return kinds >> e->kind & 1;
+}
+
+#define KIND(name)  (1u << ENTRY_##name)
+#define ASYNC_KINDS (KIND(ASYNC_BEGIN) | KIND(ASYNC_END) | KIND(MESSAGE_BEGIN))
+
 /* Pairs: what belongs together, by time. */
 static int by_pair(const void *a, const void *b, void *r)
 {
 	const struct entry *x = entry_of(a, r), *y = entry_of(b, r);
 	int order = compare(x->thread, y->thread);
 
-	if (x->kind == ENTRY_ASYNC_BEGIN || x->kind == ENTRY_ASYNC_END)
+	if (has_kind(x, ASYNC_KINDS))
 		order = (x->key > y->key) - (x->key < y->key);
 	order = order ? order : compare(x->start, y->start);
 	return order ? order : in_file(a, b);
@@ -57,13 +65,6 @@ static int by_end(const void *a, const void *b, void *r)
 	order = order ? order : compare(y->start, x->start);
 	return order ? order : in_file(b, a);
 }
-
-static bool has_kind(const struct entry *e, uint32_t kinds)
-{
-	return kinds >> e->kind & 1;
-}
-
-#define KIND(name) (1u << ENTRY_##name)
 
 /* The entries of these kinds, sorted (`order` NULL: as they came); returns how many. */
 static uint32_t pick(struct reader *r, uint32_t kinds,
@@ -104,6 +105,8 @@ static void pair_end(struct reader *r, const struct pairing *p, struct entry *e,
 static enum entry_kind kind_of_begin(const struct reader *r, const struct entry *e,
 				     const struct pairing *p)
 {
+	if (e->kind == ENTRY_MESSAGE_BEGIN)
+		return ENTRY_MESSAGE;
 	return p->range == ENTRY_RANGE && details_of(r, e)->op ? ENTRY_CALL : p->range;
 }
 
@@ -133,7 +136,7 @@ static void find_pairs(struct reader *r, uint32_t kinds, const struct pairing *p
 			open = 0;
 		}
 		last = e;
-		if (e->kind == p->begin) {
+		if (e->kind == p->begin || e->kind == ENTRY_MESSAGE_BEGIN) {
 			e->kind = kind_of_begin(r, e, p);
 			e->up = open;
 			open = r->order[i] + 1;
@@ -212,8 +215,7 @@ static uint32_t process_of(const struct reader *r, uint32_t entry)
 	return r->t->threads[r->entries[entry].thread].process;
 }
 
-/* The call with that correlation in that process, + 1. */
-static uint32_t call_in(const struct reader *r, uint64_t key, uint32_t process)
+uint32_t reader_call(const struct reader *r, uint32_t process, uint64_t key)
 {
 	uint64_t i;
 
@@ -231,7 +233,7 @@ static bool find_calls(struct reader *r)
 
 		if (e->kind != ENTRY_CALL || !e->correlated)
 			continue;
-		if (call_in(r, e->key, process_of(r, i))) {
+		if (reader_call(r, process_of(r, i), e->key)) {
 			reader_leave_out(r, "correlations of %s that another call has", "calls", 5);
 			e->correlated = false;
 		} else if (!map_add(&r->calls, e->key, (uint64_t)i + 1)) {
@@ -387,7 +389,7 @@ bool reader_order(struct reader *r)
 		return false;
 	find_window(r);
 	find_pairs(r, KIND(BEGIN) | KIND(END), &plain);
-	find_pairs(r, KIND(ASYNC_BEGIN) | KIND(ASYNC_END), &async);
+	find_pairs(r, ASYNC_KINDS, &async);
 	if (!find_calls(r))
 		return false;
 	place_devices(r);
@@ -395,6 +397,7 @@ bool reader_order(struct reader *r)
 	if (!r->scopes || r->failed || !nest(r) || !find_lifetimes(r))
 		return false;
 	number_process_ranges(r);
+	reader_list_under_way(r);
 	r->picked = pick(r, ~KIND(NONE), by_end);
 	return !r->failed;
 }

@@ -211,7 +211,7 @@ static void say_loss(const struct reader *r)
 
 static void release(struct reader *r)
 {
-	struct map *const maps[] = {&r->ops, &r->agents, &r->calls, &r->rows};
+	struct map *const maps[] = {&r->ops, &r->agents, &r->calls, &r->rows, &r->communicators};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
@@ -261,10 +261,11 @@ static kymo_status_t read_all(struct reader *r, struct stream_sink *sink)
 		r->failed = true;
 	say_loss(r);
 	if (r->failed)
-		return KYMO_ERROR_NO_MEMORY;
+		return r->no_room ? KYMO_ERROR_SYSTEM : KYMO_ERROR_NO_MEMORY;
 	if (!r->picked)
 		return make_no_event(r->o->log, r->source.path);
 	reader_complete(r);
+	reader_tell_ranks(r);
 	keep_losses(r);
 	if (r->failed || !make_complete(r->t))
 		return KYMO_ERROR_NO_MEMORY;
@@ -293,6 +294,7 @@ kymo_status_t chrome_read(const char *path, const struct stream_filter *filter, 
 	if (source_open(&r.source, path)) {
 		make_usual_activities(r.t, &r.model);
 		make_activity(&r.model, RECORD_DOMAIN_sample, 0);
+		make_activity(&r.model, RECORD_DOMAIN_comm, 0);
 		status = read_all(&r, sink);
 	} else {
 		stream_error(o->log, "%s: %s", path, strerror(errno));

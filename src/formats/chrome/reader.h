@@ -8,6 +8,7 @@
  *   parse.c     an event's members
  *   events.c    what kind it is, by phase and category (docs/chrome.md has the table)
  *   define.c    processes, threads, devices, ...: what records refer to
+ *   own.c       what Kymo's own files say besides
  *   order.c     pairs, nesting, the submitting calls
  *   emit.c      records
  *   read.c      the file as a whole
@@ -43,6 +44,10 @@ enum entry_kind {
 	ENTRY_SYNC,
 	ENTRY_MEMORY,
 	ENTRY_COUNTER,
+	ENTRY_MESSAGE_BEGIN, /* as ENTRY_ASYNC_BEGIN: becomes a message */
+	ENTRY_MESSAGE,       /* details: struct message_details */
+	ENTRY_OPEN_CALL,     /* number: its place in the trace's list, likewise of: */
+	ENTRY_UNFINISHED,
 	ENTRY_SAMPLE, /* details: name the stack, domain the processor, category in the kernel, external the pc */
 };
 
@@ -83,10 +88,18 @@ struct device_details {
 	uint64_t address;
 	uint32_t op; /* of its domain: COPY_OP_READ ... */
 	uint8_t source_kind, destination_kind;
-	bool launch; /* registers and what follows are known */
+	uint8_t untimed; /* UNTIMED_...: its time is when it was submitted */
+	bool unfinished; /* likewise: it was never seen to finish */
+	bool launch;     /* registers and what follows are known */
 	/* Found by order.c. */
 	uint32_t process, agent, queue, kernel, source_agent, destination_agent;
 	uint64_t allocation;
+};
+
+struct message_details {
+	uint64_t correlation, sent, received, completed_by, request, probe, external;
+	int32_t peer, tag;
+	uint32_t op, communicator, datatype, partitions, state;
 };
 
 /* A device as "deviceProperties" has it. */
@@ -119,7 +132,8 @@ struct reader {
 	struct text details_buffer; /* what is still to be written */
 
 	struct keyed keyed;
-	struct map ops, agents, calls, rows;
+	struct map ops, agents, calls, rows, communicators;
+	uint64_t messages;
 	struct device *devices;
 	uint32_t device_count, device_room;
 	struct left_out *left_out;
@@ -135,6 +149,7 @@ struct reader {
 	uint64_t hip, cuda, other_runtimes;      /* calls */
 	bool array, open_end, trailing;          /* trailing: something comes after the end */
 	uint64_t wrong;                          /* values that are no numbers from 0 up */
+	bool no_room;                            /* for the details, which was told */
 	bool failed;                             /* no memory, or no room for the details */
 };
 
@@ -154,6 +169,27 @@ bool reader_flush(struct reader *r);
 uint64_t reader_unsigned(struct reader *r, const struct event *e, const char *name);
 /* Counts what is not taken. */
 void reader_leave_out(struct reader *r, const char *format, const char *what, size_t n);
+
+struct entry *reader_add_entry(struct reader *r, const struct event *e, enum entry_kind kind);
+/* Where they lie. */
+uint64_t reader_put_details(struct reader *r, const void *d, size_t n);
+/* What a begin (phase b) and its end have in common. */
+uint64_t reader_async_key(struct reader *r, const struct event *e);
+
+/* ---- own.c ------------------------------------------------------------------------------------ */
+
+/* Metadata of Kymo's own files: of a process its rank, and a communicator. */
+void reader_label_process(struct reader *r, const struct event *e);
+void reader_communicator(struct reader *r, const struct event *e);
+bool reader_is_message(const struct event *e);
+void reader_message(struct reader *r, const struct event *e);
+void reader_take_untimed(const struct event *e, struct device_details *d);
+/* Calls and work that never finished, once calls and devices are known. */
+void reader_list_under_way(struct reader *r);
+kymo_status_t reader_emit_message(struct reader *r, const struct entry *e, struct rec base,
+				  struct stream_sink *sink);
+/* What files of other tools cannot say of calls of MPI. */
+void reader_tell_ranks(const struct reader *r);
 
 /* ---- define.c -------------------------------------------------------------------------------- */
 
@@ -180,6 +216,8 @@ bool reader_is_own_arg(struct span key);
 /* ---- order.c --------------------------------------------------------------------------------- */
 
 bool reader_order(struct reader *r);
+/* The call of that number in that process, + 1; 0: none. */
+uint32_t reader_call(const struct reader *r, uint32_t process, uint64_t key);
 static inline struct details *details_of(const struct reader *r, const struct entry *e)
 {
 	return (struct details *)(void *)(r->mapped + e->details);
@@ -192,6 +230,12 @@ static inline const uint8_t *details_bytes(const struct reader *r, const struct 
 static inline struct device_details *device_of(const struct reader *r, const struct entry *e)
 {
 	return (struct device_details *)(void *)(r->mapped + e->details);
+}
+
+static inline const struct message_details *message_of(const struct reader *r,
+						       const struct entry *e)
+{
+	return (const struct message_details *)(const void *)(r->mapped + e->details);
 }
 
 /* ---- emit.c ---------------------------------------------------------------------------------- */

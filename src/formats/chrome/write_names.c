@@ -143,18 +143,61 @@ void chrome_name_row(struct chrome_writer *w, uint32_t pid, uint32_t tid, const 
 	row(w, "thread_name", pid, tid, "name", name, 0);
 }
 
+/* The rank is for viewers in the label, and as a number for readers. */
+static void label_process(struct chrome_writer *w, uint32_t process)
+{
+	const struct t_process *p = &w->t->processes[process];
+	char labels[80] = "CPU";
+
+	if (p->rank != UINT32_MAX)
+		snprintf(labels, sizeof(labels), "CPU, rank %u", p->rank);
+	out_begin(w, 'M', NULL, "process_labels", 14, w->pids[process], 0, w->t->origin);
+	out_args(w);
+	out_text(w, "labels", labels);
+	if (p->rank != UINT32_MAX) {
+		out_unsigned(w, "rank", p->rank);
+		out_unsigned(w, "ranks", p->ranks);
+		out_text(w, "rank by", p->rank_by);
+		out_text(w, "mpi", p->mpi);
+		out_unsigned(w, "rank stage", p->rank_stage);
+	}
+	if (p->rank != UINT32_MAX && p->thread_level >= 0)
+		out_unsigned(w, "thread level", (uint64_t)p->thread_level);
+	out_end(w, true);
+}
+
+/* Messages name them by their numbers. */
+static void put_communicators(struct chrome_writer *w)
+{
+	const struct trace *t = w->t;
+
+	for (uint32_t i = 1; i < t->communicators_count; i++) {
+		const struct t_communicator *c = &t->communicators[i];
+
+		out_begin(w, 'M', NULL, "kymo communicator", 17, w->pids[c->process], 0, t->origin);
+		out_args(w);
+		out_text(w, "name", c->name);
+		out_unsigned(w, "id", c->id);
+		out_unsigned(w, "kind", c->kind);
+		out_unsigned(w, "size", c->size);
+		out_unsigned(w, "remote size", c->remote_size);
+		out_unsigned(w, "key", c->key);
+		out_unsigned(w, "handle", c->handle);
+		if (c->own_rank)
+			out_unsigned(w, "own rank", c->own_rank - 1);
+		out_end(w, true);
+	}
+}
+
 static void name_processes(struct chrome_writer *w)
 {
 	const struct trace *t = w->t;
 
 	for (uint32_t i = 1; i < t->processes_count; i++) {
 		const struct t_process *p = &t->processes[i];
-		char labels[80] = "CPU";
 
-		if (p->rank != UINT32_MAX)
-			snprintf(labels, sizeof(labels), "CPU, rank %u", p->rank);
 		row(w, "process_name", w->pids[i], 0, "name", name_program(p), 0);
-		row(w, "process_labels", w->pids[i], 0, "labels", labels, 0);
+		label_process(w, i);
 		row(w, "process_sort_index", w->pids[i], 0, "sort_index", NULL, i);
 	}
 	for (uint32_t i = 1; i < t->threads_count; i++)
@@ -205,5 +248,6 @@ kymo_status_t chrome_names(struct chrome_writer *w)
 	output_text(o, ",\n\"traceEvents\":[");
 	name_processes(w);
 	name_devices(w);
+	put_communicators(w);
 	return output_status(o);
 }

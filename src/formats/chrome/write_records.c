@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "formats/chrome/write.h"
 #include "record/fields.h"
+#include "record/value.h"
 #include "stream/names.h"
 #include "stream/payload.h"
 
@@ -498,6 +499,10 @@ static void put_comm_rest(struct chrome_writer *w, const struct rec_comm *r)
 
 	if (r->communicator)
 		out_text(w, "communicator", c->name);
+	if (r->communicator)
+		out_unsigned(w, "communicator id", c->id);
+	if (r->state)
+		out_text(w, "state", record_value_name(RECORD_SET_comm_state, r->state));
 	if (r->datatype)
 		out_text(w, "datatype", w->t->strings[r->datatype].text);
 	if (r->completed_by)
@@ -592,6 +597,10 @@ static kymo_status_t unfinished(struct stream_sink *s, const struct t_unfinished
 	if (u->unlisted)
 		return KYMO_OK;
 	begin_work(w, &base, &d, u->agent, u->queue, "", name);
+	out_unsigned(w, "unfinished", 1);
+	out_text(w, "op", w->t->ops[u->op].name);
+	if (u->bytes)
+		out_unsigned(w, "bytes", u->bytes);
 	out_end(w, true);
 	return output_status(&w->out);
 }

@@ -5,6 +5,7 @@
 
 #include "formats/format.h"
 #include "stream/output.h"
+#include "stream/unplaced.h"
 #include "base/text.h"
 #include "stream/symbol.h"
 
@@ -62,7 +63,8 @@ struct csv_writer {
 	uint32_t sites_count;
 	struct output file; /* of Markdown: the tables one behind the other */
 	void *book;         /* of XLSX */
-	uint64_t cut;       /* texts that were longer than a cell of XLSX */
+	struct unplaced unplaced;
+	uint64_t cut; /* texts that were longer than a cell of XLSX */
 };
 
 static inline struct csv_writer *csv_writer_of(struct stream_sink *s)

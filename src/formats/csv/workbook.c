@@ -158,12 +158,14 @@ static kymo_status_t workbook_open(struct csv_writer *w)
 
 static void tell(struct csv_writer *w)
 {
-	struct unplaced unplaced = {0};
+	for (unsigned i = 0; i < CSV_TABLES; i++) {
+		bool records = i <= CSV_OTHERS || i == CSV_OPEN_CALLS || i == CSV_UNFINISHED;
 
-	for (unsigned i = 0; i < CSV_TABLES; i++)
-		unplaced_add(&unplaced, csv_name(i), w->out[i].left_out);
+		unplaced_leave(&w->unplaced, csv_name(i), w->out[i].left_out,
+			       records ? w->out[i].left_out : 0);
+	}
 	unplaced_tell(
-		&unplaced, w->o.log,
+		&w->unplaced, w->o.log,
 		"a sheet of a workbook has 1048576 rows, no place for (select fewer, or use csv)");
 	if (w->cut)
 		stream_warn(w->o.log,

@@ -264,6 +264,7 @@ kymo_status_t csv_make(const struct format_options *o, const struct csv_form *fo
 	w->form = form;
 	w->sink.begin = begin;
 	w->sink.end = end;
+	w->sink.unplaced = &w->unplaced;
 	csv_set_records(&w->sink);
 	stream_sink_complete(&w->sink);
 	for (unsigned i = 0; i < CSV_TABLES; i++)

@@ -7,6 +7,9 @@
 
 #include "stream/trace.h"
 
+/* The cause that names a file has these words before its path. */
+#define CTF_OF_FILE "CTF stream file '"
+
 /* One error for `path`: `what` is wrong, and why, from the cause where it began. */
 void ctf_tell_error(struct stream_log *log, const char *path, const char *what);
 void ctf_drop_error(void);

@@ -854,6 +854,7 @@ static kymo_status_t read_passes(struct ctf_reader *r)
 	}
 	for (uint32_t i = 1; i < r->t->open_calls_count && status == KYMO_OK; i++)
 		status = r->sink->open_call(r->sink, &r->t->open_calls[i]);
+	make_lost(r->t, 0, 0, r->cut);
 	if (status == KYMO_OK || status == KYMO_ERROR_LIMIT)
 		status = r->sink->end(r->sink, r->t);
 	return status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The graph that reads; see reader.h. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "formats/ctf/error.h"
 #include "formats/ctf/reader.h"
 
@@ -203,11 +205,26 @@ kymo_status_t ctf_messages(struct ctf_reader *r, ctf_take take)
 
 /* ---- trying ---------------------------------------------------------------------------------- */
 
+/* What it says goes to who waits for it. */
+static int teller = -1;
+
+static void pass_on(struct stream_log *l, int severity, const char *text)
+{
+	(void)l;
+	if (severity >= 3)
+		file_write_all(teller, text, strlen(text));
+}
+
 static _Noreturn void try_here(struct ctf_reader *r)
 {
 	const struct rlimit none = {0, 0};
 	const struct rlimit memory = {TRY_MEMORY, TRY_MEMORY};
+	static struct stream_log log = {pass_on};
+	static struct format_options o;
 
+	o = *r->o;
+	o.log = &log;
+	r->o = &o;
 	setrlimit(RLIMIT_CORE, &none);
 #ifdef __SANITIZE_ADDRESS__
 	(void)memory;
@@ -219,28 +236,73 @@ static _Noreturn void try_here(struct ctf_reader *r)
 	_exit(ctf_messages(r, NULL) == KYMO_OK ? 0 : 1);
 }
 
-kymo_status_t ctf_try(struct ctf_reader *r)
+/* False: there is no process. */
+static bool try_once(struct ctf_reader *r, int *state, char *said, size_t room)
 {
-	int state = 0;
+	int ends[2];
+	size_t n = 0;
+	ssize_t got;
 	pid_t child;
 
+	if (pipe(ends) != 0)
+		return false;
 	fflush(NULL);
 	child = fork();
-	if (child < 0) {
-		stream_error(r->o->log, "%s: no process to read it in: %s", r->path,
-			     strerror(errno));
-		return KYMO_ERROR_SYSTEM;
-	}
-	if (child == 0)
+	if (child == 0) {
+		close(ends[0]);
+		teller = ends[1];
 		try_here(r);
-	while (waitpid(child, &state, 0) < 0 && errno == EINTR)
+	}
+	close(ends[1]);
+	while (child > 0 && n + 1 < room && (got = read(ends[0], said + n, room - n - 1)) != 0)
+		n += got > 0 ? (size_t)got : 0;
+	said[n] = 0;
+	close(ends[0]);
+	while (child > 0 && waitpid(child, state, 0) < 0 && errno == EINTR)
 		;
-	if (WIFEXITED(state) && WEXITSTATUS(state) == 0)
-		return KYMO_OK;
-	if (!WIFEXITED(state))
-		stream_error(r->o->log,
-			     "%s: libbabeltrace2 fails on it (signal %d); the trace is damaged",
-			     r->path, WTERMSIG(state));
+	return child > 0;
+}
+
+/* "Failed to index CTF stream file 'PATH'": the path. */
+static bool cut_file(char *said, char **path)
+{
+	char *at = strstr(said, CTF_OF_FILE), *end = at ? strrchr(at, '\'') : NULL;
+
+	if (!at || end < at + sizeof(CTF_OF_FILE))
+		return false;
+	*path = at + strlen(CTF_OF_FILE);
+	*end = 0;
+	return true;
+}
+
+kymo_status_t ctf_try(struct ctf_reader *r)
+{
+	enum { TRIES = 64 };
+	char said[2 * PATH_MAX], *path;
+	int state = 0;
+
+	for (unsigned i = 0; i < TRIES; i++) {
+		if (!try_once(r, &state, said, sizeof(said))) {
+			stream_error(r->o->log, "%s: no process to read it in: %s", r->path,
+				     strerror(errno));
+			return KYMO_ERROR_SYSTEM;
+		}
+		if (WIFEXITED(state) && WEXITSTATUS(state) == 0)
+			return KYMO_OK;
+		if (!WIFEXITED(state)) {
+			stream_error(
+				r->o->log,
+				"%s: libbabeltrace2 fails on it (signal %d); the trace is damaged",
+				r->path, WTERMSIG(state));
+			return KYMO_ERROR_NOT_FOUND;
+		}
+		if (!cut_file(said, &path) || !ctf_leave_file(r, path))
+			break;
+		r->cut++;
+		stream_warn(r->o->log, "%s: damaged: %s is cut, and nothing of it can be read",
+			    r->path, strrchr(path, '/') + 1);
+	}
+	stream_error(r->o->log, "%s", said);
 	return KYMO_ERROR_NOT_FOUND;
 }
 

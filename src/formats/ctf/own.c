@@ -728,9 +728,13 @@ kymo_status_t ctf_read_own(struct ctf_reader *r)
 	status = ctf_messages(r, take_definition);
 	if (status != KYMO_OK)
 		return status;
-	if (!r->complete || r->t->processes_count < 2) {
-		damaged(r, "its definitions have no end, or no process");
+	if (!r->complete) {
+		damaged(r, "its definitions have no end");
 		return r->status;
+	}
+	if (r->t->processes_count < 2) {
+		stream_error(r->o->log, "%s: there is no event in it that can be taken", r->path);
+		return KYMO_ERROR_NOT_FOUND;
 	}
 	check_definitions(r);
 	if (!make_complete(r->t))
@@ -744,6 +748,7 @@ kymo_status_t ctf_read_own(struct ctf_reader *r)
 			     r->end.records - r->records);
 		make_lost(r->t, 0, r->end.records - r->records, 0);
 	}
+	make_lost(r->t, 0, 0, r->cut);
 	if (status == KYMO_OK)
 		status = hand_on_lists(r);
 	if (status == KYMO_OK || status == KYMO_ERROR_LIMIT)

@@ -61,6 +61,7 @@ kymo_status_t ctf_read(const char *path, const struct stream_filter *filter, boo
 	make_tell_memory(status, o->log, path);
 	if (r) {
 		ctf_folders_release(&r->folders);
+		ctf_release_place(r);
 		free(r->scratch);
 		free(r->sets.all);
 		trace_free(r->t);

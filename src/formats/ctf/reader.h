@@ -13,6 +13,8 @@
 #ifndef FORMATS_CTF_READER_H
 #define FORMATS_CTF_READER_H
 
+#include <limits.h>
+
 #include <babeltrace2/babeltrace.h>
 
 #include "base/map.h"
@@ -65,6 +67,10 @@ struct ctf_reader {
 	struct trace *t;
 	struct stream_sink *sink;
 	struct ctf_folders folders;
+	char place
+		[PATH_MAX]; /* of links to files, where others beside them are left out; "": there is none */
+	int hold;
+	uint64_t cut;       /* files that were left out */
 	struct map classes; /* bt_event_class -> struct ctf_class */
 	struct ctf_sets sets;
 	struct make_fields arguments;
@@ -89,6 +95,12 @@ typedef void (*ctf_take)(struct ctf_reader *r, const bt_message *m);
 /* Folders in `path` that are traces, in order of their names. False: no memory. */
 bool ctf_find(const char *path, struct ctf_folders *out);
 void ctf_folders_release(struct ctf_folders *f);
+
+/* ---- cut.c --------------------------------------------------------------------------------- */
+
+/* Leaves a file of a trace out from now on. False: it cannot. */
+bool ctf_leave_file(struct ctf_reader *r, const char *file);
+void ctf_release_place(struct ctf_reader *r);
 
 /* ---- messages.c ---------------------------------------------------------------------------- */
 

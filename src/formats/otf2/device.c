@@ -57,7 +57,7 @@ static void device_wait(struct otf2 *w, const struct rec_sync *r)
 		if (t->queues[i].process != r->base.process || !w->queue_states[i].used)
 			continue;
 		if (agent && t->queues[i].agent != agent) {
-			unplaced_add(&w->unplaced, devices_unknown, 1);
+			unplaced_leave(&w->unplaced, devices_unknown, 1, 1);
 			return;
 		}
 		agent = t->queues[i].agent;
@@ -488,9 +488,9 @@ kymo_status_t queue_unfinished(struct stream_sink *s, const struct t_unfinished 
 	struct lane *l;
 
 	if (u->unlisted) {
-		unplaced_add(&w->unplaced,
-			     "commands never seen to finish, of which nothing is known",
-			     u->unlisted);
+		unplaced_leave(&w->unplaced,
+			       "commands never seen to finish, of which nothing is known",
+			       u->unlisted, 1);
 		return KYMO_OK;
 	}
 	l = row_open(w, row, u->submit, u->submit, false);

@@ -126,7 +126,7 @@ static struct lane *begin(struct otf2 *w, struct row *row, const struct rec *r, 
 	struct open o = {.end = r->end, .id = r->id, .region = region, .op = r->op};
 
 	if (!l) {
-		unplaced_add(&w->unplaced, crossing, 1);
+		unplaced_leave(&w->unplaced, crossing, 1, 1);
 		return NULL;
 	}
 	write_enter(w, l->location, r->start, region);

@@ -228,14 +228,14 @@ kymo_status_t metrics_counter(struct stream_sink *s, const struct rec_counter *r
 	uint32_t group;
 
 	if (!r->counter || r->counter >= w->t->counters_count) {
-		unplaced_add(&w->unplaced, no_counter, 1);
+		unplaced_leave(&w->unplaced, no_counter, 1, 1);
 		return KYMO_OK;
 	}
 	find_scope(w, r, &instance.series, &group);
 	row = row_of(w, group);
 	instance.series.klass = counter_class(w, r);
 	if (!row || instance.series.klass == UINT32_MAX) {
-		unplaced_add(&w->unplaced, too_many, 1);
+		unplaced_leave(&w->unplaced, too_many, 1, 1);
 		return otf2_status(w);
 	}
 	instance.series.recorder = row->lanes[0].location;
@@ -245,7 +245,7 @@ kymo_status_t metrics_counter(struct stream_sink *s, const struct rec_counter *r
 	if (p.a != UINT32_MAX)
 		row_point(w, row, &p);
 	else
-		unplaced_add(&w->unplaced, too_many, 1);
+		unplaced_leave(&w->unplaced, too_many, 1, 1);
 	return otf2_status(w);
 }
 

@@ -375,7 +375,7 @@ static bool known_window(const struct otf2 *w, const struct message *m)
 static void tell_call(struct otf2 *w, const struct rec_comm *r, struct open *call, const char *what)
 {
 	if (!call) {
-		unplaced_add(&w->unplaced, what, 1);
+		unplaced_leave(&w->unplaced, what, 1, 1);
 		return;
 	}
 	call->told = true;
@@ -396,7 +396,7 @@ static void write_message(struct otf2 *w, struct message *m, struct open *call)
 	} else if (op == COMM_OP_READ || op == COMM_OP_WRITE) {
 		tell_call(w, r, call, files);
 	} else if (!known) {
-		unplaced_add(&w->unplaced, no_peer, 1);
+		unplaced_leave(&w->unplaced, no_peer, 1, 1);
 	} else if (op == COMM_OP_SEND) {
 		send_message(w, m);
 	} else if (op == COMM_OP_RECEIVE) {
@@ -404,7 +404,7 @@ static void write_message(struct otf2 *w, struct message *m, struct open *call)
 	} else if (known_window(w, m)) {
 		one_sided(w, m, op);
 	} else {
-		unplaced_add(&w->unplaced, no_peer, 1);
+		unplaced_leave(&w->unplaced, no_peer, 1, 1);
 	}
 }
 
@@ -437,7 +437,7 @@ kymo_status_t mpi_comm(struct stream_sink *s, const struct rec_comm *r)
 		unplaced_add(&w->unplaced, partitioned, 1);
 	m.e = archive_events(&w->archive, row_location(w, m.row));
 	if (m.row->lanes[0].last > r->base.start) {
-		unplaced_add(&w->unplaced, "messages that begin before what was written", 1);
+		unplaced_leave(&w->unplaced, "messages that begin before what was written", 1, 1);
 		return KYMO_OK;
 	}
 	m.row->lanes[0].last = r->base.start;

@@ -150,7 +150,7 @@ kymo_status_t samples_sample(struct stream_sink *s, const struct rec_sample *r)
 	struct archive *a;
 
 	if (r->lost) {
-		unplaced_add(&w->unplaced, lost, r->lost);
+		unplaced_leave(&w->unplaced, lost, r->lost, 1);
 		return KYMO_OK;
 	}
 	if (!w->samples)
@@ -226,7 +226,7 @@ kymo_status_t samples_device_sample(struct stream_sink *s, const struct rec_devi
 	if (status)
 		return status;
 	if (r->lost || r->full)
-		unplaced_add(&w->unplaced, device_lost, r->lost ? r->lost : r->full);
+		unplaced_leave(&w->unplaced, device_lost, r->lost ? r->lost : r->full, !r->samples);
 	if (!r->samples)
 		return KYMO_OK;
 	location = device_location(w, r->base.process, agent);

@@ -199,7 +199,8 @@ static void set_functions(struct stream_sink *s)
 				  .loss = host_loss,
 				  .open_call = host_open_call,
 				  .unfinished = queue_unfinished,
-				  .end = on_end};
+				  .end = on_end,
+				  .unplaced = &otf2_of(s)->unplaced};
 }
 
 static kymo_status_t otf2_write(const struct format_options *o, struct stream_sink **sink)

@@ -138,7 +138,7 @@ static bool device_work(struct paraver *w, uint32_t queue, const struct rec_devi
 			uint32_t type, uint64_t value)
 {
 	if (!w->queues[queue].task || !device_timed(d)) {
-		unplaced_add(&w->unplaced, "device work without device times or queue", 1);
+		unplaced_leave(&w->unplaced, "device work without device times or queue", 1, 1);
 		return true;
 	}
 	state(w, queue, d, type == TYPE_KERNEL ? STATE_RUNNING : STATE_TRANSFER);
@@ -226,7 +226,7 @@ static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r
 	if (w->o.device_only)
 		return KYMO_OK;
 	unplaced_add(&w->unplaced, "stacks of samples", r->base.stack != 0);
-	unplaced_add(&w->unplaced, "samples that were lost", r->lost);
+	unplaced_leave(&w->unplaced, "samples that were lost", r->lost, r->lost != 0);
 	if (r->lost)
 		return KYMO_OK;
 	w->samples_used = true;
@@ -247,7 +247,7 @@ static kymo_status_t on_device_sample(struct stream_sink *s, const struct rec_de
 	int64_t at = r->base.start;
 	uint64_t reason;
 
-	unplaced_add(&w->unplaced, "samples of kernels that were lost", r->lost);
+	unplaced_leave(&w->unplaced, "samples of kernels that were lost", r->lost, !r->code);
 	if (!r->code)
 		return KYMO_OK;
 	reason = legend_name(w, w->t->strings[r->reason].text, w->t->strings[r->reason].length);
@@ -268,7 +268,8 @@ static kymo_status_t on_counter(struct stream_sink *s, const struct rec_counter 
 	struct paraver *w = self(s);
 
 	if (!(r->value >= 0 && r->value < 0x1p63) || r->counter >= w->t->counters_count) {
-		unplaced_add(&w->unplaced, "values of counters that are no numbers from 0 up", 1);
+		unplaced_leave(&w->unplaced, "values of counters that are no numbers from 0 up", 1,
+			       1);
 		return KYMO_OK;
 	}
 	unplaced_add(&w->unplaced, "fractions of values of counters",
@@ -361,14 +362,14 @@ static kymo_status_t on_other(struct stream_sink *s, const struct rec *r)
 static kymo_status_t on_open_call(struct stream_sink *s, const struct t_open_call *c)
 {
 	(void)c;
-	unplaced_add(&self(s)->unplaced, "calls that never returned", 1);
+	unplaced_leave(&self(s)->unplaced, "calls that never returned", 1, 1);
 	return KYMO_OK;
 }
 
 static kymo_status_t on_unfinished(struct stream_sink *s, const struct t_unfinished *u)
 {
-	unplaced_add(&self(s)->unplaced, "pieces of device work that never finished",
-		     u->unlisted ? u->unlisted : 1);
+	unplaced_leave(&self(s)->unplaced, "pieces of device work that never finished",
+		       u->unlisted ? u->unlisted : 1, 1);
 	return KYMO_OK;
 }
 
@@ -506,6 +507,7 @@ static kymo_status_t paraver_write(const struct format_options *o, struct stream
 				       .open_call = on_open_call,
 				       .unfinished = on_unfinished,
 				       .end = on_end,
+				       .unplaced = &w->unplaced,
 				       .matches = true};
 	stream_sink_complete(&w->sink);
 	*sink = &w->sink;

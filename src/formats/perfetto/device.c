@@ -181,7 +181,6 @@ kymo_status_t device_allocation(struct perfetto *p, const struct rec_allocation 
 	int64_t delta = memory_delta(p, r, gone);
 	kymo_status_t status = KYMO_OK;
 
-	unplaced_add(&p->unplaced, "addresses of allocations", r->address != 0);
 	if (!delta)
 		return KYMO_OK;
 	if (r->agent && r->agent < p->trace->agents_count) {
@@ -304,6 +303,7 @@ static void annotate_times(struct packet *k, const struct work *w)
 	const struct rec_device *d = device_of(w);
 
 	if (w->unfinished) {
+		packet_category(k, PERFETTO_UNFINISHED); /* also where there are no annotations */
 		packet_add_text(k, "end", "never seen to finish");
 		return;
 	}

@@ -11,9 +11,7 @@ static void release(struct pfreader *r)
 				    &r->device_names, &r->sequence_places, &r->interned,
 				    &r->tree,         &r->clock_places,    &r->flows,
 				    &r->ends,         &r->sum_places,      &r->stack_places,
-				    &r->weights,
-
-				    &r->open_calls};
+				    &r->weights,      &r->left_open_items};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
@@ -142,9 +140,8 @@ static kymo_status_t read_all(struct pfreader *r, struct stream_sink *sink)
 	if (r->failed || !pfread_match(r) || r->keyed.failed)
 		return KYMO_ERROR_NO_MEMORY;
 	if (!r->all.count) {
-		status = make_no_event(r->o->log, r->path);
 		tell(r);
-		return status;
+		return make_no_event(r->o->log, r->path);
 	}
 	complete(r);
 	if (r->failed)

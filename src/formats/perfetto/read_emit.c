@@ -6,6 +6,7 @@
 
 #include "formats/perfetto/reader.h"
 #include "record/fields.h"
+#include "record/value.h"
 #include "stream/payload.h"
 
 enum { VALUE_MAX = 1024, VALUES_MAX = 3500, UNCLEAR = UINT32_MAX };
@@ -75,7 +76,7 @@ static kymo_status_t emit_call(struct pfreader *r, struct stream_sink *sink,
 	const struct note *error = pfread_note(x->notes, NAME_ERROR);
 
 	if (i->left_open) {
-		uint64_t open = map_get(&r->open_calls, (uint64_t)(i - r->all.items) + 1);
+		uint64_t open = map_get(&r->left_open_items, (uint64_t)(i - r->all.items) + 1);
 
 		return sink->open_call(sink, &r->t->open_calls[open]); /* it stays */
 	}
@@ -335,10 +336,16 @@ static void set_places(const struct pfreader *r, const struct assembly_item *i,
 	c->destination_kind = c->destination_agent ? MEMORY_DEVICE : MEMORY_UNKNOWN;
 }
 
+static uint32_t copy_op(struct pfreader *r, const struct event_in *x)
+{
+	const char *name = pfread_string(r, x->name);
+
+	return op_named(r, RECORD_DOMAIN_copy, name, strlen(name), direction(name));
+}
+
 static kymo_status_t emit_copy(struct pfreader *r, struct stream_sink *sink,
 			       const struct assembly_item *i, const struct event_in *x)
 {
-	const char *name = pfread_string(r, x->name);
 	struct rec_copy c = {.base = assembly_base(&r->all, i),
 			     .device = device_of(r, i, x),
 			     .queue = track_of(r, i)->queue,
@@ -352,10 +359,40 @@ static kymo_status_t emit_copy(struct pfreader *r, struct stream_sink *sink,
 		c.bytes = pfread_number(x->notes, NAME_COPY_BYTES);
 	if (!c.bytes)
 		c.bytes = pfread_number(x->notes, NAME_SIZE);
-	c.base.op = op_named(r, RECORD_DOMAIN_copy, name, strlen(name), direction(name));
+	c.base.op = copy_op(r, x);
 	set_places(r, i, x, r->t->ops[c.base.op].number, &c);
 	c.base.external = pfread_number(x->notes, NAME_EXTERNAL);
 	return sink->copy(sink, &c);
+}
+
+void pfread_unfinished(struct pfreader *r, const struct assembly_item *i, struct t_unfinished *out)
+{
+	const struct assembly_item *call = assembly_call(&r->all, i);
+	const struct track_in *track = track_of(r, i);
+	struct event_in x;
+
+	pfread_event(r, &r->events[i->row], &r->notes, &x);
+	*out = (struct t_unfinished){.process = i->process,
+				     .thread = call ? call->thread : 0,
+				     .agent = track->agent,
+				     .queue = track->queue,
+				     .id = call ? call->key : 0,
+				     .submit = i->start};
+	if (i->source == KIND_KERNEL) {
+		out->kernel = i->number;
+		out->op = make_activity(&r->model, RECORD_DOMAIN_dispatch, DISPATCH_OP_KERNEL);
+	} else {
+		out->bytes = pfread_number(x.notes, NAME_BYTES);
+		out->op = copy_op(r, &x);
+	}
+}
+
+static kymo_status_t emit_unfinished(struct pfreader *r, struct stream_sink *sink,
+				     const struct assembly_item *i)
+{
+	uint64_t place = map_get(&r->left_open_items, (uint64_t)(i - r->all.items) + 1);
+
+	return sink->unfinished(sink, &r->t->unfinished[place]); /* it stays */
 }
 
 /* ---- waits and messages ----------------------------------------------------------------------- */
@@ -425,6 +462,40 @@ static kymo_status_t emit_comm(struct pfreader *r, struct stream_sink *sink,
 	return sink->comm(sink, &c);
 }
 
+/* ---- allocations ----------------------------------------------------------------------------- */
+
+static uint8_t value_named(enum record_set set, const char *name, uint8_t last)
+{
+	for (uint8_t i = 1; i <= last; i++)
+		if (strcmp(record_value_name(set, i), name) == 0)
+			return i;
+	return 0;
+}
+
+static kymo_status_t emit_allocation(struct pfreader *r, struct stream_sink *sink,
+				     const struct assembly_item *i, const struct event_in *x)
+{
+	const struct assembly_item *call = assembly_call(&r->all, i);
+	const char *name = pfread_string(r, x->name);
+	const char *device = pfread_note_text(x->notes, NAME_DEVICE);
+	struct rec_allocation a = {
+		.base = assembly_base(&r->all, i),
+		.correlation = call ? call->key : 0,
+		.agent = pfread_agent_named(r, i->process, device, strlen(device)),
+		.kind = value_named(RECORD_SET_memory_kind, pfread_note_text(x->notes, NAME_MEMORY),
+				    MEMORY_SHARED),
+		.what = value_named(RECORD_SET_allocation_what,
+				    pfread_note_text(x->notes, NAME_WHAT), ALLOCATION_REGISTERED),
+		.bytes = pfread_number(x->notes, NAME_BYTES),
+		.address = pfread_number(x->notes, NAME_ADDRESS),
+		.allocation = pfread_number(x->notes, NAME_ALLOCATION),
+		.parent = pfread_number(x->notes, NAME_PART_OF)};
+
+	a.base.op =
+		op_named(r, RECORD_DOMAIN_allocation, name, strlen(name), ALLOCATION_OP_ALLOCATE);
+	return sink->allocation(sink, &a);
+}
+
 /* ---- counters --------------------------------------------------------------------------------- */
 
 static kymo_status_t emit_counter(struct pfreader *r, struct stream_sink *sink,
@@ -435,6 +506,9 @@ static kymo_status_t emit_counter(struct pfreader *r, struct stream_sink *sink,
 				.agent = r->t->counters[i->number].agent,
 				.value = r->events[i->row].value};
 
+	if (r->allocations &&
+	    strncmp(r->t->counters[i->number].name, PERFETTO_IN_USE, strlen(PERFETTO_IN_USE)) == 0)
+		return KYMO_OK; /* drawn of the allocations, which are there */
 	c.base.op = make_activity(&r->model, RECORD_DOMAIN_counter,
 				  c.agent ? COUNTER_OP_SAMPLE : COUNTER_OP_PUBLISHED);
 	return sink->counter(sink, &c);
@@ -498,6 +572,8 @@ static kymo_status_t emit(void *data, struct stream_sink *sink, const struct ass
 		return emit_counter(r, sink, i);
 	if (i->source == KIND_SAMPLE)
 		return emit_sample(r, sink, i);
+	if (i->left_open && (i->source == KIND_KERNEL || i->source == KIND_COPY))
+		return emit_unfinished(r, sink, i);
 	pfread_event(r, &r->events[i->row], &r->notes, &x);
 	add_end(r, i);
 	if (r->failed || r->notes.texts.failed)
@@ -513,6 +589,8 @@ static kymo_status_t emit(void *data, struct stream_sink *sink, const struct ass
 		return emit_sync(r, sink, i, &x);
 	case KIND_COMM:
 		return emit_comm(r, sink, i, &x);
+	case KIND_ALLOCATION:
+		return emit_allocation(r, sink, i, &x);
 	default:
 		return emit_marker(r, sink, i, &x);
 	}

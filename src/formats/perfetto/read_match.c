@@ -21,14 +21,22 @@ struct rule {
 };
 
 static const struct rule whole_categories[] = {
-	{"dispatch", KIND_KERNEL, NULL},     {"kernel_dispatch", KIND_KERNEL, NULL},
-	{"copy", KIND_COPY, NULL},           {"memory_copy", KIND_COPY, NULL},
-	{"sync", KIND_SYNC, NULL},           {"comm", KIND_COMM, NULL},
-	{"loss", KIND_LOSS, NULL},           {"note", KIND_NOTE, NULL},
-	{"marker", KIND_RANGE, NULL},        {"marker_api", KIND_RANGE, NULL},
-	{"hip_stream", KIND_RANGE, NULL},    {"code_object", KIND_OTHER, NULL},
-	{"allocation", KIND_OTHER, NULL},    {"sample", KIND_OTHER, NULL},
-	{"device_sample", KIND_OTHER, NULL}, {"counter", KIND_OTHER, NULL},
+	{"dispatch", KIND_KERNEL, NULL},
+	{"kernel_dispatch", KIND_KERNEL, NULL},
+	{"copy", KIND_COPY, NULL},
+	{"memory_copy", KIND_COPY, NULL},
+	{"sync", KIND_SYNC, NULL},
+	{"comm", KIND_COMM, NULL},
+	{"loss", KIND_LOSS, NULL},
+	{"note", KIND_NOTE, NULL},
+	{"marker", KIND_RANGE, NULL},
+	{"marker_api", KIND_RANGE, NULL},
+	{"hip_stream", KIND_RANGE, NULL},
+	{"code_object", KIND_OTHER, NULL},
+	{"allocation", KIND_ALLOCATION, NULL},
+	{"sample", KIND_OTHER, NULL},
+	{"device_sample", KIND_OTHER, NULL},
+	{"counter", KIND_OTHER, NULL},
 	{"telemetry", KIND_OTHER, NULL},
 };
 
@@ -233,6 +241,14 @@ static void take_work(struct pfreader *r, struct assembly_item *i, const struct 
 	i->key = r->all.items[call - 1].key;
 }
 
+static bool has_category(const struct pfreader *r, const struct event_in *x, const char *name)
+{
+	for (uint32_t i = 0; i < x->category_count; i++)
+		if (strcmp(pfread_string(r, x->categories[i]), name) == 0)
+			return true;
+	return false;
+}
+
 static void take_device(struct pfreader *r, struct assembly_item *i, const struct event_in *x,
 			uint32_t track)
 {
@@ -240,6 +256,7 @@ static void take_device(struct pfreader *r, struct assembly_item *i, const struc
 	if (r->tracks[track].process)
 		i->process = r->tracks[track].process;
 	i->thread = 0;
+	i->left_open = has_category(r, x, PERFETTO_UNFINISHED);
 	take_work(r, i, x);
 	if (i->source == KIND_KERNEL)
 		i->number = keyed_kernel(&r->keyed, i->process, x->name, 0, "device");
@@ -335,8 +352,10 @@ static void take_slice(struct pfreader *r, uint64_t event, bool instant, int64_t
 		take_note(r, &x, t->process ? t->process : pfread_fallback(r), e->time);
 		return;
 	}
+	if (kind == KIND_ALLOCATION && !pfread_note(x.notes, NAME_BYTES))
+		kind = KIND_OTHER; /* without arguments it says nothing */
 	if (kind == KIND_OTHER) {
-		unplaced_add(&r->left_out, "events of other kinds of Kymo's records", 1);
+		unplaced_add(&r->left_out, pfread_string(r, x.categories[0]), 1);
 		return;
 	}
 	i = add_item(r, event, kind, end);
@@ -344,12 +363,13 @@ static void take_slice(struct pfreader *r, uint64_t event, bool instant, int64_t
 		take_call(r, i, &x, domain);
 	else if (kind == KIND_KERNEL || kind == KIND_COPY)
 		take_device(r, i, &x, e->track);
-	else if (kind == KIND_SYNC || kind == KIND_COMM)
+	else if (kind == KIND_SYNC || kind == KIND_COMM || kind == KIND_ALLOCATION)
 		take_work(r, i, &x);
 	else
 		take_range(i, t, instant);
 	if (kind == KIND_COMM)
 		make_activity(&r->model, RECORD_DOMAIN_comm, 0);
+	r->allocations += kind == KIND_ALLOCATION;
 	if (kind == KIND_RANGE)
 		begin_flows(r, &x, (uint32_t)(i - r->all.items));
 }
@@ -505,7 +525,19 @@ static void define_open_call(struct pfreader *r, const struct assembly_item *i)
 {
 	*trace_add(r->t, open_calls) = (struct t_open_call){
 		.thread = i->thread, .op = i->number, .id = i->key, .start = i->start};
-	if (!map_set(&r->open_calls, (uint64_t)(i - r->all.items) + 1, r->t->open_calls_count - 1u))
+	if (!map_set(&r->left_open_items, (uint64_t)(i - r->all.items) + 1,
+		     r->t->open_calls_count - 1u))
+		r->failed = true;
+}
+
+static void define_unfinished(struct pfreader *r, const struct assembly_item *i)
+{
+	struct t_unfinished u;
+
+	pfread_unfinished(r, i, &u);
+	*trace_add(r->t, unfinished) = u;
+	if (!map_set(&r->left_open_items, (uint64_t)(i - r->all.items) + 1,
+		     r->t->unfinished_count - 1u))
 		r->failed = true;
 }
 
@@ -517,8 +549,12 @@ static void define_rest(struct pfreader *r)
 
 		if (i->source == KIND_CALL && i->left_open)
 			define_open_call(r, i);
-		if (call && (i->source == KIND_KERNEL || i->source == KIND_COPY))
+		if (i->source != KIND_KERNEL && i->source != KIND_COPY)
+			continue;
+		if (call)
 			r->t->ops[call->number].flags |= KYMO_OP_SUBMITS;
+		if (i->left_open)
+			define_unfinished(r, i);
 	}
 	for (uint32_t n = 1; n < r->t->notes_count; n++)
 		r->t->notes[n].time += r->all.shift;

@@ -22,6 +22,7 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "formats/format.h"
+#include "formats/perfetto/own.h"
 #include "stream/assemble.h"
 #include "stream/keyed.h"
 #include "stream/proto.h"
@@ -162,7 +163,12 @@ struct clock_in {
 	X(HOW, "how")                                                                              \
 	X(EXIT_STATUS, "exit_status")                                                              \
 	X(LOST, "lost_records")                                                                    \
-	X(ADDRESS, "address")
+	X(ADDRESS, "address")                                                                      \
+	X(WHAT, "what")                                                                            \
+	X(MEMORY, "memory")                                                                        \
+	X(DEVICE, "device")                                                                        \
+	X(ALLOCATION, "allocation")                                                                \
+	X(PART_OF, "part of")
 
 enum pfread_name {
 #define X(name, text) NAME_##name,
@@ -212,6 +218,7 @@ enum kind_in {
 	KIND_COPY,
 	KIND_SYNC,
 	KIND_COMM,
+	KIND_ALLOCATION,
 	KIND_COUNTER,
 	KIND_LOSS,
 	KIND_NOTE,
@@ -251,9 +258,9 @@ struct pfreader {
 	uint64_t primary; /* the trace's clock; 0: not said yet */
 	int64_t realtime; /* to that of the day; 0: not known */
 
-	struct map flows;      /* flow: call's item + 1 */
-	struct map ends;       /* item: the event that ends it + 1, where that says something */
-	struct map open_calls; /* item + 1: index in the trace's list */
+	struct map flows; /* flow: call's item + 1 */
+	struct map ends;  /* item: the event that ends it + 1, where that says something */
+	struct map left_open_items; /* item + 1: index in the trace's list of its kind */
 	struct notes notes, end_notes;
 	struct text payload;
 	uint64_t last_key;
@@ -266,7 +273,7 @@ struct pfreader {
 
 	bool unsorted; /* a track's times go back */
 	uint64_t wrong, damaged, lost, dropped, no_clock, bad_times, cyclic, ends_alone, left_open,
-		arguments;
+		arguments, allocations;
 	uint32_t fallback; /* process of what is of none */
 	struct unplaced left_out;
 	bool failed;
@@ -344,6 +351,8 @@ uint32_t pfread_stack(struct pfreader *r, uint32_t process, uint32_t generation,
 enum kind_in pfread_kind(const struct pfreader *r, const struct event_in *e,
 			 const struct track_in *track, const char **domain);
 bool pfread_match(struct pfreader *r);
+/* Work that never finished, as the trace lists it. */
+void pfread_unfinished(struct pfreader *r, const struct assembly_item *i, struct t_unfinished *out);
 kymo_status_t pfread_emit(struct pfreader *r, struct stream_sink *sink);
 
 static inline const char *pfread_string(const struct pfreader *r, uint32_t string)

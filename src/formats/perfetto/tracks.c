@@ -425,17 +425,17 @@ static void describe_set(struct perfetto *p, enum track_owner set, uint32_t i, u
 		describe_counter(p, uuid, track_of_queue(p, q->process, q->agent, 0), name,
 				 UNIT_COUNT, (int32_t)(2 * q->number + 1));
 	} else if (set == TRACK_OF_AGENT) {
-		describe_counter(p, uuid, first_agent(t) + i, "memory in use", UNIT_BYTES,
+		describe_counter(p, uuid, first_agent(t) + i, PERFETTO_IN_USE, UNIT_BYTES,
 				 -MEMORY_KINDS);
 	} else if (set == TRACK_OF_KIND) {
-		snprintf(name, sizeof(name), "memory in use (%s)",
+		snprintf(name, sizeof(name), PERFETTO_IN_USE " (%s)",
 			 name_memory_kind(i % MEMORY_KINDS));
 		describe_counter(p, uuid, first_agent(t) + i / MEMORY_KINDS, name, UNIT_BYTES,
 				 (int32_t)(i % MEMORY_KINDS) - MEMORY_KINDS + 1);
 	} else {
 		const char *user = t->contexts[i].name;
 
-		snprintf(name, sizeof(name), "memory in use, context %u%s%.200s%s", i,
+		snprintf(name, sizeof(name), PERFETTO_IN_USE ", context %u%s%.200s%s", i,
 			 user ? " \"" : "", user ? user : "", user ? "\"" : "");
 		describe_counter(p, uuid, track_of_process(p, t->contexts[i].process), name,
 				 UNIT_BYTES, (int32_t)i);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "record/value.h"
+#include "stream/names.h"
 #include "stream/reference.h"
 #include "stream/spool.h"
 #include "record/show_perfetto.inc"
@@ -256,9 +257,46 @@ static kymo_status_t on_copy(struct stream_sink *s, const struct rec_copy *r)
 	return device_copy(self(s), r);
 }
 
+static void annotate_allocation(struct perfetto *p, const struct rec_allocation *r)
+{
+	const struct trace *t = p->trace;
+	struct packet *k = &p->packet;
+	char *device = r->agent && r->agent < t->agents_count ? packet_room(k, 256) : NULL;
+
+	packet_add_uint(k, "bytes", r->bytes);
+	packet_add_text(k, "what", name_allocation_what(r->what));
+	packet_add_text(k, "memory", name_memory_kind(r->kind));
+	if (device) {
+		agent_name(p, r->agent, device, 256);
+		packet_add_text(k, "device", device);
+	}
+	if (r->context && r->context < t->contexts_count)
+		packet_add_pointer(k, "context", t->contexts[r->context].handle);
+	if (r->address)
+		packet_add_pointer(k, "address", r->address);
+	if (r->allocation)
+		packet_add_uint(k, "allocation", r->allocation);
+	if (r->parent)
+		packet_add_uint(k, "part of", r->parent);
+	if (r->correlation)
+		packet_add_uint(k, "correlation", r->correlation);
+}
+
+/* What is in use is a curve beside it. */
 static kymo_status_t on_allocation(struct stream_sink *s, const struct rec_allocation *r)
 {
-	return device_allocation(self(s), r);
+	struct perfetto *p = self(s);
+	kymo_status_t status = device_allocation(p, r);
+
+	if (status || p->device_only)
+		return status;
+	timeline_reach(p, &p->host, r->base.start);
+	begin_interval(p, &r->base, true);
+	packet_name(&p->packet, p->trace->ops[r->base.op].name);
+	packet_category(&p->packet, domain_name(p->trace, r->base.op));
+	annotate_allocation(p, r);
+	slice_end_of_begin(p);
+	return file_status(p);
 }
 
 static kymo_status_t on_counter(struct stream_sink *s, const struct rec_counter *r)
@@ -459,6 +497,7 @@ static kymo_status_t perfetto_write(const struct format_options *o, struct strea
 				       .open_call = on_open_call,
 				       .unfinished = on_unfinished,
 				       .end = on_end,
+				       .unplaced = &p->unplaced,
 				       .matches = true};
 	p->packet.bare = p->no_args = o->no_args;
 	status = parts_init(p, o);
@@ -472,13 +511,10 @@ static kymo_status_t perfetto_write(const struct format_options *o, struct strea
 	return KYMO_OK;
 }
 
-static const struct format_kind kinds[] = {
-	{"allocation", FORMAT_KEEPS_PART, "addresses of allocations",
-	 "memory in use is a counter (CounterDescriptor): it has values, no arguments"},
-	{"sample", FORMAT_KEEPS_PART, "weights of samples",
-	 "profile_packet.proto, PerfSample: no weight"},
-	{"*", FORMAT_KEEPS_ALL, NULL, NULL},
-	{0}};
+static const struct format_kind kinds[] = {{"sample", FORMAT_KEEPS_PART, "weights of samples",
+					    "profile_packet.proto, PerfSample: no weight"},
+					   {"*", FORMAT_KEEPS_ALL, NULL, NULL},
+					   {0}};
 
 const struct format format_perfetto = {
 	.name = "perfetto",

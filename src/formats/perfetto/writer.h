@@ -12,6 +12,7 @@
 #ifndef FORMATS_PERFETTO_WRITER_H
 #define FORMATS_PERFETTO_WRITER_H
 
+#include "formats/perfetto/own.h"
 #include "formats/format.h"
 #include "base/map.h"
 #include "stream/kernel_values.h"

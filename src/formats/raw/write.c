@@ -95,6 +95,8 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 	struct raw_writer *w = writer(s);
 
 	w->t = t;
+	if (!raw_out_find_under_way(w))
+		return KYMO_ERROR_SYSTEM;
 	for (uint32_t i = 1; i < t->processes_count; i++)
 		if (!raw_out_end(w, i))
 			return KYMO_ERROR_SYSTEM;
@@ -148,5 +150,6 @@ void raw_writer_free(struct stream_sink *sink)
 	free(w->processes);
 	free(w->ops);
 	free(w->wire_ops);
+	free(w->under_way);
 	free(w);
 }

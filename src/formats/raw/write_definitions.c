@@ -813,30 +813,6 @@ static void define_overhead(struct raw_writer *w, uint32_t process)
 	raw_out_define(w, &w->processes[process], &d);
 }
 
-static bool add_open_calls(struct raw_writer *w, uint32_t process)
-{
-	struct raw_block b = {.type = RAW_OPEN_CALLS};
-	struct text calls = {0};
-	bool ok = true;
-
-	for (uint32_t i = 1; i < w->t->open_calls_count; i++) {
-		const struct t_open_call *x = &w->t->open_calls[i];
-		const struct raw_open call = {
-			.call = {x->id, (uint64_t)x->start, w->wire_ops[x->op], 0},
-			.thread = x->thread,
-			.tid = w->t->threads[x->thread].tid,
-			.depth = x->depth};
-
-		if (w->t->threads[x->thread].process == process && raw_out_op(w, process, x->op))
-			text_add_bytes(&calls, (const char *)&call, sizeof(call));
-	}
-	if (calls.length)
-		ok = raw_out_flush(w, &w->processes[process]) &&
-		     raw_out_block(w, &w->processes[process], &b, calls.s, (uint32_t)calls.length);
-	text_release(&calls);
-	return ok && !w->failed;
-}
-
 static void define_end(struct raw_writer *w, uint32_t process, uint64_t tick)
 {
 	const struct t_process *x = &w->t->processes[process];
@@ -895,7 +871,6 @@ bool raw_out_end(struct raw_writer *w, uint32_t process)
 	define_overhead(w, process);
 	if (end.how != UINT32_MAX)
 		define_end(w, process, end.tick);
-	return raw_out_flush(w, p) && add_open_calls(w, process) &&
-	       add_tick_point(w, process, (int64_t)end.tick) &&
+	return raw_out_under_way(w, process) && add_tick_point(w, process, (int64_t)end.tick) &&
 	       (end.how == UINT32_MAX || raw_out_block(w, p, &b, &end, sizeof(end)));
 }

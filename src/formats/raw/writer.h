@@ -37,6 +37,12 @@ struct raw_out_op {
 	uint32_t number;             /* there */
 };
 
+/* Of what was under way at the end, or was counted alone: its process, its place in the trace's list. */
+struct raw_under_way {
+	uint32_t process, index;
+	uint8_t kind;
+};
+
 struct raw_writer {
 	struct stream_sink sink; /* first */
 	const struct trace *t;
@@ -50,6 +56,8 @@ struct raw_writer {
 	uint32_t thread_count;
 	struct raw_out_op *ops; /* by index */
 	uint16_t *wire_ops;
+	struct raw_under_way *under_way; /* by process */
+	uint32_t under_way_count, under_way_next;
 	int64_t last_end; /* of all records */
 	bool failed;      /* told */
 };
@@ -70,6 +78,10 @@ bool raw_out_op(struct raw_writer *w, uint32_t process, uint32_t op);
 bool raw_out_string(struct raw_writer *w, uint32_t process, uint32_t string);
 /* How it ended. */
 bool raw_out_end(struct raw_writer *w, uint32_t process);
+
+/* What was under way (write_under_way.c): of all processes, then into the file of each, from the first on. */
+bool raw_out_find_under_way(struct raw_writer *w);
+bool raw_out_under_way(struct raw_writer *w, uint32_t process);
 
 /* Numbers of ops on the wire, and how each is written. */
 bool raw_out_number_ops(struct raw_writer *w);

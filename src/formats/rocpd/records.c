@@ -766,7 +766,7 @@ static kymo_status_t put_counter(struct stream_sink *s, const struct rec_counter
 	if (!p)
 		return KYMO_ERROR_SYSTEM;
 	if (r->counter >= p->w->t->counters_count || !r->counter) {
-		unplaced_add(&p->w->unplaced, "values of unknown counters", 1);
+		unplaced_leave(&p->w->unplaced, "values of unknown counters", 1, 1);
 		return KYMO_OK;
 	}
 	if (p->w->t->ops[at.op].number == COUNTER_OP_DISPATCH && r->correlation)
@@ -791,14 +791,14 @@ static kymo_status_t put_loss(struct stream_sink *s, const struct rec_loss *r)
 
 static kymo_status_t put_open_call(struct stream_sink *s, const struct t_open_call *c)
 {
-	unplaced_add(&self(s)->unplaced, "calls that never returned", 1);
+	unplaced_leave(&self(s)->unplaced, "calls that never returned", 1, 1);
 	return KYMO_OK;
 }
 
 static kymo_status_t put_unfinished(struct stream_sink *s, const struct t_unfinished *u)
 {
-	unplaced_add(&self(s)->unplaced, "pieces of device work that never finished",
-		     u->unlisted ? u->unlisted : 1);
+	unplaced_leave(&self(s)->unplaced, "pieces of device work that never finished",
+		       u->unlisted ? u->unlisted : 1, 1);
 	return KYMO_OK;
 }
 

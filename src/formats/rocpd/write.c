@@ -289,7 +289,8 @@ static kymo_status_t rocpd_write(const struct format_options *o, struct stream_s
 		return KYMO_ERROR_NO_MEMORY;
 	w->o = *o;
 	w->path = strdup(o->output);
-	w->sink = (struct stream_sink){.begin = begin, .end = end, .lists = true};
+	w->sink = (struct stream_sink){
+		.begin = begin, .end = end, .lists = true, .unplaced = &w->unplaced};
 	rocpd_set_records(&w->sink);
 	stream_sink_complete(&w->sink);
 	status = !w->path || !read_variant(o->variant, &w->schema, &w->folder)

@@ -461,6 +461,8 @@ static kymo_status_t keep_agents(struct rp_writer *w)
 		if (status == KYMO_OK)
 			status = keep_agent(w, process, i);
 	}
+	if (status == KYMO_OK && !w->count) /* a folder without a file cannot be known again */
+		status = keep_agent(w, w->t->processes_count > 1, 0);
 	return status;
 }
 

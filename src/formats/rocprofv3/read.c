@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rocprofv3's output as a whole; see reader.h. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -43,6 +44,13 @@ static void tell(const struct rp_reader *r)
 	unplaced_add(&u, "rows that could not be read", r->unread);
 	unplaced_add(&u, "numbers of calls that another call has", r->all.twice);
 	unplaced_tell(&u, r->o->log, "left out of what was read");
+	if (r->unsized)
+		stream_warn(
+			r->o->log,
+			"%s: rocprofv3's CSV files have no sizes of copies, arguments, waits and "
+			"messages: %" PRIu64 " copies are of 0 bytes here; its JSON files and "
+			"databases have the sizes (--output-format json, rocpd)",
+			r->path, r->unsized);
 	if (r->damaged)
 		stream_warn(r->o->log,
 			    "%s: it ends too early, or is damaged: what is behind the "
@@ -70,8 +78,10 @@ static kymo_status_t read_all(struct rp_reader *r, struct stream_sink *sink)
 		return KYMO_ERROR_SYSTEM;
 	if (r->failed)
 		return KYMO_ERROR_NO_MEMORY;
-	if (!r->all.count)
+	if (!r->all.count) {
+		tell(r);
 		return make_no_event(r->o->log, r->path);
+	}
 	if (!map_rows(r))
 		return KYMO_ERROR_NO_MEMORY;
 	rp_define(r);

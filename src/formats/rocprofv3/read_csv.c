@@ -129,6 +129,7 @@ struct folder {
 	struct file *files;
 	uint32_t count, room;
 	uint64_t passed; /* CSV files of another kind */
+	uint64_t cut;    /* of which that cannot be told */
 	bool failed;
 };
 
@@ -411,6 +412,7 @@ static void take_copy(struct table *t)
 	row.from = device(t, C_FROM);
 	row.agent = device(t, C_TO);
 	row.bytes = number(t, C_BYTES);
+	t->r->unsized += t->at[C_BYTES] < 0;
 	add(t, &row, ASSEMBLY_WORK, process);
 }
 
@@ -498,6 +500,7 @@ static void read_file(struct rp_reader *r, struct table *t, enum file_kind kind)
 		takes[kind](t);
 	}
 	r->unread += rp_table_broken(t->x);
+	r->damaged += rp_table_cut(t->x);
 }
 
 static const char *base_of(const char *path)
@@ -578,12 +581,27 @@ static bool ends(const char *s, const char *with)
 	return n > m && strcmp(s + n - m, with) == 0;
 }
 
+/* Its header has no end: it was cut, whatever it was. */
+static bool is_headless(const char *path)
+{
+	struct rp_table *x = rp_table_open(path);
+	const struct rp_cell *cells;
+	uint32_t count;
+	bool headless = x && (!rp_table_next(x, &cells, &count) || rp_table_cut(x));
+
+	rp_table_close(x);
+	return headless;
+}
+
 static void add_file(struct folder *f, const char *path)
 {
 	enum file_kind kind = look_at(path);
 
 	if (kind == FILE_NONE || kind == FILE_SUMS) { /* sums are those of the rows */
-		f->passed += kind == FILE_NONE;
+		bool cut = kind == FILE_NONE && is_headless(path);
+
+		f->cut += cut;
+		f->passed += kind == FILE_NONE && !cut;
 		return;
 	}
 	if (f->count >= PATHS_MAX || !vec_reserve(&f->files, &f->room, f->count, 1)) {
@@ -700,6 +718,7 @@ bool rp_read_csv(struct rp_reader *r, const char *path)
 		qsort(f.files, f.count, sizeof(*f.files), compare_files);
 	if (f.passed)
 		unplaced_add(&r->left_out, "CSV files of another kind", f.passed);
+	r->damaged += f.cut;
 	for (uint32_t i = 0; i < f.count && !r->failed; i++)
 		read_one(r, &f.files[i]);
 	r->failed |= f.failed;

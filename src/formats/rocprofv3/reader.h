@@ -102,6 +102,7 @@ struct rp_reader {
 		kernel_ends; /* of CSV files, by source and dispatch: for counters without times */
 	struct map of_type;  /* devices of a source so far, by type */
 	uint64_t allocations, damaged, unread;
+	uint64_t unsized; /* copies of CSV files that have no column for their bytes */
 	struct unplaced left_out;
 	struct text scratch;
 	bool failed; /* no memory, or no room for rows */
@@ -122,6 +123,8 @@ void rp_table_close(struct rp_table *x);
 bool rp_table_next(struct rp_table *x, const struct rp_cell **cells, uint32_t *count);
 /* Lines that were too long, or had too many cells. */
 uint64_t rp_table_broken(const struct rp_table *x);
+/* Its last line has no end. */
+bool rp_table_cut(const struct rp_table *x);
 bool rp_cell_is(struct rp_cell c, const char *text);
 bool rp_cell_unsigned(struct rp_cell c, uint64_t *out);
 

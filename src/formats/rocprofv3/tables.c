@@ -15,7 +15,7 @@ struct rp_table {
 	size_t starts[CELLS_MAX];
 	uint32_t count;
 	uint64_t broken;
-	bool too_long;
+	bool too_long, cut;
 };
 
 struct rp_table *rp_table_open(const char *path)
@@ -45,6 +45,11 @@ void rp_table_close(struct rp_table *x)
 uint64_t rp_table_broken(const struct rp_table *x)
 {
 	return x->broken;
+}
+
+bool rp_table_cut(const struct rp_table *x)
+{
+	return x->cut;
 }
 
 static void put(struct rp_table *x, int c)
@@ -102,6 +107,7 @@ static bool read_line(struct rp_table *x)
 			put(x, c);
 		c = getc_unlocked(x->file);
 	}
+	x->cut |= any && c == EOF;
 	return any || c == '\n';
 }
 

@@ -198,7 +198,7 @@ static kymo_status_t add_line(struct rp_writer *w, const struct rp_line *line, u
 
 static kymo_status_t leave_out(struct rp_writer *w, const char *what)
 {
-	unplaced_add(&w->unplaced, what, 1);
+	unplaced_leave(&w->unplaced, what, 1, 1);
 	return KYMO_OK;
 }
 
@@ -508,7 +508,8 @@ kymo_status_t rp_write(const struct format_options *o, const struct rp_form *for
 				       .other = on_other,
 				       .open_call = on_open_call,
 				       .unfinished = on_unfinished,
-				       .end = on_end};
+				       .end = on_end,
+				       .unplaced = &w->unplaced};
 	stream_sink_complete(&w->sink);
 	*sink = &w->sink;
 	return KYMO_OK;

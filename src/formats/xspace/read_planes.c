@@ -478,6 +478,7 @@ static void take_file(struct reader *r, uint32_t input)
 	}
 	if (!in->host && r->in.folder)
 		in->host = xread_text(r, host_of_name(in->path));
+	r->damaged += w.broken;
 	if (w.broken)
 		stream_error(
 			r->o->log,

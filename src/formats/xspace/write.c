@@ -81,6 +81,7 @@ kymo_status_t xspace_write(const struct format_options *o, struct stream_sink **
 	w->events.fd = w->sorted.fd = w->spool.fd = -1;
 	w->sink.begin = begin;
 	w->sink.end = end;
+	w->sink.unplaced = &w->unplaced;
 	records_set(&w->sink);
 	stream_sink_complete(&w->sink);
 	status = open_all(w);

@@ -317,9 +317,9 @@ void xevent_end(struct event *e)
 	if (scope)
 		xevent_signed(e, "scope_range_id", scope);
 	if (!set_times(e)) {
-		unplaced_add(&w->unplaced, "events at times that it cannot hold", 1);
+		unplaced_leave(&w->unplaced, "events at times that it cannot hold", 1, 1);
 	} else if (l->plane && l->plane != e->item.plane + 1) {
-		unplaced_add(&w->unplaced, "events whose queue is another device's", 1);
+		unplaced_leave(&w->unplaced, "events whose queue is another device's", 1, 1);
 	} else {
 		w->packed.length = 0;
 		pack_message(w, &w->packed, &e->message.base);

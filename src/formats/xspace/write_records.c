@@ -178,7 +178,7 @@ static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *
 	struct event e;
 
 	if (!device_timed(&r->device)) {
-		unplaced_add(&w->unplaced, "kernels without device times", 1);
+		unplaced_leave(&w->unplaced, "kernels without device times", 1, 1);
 		return KYMO_OK;
 	}
 	begin_work(w, &e, &r->base, &r->device, r->agent, r->queue, WORK_KERNEL,
@@ -262,7 +262,7 @@ static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
 	struct event e;
 
 	if (!device_timed(&r->device)) {
-		unplaced_add(&w->unplaced, "copies without device times", 1);
+		unplaced_leave(&w->unplaced, "copies without device times", 1, 1);
 		return KYMO_OK;
 	}
 	begin_work(w, &e, &r->base, &r->device, copy_agent(w->t, r), r->queue, work,
@@ -455,8 +455,8 @@ static kymo_status_t loss(struct stream_sink *s, const struct rec_loss *r)
 
 static kymo_status_t unfinished(struct stream_sink *s, const struct t_unfinished *u)
 {
-	unplaced_add(&xspace_writer_of(s)->unplaced, "commands never seen to finish",
-		     u->unlisted ? u->unlisted : 1);
+	unplaced_leave(&xspace_writer_of(s)->unplaced, "commands never seen to finish",
+		       u->unlisted ? u->unlisted : 1, 1);
 	return KYMO_OK;
 }
 

@@ -35,6 +35,9 @@ function(kymo_fuzz_for_a_while)
     endif()
     set_tests_properties(fuzz.${name}.timed PROPERTIES LABELS fuzz TIMEOUT 120 ENVIRONMENT
                          "UBSAN_OPTIONS=halt_on_error=1;ASAN_OPTIONS=allocator_may_return_null=1")
+    if(KYMO_SANITIZE) # the same inputs take ten to thirty times as long
+      set_tests_properties(fuzz.${name} fuzz.${name}.timed PROPERTIES TIMEOUT 900)
+    endif()
   endforeach()
 endfunction()
 

@@ -187,17 +187,23 @@ kymo_status_t ctf_messages(struct ctf_reader *r, ctf_take take)
 
 /* ---- trying ---------------------------------------------------------------------------------- */
 
+/* It takes terabytes of addresses. GCC has a macro for it, clang a feature. */
+#ifdef __SANITIZE_ADDRESS__
+#define ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#define ADDRESS_SANITIZER __has_feature(address_sanitizer)
+#else
+#define ADDRESS_SANITIZER 0
+#endif
+
 static _Noreturn void try_here(struct ctf_reader *r)
 {
 	const struct rlimit none = {0, 0};
 	const struct rlimit memory = {TRY_MEMORY, TRY_MEMORY};
 
 	setrlimit(RLIMIT_CORE, &none);
-#ifdef __SANITIZE_ADDRESS__
-	(void)memory;
-#else
-	setrlimit(RLIMIT_AS, &memory);
-#endif
+	if (!ADDRESS_SANITIZER)
+		setrlimit(RLIMIT_AS, &memory);
 	signal(SIGABRT, SIG_DFL);
 	bt_logging_set_global_level(BT_LOGGING_LEVEL_NONE);
 	_exit(ctf_messages(r, NULL) == KYMO_OK ? 0 : 1);

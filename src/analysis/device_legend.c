@@ -7,6 +7,8 @@
 
 #include "analysis/names.h"
 #include "analysis/timeline.h"
+#include "base/hash.h"
+#include "base/map.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "stream/trace.h"
@@ -24,7 +26,21 @@ struct name {
 struct names {
 	struct name *list;
 	unsigned count, room;
+	struct map places; /* by hash of the label: place + 1 */
 };
+
+static struct name *find_name(const struct names *n, const char *label, size_t length)
+{
+	uint64_t i;
+
+	map_each(&n->places, hash_bytes(label, length), i) {
+		struct name *x = &n->list[i - 1];
+
+		if (x->length == length && memcmp(x->label, label, length) == 0)
+			return x;
+	}
+	return NULL;
+}
 
 static bool add_name(struct names *n, const struct t_agent *a)
 {
@@ -33,29 +49,23 @@ static bool add_name(struct names *n, const struct t_agent *a)
 
 	if (length <= SHORT_ENOUGH)
 		return true;
-	for (unsigned i = 0; i < n->count; i++)
-		if (strcmp(n->list[i].label, label) == 0)
-			return true;
+	if (find_name(n, label, length))
+		return true;
 	if (!vec_reserve(&n->list, &n->room, n->count, 1))
 		return false;
 	n->list[n->count++] = (struct name){label, name_device(a), length, false, 0};
-	return true;
+	return map_add(&n->places, hash_bytes(label, length), n->count);
 }
 
 /* The device that the text begins with: of two that fit the longer one. */
 static struct name *name_of(struct names *n, const char *text)
 {
-	struct name *best = NULL;
+	struct name *x = NULL;
 
-	for (unsigned i = 0; i < n->count; i++) {
-		struct name *x = &n->list[i];
-
-		if (strncmp(text, x->label, x->length) == 0 &&
-		    (!text[x->length] || text[x->length] == ' ') &&
-		    (!best || x->length > best->length))
-			best = x;
-	}
-	return best;
+	for (size_t length = strlen(text); length > SHORT_ENOUGH && !x; length--)
+		if (!text[length] || text[length] == ' ')
+			x = find_name(n, text, length);
+	return x;
 }
 
 static bool note_used(struct names *n, struct cell *c)
@@ -120,23 +130,30 @@ static int by_number(const void *a, const void *b)
 }
 
 /* As the lines above the tables number them; then the others that are used. */
-static void number_names(struct names *n, const struct summary *s, unsigned count)
+static bool number_names(struct names *n, const struct summary *s, unsigned count)
 {
 	const struct timeline *tl = count == 1 ? s->timeline : NULL;
 	uint32_t next = tl ? tl->devices_count : 0;
+	bool ok = true;
 
-	for (unsigned i = 0; i < n->count; i++) {
-		struct name *x = &n->list[i];
+	for (unsigned i = 0; i < n->count; i++)
+		n->list[i].number = UINT32_MAX;
+	for (uint32_t k = 0; tl && k < tl->devices_count; k++) {
+		const char *label = s->trace->agents[tl->devices[k].agent].label;
+		struct name *x = find_name(n, label, strlen(label));
 
-		x->number = UINT32_MAX;
-		for (uint32_t k = 0; tl && k < tl->devices_count; k++)
-			if (strcmp(s->trace->agents[tl->devices[k].agent].label, x->label) == 0)
-				x->number = k;
+		if (x)
+			x->number = k;
 	}
 	qsort(n->list, n->count, sizeof(*n->list), by_number);
-	for (unsigned i = 0; i < n->count; i++)
+	map_release(&n->places);
+	for (unsigned i = 0; i < n->count; i++) {
 		if (n->list[i].number == UINT32_MAX && n->list[i].used)
 			n->list[i].number = next++;
+		ok &= map_add(&n->places, hash_bytes(n->list[i].label, n->list[i].length),
+			      (uint64_t)i + 1);
+	}
+	return ok;
 }
 
 static void tell_names(struct report *r, const struct names *n)
@@ -164,10 +181,11 @@ bool device_legend(struct report *r, const struct summary *s, unsigned count)
 			     add_name(&n, &s[i].trace->agents[k]);
 	if (ok && n.count) {
 		each_cell(r, &n, note_used);
-		number_names(&n, s, count);
+		ok = number_names(&n, s, count);
 		tell_names(r, &n);
-		ok = each_cell(r, &n, shorten);
+		ok = ok && each_cell(r, &n, shorten);
 	}
 	free(n.list);
+	map_release(&n.places);
 	return ok && !r->failed;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/vec.h"
 #include "stream/trace.h"
 
@@ -48,24 +49,29 @@ static struct timeline *of(struct stream_sink *s)
 static uint32_t device_of(struct timeline *tl, uint32_t agent)
 {
 	const struct trace *t = tl->trace;
+	const char *label;
+	uint64_t same;
 	uint32_t i;
 
 	agent = trace_whole_device(t, agent);
 	i = tl->device_of_agent[agent];
 	if (i)
 		return i - 1;
-	for (i = 0; i < tl->devices_count; i++)
-		if (strcmp(t->agents[tl->devices[i].agent].label, t->agents[agent].label) == 0)
+	label = t->agents[agent].label;
+	map_each(&tl->labels, hash_bytes(label, strlen(label)), same)
+		if (strcmp(t->agents[tl->devices[same - 1].agent].label, label) == 0)
 			break;
-	if (i == tl->devices_count) {
-		if (!vec_reserve(&tl->devices, &tl->devices_room, i, 1)) {
+	if (!same) {
+		same = (uint64_t)tl->devices_count + 1;
+		if (!vec_reserve(&tl->devices, &tl->devices_room, tl->devices_count, 1) ||
+		    !map_add(&tl->labels, hash_bytes(label, strlen(label)), same)) {
 			tl->failed = true;
 			return TIMELINE_NONE;
 		}
 		tl->devices[tl->devices_count++] = (struct tl_device){.agent = agent};
 	}
-	tl->device_of_agent[agent] = i + 1;
-	return i;
+	tl->device_of_agent[agent] = (uint32_t)same;
+	return (uint32_t)same - 1;
 }
 
 /* Work in the order of its coming; false: it has no place on a device. */
@@ -611,6 +617,7 @@ void timeline_free(struct timeline *tl)
 		return;
 	for (uint32_t i = 0; i < tl->devices_count; i++)
 		release_times(&tl->devices[i]);
+	map_release(&tl->labels);
 	for (uint32_t i = 0; tl->call_of && i < tl->trace->processes_count; i++)
 		free(tl->call_of[i].at);
 	for (uint32_t i = 0; tl->building && i < tl->trace->processes_count; i++)

@@ -245,6 +245,7 @@ struct timeline {
 	struct tl_addresses *addresses; /* by op */
 	uint32_t *last;                 /* by thread: its call that came last, index + 1 */
 	struct map used;          /* device and process that gave it work, see timeline_uses() */
+	struct map labels;        /* of devices, by hash: place + 1 */
 	uint32_t *last_region;    /* likewise, of teams */
 	struct tl_index *call_of; /* by process: its calls by their ids */
 };

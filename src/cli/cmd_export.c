@@ -36,7 +36,7 @@ static const struct knob rows[] = {
 	{"output", 'o', KNOB_STRING, 0, offsetof(struct export_options, output), "FILE", NULL, NULL,
 	 NULL, "Output",
 	 "File or directory to write (default: beside the trace, with the format's "
-	 "suffix); - is standard output"},
+	 "suffix); - is standard output; DIR/: a folder, of formats that have that variant"},
 	{"force", 'f', KNOB_FLAG, 0, offsetof(struct export_options, force), NULL, NULL, NULL, NULL,
 	 "Output", "Replace what is there"},
 	{"rows", 0, KNOB_ENUM, 0, offsetof(struct export_options, rows), "ROWS", "queue",
@@ -65,6 +65,18 @@ static const char *variant_of(const char *to)
 	const char *colon = strchr(to, ':');
 
 	return colon ? colon + 1 : NULL;
+}
+
+/* -o DIR/ says that a folder is wanted: of formats that make one on request. */
+static const char *chosen_variant(const struct format *f)
+{
+	const char *variant = variant_of(options.to);
+	size_t n = options.output ? strlen(options.output) : 0;
+	bool folder = false;
+
+	if (variant || !f->variant || !n || options.output[n - 1] != '/')
+		return variant;
+	return f->variant("folder", &folder) && folder ? "folder" : NULL;
 }
 
 static bool is_directory(const char *path)
@@ -202,7 +214,7 @@ static kymo_status_t export_one(const char *path, const struct format *writer,
 				   .no_args = options.no_args,
 				   .split_ns = options.split_ns,
 				   .split_bytes = options.split_bytes,
-				   .variant = variant_of(options.to),
+				   .variant = chosen_variant(writer),
 				   .log = &cli_log,
 				   .progress = cli_progress,
 				   .progress_data = (void *)(uintptr_t) "Exporting"};
@@ -237,7 +249,7 @@ static kymo_status_t export_one(const char *path, const struct format *writer,
 static const struct format *choose_variant(const struct format *f)
 {
 	static struct format chosen;
-	const char *variant = variant_of(options.to);
+	const char *variant = chosen_variant(f);
 	bool folder = false;
 
 	chosen = *f;

@@ -259,6 +259,11 @@ def test_what_is_wrong_is_told():
         expect("its compressed data is damaged" in told and "not a trace" not in told, told)
 
 
+# Runs a command: kilobytes, status, what it said.
+MEMORY = "import resource, subprocess, sys; p = subprocess.run(sys.argv[1:], capture_output=True, text=True); " \
+         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, p.returncode, p.stderr)"
+
+
 def test_memory_of_large_values():
     """A value of a hundred megabytes is passed over in the memory that others take."""
     with gzip.open("bomb.json.gz", "wt", compresslevel=1) as f:
@@ -266,10 +271,21 @@ def test_memory_of_large_values():
         for _ in range(100):
             f.write("n" * 1000000)
         f.write('"}]}')
-    code = "import resource, subprocess, sys; p = subprocess.run(sys.argv[1:], capture_output=True, text=True); " \
-           "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, p.returncode, p.stderr)"
-    p = subprocess.run([sys.executable, "-c", code, KYMO, "import", "bomb.json.gz"], capture_output=True, text=True, check=True)
+    p = subprocess.run([sys.executable, "-c", MEMORY, KYMO, "import", "bomb.json.gz"], capture_output=True, text=True, check=True)
     expect(int(p.stdout.split()[0]) < 150000 and "larger than 32 MB" in p.stdout and p.stdout.split()[1] == "0", p.stdout)
+
+
+def test_memory_of_many_threads():
+    """Of sixty thousand threads that take turns not each has a chunk in memory; nothing of them is lost or out of its place."""
+    n = 60000
+    with open("turns.json", "w", encoding="utf-8") as f:
+        json.dump({"traceEvents": [complete("a", f"b{i % 3}", 1, 1 + i % n, i, 1 + i % 7) for i in range(2 * n)]}, f)
+    p = subprocess.run([sys.executable, "-c", MEMORY, KYMO, "import", "turns.json"], capture_output=True, text=True, check=True)
+    expect(p.stdout.split()[1] == "0" and int(p.stdout.split()[0]) < 200000, p.stdout)
+    rows = query("turns.kymo", "SELECT count(*), count(DISTINCT thread), sum(duration) FROM marker")
+    expect(rows == [(2 * n, n, 1000 * sum(1 + i % 7 for i in range(2 * n)))], rows)
+    rows = query("turns.kymo", "SELECT thread, group_concat(start) FROM marker WHERE thread < 50 OR thread > 59950 GROUP BY thread")
+    expect(len(rows) > 90 and all(int(b) - int(a) == 1000 * n for _, both in rows for a, b in [both.split(",")]), rows)
 
 
 SUMS = """SELECT (SELECT count(*) FROM call), (SELECT sum(duration) FROM call), (SELECT sum(start) FROM call), (SELECT sum(id) FROM call) AS ids,
@@ -297,6 +313,12 @@ def test_time_grows_with_the_number_of_events():
             write(f"{kind}{count}.json", json.dumps([event(i) for i in range(count)]))
             seconds.append(processor_seconds("import", "--no-compress", "-o", f"{kind}{count}.kymo", f"{kind}{count}.json"))
         expect(seconds[1] < 24 * seconds[0] + 1, kind, seconds)
+    seconds = []
+    for count in (2000, 16000):
+        events = [complete("kernel", "k", i, 7, i, 1, device=i, stream=7) for i in range(count)]
+        write(f"devices{count}.json", json.dumps({"traceEvents": events}))
+        seconds.append(processor_seconds("summary", f"devices{count}.json"))
+    expect(seconds[1] < 24 * seconds[0] + 1, "summary of devices", seconds)
 
 
 def test_calls_and_ranges_in_each_other():

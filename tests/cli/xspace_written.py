@@ -5,6 +5,7 @@
     xspace_written.py KYMO SYNTH"""
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -257,6 +258,112 @@ def test_numbers_of_streams():
     space, _ = exported(trace, "streams.xplane.pb")
     names = [sorted(x.name for x in p.lines) for p in planes(space, "/device:")]
     expect(names == [[f"Stream #{i}(Kernel)" for i in range(3)], ["Stream #9(Kernel)"]], names)
+
+
+def held(device, threads, registers, shared):
+    """Blocks of a multiprocessor, as the programming guide has it: warps of a quarter each get registers by 256, blocks memory by 128."""
+    warps = -(-threads // 32)
+    quarter = device["regsPerMultiprocessor"] // 4 // (-(-registers * 32 // 256) * 256)
+    memory = -(-(shared + 1024) // 128) * 128
+    return min(32, device["maxThreadsPerMultiprocessor"] // 32 // warps, 4 * quarter // warps, device["sharedMemPerMultiprocessor"] // memory)
+
+
+A100 = {"id": 0, "name": "A", "computeMajor": 8, "computeMinor": 0, "maxThreadsPerBlock": 1024, "maxThreadsPerMultiprocessor": 2048, "warpSize": 32,
+        "regsPerMultiprocessor": 65536, "sharedMemPerMultiprocessor": 167936, "numSms": 108, "totalGlobalMem": 1 << 36}
+
+
+def test_occupancy():
+    """As CUDA's calculator has it: 40 registers, 256 threads: 75 % of an A100; and where a number is not known nothing is said."""
+    sizes = [(256, 40, 0), (256, 32, 0), (1024, 64, 0), (1024, 65, 0), (64, 16, 0), (96, 255, 1000), (128, 24, 40000), (33, 40, 512)]
+    kernels = [kernel(f"k{i}", 0, 7, 1000 + 9 * i, 5, 0, block=[t, 1, 1], **{"registers per thread": n, "shared memory": m})
+               for i, (t, n, m) in enumerate(sizes)]
+    space, _ = exported(made("occupancy", kernels, deviceProperties=[A100]), "occupancy.xplane.pb")
+    found = events(planes(space, "/device:"), "kernel_details")
+    for e, (threads, registers, shared) in zip(found, sizes):
+        percent = 100 * held(A100, threads, registers, shared) * threads / 2048
+        best = max((held(A100, t, registers, shared) * t, t) for t in range(32, 1025, 32))[1]
+        if not percent:  # it could not run
+            expect("theoretical_occupancy_pct" not in e.stats and "occ_pct" not in e.stats["kernel_details"], e)
+            continue
+        expect((e.stats["theoretical_occupancy_pct"], e.types["theoretical_occupancy_pct"]) == (percent, "double"), e, percent)
+        expect(e.stats["kernel_details"] == f"regs:{registers} static_shared:0 dynamic_shared:{shared} grid:4,2,1 block:{threads},1,1 occ_pct:{percent:g}", e)
+        expect((e.stats["occupancy_suggested_block_size"], e.stats["occupancy_min_grid_size"]) == (best, held(A100, best, registers, shared) * 108), e, best)
+    expect([e.stats.get("theoretical_occupancy_pct") for e in found[:4]] == [75, 100, 50, None], found)
+    device = planes(space, "/device:")[0].stats
+    expect((device["compute_cap_major"], device["compute_cap_minor"]) == (8, 0), device)
+    for missing in ("computeMajor", "maxThreadsPerBlock", "regsPerMultiprocessor", "sharedMemPerMultiprocessor", "warpSize"):
+        less = {k: v for k, v in A100.items() if k != missing}
+        space, _ = exported(made("less", kernels, deviceProperties=[less]), "less.xplane.pb")
+        expect(not events(planes(space, "/device:"), "theoretical_occupancy_pct"), "without", missing)
+    for name, odd in (("warpSize", 0), ("warpSize", 1 << 63), ("regsPerMultiprocessor", (1 << 64) - 1), ("maxThreadsPerBlock", (1 << 64) - 1),
+                      ("computeMajor", (1 << 64) - 1), ("numSms", (1 << 64) - 1), ("sharedMemPerMultiprocessor", (1 << 64) - 1)):
+        space, _ = exported(made("odd", kernels, deviceProperties=[{**A100, name: odd}]), "odd.xplane.pb")
+        expect(not events(planes(space, "/device:"), "theoretical_occupancy_pct"), name, odd)
+
+
+def on_host(name, host, events_):
+    """A trace of these events, of a host of that name."""
+    folder = made(name, events_)
+    run("export", "--to", "xspace", "-f", "-o", name + ".xplane.pb", folder)
+    os.makedirs("hosts", exist_ok=True)
+    with open(name + ".xplane.pb", "rb") as f, open(f"hosts/{host}.xplane.pb", "wb") as out:
+        out.write(f.read())
+
+
+def test_folder():
+    """TensorBoard's folder: FOLDER/plugins/profile/RUN/HOST.xplane.pb, in each file what is of that host, devices from 0 on, and all of it once."""
+    for i, host in enumerate(("first", "second")):
+        on_host(host, host, xla_events(5, 6, 1000 + 300 * i, 2, 10) + [kernel(f"of {host}", 1, 8, 2000, 3 + i, 0)])
+    run("import", "hosts", "-o", "both.kymo")
+    for options in (["--to", "xspace", "-o", "logs/"], ["--to", "xspace:folder", "-f", "-o", "logs"]):
+        run("export", *options, "both.kymo")
+    runs = os.listdir("logs/plugins/profile")
+    expect(runs == ["2023_11_14_22_13_20"], "the name of the run is when it began", runs)
+    folder = "logs/plugins/profile/" + runs[0]
+    expect(sorted(os.listdir(folder)) == ["first.xplane.pb", "second.xplane.pb"], os.listdir(folder))
+    sums = []
+    for host in ("first", "second"):
+        space = xspace.read(f"{folder}/{host}.xplane.pb")
+        check_form(space)
+        expect([p.name for p in space.planes] == ["/host:CPU", "/device:GPU:0", "/device:GPU:1", TREE, "Task Environment"], host, space.planes)
+        expect(space.hostnames == [host] and space.planes[0].stats["hostname"] == host, host, space.hostnames)
+        expect([e.name for e in events(planes(space, "/device:GPU:1"))] == ["of " + host], host)
+        found = events(planes(space, "/device:"), "kernel_details")
+        expect({e.stats["device_id"] for e in found} == {0, 1}, found)
+        scopes = {scope_of(e) for e in events(planes(space, "/host:CPU"), "domain") if scope_of(e)}
+        tree = tree_of(space)
+        expect(len(tree) == 4 and set(tree) | set(tree.values()) <= scopes, "scopes of another host", tree, scopes)
+        sums += [e.duration for e in found]
+    expect((len(sums), sum(sums)) == query("both.kymo", "SELECT count(*), sum(duration) FROM dispatch")[0] and len(sums) == 10, sums)
+    run("import", "logs", "-o", "again.kymo")
+    skip = ("mp", "sc", "ids", "c")  # numbers of scopes and calls, which are the file's
+    sums = [{k: v for k, v in json.loads(run("query", "--format", "json", t, SUMS).stdout)[0].items() if k not in skip} for t in ("both.kymo", "again.kymo")]
+    expect(sums[0] == sums[1], [(k, v, sums[1][k]) for k, v in sums[0].items() if v != sums[1][k]])
+
+
+def test_folder_beside_other_runs():
+    """Runs stay beside each other; what is there goes only with -f; names of hosts are no paths, and no two become one file."""
+    run("export", "--to", "xspace", "-o", "logs/", made("a", launched(1, 1, 25, 4)))
+    told = run("export", "--to", "xspace", "-o", "logs/", "a.kymo", status=None)
+    expect(told.returncode != 0 and "--force" in told.stderr, told.stderr)
+    run("export", "--to", "xspace", "-f", "-o", "logs/", made("b", launched(1, 1, 5000025, 4)))
+    expect(sorted(os.listdir("logs/plugins/profile")) == ["2023_11_14_22_13_20", "2023_11_14_22_13_25"], os.listdir("logs/plugins/profile"))
+    told = run("import", "logs", "-o", "x.kymo", status=None)
+    expect(told.returncode != 0 and "there are 2 runs in it" in told.stderr, told.stderr)
+    hosts = ["../x", ".", "a/b", "a_b", "a b", "", "\x1b", "h" * 400, "\udcff", "ö", "localhost"]
+    os.mkdir("odd")
+    for i, host in enumerate(hosts):
+        plane = xspace.Plane("/host:CPU", 0, {"hostname": host, "process_id": 100 + i})
+        plane.line(1, "main", BASE, [plane.event("call", 0, 1000000, correlation_id=1 + i)])
+        xspace.write(f"odd/{i:02}.xplane.pb", [plane])
+    run("import", "odd", "-o", "odd.kymo")
+    run("export", "--to", "xspace", "-o", "out/", "odd.kymo")
+    files = sorted(os.path.relpath(os.path.join(at, f), "out") for at, _, names in os.walk("out") for f in names)
+    expect(len(files) == len(hosts) == len(set(files)) and {os.path.dirname(f) for f in files} == {"plugins/profile/2023_11_14_22_13_20"}, files)
+    names = [re.sub(r"(-[0-9]+)?[.]xplane[.]pb$", "", f.split("/")[-1]) for f in files]
+    expect(sorted(names) == sorted(["_._x", "_", "_", "a_b", "a_b", "a_b", "05", "h" * 180, "___", "__", "localhost"]), names)
+    found = [xspace.read("out/" + f) for f in files]
+    expect(sorted(p.stats["process_id"] for s in found for p in planes(s, "/host:CPU")) == list(range(100, 100 + len(hosts))), found)
 
 
 def test_many_texts():

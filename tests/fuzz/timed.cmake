@@ -34,7 +34,10 @@ function(kymo_fuzz_for_a_while)
       add_test(NAME fuzz.${name}.timed COMMAND timed_fuzz_${name} ${KYMO_FUZZ_SECONDS} ${corpus})
     endif()
     set_tests_properties(fuzz.${name}.timed PROPERTIES LABELS fuzz TIMEOUT 120 ENVIRONMENT
-                         "UBSAN_OPTIONS=halt_on_error=1;ASAN_OPTIONS=allocator_may_return_null=1")
+                         "UBSAN_OPTIONS=halt_on_error=1;ASAN_OPTIONS=allocator_may_return_null=1;LSAN_OPTIONS=print_suppressions=0:suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/lsan.supp")
+    if(KYMO_SANITIZE) # the same inputs take ten to thirty times as long
+      set_tests_properties(fuzz.${name} fuzz.${name}.timed PROPERTIES TIMEOUT 900)
+    endif()
   endforeach()
 endfunction()
 

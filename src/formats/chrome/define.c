@@ -287,6 +287,34 @@ uint32_t reader_kernel(struct reader *r, uint32_t process, uint32_t name)
 
 /* ---- the members beside the events ----------------------------------------------------------- */
 
+static bool find_number(struct span device, const char *name, uint64_t *v)
+{
+	struct span value;
+
+	return span_find(device, name, &value) && span_unsigned(value, v);
+}
+
+/* What the file has as two numbers, or as another unit. */
+static void add_derived(struct json *j, struct span device)
+{
+	uint64_t major, minor, threads, warp;
+	char capability[48];
+	int n;
+
+	if (find_number(device, "computeMajor", &major) &&
+	    find_number(device, "computeMinor", &minor)) {
+		n = snprintf(capability, sizeof(capability), "%llu.%llu", (unsigned long long)major,
+			     (unsigned long long)minor);
+		json_name(j, "compute_capability");
+		json_add_bytes(j, capability, (size_t)n);
+	}
+	if (find_number(device, "maxThreadsPerMultiprocessor", &threads) &&
+	    find_number(device, "warpSize", &warp) && warp) {
+		json_name(j, "warps_per_multiprocessor");
+		json_add_unsigned(j, threads / warp);
+	}
+}
+
 /* Under the names that the rules of `kymo diagnose` know. */
 static const char *properties_of(struct reader *r, struct span device)
 {
@@ -302,16 +330,16 @@ static const char *properties_of(struct reader *r, struct span device)
 	struct text out = {0};
 	struct json j = {.out = &out, .compact = true};
 	const char *kept;
-	struct span value;
 	uint64_t v;
 
 	json_open(&j, '{');
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (!span_find(device, names[i][0], &value) || !span_unsigned(value, &v))
+		if (!find_number(device, names[i][0], &v))
 			continue;
 		json_name(&j, names[i][1]);
 		json_add_unsigned(&j, v);
 	}
+	add_derived(&j, device);
 	json_close(&j);
 	kept = trace_string(r->t, out.s ? out.s : "", out.length);
 	text_release(&out);

@@ -215,6 +215,15 @@ static void pass_on(struct stream_log *l, int severity, const char *text)
 		file_write_all(teller, text, strlen(text));
 }
 
+/* It takes terabytes of addresses. GCC has a macro for it, clang a feature. */
+#ifdef __SANITIZE_ADDRESS__
+#define ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#define ADDRESS_SANITIZER __has_feature(address_sanitizer)
+#else
+#define ADDRESS_SANITIZER 0
+#endif
+
 static _Noreturn void try_here(struct ctf_reader *r)
 {
 	const struct rlimit none = {0, 0};
@@ -226,11 +235,8 @@ static _Noreturn void try_here(struct ctf_reader *r)
 	o.log = &log;
 	r->o = &o;
 	setrlimit(RLIMIT_CORE, &none);
-#ifdef __SANITIZE_ADDRESS__
-	(void)memory;
-#else
-	setrlimit(RLIMIT_AS, &memory);
-#endif
+	if (!ADDRESS_SANITIZER)
+		setrlimit(RLIMIT_AS, &memory);
 	signal(SIGABRT, SIG_DFL);
 	bt_logging_set_global_level(BT_LOGGING_LEVEL_NONE);
 	_exit(ctf_messages(r, NULL) == KYMO_OK ? 0 : 1);

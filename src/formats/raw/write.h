@@ -2,14 +2,15 @@
 /*
  * Writing a trace directory from a stream: what another tool has recorded becomes a trace on which every
  * command works. Records of a thread may come in any order; calls are best in the order of their ends, as
- * a recording has them. Memory: the definitions, and a chunk (RAW_WRITE_CHUNK bytes) for each thread.
+ * a recording has them. Memory: the definitions, and a chunk (RAW_WRITE_CHUNK bytes) for each thread,
+ * of no more than RAW_WRITE_OPEN at a time.
  */
 #ifndef FORMATS_RAW_WRITE_H
 #define FORMATS_RAW_WRITE_H
 
 #include "formats/format.h"
 
-enum { RAW_WRITE_CHUNK = 64 << 10 };
+enum { RAW_WRITE_CHUNK = 64 << 10, RAW_WRITE_OPEN = 2048 };
 
 /* What the manifest says of where the records came from. Borrowed until the writer is freed. */
 struct raw_origin {

@@ -43,16 +43,44 @@ bool raw_out_flush_thread(struct raw_writer *w, uint32_t process, uint32_t threa
 	       raw_out_block(w, &w->processes[process], &b, h, h->committed);
 }
 
+static uint32_t process_of(const struct raw_writer *w, uint32_t thread)
+{
+	return thread < w->t->threads_count ? w->t->threads[thread].process
+					    : thread - w->t->threads_count;
+}
+
+/* Of very many threads the one that has had its memory for longest gives it up. */
+static bool take_memory(struct raw_writer *w, uint32_t thread)
+{
+	struct raw_out_thread *from;
+	uint32_t oldest;
+
+	if (w->open_count < RAW_WRITE_OPEN) {
+		w->threads[thread].memory = malloc(RAW_WRITE_CHUNK + WIRE_SLACK);
+		if (!w->threads[thread].memory)
+			return raw_out_failed(w, w->directory, ENOMEM);
+		w->open[w->open_count++] = thread;
+		return true;
+	}
+	oldest = w->open[w->open_oldest];
+	from = &w->threads[oldest];
+	if (!raw_out_flush_thread(w, process_of(w, oldest), oldest))
+		return false;
+	w->threads[thread].memory = from->memory;
+	from->memory = NULL;
+	w->open[w->open_oldest] = thread;
+	w->open_oldest = (w->open_oldest + 1) % RAW_WRITE_OPEN;
+	return true;
+}
+
 static bool begin_chunk(struct raw_writer *w, uint32_t process, uint32_t thread, uint64_t now)
 {
 	struct raw_out_thread *t = &w->threads[thread];
 	const struct trace *tr = w->t;
 	struct wire_chunk *h;
 
-	if (!t->memory)
-		t->memory = malloc(RAW_WRITE_CHUNK + WIRE_SLACK);
-	if (!t->memory)
-		return raw_out_failed(w, w->directory, ENOMEM);
+	if (!t->memory && !take_memory(w, thread))
+		return false;
 	if (!t->records) {
 		t->last = now;
 		t->ring.next_id = 1;

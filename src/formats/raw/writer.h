@@ -54,6 +54,8 @@ struct raw_writer {
 	struct raw_out_thread
 		*threads; /* by index; those behind are of processes' records of no thread */
 	uint32_t thread_count;
+	uint32_t open[RAW_WRITE_OPEN]; /* threads that have memory */
+	uint32_t open_count, open_oldest;
 	struct raw_out_op *ops; /* by index */
 	uint16_t *wire_ops;
 	struct raw_under_way *under_way; /* by process */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "formats/xspace/writer.h"
 #include "stream/names.h"
 #include "stream/trace.h"
@@ -70,6 +71,28 @@ enum line_kind line_kind(const struct xspace_writer *w, uint32_t line, uint32_t 
 	return k;
 }
 
+/* ---- hosts ----------------------------------------------------------------------------------- */
+
+static uint32_t host_number(struct xspace_writer *w, const char *host)
+{
+	uint32_t i = names_get(&w->hosts, &w->scratch, host, strlen(host));
+
+	w->failed |= !i;
+	return i;
+}
+
+static uint32_t file_number(struct xspace_writer *w, uint32_t process)
+{
+	uint32_t i = w->folder && process ? host_number(w, w->t->processes[process].hostname) : 0;
+
+	return i ? i - 1 : 0;
+}
+
+struct file *file_of_process(const struct xspace_writer *w, uint32_t process)
+{
+	return &w->files[process ? w->planes[process - 1].file : 0];
+}
+
 /* ---- properties ------------------------------------------------------------------------------ */
 
 static Xs__Stat property(struct xspace_writer *w, struct plane *p, const char *name)
@@ -102,14 +125,6 @@ static void property_text(struct xspace_writer *w, struct plane *p, const char *
 	pack_field(w, &p->properties, 6, &s.base);
 }
 
-/* A number among the agent's properties; 0: it is not there. */
-static uint64_t told(const struct t_agent *a, const char *name)
-{
-	const char *p = strstr(a->properties, name);
-
-	return p ? strtoull(p + strlen(name), NULL, 10) : 0;
-}
-
 static void known_number(struct xspace_writer *w, struct plane *p, const char *name, uint64_t v)
 {
 	if (v)
@@ -119,8 +134,8 @@ static void known_number(struct xspace_writer *w, struct plane *p, const char *n
 /* Units are those of the format: kHz, bytes, bytes a second. */
 static void describe_device(struct xspace_writer *w, struct plane *p, const struct t_agent *a)
 {
-	uint64_t khz = told(a, "\"clock_khz\":"), cores = told(a, "\"multiprocessors\":");
-	const char *capability = strstr(a->properties, "\"compute_capability\":\"");
+	uint64_t khz = limits_told(a, "\"clock_khz\":");
+	uint64_t cores = limits_told(a, "\"multiprocessors\":");
 	unsigned major, minor;
 	bool nvidia = strstr(a->vendor, "NVIDIA") || strstr(a->vendor, "Nvidia") ||
 		      (!*a->vendor && strncmp(a->domain, "cuda", 4) == 0);
@@ -132,12 +147,11 @@ static void describe_device(struct xspace_writer *w, struct plane *p, const stru
 	property_text(w, p, "gpu_device_name", a->name);
 	property_text(w, p, "device_type_string", a->type);
 	property_text(w, p, "runtime", a->domain);
-	known_number(w, p, "clock_rate", khz ? khz : 1000 * told(a, "\"clock_mhz\":"));
-	known_number(w, p, "core_count", cores ? cores : told(a, "\"compute_units\":"));
-	known_number(w, p, "memory_size", told(a, "\"memory_bytes\":"));
-	known_number(w, p, "memory_bandwidth", 1000 * told(a, "\"memory_bandwidth_kb_s\":"));
-	if (!capability ||
-	    sscanf(capability, "\"compute_capability\":\"%u.%u\"", &major, &minor) != 2)
+	known_number(w, p, "clock_rate", khz ? khz : 1000 * limits_told(a, "\"clock_mhz\":"));
+	known_number(w, p, "core_count", cores ? cores : limits_told(a, "\"compute_units\":"));
+	known_number(w, p, "memory_size", limits_told(a, "\"memory_bytes\":"));
+	known_number(w, p, "memory_bandwidth", 1000 * limits_told(a, "\"memory_bandwidth_kb_s\":"));
+	if (!limits_capability(a, &major, &minor))
 		return;
 	property_number(w, p, "compute_cap_major", major);
 	property_number(w, p, "compute_cap_minor", minor);
@@ -176,17 +190,9 @@ static void make_process(struct xspace_writer *w, uint32_t i)
 	const struct t_process *x = &w->t->processes[i];
 
 	p->id = i - 1;
+	p->file = file_number(w, i);
 	set_name(w, p, XSPACE_HOST " %s %llu", name_program(x), x->pid);
 	describe_process(w, p, x);
-}
-
-/* Agents of several processes that are one device are one plane. */
-static uint32_t same_before(const struct trace *t, uint32_t agent)
-{
-	for (uint32_t i = 1; i < agent; i++)
-		if (strcmp(t->agents[i].label, t->agents[agent].label) == 0)
-			return i;
-	return agent;
 }
 
 static bool is_gpu(const struct t_agent *a)
@@ -194,13 +200,12 @@ static bool is_gpu(const struct t_agent *a)
 	return strcmp(a->type, "gpu") == 0;
 }
 
-static void make_device(struct xspace_writer *w, uint32_t agent, uint32_t numbers[2])
+static void make_device(struct xspace_writer *w, uint32_t agent)
 {
 	const struct t_agent *a = &w->t->agents[agent];
-	struct plane *p = &w->planes[w->plane_count];
+	struct plane *p = &w->planes[w->devices[agent]];
 
-	w->devices[agent] = w->plane_count++;
-	p->id = numbers[is_gpu(a)]++;
+	p->id += is_gpu(a) ? 0 : w->files[p->file].numbers[true];
 	if (is_gpu(a))
 		set_name(w, p, "%s%llu", XSPACE_GPU, (uint64_t)p->id);
 	else
@@ -208,25 +213,81 @@ static void make_device(struct xspace_writer *w, uint32_t agent, uint32_t number
 	describe_device(w, p, a);
 }
 
-/* Numbers from 0 on, those of GPUs first: theirs are in their names. */
+/* Agents of several processes that are one device are one plane: false where the device has one. */
+static bool take_plane(struct xspace_writer *w, struct map *labels, uint32_t agent)
+{
+	const struct t_agent *a = &w->t->agents[agent];
+	uint64_t hash = hash_bytes(a->label, strlen(a->label)), i;
+	struct plane *p;
+
+	map_each(labels, hash, i) {
+		if (strcmp(w->t->agents[i].label, a->label) == 0) {
+			w->devices[agent] = w->devices[i];
+			return false;
+		}
+	}
+	w->failed |= !map_add(labels, hash, agent);
+	w->devices[agent] = w->plane_count++;
+	p = &w->planes[w->devices[agent]];
+	p->file = file_number(w, a->process);
+	p->id = w->files[p->file].numbers[is_gpu(a)]++;
+	return true;
+}
+
+/* Numbers from 0 on in each file, those of GPUs first: theirs are in their names. */
 static void make_planes(struct xspace_writer *w)
 {
 	const struct trace *t = w->t;
-	uint32_t numbers[2] = {0};
+	struct map labels = {0};
 
 	for (uint32_t i = 1; i < t->processes_count; i++)
 		make_process(w, i);
 	w->plane_count = t->processes_count > 1 ? t->processes_count - 1 : 1;
 	for (uint32_t i = 1; i < t->agents_count; i++)
-		numbers[false] += is_gpu(&t->agents[i]) && same_before(t, i) == i;
+		take_plane(w, &labels, i);
+	map_release(&labels);
 	for (uint32_t i = 1; i < t->agents_count; i++) {
-		uint32_t first = same_before(t, i);
-
-		if (first < i)
-			w->devices[i] = w->devices[first];
-		else
-			make_device(w, i, numbers);
+		limits_read(&w->limits[i], &t->agents[i]);
+		if (!w->planes[w->devices[i]].name)
+			make_device(w, i);
 	}
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* The numbers of hosts, in the order of their first processes; without a folder all are in one file. */
+static bool find_hosts(struct xspace_writer *w)
+{
+	const struct trace *t = w->t;
+	uint32_t n;
+
+	for (uint32_t i = 1; i < t->processes_count; i++)
+		if (!host_number(w, t->processes[i].hostname))
+			return false;
+	n = w->folder && w->hosts.count ? w->hosts.count : 1;
+	w->files = calloc(n, sizeof(*w->files));
+	w->file_count = w->files ? n : 0;
+	for (uint32_t i = 0; i < w->file_count; i++)
+		w->files[i].host = i < w->hosts.count ? w->hosts.texts[i] : "";
+	return w->files;
+}
+
+/* What would be looked for again and again. */
+static void find_queues_and_threads(struct xspace_writer *w)
+{
+	const struct trace *t = w->t;
+	struct map ids = {0};
+
+	for (uint32_t i = 1; i < t->queues_count; i++)
+		if (t->queues[i].handle >= 1u << 16)
+			w->pointers[t->queues[i].agent] = true;
+	for (uint32_t i = 1; i < t->threads_count && !w->failed; i++) {
+		uint64_t tid = t->threads[i].tid;
+
+		w->other_thread[i] = map_get(&ids, hash_u64(tid)) != 0;
+		w->failed |= !map_set(&ids, hash_u64(tid), 1);
+	}
+	map_release(&ids);
 }
 
 kymo_status_t planes_begin(struct xspace_writer *w)
@@ -238,9 +299,14 @@ kymo_status_t planes_begin(struct xspace_writer *w)
 	w->planes = calloc((size_t)t->processes_count + t->agents_count + 1, sizeof(*w->planes));
 	w->devices = calloc((size_t)t->agents_count + 1, sizeof(*w->devices));
 	w->lines = calloc((size_t)w->line_count + 1, sizeof(*w->lines));
-	if (!w->planes || !w->devices || !w->lines)
+	w->pointers = calloc((size_t)t->agents_count + 1, sizeof(*w->pointers));
+	w->limits = calloc((size_t)t->agents_count + 1, sizeof(*w->limits));
+	w->other_thread = calloc((size_t)t->threads_count + 1, sizeof(*w->other_thread));
+	if (!w->planes || !w->devices || !w->lines || !w->pointers || !w->limits ||
+	    !w->other_thread || !find_hosts(w))
 		return KYMO_ERROR_NO_MEMORY;
 	make_planes(w);
+	find_queues_and_threads(w);
 	return w->failed ? KYMO_ERROR_NO_MEMORY : KYMO_OK;
 }
 
@@ -261,9 +327,16 @@ void planes_release(struct xspace_writer *w)
 		names_release(&w->planes[i].stats);
 		text_release(&w->planes[i].properties);
 	}
+	for (uint32_t i = 0; i < w->file_count; i++)
+		text_release(&w->files[i].warnings);
+	free(w->files);
 	free(w->lines);
 	free(w->planes);
 	free(w->devices);
+	free(w->pointers);
+	free(w->limits);
+	free(w->other_thread);
+	names_release(&w->hosts);
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -283,25 +356,18 @@ static void add_works(struct text *out, uint32_t works)
 }
 
 /* The runtime's numbers of queues, where all of a device have one; else, as of pointers, Kymo's. */
-static uint64_t stream_number(const struct trace *t, const struct t_queue *q)
+static uint64_t stream_number(const struct xspace_writer *w, const struct t_queue *q)
 {
-	for (uint32_t i = 1; i < t->queues_count; i++)
-		if (t->queues[i].agent == q->agent && t->queues[i].handle >= 1u << 16)
-			return q->number;
-	return q->handle;
+	return w->pointers[q->agent] ? q->number : q->handle;
 }
 
 /* A thread's line has its id for its own, unless another process has one of that id. */
 static int64_t thread_id(const struct xspace_writer *w, uint32_t thread)
 {
-	const struct trace *t = w->t;
+	uint32_t tid = w->t->threads[thread].tid;
 
-	for (uint32_t i = 1; i < thread; i++)
-		if (t->threads[i].tid == t->threads[thread].tid)
-			return ID_THREAD + (int64_t)thread;
-	return t->threads[thread].tid < ID_AGENT && t->threads[thread].tid
-		       ? (int64_t)t->threads[thread].tid
-		       : ID_THREAD + (int64_t)thread;
+	return tid < ID_AGENT && tid && !w->other_thread[thread] ? (int64_t)tid
+								 : ID_THREAD + (int64_t)thread;
 }
 
 static int64_t line_id(const struct xspace_writer *w, enum line_kind kind, uint32_t i)
@@ -330,7 +396,7 @@ static void line_name(const struct xspace_writer *w, enum line_kind kind, uint32
 		break;
 	case LINE_QUEUE:
 		text_addf(out, "Stream #%llu",
-			  (unsigned long long)stream_number(w->t, &w->t->queues[i]));
+			  (unsigned long long)stream_number(w, &w->t->queues[i]));
 		add_works(out, works);
 		break;
 	case LINE_AGENT:
@@ -417,13 +483,13 @@ static uint64_t walk_lines(struct xspace_writer *w, uint32_t plane, bool out)
 	struct text head = {0}, front = {0};
 	uint64_t total = 0;
 
-	for (uint32_t i = 0; i < w->line_count; i++) {
-		const struct line *l = &w->lines[i];
+	for (uint32_t i = w->planes[plane].lines; i; i = w->lines[i - 1].next) {
+		const struct line *l = &w->lines[i - 1];
 
-		for (uint32_t k = 0; l->plane == plane + 1 && k < l->lane_count; k++) {
+		for (uint32_t k = 0; k < l->lane_count; k++) {
 			uint64_t bytes;
 
-			pack_line(w, i, k, &head);
+			pack_line(w, i - 1, k, &head);
 			bytes = head.length + l->lanes[k].bytes;
 			total += head_size(bytes) + bytes;
 			if (!out)
@@ -478,11 +544,18 @@ static void put_small(struct xspace_writer *w, const char *name, const struct te
 	text_release(&front);
 }
 
-static void put_tree(struct xspace_writer *w)
+static bool is_process(const struct xspace_writer *w, uint32_t plane)
+{
+	return plane + 1 < w->t->processes_count;
+}
+
+static void put_tree(struct xspace_writer *w, const struct file *f)
 {
 	struct text tree = {0};
 
-	scopes_pack(w, &tree);
+	for (uint32_t i = f->planes; i; i = w->planes[i - 1].next)
+		if (is_process(w, i - 1))
+			scopes_pack(w, i, &tree);
 	put_small(w, XSPACE_SCOPE_TREE, &tree);
 	text_release(&tree);
 }
@@ -518,43 +591,58 @@ static void put_hostname(struct xspace_writer *w, const char *host)
 	names_release(&one);
 }
 
-static bool host_before(const struct trace *t, uint32_t process)
+/* By plane and by file, each in its order. */
+static void chain(struct xspace_writer *w)
 {
-	for (uint32_t i = 1; i < process; i++)
-		if (strcmp(t->processes[i].hostname, t->processes[process].hostname) == 0)
-			return true;
-	return false;
+	for (uint32_t i = w->line_count; i-- > 0;)
+		if (w->lines[i].plane) {
+			w->lines[i].next = w->planes[w->lines[i].plane - 1].lines;
+			w->planes[w->lines[i].plane - 1].lines = i + 1;
+		}
+	for (uint32_t i = w->plane_count; i-- > 0;) {
+		w->planes[i].next = w->files[w->planes[i].file].planes;
+		w->files[w->planes[i].file].planes = i + 1;
+	}
 }
 
 /*
  * Readers know one plane by its name, and draw all whose names begin with it: that one is of the first process
  * that did something, before which there may be a launcher.
  */
-static void name_first(struct xspace_writer *w)
+static void name_first(struct xspace_writer *w, const struct file *f)
 {
-	uint32_t first = 0;
+	uint32_t i = f->planes;
 
-	for (uint32_t i = w->line_count; i-- > 0;)
-		if (w->lines[i].plane && w->lines[i].plane < w->t->processes_count)
-			first = w->lines[i].plane - 1;
-	free(w->planes[first].name);
-	w->planes[first].name = strdup(XSPACE_HOST);
-	w->failed |= !w->planes[first].name;
+	while (i && (!is_process(w, i - 1) || !w->planes[i - 1].lines))
+		i = w->planes[i - 1].next;
+	i = i ? i : f->planes;
+	if (!i)
+		return;
+	free(w->planes[i - 1].name);
+	w->planes[i - 1].name = strdup(XSPACE_HOST);
+	w->failed |= !w->planes[i - 1].name;
 }
 
-void planes_write(struct xspace_writer *w)
+void planes_finish(struct xspace_writer *w)
 {
 	scopes_finish(w);
-	if (!lines_sort(w))
+	if (w->failed || !lines_sort(w))
 		return;
-	name_first(w);
-	for (uint32_t i = 0; i < w->plane_count; i++)
-		if (w->planes[i].name)
-			put_plane(w, i);
-	put_tree(w);
+	chain(w);
+	for (uint32_t i = 0; i < w->file_count; i++)
+		name_first(w, &w->files[i]);
+}
+
+void planes_write(struct xspace_writer *w, const struct file *f)
+{
+	for (uint32_t i = f->planes; i; i = w->planes[i - 1].next)
+		if (w->planes[i - 1].name)
+			put_plane(w, i - 1);
+	put_tree(w, f);
 	put_environment(w);
-	put(w, &w->warnings);
-	for (uint32_t i = 1; i < w->t->processes_count; i++)
-		if (!host_before(w->t, i))
-			put_hostname(w, w->t->processes[i].hostname);
+	put(w, &f->warnings);
+	if (w->folder)
+		put_hostname(w, f->host);
+	for (uint32_t i = 0; i < w->hosts.count && !w->folder; i++)
+		put_hostname(w, w->hosts.texts[i]);
 }

@@ -143,8 +143,9 @@ static void put_kernel(struct event *e, const struct rec_dispatch *r)
 {
 	uint64_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, all[3] = {1, 1, 1};
 	const struct rec_launch *l = &r->launch;
+	struct occupancy held;
 	bool whole = true;
-	char text[320];
+	char text[360];
 	int n;
 
 	for (unsigned i = 0; i < 3 && i < r->dims; i++) {
@@ -161,6 +162,12 @@ static void put_kernel(struct event *e, const struct rec_dispatch *r)
 		     (unsigned long long)grid[1], (unsigned long long)grid[2],
 		     (unsigned long long)block[0], (unsigned long long)block[1],
 		     (unsigned long long)block[2]);
+	if (r->agent && occupancy_of(&e->w->occupancy, &e->w->limits[r->agent], r, &held)) {
+		n += snprintf(text + n, sizeof(text) - (size_t)n, " occ_pct:%g", held.percent);
+		xevent_real(e, "theoretical_occupancy_pct", held.percent);
+		xevent_signed(e, "occupancy_min_grid_size", held.blocks);
+		xevent_signed(e, "occupancy_suggested_block_size", held.block);
+	}
 	xevent_text(e, "kernel_details", text, (size_t)n);
 	put_offset(e, r);
 	if (whole)
@@ -441,6 +448,7 @@ static kymo_status_t counter(struct stream_sink *s, const struct rec_counter *r)
 static kymo_status_t loss(struct stream_sink *s, const struct rec_loss *r)
 {
 	struct xspace_writer *w = xspace_writer_of(s);
+	struct text *warnings = &file_of_process(w, r->process)->warnings;
 	char count[40] = "an unknown number of", text[160];
 	int n;
 
@@ -448,8 +456,8 @@ static kymo_status_t loss(struct stream_sink *s, const struct rec_loss *r)
 		snprintf(count, sizeof(count), "%llu", (unsigned long long)r->count);
 	n = snprintf(text, sizeof(text), "process %u, thread %u: %s records were lost",
 		     w->t->processes[r->process].pid, w->t->threads[r->thread].tid, count);
-	pack_head(&w->warnings, 3, (uint64_t)n);
-	text_add_bytes(&w->warnings, text, (size_t)n);
+	pack_head(warnings, 3, (uint64_t)n);
+	text_add_bytes(warnings, text, (size_t)n);
 	return status_of(w);
 }
 

@@ -206,8 +206,17 @@ static void follow(struct xspace_writer *w, struct scope *s)
 
 void scopes_finish(struct xspace_writer *w)
 {
+	w->scopes_of = calloc(w->t->processes_count, sizeof(*w->scopes_of));
+	if (!w->scopes_of) {
+		w->failed = true;
+		return;
+	}
 	for (uint32_t i = 0; i < w->scope_count; i++)
 		follow(w, &w->scopes[i]);
+	for (uint32_t i = w->scope_count; i-- > 0;) {
+		w->scopes[i].next = w->scopes_of[w->scopes[i].process];
+		w->scopes_of[w->scopes[i].process] = i + 1;
+	}
 }
 
 /*
@@ -225,10 +234,10 @@ static bool is_root(const struct xspace_writer *w, const struct scope *s)
 }
 
 /* An edge is a stat without a name: its metadata_id is the scope, its value the one around it. */
-void scopes_pack(struct xspace_writer *w, struct text *out)
+void scopes_pack(struct xspace_writer *w, uint32_t process, struct text *out)
 {
-	for (uint32_t i = 0; i < w->scope_count; i++) {
-		const struct scope *s = &w->scopes[i];
+	for (uint32_t i = w->scopes_of[process]; i; i = w->scopes[i - 1].next) {
+		const struct scope *s = &w->scopes[i - 1];
 		Xs__Stat edge = XS__STAT__INIT;
 
 		if (is_root(w, s))

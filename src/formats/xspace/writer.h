@@ -16,6 +16,7 @@
 #define FORMATS_XSPACE_WRITER_H
 
 #include "formats/xspace/names.h"
+#include "formats/xspace/occupancy.h"
 #include "formats/xspace/xspace.h"
 #include "formats/xspace/xspace.pb-c.h"
 #include "stream/output.h"
@@ -31,6 +32,9 @@ enum {
 struct plane {
 	char *name;
 	int64_t id;
+	uint32_t file;  /* number of `files` */
+	uint32_t next;  /* of its file: + 1; 0: none */
+	uint32_t lines; /* the first that has events: + 1 */
 	struct names events, stats;
 	struct text properties; /* packed stats */
 };
@@ -59,13 +63,23 @@ struct line {
 	uint32_t works; /* bits of enum work */
 	struct lane *lanes;
 	uint32_t lane_count, lane_room;
+	uint32_t next;        /* of its plane: + 1; 0: none */
 	uint64_t from, bytes; /* where its events lie in the second file */
+};
+
+/* Of a folder one for each host; else there is one. */
+struct file {
+	const char *host;
+	uint32_t planes;     /* the first: + 1 */
+	uint32_t numbers[2]; /* so many devices that are no GPUs, and GPUs */
+	struct text warnings;
 };
 
 /* A scope that is known by its range, or by what lies in it. */
 struct scope {
 	int64_t id, parent; /* of its process */
 	uint32_t process;
+	uint32_t next;       /* of its process: + 1, once all are there; 0: none */
 	uint32_t name;       /* text of `texts`; 0: no range of it is there */
 	uint32_t module, op; /* of XLA's names, likewise; 0: it says none */
 	int64_t program, step;
@@ -101,9 +115,17 @@ struct xspace_writer {
 	const struct trace *t;
 	int64_t base; /* ns since 1970 of the trace's origin */
 
+	bool folder; /* a file for each host */
+	struct file *files;
+	uint32_t file_count;
+	struct names hosts;
 	struct plane *planes; /* of processes, then of devices */
 	uint32_t plane_count;
-	uint32_t *devices; /* by agent: its device's plane; 0: none */
+	uint32_t *devices;     /* by agent: its device's plane; 0: none */
+	bool *pointers;        /* by agent: a queue of it has a pointer for its handle */
+	bool *other_thread;    /* by thread: one before it has the same id */
+	struct limits *limits; /* by agent */
+	struct occupancy_memo occupancy;
 	struct line *lines;
 	uint32_t line_count;
 	struct spool spool;
@@ -111,11 +133,12 @@ struct xspace_writer {
 
 	struct scope *scopes;
 	uint32_t scope_count, scope_room, foreign_scopes;
+	uint32_t *scopes_of;     /* by process: the first, + 1, once all are there */
 	struct map scope_places; /* by hash: place + 1 */
 	struct names texts;
 
 	uint64_t written; /* bytes of the file */
-	struct text scratch, packed, warnings;
+	struct text scratch, packed;
 	struct unplaced unplaced;
 };
 
@@ -132,8 +155,11 @@ void planes_release(struct xspace_writer *w);
 uint32_t plane_of_process(const struct xspace_writer *w, uint32_t process);
 uint32_t plane_of_agent(const struct xspace_writer *w, uint32_t process, uint32_t agent);
 uint64_t device_number(const struct xspace_writer *w, uint32_t agent);
-/* All of the file. */
-void planes_write(struct xspace_writer *w);
+struct file *file_of_process(const struct xspace_writer *w, uint32_t process);
+/* Puts all records in order. To be called once all are there. */
+void planes_finish(struct xspace_writer *w);
+/* All of a file. */
+void planes_write(struct xspace_writer *w, const struct file *f);
 
 /* Lines are numbered by what they are of. */
 enum line_kind {
@@ -196,8 +222,8 @@ void scopes_finish(struct xspace_writer *w);
 /* Up to the outermost: NULL after it. */
 const struct scope *scope_find(const struct xspace_writer *w, uint32_t process, int64_t id);
 const struct scope *scope_above(const struct xspace_writer *w, const struct scope *s);
-/* The plane of the tree. */
-void scopes_pack(struct xspace_writer *w, struct text *out);
+/* Edges of the tree, of the process's scopes. */
+void scopes_pack(struct xspace_writer *w, uint32_t process, struct text *out);
 
 /* ---- write_lines.c --------------------------------------------------------------------------- */
 

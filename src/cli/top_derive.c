@@ -45,7 +45,9 @@ uint64_t top_process_elapsed(const struct follow *f, const struct follow_process
 
 static double threads_of(const struct follow_process *p)
 {
-	return p->thread_count ? p->thread_count : 1;
+	uint32_t threads = p->thread_count + p->silent_threads;
+
+	return threads ? threads : 1;
 }
 
 static double waited_in(const struct follow_process *p)

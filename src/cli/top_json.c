@@ -160,7 +160,7 @@ static void add_process(struct json *j, const struct follow *f, const struct fol
 	json_name(j, "memory_seen");
 	json_add_bool(j, p->geometry);
 	add_whole(j, "elapsed_ns", (double)top_process_elapsed(f, p));
-	add_whole(j, "threads", p->thread_count);
+	add_whole(j, "threads", (double)p->thread_count + p->silent_threads);
 	add_whole(j, "calls", p->calls.count);
 	add_number(j, "calls_per_s", top_per_s(f, p->calls.count, p->calls_then.count));
 	add_whole(j, "kernels", p->kernels_sum.count);
@@ -216,7 +216,7 @@ static void add_totals(struct json *j, const struct follow *f)
 	struct follow_losses lost = follow_lost(f);
 	const struct follow_process *slowest, *fastest;
 	bool ranks = top_extremes(f, &slowest, &fastest);
-	double kernels = 0, before = 0, overhead = 0, lived = 0;
+	double kernels = 0, before = 0, overhead = 0, lived = 0, unrecorded = 0;
 
 	for (uint32_t i = 0; i < f->process_count; i++) {
 		const struct follow_process *p = f->processes[i];
@@ -226,10 +226,12 @@ static void add_totals(struct json *j, const struct follow *f)
 		kernels += p->kernels_sum.count;
 		before += p->kernels_then.count;
 		overhead += top_overhead_ns(p);
+		unrecorded += p->unrecorded_calls;
 		lived += (double)top_process_elapsed(f, p);
 	}
 	add_whole(j, "calls", f->calls_now);
 	add_number(j, "calls_per_s", top_per_s(f, f->calls_now, f->calls_then));
+	add_whole(j, "calls_left_out", unrecorded);
 	add_whole(j, "kernels", kernels);
 	add_number(j, "kernels_per_s", top_per_s(f, kernels, before));
 	add_number(j, "interval_waiting_share", top_waiting_all(f));

@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "cli/top.h"
 
-enum { NUMBER = 12, HEAD_MOST = 9, NAME_LEAST = 12, ROWS_ONCE = 10 };
+enum { NUMBER = 10, NUMBER_WIDE = 12, WIDE = 100, NAME_LEAST = 12, ROWS_ONCE = 10 };
 
 /* ---- lines ------------------------------------------------------------------------------------- */
 
@@ -110,10 +110,20 @@ static const char *byte_rate_text(double rate, char out[UNITS_TEXT])
 	return isfinite(rate) ? units_rate(rate > 0 ? rate : 0, out) : "-";
 }
 
+/* The line has no room for more. */
+static const char *direction_text(const char *direction)
+{
+	if (strcmp(direction, "device to host") == 0)
+		return "to host";
+	if (strcmp(direction, "host to device") == 0)
+		return "to device";
+	return strcmp(direction, "device") == 0 ? "in devices" : direction;
+}
+
 /* ---- head -------------------------------------------------------------------------------------- */
 
 struct totals {
-	double kernels, kernels_then, overhead, lived, copied, copied_then;
+	double kernels, kernels_then, overhead, lived, unrecorded;
 	uint32_t running, ended, ranks;
 };
 
@@ -129,6 +139,7 @@ static struct totals add_up(const struct follow *f)
 		t.kernels += p->kernels_sum.count;
 		t.kernels_then += p->kernels_then.count;
 		t.overhead += top_overhead_ns(p);
+		t.unrecorded += p->unrecorded_calls;
 		t.lived += (double)top_process_elapsed(f, p);
 		t.running += !p->ended;
 		t.ended += p->ended;
@@ -189,8 +200,12 @@ static void draw_program(struct top_picture *p, const struct follow *f,
 {
 	struct text words = {0}, counts = {0};
 
-	if (f->recording_count && f->recordings[0]->command)
-		add_words(&words, f->recordings[0]->command);
+	for (uint32_t i = 0; i < f->recording_count; i++) {
+		if (!f->recordings[i]->command)
+			continue;
+		text_add(&words, words.length ? ";" : "");
+		add_words(&words, f->recordings[i]->command);
+	}
 	text_addf(&counts, "%u process%s", t->running, t->running == 1 ? "" : "es");
 	if (t->ranks)
 		text_addf(&counts, " (%u rank%s)", t->ranks, plural(t->ranks));
@@ -209,7 +224,7 @@ static void draw_rates(struct top_picture *p, const struct follow *f, const stru
 {
 	char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT], e[UNITS_TEXT];
 
-	add_line(p, look, TOP_PLAIN, "Calls    %11s %10s   Kernels %11s %10s   Waiting %s",
+	add_line(p, look, TOP_PLAIN, "Calls    %10s %9s   Kernels %10s %9s   Waiting %s",
 		 rate_text(top_per_s(f, f->calls_now, f->calls_then), a),
 		 count_text(f->calls_now, b),
 		 rate_text(top_per_s(f, t->kernels, t->kernels_then), c),
@@ -226,7 +241,8 @@ static void draw_copies(struct top_picture *p, const struct follow *f, const str
 		const struct follow_row *r = &f->copies.at[places[i]];
 
 		if (r->now.count > 0)
-			text_addf(&t, "%s%s %s (%s)", t.length ? ", " : "", r->name,
+			text_addf(&t, "%s%s %s (%s)", t.length ? ", " : "",
+				  direction_text(r->name),
 				  byte_rate_text(top_per_s(f, r->now.bytes, r->then.bytes), a),
 				  bytes_text(r->now.bytes, b));
 	}
@@ -287,10 +303,14 @@ static void draw_cost(struct top_picture *p, const struct follow *f, const struc
 			 count_text(lost.definitions, a), count_text(lost.overwritten, b));
 }
 
-static void draw_doubts(struct top_picture *p, const struct follow *f, const struct top_look *look)
+static void draw_doubts(struct top_picture *p, const struct follow *f, const struct top_look *look,
+			const struct totals *t)
 {
 	char a[UNITS_TEXT];
 
+	if (t->unrecorded > 0)
+		add_line(p, look, TOP_PLAIN, "         %s calls are left out in this mode",
+			 count_text(t->unrecorded, a));
 	if (!follow_complete(f))
 		add_line(p, look, TOP_STRONG,
 			 "Estimated: one part of the records was looked into, %s of them",
@@ -317,17 +337,22 @@ static void draw_head(struct top_picture *p, const struct follow *f, const struc
 	draw_memory(p, f, look);
 	draw_ranks(p, f, look);
 	draw_cost(p, f, look, &t);
-	draw_doubts(p, f, look);
+	draw_doubts(p, f, look, &t);
 }
 
 /* ---- tables ------------------------------------------------------------------------------------ */
+
+static unsigned number_width(const struct top_look *look)
+{
+	return look->width < WIDE ? NUMBER : NUMBER_WIDE;
+}
 
 /* The name, as wide as there is room beside `columns` numbers. */
 static void add_name(struct text *out, const struct top_look *look, unsigned columns,
 		     const char *name)
 {
-	unsigned least = NUMBER * columns + NAME_LEAST,
-		 room = look->width > least ? look->width - NUMBER * columns : NAME_LEAST;
+	unsigned numbers = number_width(look) * columns,
+		 room = look->width > numbers + NAME_LEAST ? look->width - numbers : NAME_LEAST;
 	struct text plain = {0};
 	unsigned took = 0;
 
@@ -342,9 +367,9 @@ static void add_name(struct text *out, const struct top_look *look, unsigned col
 	text_release(&plain);
 }
 
-static void add_cell(struct text *out, const char *s)
+static void add_cell(struct text *out, const struct top_look *look, const char *s)
 {
-	text_addf(out, "%*s", NUMBER, s);
+	text_addf(out, "%*s", (int)number_width(look), s);
 }
 
 static void end_row(struct top_picture *p, const struct top_look *look, enum top_weight weight,
@@ -367,7 +392,7 @@ static void add_heading(struct top_picture *p, const struct top_look *look, cons
 		n++;
 	add_name(&row, look, n, name);
 	for (unsigned i = 0; i < n; i++)
-		add_cell(&row, columns[i]);
+		add_cell(&row, look, columns[i]);
 	end_row(p, look, TOP_HEADING, &row);
 }
 
@@ -376,7 +401,7 @@ static unsigned draw_rows(struct top_picture *p, const struct follow *f,
 			  const struct top_look *look, const struct follow_rows *rows,
 			  const char *name, unsigned most)
 {
-	static const char *const columns[] = {"per second", "count", "time", "share", "now", NULL};
+	static const char *const columns[] = {"rate", "count", "time", "share", "now", NULL};
 	uint32_t *places = top_sort_rows(rows, look->order), n = 0;
 	char a[UNITS_TEXT];
 	double sum = 0, before = 0;
@@ -393,11 +418,11 @@ static unsigned draw_rows(struct top_picture *p, const struct follow *f,
 		if (r->now.count <= 0 || n++ < look->first || n > look->first + most)
 			continue;
 		add_name(&row, look, 5, r->name);
-		add_cell(&row, rate_text(top_per_s(f, r->now.count, r->then.count), a));
-		add_cell(&row, count_text(r->now.count, a));
-		add_cell(&row, time_text(r->now.ns, a));
-		add_cell(&row, share_text(sum > 0 ? r->now.ns / sum : NAN, a));
-		add_cell(&row, share_text(f->interval && sum > before
+		add_cell(&row, look, rate_text(top_per_s(f, r->now.count, r->then.count), a));
+		add_cell(&row, look, count_text(r->now.count, a));
+		add_cell(&row, look, time_text(r->now.ns, a));
+		add_cell(&row, look, share_text(sum > 0 ? r->now.ns / sum : NAN, a));
+		add_cell(&row, look, share_text(f->interval && sum > before
 						  ? (r->now.ns - r->then.ns) / (sum - before)
 						  : NAN,
 					  a));
@@ -426,30 +451,36 @@ static unsigned draw_devices(struct top_picture *p, const struct follow *f,
 		if (d->name)
 			text_addf(&name, "%u %s", d->number, d->name);
 		add_name(&row, look, 5, name.s ? name.s : "(no device)");
-		add_cell(&row, share_text(top_busy_now(f, d), a));
-		add_cell(&row, share_text(top_busy(f, d), a));
-		add_cell(&row, rate_text(top_per_s(f, d->now.count, d->then.count), a));
-		add_cell(&row, count_text(d->now.count, a));
-		add_cell(&row, count_text((double)d->under_way, a));
+		add_cell(&row, look, share_text(top_busy_now(f, d), a));
+		add_cell(&row, look, share_text(top_busy(f, d), a));
+		add_cell(&row, look, rate_text(top_per_s(f, d->now.count, d->then.count), a));
+		add_cell(&row, look, count_text(d->now.count, a));
+		add_cell(&row, look, count_text((double)d->under_way, a));
 		end_row(p, look, TOP_PLAIN, &row);
 		text_release(&name);
 	}
 	return n;
 }
 
+/* The program without its folder; a call that is open stands where its arguments do else. */
 static void add_process_name(struct text *out, const struct follow_process *p)
 {
 	const struct follow_op *open =
 		p->open.start && p->open.op < p->op_room ? &p->ops[p->open.op] : NULL;
+	const char *words = p->program ? p->program : "", *end = words + strcspn(words, " "),
+		   *name = words;
 
+	for (const char *c = words; c < end; c++)
+		name = *c == '/' ? c + 1 : name;
 	if (p->rank >= 0)
 		text_addf(out, "rank %lld, ", (long long)p->rank);
-	text_addf(out, "%u ", p->header.pid);
+	text_addf(out, "%u %.*s", p->header.pid, (int)(end - name), name);
 	if (p->ended)
-		text_add(out, "ended ");
+		text_add(out, ", ended");
 	else if (open && open->name)
-		text_addf(out, "in %s ", open->name);
-	text_add(out, p->program ? p->program : "");
+		text_addf(out, " in %s", open->name);
+	else
+		text_add(out, end);
 }
 
 static unsigned draw_processes(struct top_picture *p, const struct follow *f,
@@ -466,11 +497,11 @@ static unsigned draw_processes(struct top_picture *p, const struct follow *f,
 
 		add_process_name(&name, q);
 		add_name(&row, look, 5, name.s ? name.s : "");
-		add_cell(&row, rate_text(top_per_s(f, q->calls.count, q->calls_then.count), a));
-		add_cell(&row, count_text(q->calls.count, a));
-		add_cell(&row, share_text(top_waiting(f, q), a));
-		add_cell(&row, count_text(q->kernels_sum.count, a));
-		add_cell(&row, count_text(top_lost(q), a));
+		add_cell(&row, look, rate_text(top_per_s(f, q->calls.count, q->calls_then.count), a));
+		add_cell(&row, look, count_text(q->calls.count, a));
+		add_cell(&row, look, share_text(top_waiting(f, q), a));
+		add_cell(&row, look, count_text(q->kernels_sum.count, a));
+		add_cell(&row, look, count_text(top_lost(q), a));
 		end_row(p, look, TOP_PLAIN, &row);
 		text_release(&name);
 	}

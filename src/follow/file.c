@@ -237,6 +237,7 @@ static void take_records(struct follow *f, struct follow_process *p, const struc
 	data = payload(f, p, b);
 	begun = t->seq == b->seq && t->done;
 	if (!data || !take_chunk(data, b, &h) || h.seq != b->seq) {
+		p->passed = 0; /* no other chunk stands for it */
 		t->seq = b->seq + 1;
 		t->done = 0;
 		return;

@@ -89,8 +89,11 @@ struct follow {
 	struct follow_reading *reading;
 };
 
-/* With which a second look is about a hundredth of a processor's second; the first may take longer. */
-#define FOLLOW_BUDGET       (24ull << 20)
+/*
+ * Bytes of records that are looked into for each second, with which following costs less than a hundredth of a
+ * processor's time, and at the first look.
+ */
+#define FOLLOW_BUDGET       (12ull << 20)
 #define FOLLOW_BUDGET_FIRST (96ull << 20)
 
 /* False: no memory. */

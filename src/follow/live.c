@@ -43,6 +43,8 @@ void follow_lines(struct follow *f, struct follow_process *p, const uint8_t *chu
 			add_flight(f, p, &l);
 		else if (l.kind == WIRE_LINE_COST)
 			wire_cost_add(&l.cost, &sum);
+		else if (l.kind == WIRE_LINE_COUNT)
+			p->unrecorded_calls += (double)l.count.calls;
 		else if (l.kind == WIRE_LINE_BEYOND)
 			p->under_way += l.count.calls;
 	}

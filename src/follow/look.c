@@ -13,7 +13,7 @@
 
 #define ASK_NS 1000000000ull /* between two questions to a drain */
 
-enum { TRIES = 3 };
+enum { TRIES = 3, BUDGET_LEAST = 1 << 20 };
 
 bool follow_init(struct follow *f)
 {
@@ -170,6 +170,15 @@ static void keep(struct follow *f)
 	f->written_then = f->written_now;
 }
 
+static uint64_t budget_of(const struct follow *f)
+{
+	uint64_t bytes = (uint64_t)((double)FOLLOW_BUDGET * (double)f->interval / 1e9);
+
+	if (!f->interval)
+		return FOLLOW_BUDGET_FIRST;
+	return bytes > BUDGET_LEAST ? bytes : BUDGET_LEAST;
+}
+
 /* One of so many chunks is looked into, where there is more than can be. */
 static void set_stride(struct follow *f)
 {
@@ -182,7 +191,7 @@ static void set_stride(struct follow *f)
 		if (!p->ended && stat(p->path, &st) == 0 && (uint64_t)st.st_size > p->at)
 			backlog += (uint64_t)st.st_size - p->at;
 	}
-	f->budget = f->most ? f->most : f->interval ? FOLLOW_BUDGET : FOLLOW_BUDGET_FIRST;
+	f->budget = f->most ? f->most : budget_of(f);
 	f->stride = (uint32_t)(backlog / f->budget) + 1;
 	f->spent = 0;
 }

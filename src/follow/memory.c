@@ -229,6 +229,7 @@ static void add_open(struct follow_process *p, const struct shm_thread *t, uint6
 
 	if (!t->depth || !op || !op->name)
 		return;
+	p->silent_threads += !map_get(&p->thread_places, t->index + 1ull);
 	if (op->flags & KYMO_OP_WAITS)
 		p->waiting += follow_ns(p, since);
 	if (!p->open.start || o->start < p->open.start)
@@ -242,6 +243,7 @@ static void take_open_calls(struct follow_process *p)
 	uint32_t used = THREADS_AT_ONCE;
 
 	p->waiting = 0;
+	p->silent_threads = 0;
 	p->open = (struct follow_call_open){0};
 	if (p->tick_source != (uint64_t)tick_source_chosen)
 		return;
@@ -264,7 +266,7 @@ static void take_lines_and_tallies(struct follow *f, struct follow_process *p)
 {
 	const struct follow_reading *r = f->reading;
 
-	p->cost_ns = 0;
+	p->cost_ns = p->unrecorded_calls = 0;
 	p->under_way = 0;
 	for (uint32_t i = 0; i < r->found_count; i++) {
 		const struct reading_found *c = &r->found[i];

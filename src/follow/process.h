@@ -130,7 +130,9 @@ struct follow_process {
 	struct follow_sum calls, calls_then, kernels_sum, kernels_then, copies, copies_then;
 	double waited, waiting, waited_then; /* ns: in calls that have ended, in open ones; both, then */
 	double cost_ns;                      /* of recording calls, estimated in the program */
+	double unrecorded_calls;             /* that its mode leaves out, as far as it counts them */
 	struct follow_call_open open;
+	uint32_t silent_threads; /* in a call, and no record came from them yet */
 	uint64_t under_way;
 };
 

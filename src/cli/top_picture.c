@@ -159,9 +159,9 @@ static void add_words(struct text *out, const char *list)
 			if (inside && out->length)
 				text_add(out, " ");
 		} else if (inside) {
+			if (*c == '\\' && (c[1] == '"' || c[1] == '\\'))
+				c++; /* other escapes stay: they are of what cannot be shown */
 			text_add_bytes(out, c, 1);
-			if (*c == '\\' && c[1])
-				text_add_bytes(out, ++c, 1);
 		}
 	}
 }

@@ -224,8 +224,9 @@ static int run_top(int argc, char **argv)
 	if (argc > 1)
 		return cli_usage("top", "one process or trace, or none: all that is recorded");
 	if (!options.once && !options.json && (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)))
-		return cli_usage("top", "the live view needs a terminal; --once prints one picture, "
-					"--json lines for a script");
+		return cli_usage("top",
+				 "the live view needs a terminal; --once prints one picture, "
+				 "--json lines for a script");
 	if (follow_init(&f))
 		status = add_operand(&f, argv[0]);
 	else

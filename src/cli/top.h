@@ -6,14 +6,7 @@
 #include "base/text.h"
 #include "follow/process.h"
 
-enum top_view {
-	TOP_OVERVIEW,
-	TOP_KERNELS,
-	TOP_CALLS,
-	TOP_PROCESSES,
-	TOP_DEVICES,
-	TOP_VIEWS
-};
+enum top_view { TOP_OVERVIEW, TOP_KERNELS, TOP_CALLS, TOP_PROCESSES, TOP_DEVICES, TOP_VIEWS };
 
 enum top_order { TOP_BY_TIME, TOP_BY_NOW, TOP_BY_COUNT, TOP_BY_NAME, TOP_ORDERS };
 

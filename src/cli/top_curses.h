@@ -6,8 +6,8 @@
 #ifndef CLI_TOP_CURSES_H
 #define CLI_TOP_CURSES_H
 
-#define NCURSES_NOMACROS       1
-#define NCURSES_WIDECHAR       1
+#define NCURSES_NOMACROS         1
+#define NCURSES_WIDECHAR         1
 #define NCURSES_ENABLE_STDBOOL_H 0
 #include <curses.h>
 #include <stdio.h>

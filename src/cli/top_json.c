@@ -121,8 +121,7 @@ static void add_memory(struct json *j, const struct follow *f)
 
 		json_open(j, '{');
 		add_device_name(j, &f->devices[m->device]);
-		add_text(j, "kind",
-			 top_memory_kinds[m->kind < TOP_MEMORY_KINDS ? m->kind : 0]);
+		add_text(j, "kind", top_memory_kinds[m->kind < TOP_MEMORY_KINDS ? m->kind : 0]);
 		add_whole(j, "bytes", m->bytes);
 		add_whole(j, "peak_bytes", m->peak);
 		json_close(j);
@@ -141,9 +140,8 @@ static void add_rank(struct json *j, const char *name, int64_t rank)
 
 static void add_process(struct json *j, const struct follow *f, const struct follow_process *p)
 {
-	const struct follow_op *open = p->open.start && p->open.op < p->op_room && !p->ended
-					       ? &p->ops[p->open.op]
-					       : NULL;
+	const struct follow_op *open =
+		p->open.start && p->open.op < p->op_room && !p->ended ? &p->ops[p->open.op] : NULL;
 	char host[sizeof(p->header.hostname) + 1] = "";
 
 	snprintf(host, sizeof(host), "%.*s", (int)sizeof(p->header.hostname),

@@ -195,8 +195,8 @@ static void draw_title(struct top_picture *p, const struct follow *f, const stru
 	text_release(&name);
 }
 
-static void draw_program(struct top_picture *p, const struct follow *f,
-			 const struct top_look *look, const struct totals *t)
+static void draw_program(struct top_picture *p, const struct follow *f, const struct top_look *look,
+			 const struct totals *t)
 {
 	struct text words = {0}, counts = {0};
 
@@ -227,8 +227,8 @@ static void draw_rates(struct top_picture *p, const struct follow *f, const stru
 	add_line(p, look, TOP_PLAIN, "Calls    %10s %9s   Kernels %10s %9s   Waiting %s",
 		 rate_text(top_per_s(f, f->calls_now, f->calls_then), a),
 		 count_text(f->calls_now, b),
-		 rate_text(top_per_s(f, t->kernels, t->kernels_then), c),
-		 count_text(t->kernels, d), share_text(top_waiting_all(f), e));
+		 rate_text(top_per_s(f, t->kernels, t->kernels_then), c), count_text(t->kernels, d),
+		 share_text(top_waiting_all(f), e));
 }
 
 static void draw_copies(struct top_picture *p, const struct follow *f, const struct top_look *look)
@@ -241,8 +241,7 @@ static void draw_copies(struct top_picture *p, const struct follow *f, const str
 		const struct follow_row *r = &f->copies.at[places[i]];
 
 		if (r->now.count > 0)
-			text_addf(&t, "%s%s %s (%s)", t.length ? ", " : "",
-				  direction_text(r->name),
+			text_addf(&t, "%s%s %s (%s)", t.length ? ", " : "", direction_text(r->name),
 				  byte_rate_text(top_per_s(f, r->now.bytes, r->then.bytes), a),
 				  bytes_text(r->now.bytes, b));
 	}
@@ -295,7 +294,8 @@ static void draw_cost(struct top_picture *p, const struct follow *f, const struc
 
 	add_line(p, look, TOP_PLAIN, "Lost     %s record%s   Overhead %s, %s   Written %s (%s)",
 		 count_text(lost.records, a), lost.records == 1 ? "" : "s",
-		 time_text(t->overhead, b), share_text(t->lived > 0 ? t->overhead / t->lived : NAN, c),
+		 time_text(t->overhead, b),
+		 share_text(t->lived > 0 ? t->overhead / t->lived : NAN, c),
 		 byte_rate_text(top_per_s(f, f->written_now, f->written_then), d),
 		 bytes_text(f->written_now, e));
 	if (lost.definitions > 0 || lost.overwritten > 0)
@@ -422,10 +422,11 @@ static unsigned draw_rows(struct top_picture *p, const struct follow *f,
 		add_cell(&row, look, count_text(r->now.count, a));
 		add_cell(&row, look, time_text(r->now.ns, a));
 		add_cell(&row, look, share_text(sum > 0 ? r->now.ns / sum : NAN, a));
-		add_cell(&row, look, share_text(f->interval && sum > before
-						  ? (r->now.ns - r->then.ns) / (sum - before)
-						  : NAN,
-					  a));
+		add_cell(&row, look,
+			 share_text(f->interval && sum > before
+					    ? (r->now.ns - r->then.ns) / (sum - before)
+					    : NAN,
+				    a));
 		end_row(p, look, TOP_PLAIN, &row);
 	}
 	free(places);
@@ -435,7 +436,7 @@ static unsigned draw_rows(struct top_picture *p, const struct follow *f,
 static unsigned draw_devices(struct top_picture *p, const struct follow *f,
 			     const struct top_look *look, unsigned most)
 {
-	static const char *const columns[] = {"busy now", "busy",       "kernels/s",
+	static const char *const columns[] = {"busy now", "busy",      "kernels/s",
 					      "kernels",  "under way", NULL};
 	unsigned n = 0;
 	char a[UNITS_TEXT];
@@ -445,8 +446,7 @@ static unsigned draw_devices(struct top_picture *p, const struct follow *f,
 		const struct follow_device *d = &f->devices[i];
 		struct text row = {0}, name = {0};
 
-		if ((!d->now.count && !d->under_way) || n++ < look->first ||
-		    n > look->first + most)
+		if ((!d->now.count && !d->under_way) || n++ < look->first || n > look->first + most)
 			continue;
 		if (d->name)
 			text_addf(&name, "%u %s", d->number, d->name);
@@ -486,7 +486,8 @@ static void add_process_name(struct text *out, const struct follow_process *p)
 static unsigned draw_processes(struct top_picture *p, const struct follow *f,
 			       const struct top_look *look, unsigned most)
 {
-	static const char *const columns[] = {"calls/s", "calls", "waiting", "kernels", "lost", NULL};
+	static const char *const columns[] = {"calls/s", "calls", "waiting",
+					      "kernels", "lost",  NULL};
 	uint32_t count, *places = top_sort_processes(f, look->order, &count);
 	char a[UNITS_TEXT];
 
@@ -497,7 +498,8 @@ static unsigned draw_processes(struct top_picture *p, const struct follow *f,
 
 		add_process_name(&name, q);
 		add_name(&row, look, 5, name.s ? name.s : "");
-		add_cell(&row, look, rate_text(top_per_s(f, q->calls.count, q->calls_then.count), a));
+		add_cell(&row, look,
+			 rate_text(top_per_s(f, q->calls.count, q->calls_then.count), a));
 		add_cell(&row, look, count_text(q->calls.count, a));
 		add_cell(&row, look, share_text(top_waiting(f, q), a));
 		add_cell(&row, look, count_text(q->kernels_sum.count, a));
@@ -624,12 +626,13 @@ static void draw_keys(struct top_picture *p, const struct top_look *look)
 	static const char *const orders[TOP_ORDERS] = {"time", "now", "count", "name"},
 				 *const process_orders[TOP_ORDERS] = {"waiting", "calls now",
 								      "calls", "rank"};
-	const char *order = look->view == TOP_PROCESSES ? process_orders[look->order]
-							: orders[look->order];
+	const char *order =
+		look->view == TOP_PROCESSES ? process_orders[look->order] : orders[look->order];
 
 	while (p->count + 1 < look->height && line(p, TOP_PLAIN))
 		;
-	add_line(p, look, TOP_HEADING, "q quit  h help  p %s  1-5 views  s sort: %-9s  every %.1f s",
+	add_line(p, look, TOP_HEADING,
+		 "q quit  h help  p %s  1-5 views  s sort: %-9s  every %.1f s",
 		 look->held ? "go on" : "hold ", order, (double)look->delay_ns / 1e9);
 }
 

@@ -48,7 +48,7 @@ struct screen {
 	struct top_look look;
 	unsigned rows; /* of the table that is shown */
 	bool utf8, over;
-	int signals; /* signalfd */
+	int signals;  /* signalfd */
 	int ended_by; /* signal, 0 */
 };
 

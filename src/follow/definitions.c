@@ -139,8 +139,10 @@ static const char *direction_of(const char *op)
 {
 	static const struct {
 		const char *op, *direction;
-	} known[] = {{"read", "device to host"}, {"write", "host to device"},
-		     {"copy", "device"},         {"migrate", "migration"}};
+	} known[] = {{"read", "device to host"},
+		     {"write", "host to device"},
+		     {"copy", "device"},
+		     {"migrate", "migration"}};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (strcmp(op, known[i].op) == 0)

@@ -29,8 +29,7 @@ static const uint8_t *fetch(struct follow *f, const struct follow_process *p, ui
 	size_t wanted = ahead && bytes < READING_WINDOW ? READING_WINDOW : bytes;
 	ssize_t n;
 
-	if (r->of == p && at >= r->at && at - r->at <= r->count &&
-	    r->count - (at - r->at) >= bytes)
+	if (r->of == p && at >= r->at && at - r->at <= r->count && r->count - (at - r->at) >= bytes)
 		return r->window + (at - r->at);
 	if (!vec_reserve(&r->window, &r->room, 0, wanted)) {
 		f->failed = true;
@@ -40,8 +39,7 @@ static const uint8_t *fetch(struct follow *f, const struct follow_process *p, ui
 	r->at = at;
 	r->count = 0;
 	while (r->count < wanted) {
-		n = pread(p->fd, r->window + r->count, wanted - r->count,
-			  (off_t)(at + r->count));
+		n = pread(p->fd, r->window + r->count, wanted - r->count, (off_t)(at + r->count));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)

@@ -36,7 +36,7 @@ struct follow_device {
 	char *name, *host, *domain;
 	uint32_t number; /* among those of its name on its host, from 0 */
 	struct busy_union busy;
-	double busy_now, busy_then; /* ns that at least one kernel ran */
+	double busy_now, busy_then;  /* ns that at least one kernel ran */
 	struct follow_sum now, then; /* of kernels */
 	uint64_t under_way;          /* commands submitted and not seen complete */
 };
@@ -73,15 +73,17 @@ struct follow {
 	struct follow_memory *memory;
 	uint32_t memory_count, memory_room;
 
-	uint64_t looked, interval;  /* CLOCK_MONOTONIC ns of the last look, and since the one before; 0 of the first */
-	uint64_t realtime;          /* of the last look */
+	uint64_t looked,
+		interval; /* CLOCK_MONOTONIC ns of the last look, and since the one before; 0 of the first */
+	uint64_t realtime; /* of the last look */
 	double calls_now, calls_then;
 	double written_now, written_then; /* bytes of raw files that were seen to be written */
-	double read, left_out;            /* bytes of chunks of records that were looked into, and that were not */
-	uint64_t damaged;                 /* blocks, or stretches of files, that could not be read */
-	uint32_t unrecorded;              /* processes that were to be recorded and are not */
-	bool failed;                      /* memory ran out: numbers are too small */
-	uint64_t most;                    /* bytes of records that a look decodes; 0: FOLLOW_BUDGET */
+	double read,
+		left_out; /* bytes of chunks of records that were looked into, and that were not */
+	uint64_t damaged; /* blocks, or stretches of files, that could not be read */
+	uint32_t unrecorded; /* processes that were to be recorded and are not */
+	bool failed;         /* memory ran out: numbers are too small */
+	uint64_t most;       /* bytes of records that a look decodes; 0: FOLLOW_BUDGET */
 
 	/* Of the look that goes on. */
 	uint64_t budget, spent;

@@ -240,7 +240,8 @@ struct follow_losses follow_lost(const struct follow *f)
 		bool live = p->geometry && !p->ended;
 
 		sum.records += (double)(live ? p->shm.lost_records : p->end.lost_records);
-		sum.definitions += (double)(live ? p->shm.lost_definitions : p->end.lost_definitions);
+		sum.definitions +=
+			(double)(live ? p->shm.lost_definitions : p->end.lost_definitions);
 		sum.overwritten +=
 			(double)(live ? p->shm.overwritten_records : p->end.overwritten_records);
 	}

@@ -30,10 +30,9 @@ static bool fits(uint64_t offset, uint64_t count, uint64_t size, uint64_t end)
 
 static bool geometry_good(const struct shm_header *h, uint64_t bytes)
 {
-	return h->magic == SHM_MAGIC && h->version == SHM_VERSION &&
-	       h->header_size == sizeof(*h) && h->bytes == bytes && h->chunk_max > 0 &&
-	       h->chunk_max <= SHM_CHUNK_MAX && h->chunk_size >= sizeof(struct wire_chunk) &&
-	       h->chunk_size <= CHUNK_MOST &&
+	return h->magic == SHM_MAGIC && h->version == SHM_VERSION && h->header_size == sizeof(*h) &&
+	       h->bytes == bytes && h->chunk_max > 0 && h->chunk_max <= SHM_CHUNK_MAX &&
+	       h->chunk_size >= sizeof(struct wire_chunk) && h->chunk_size <= CHUNK_MOST &&
 	       fits(h->ctl_offset, h->chunk_max, sizeof(struct shm_chunk_ctl), bytes) &&
 	       fits(h->threads_offset, SHM_THREADS, sizeof(struct shm_thread), bytes) &&
 	       fits(h->chunks_offset, h->chunk_max, h->chunk_size, bytes);
@@ -101,8 +100,8 @@ static int by_sequence(const void *a, const void *b)
 static void find_chunks(struct follow *f, const struct follow_process *p)
 {
 	struct follow_reading *r = f->reading;
-	uint32_t count = p->shm.chunk_count < p->shm.chunk_max ? p->shm.chunk_count
-							       : p->shm.chunk_max;
+	uint32_t count =
+		p->shm.chunk_count < p->shm.chunk_max ? p->shm.chunk_count : p->shm.chunk_max;
 
 	r->found_count = 0;
 	if (!vec_reserve(&r->ctl, &r->ctl_room, 0, count) ||

@@ -60,7 +60,7 @@ struct follow_thread *follow_thread_of(struct follow *f, struct follow_process *
 
 void follow_process_free(struct follow_process *p)
 {
-	struct map *maps[] = {&p->agents, &p->queues,        &p->kernels,      &p->pieces,
+	struct map *maps[] = {&p->agents,  &p->queues,        &p->kernels,      &p->pieces,
 			      &p->domains, &p->thread_places, &p->tally_places, &p->allocations};
 
 	for (uint32_t i = 0; i < p->op_room; i++)

@@ -81,9 +81,9 @@ struct follow_process {
 	struct follow_recording *recording;
 	char path[PATH_MAX];
 	struct raw_header header;
-	bool headed;     /* `header` was read */
-	bool aside;      /* no process of a program */
-	int fd;          /* -1: not open, or it has ended */
+	bool headed; /* `header` was read */
+	bool aside;  /* no process of a program */
+	int fd;      /* -1: not open, or it has ended */
 	dev_t device;
 	ino_t inode;
 	uint64_t at;     /* offset of the next block */
@@ -94,25 +94,25 @@ struct follow_process {
 	struct raw_end end;
 
 	/* Its memory. */
-	int memory;      /* -1: it cannot be looked at */
+	int memory; /* -1: it cannot be looked at */
 	uint64_t memory_bytes;
 	struct shm_header shm; /* as it was last */
-	bool geometry;   /* the places in `shm` were checked */
-	bool gap;        /* chunks there were not taken, because older ones are on their way into the file */
+	bool geometry;         /* the places in `shm` were checked */
+	bool gap; /* chunks there were not taken, because older ones are on their way into the file */
 
 	/* What is defined. */
 	struct follow_op *ops; /* by number on the wire */
 	uint32_t op_room;
 	uint16_t *met; /* those with a `count` */
 	uint32_t met_count, met_room;
-	struct map domains;    /* id: name, owned */
-	struct map agents;     /* id: device + 1 */
-	struct map queues;     /* id: device + 1 */
-	struct map kernels;    /* id: row + 1 */
-	struct map pieces;     /* number of a chunk of definitions in memory: bytes read */
+	struct map domains; /* id: name, owned */
+	struct map agents;  /* id: device + 1 */
+	struct map queues;  /* id: device + 1 */
+	struct map kernels; /* id: row + 1 */
+	struct map pieces;  /* number of a chunk of definitions in memory: bytes read */
 	uint64_t pid, tick_source, tick_per_second, start_tick;
-	char *program;         /* words of the command line */
-	int64_t rank;          /* -1: none */
+	char *program; /* words of the command line */
+	int64_t rank;  /* -1: none */
 
 	/* Times. */
 	double ns_per_tick; /* 0: not known yet */
@@ -128,9 +128,10 @@ struct follow_process {
 
 	/* Sums. */
 	struct follow_sum calls, calls_then, kernels_sum, kernels_then, copies, copies_then;
-	double waited, waiting, waited_then; /* ns: in calls that have ended, in open ones; both, then */
-	double cost_ns;                      /* of recording calls, estimated in the program */
-	double unrecorded_calls;             /* that its mode leaves out, as far as it counts them */
+	double waited, waiting,
+		waited_then;     /* ns: in calls that have ended, in open ones; both, then */
+	double cost_ns;          /* of recording calls, estimated in the program */
+	double unrecorded_calls; /* that its mode leaves out, as far as it counts them */
 	struct follow_call_open open;
 	uint32_t silent_threads; /* in a call, and no record came from them yet */
 	uint64_t under_way;
@@ -145,18 +146,20 @@ void follow_take_memory(struct follow_process *p, int fd);
 /* drains.c: files and memory of the processes that the drains of a trace here record. */
 void follow_ask_drains(struct follow *f, struct follow_recording *r);
 /* process.c */
-struct follow_process *follow_process_of(struct follow *f, struct follow_recording *r, const char *path);
+struct follow_process *follow_process_of(struct follow *f, struct follow_recording *r,
+					 const char *path);
 void follow_process_free(struct follow_process *p);
 struct follow_thread *follow_thread_of(struct follow *f, struct follow_process *p, uint32_t index);
 
 /* definitions.c: all in a chunk from byte `from` on. */
-void follow_define(struct follow *f, struct follow_process *p, const uint8_t *chunk, size_t from, size_t end);
+void follow_define(struct follow *f, struct follow_process *p, const uint8_t *chunk, size_t from,
+		   size_t end);
 void follow_resolve(struct follow *f, struct follow_process *p, struct follow_op *op);
 void follow_calibrate(struct follow_process *p, const struct raw_tick_sync *s);
 
 /* records.c: from t->done on; each counts `weight` times. False: it stops at an operation that is not defined yet. */
-bool follow_records(struct follow *f, struct follow_process *p, struct follow_thread *t, const uint8_t *chunk,
-		    uint32_t committed, double weight);
+bool follow_records(struct follow *f, struct follow_process *p, struct follow_thread *t,
+		    const uint8_t *chunk, uint32_t committed, double weight);
 /* A new chunk of a thread begins. */
 void follow_begin_chunk(struct follow_thread *t, const struct wire_chunk *h);
 /* live.c */
@@ -164,7 +167,8 @@ void follow_lines(struct follow *f, struct follow_process *p, const uint8_t *chu
 void follow_tallies(struct follow *f, struct follow_process *p, const uint8_t *chunk, size_t bytes);
 
 /* rows.c: the row of that name, added if there is none: its place + 1, 0: no memory. */
-uint32_t follow_row(struct follow *f, struct follow_rows *rows, const char *domain, const char *name, size_t length);
+uint32_t follow_row(struct follow *f, struct follow_rows *rows, const char *domain,
+		    const char *name, size_t length);
 uint32_t follow_device(struct follow *f, const struct follow_process *p, const struct wire_def *d);
 struct follow_memory *follow_memory(struct follow *f, uint32_t device, uint32_t kind);
 void follow_rows_release(struct follow_rows *rows);

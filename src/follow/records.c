@@ -82,10 +82,9 @@ static void add_copy(struct follow *f, struct follow_process *p, const struct fo
 static void add_memory(struct follow *f, struct follow_process *p, const uint64_t value[FIELDS],
 		       bool freed)
 {
-	struct follow_memory *m = value[FIELD_PARENT]
-					  ? NULL
-					  : follow_memory(f, device_of(p, value),
-							  (uint32_t)value[FIELD_KIND]);
+	struct follow_memory *m = value[FIELD_PARENT] ? NULL
+						      : follow_memory(f, device_of(p, value),
+								      (uint32_t)value[FIELD_KIND]);
 	uint64_t bytes = value[FIELD_BYTES], known;
 
 	if (!m)

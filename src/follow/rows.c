@@ -98,10 +98,10 @@ static bool is_device(const struct follow_device *a, const struct follow_device 
 
 uint32_t follow_device(struct follow *f, const struct follow_process *p, const struct wire_def *d)
 {
-	struct follow_device new = {.name = text_of(d, DEF_AGENT_NAME),
-				    .domain = text_of(d, DEF_AGENT_DOMAIN),
-				    .host = strndup((const char *)p->header.hostname,
-						    sizeof(p->header.hostname))};
+	struct follow_device new = {
+		.name = text_of(d, DEF_AGENT_NAME),
+		.domain = text_of(d, DEF_AGENT_DOMAIN),
+		.host = strndup((const char *)p->header.hostname, sizeof(p->header.hostname))};
 	uint32_t i = 1;
 
 	if (!new.name || !new.domain || !new.host) {

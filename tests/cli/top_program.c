@@ -108,8 +108,8 @@ static void obey(const char *line)
 		run_kernels(device, name, n);
 	} else if (sscanf(line, "write %u %u %u", &device, &size, &n) == 3) {
 		for (unsigned i = 0; i < n; i++)
-			must(clEnqueueWriteBuffer(queues[device], memory, CL_TRUE, 0, size, bytes, 0,
-						  NULL, NULL));
+			must(clEnqueueWriteBuffer(queues[device], memory, CL_TRUE, 0, size, bytes,
+						  0, NULL, NULL));
 	} else if (sscanf(line, "read %u %u %u", &device, &size, &n) == 3) {
 		for (unsigned i = 0; i < n; i++)
 			must(clEnqueueReadBuffer(queues[device], memory, CL_TRUE, 0, size, bytes, 0,

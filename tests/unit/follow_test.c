@@ -99,7 +99,8 @@ static double waited_by_one(void)
 static void expect_all(const struct follow *f)
 {
 	const struct follow_row *wait = row_of(&f->calls, synth_test_domain.ops[TEST_WAIT].name),
-				*launch = row_of(&f->calls, synth_test_domain.ops[TEST_LAUNCH].name);
+				*launch =
+					row_of(&f->calls, synth_test_domain.ops[TEST_LAUNCH].name);
 
 	assert_int_equal(f->process_count, 1);
 	assert_true(f->processes[0]->ended);
@@ -312,8 +313,9 @@ static int make_memory(void)
 		for (size_t k = 0; k < 512; k++)
 			noise[k] = next_random() & (k % 3 ? 0xff00ff : ~0ull);
 		memcpy(noise, &c, sizeof(c));
-		assert_int_equal(pwrite(fd, noise, sizeof(noise), (off_t)(h.chunks_offset + i * 4096)),
-				 sizeof(noise));
+		assert_int_equal(
+			pwrite(fd, noise, sizeof(noise), (off_t)(h.chunks_offset + i * 4096)),
+			sizeof(noise));
 	}
 	for (size_t k = 0; k < 3 && next_random() % 2; k++)
 		((uint8_t *)&h)[next_random() % 80] ^= (uint8_t)next_random();
@@ -397,14 +399,10 @@ static void spans_without_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(in_pieces),
-		cmocka_unit_test(no_block_before_its_end),
-		cmocka_unit_test(replaced),
-		cmocka_unit_test(damage_costs_a_block),
-		cmocka_unit_test(left_out),
-		cmocka_unit_test(any_memory),
-		cmocka_unit_test(memory_goes),
-		cmocka_unit_test(spans_are_joined),
+		cmocka_unit_test(in_pieces),         cmocka_unit_test(no_block_before_its_end),
+		cmocka_unit_test(replaced),          cmocka_unit_test(damage_costs_a_block),
+		cmocka_unit_test(left_out),          cmocka_unit_test(any_memory),
+		cmocka_unit_test(memory_goes),       cmocka_unit_test(spans_are_joined),
 		cmocka_unit_test(spans_without_end),
 	};
 

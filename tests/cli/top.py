@@ -8,7 +8,6 @@ import signal
 import struct
 import subprocess
 
-import top_programs  # noqa: F401
 from top_programs import KYMO, Recording, kymotest
 from kymotest import check, expect, must, run, wait_for
 

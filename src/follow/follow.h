@@ -75,7 +75,7 @@ struct follow {
 
 	uint64_t looked,
 		interval; /* CLOCK_MONOTONIC ns of the last look, and since the one before; 0 of the first */
-	uint64_t realtime; /* of the last look */
+	uint64_t realtime, tick; /* of the last look */
 	double calls_now, calls_then;
 	double written_now, written_then; /* bytes of raw files that were seen to be written */
 	double read,

@@ -217,6 +217,7 @@ void follow_look(struct follow *f)
 	keep(f);
 	f->interval = f->looked ? now - f->looked : 0;
 	f->looked = now;
+	f->tick = tick_now();
 	f->realtime = clock_ns(CLOCK_REALTIME);
 	for (uint32_t i = 0; i < f->recording_count; i++)
 		if (f->recordings[i]->running)

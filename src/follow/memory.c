@@ -235,10 +235,9 @@ static void add_open(struct follow_process *p, const struct shm_thread *t, uint6
 		p->open = (struct follow_call_open){o->op, o->start};
 }
 
-static void take_open_calls(struct follow_process *p)
+static void take_open_calls(const struct follow *f, struct follow_process *p)
 {
 	struct shm_thread threads[THREADS_AT_ONCE];
-	uint64_t now = tick_now();
 	uint32_t used = THREADS_AT_ONCE;
 
 	p->waiting = 0;
@@ -254,7 +253,7 @@ static void take_open_calls(struct follow_process *p)
 		for (uint32_t k = 0; k < THREADS_AT_ONCE; k++) {
 			used += threads[k].tid != 0;
 			if (threads[k].tid)
-				add_open(p, &threads[k], now);
+				add_open(p, &threads[k], f->tick);
 		}
 	}
 }
@@ -297,5 +296,5 @@ void follow_read_memory(struct follow *f, struct follow_process *p, bool again)
 		take_lines_and_tallies(f, p);
 	take_all_records(f, p);
 	if (!again)
-		take_open_calls(p);
+		take_open_calls(f, p);
 }

@@ -27,16 +27,21 @@ struct follow_process *follow_process_of(struct follow *f, struct follow_recordi
 	if (p)
 		return p;
 	p = calloc(1, sizeof(*p));
-	if (!p || !vec_reserve(&f->processes, &f->process_room, f->process_count, 1)) {
+	if (!p) {
+		f->failed = true;
+		return NULL;
+	}
+	if (!vec_reserve(&f->processes, &f->process_room, f->process_count, 1)) {
 		free(p);
 		f->failed = true;
 		return NULL;
 	}
+	f->processes[f->process_count++] = p;
 	snprintf(p->path, sizeof(p->path), "%s", path);
 	p->recording = r;
 	p->fd = p->memory = -1;
 	p->rank = -1;
-	return f->processes[f->process_count++] = p;
+	return p;
 }
 
 struct follow_thread *follow_thread_of(struct follow *f, struct follow_process *p, uint32_t index)

@@ -14,9 +14,12 @@ KYMO, PROGRAM = (os.path.abspath(p) for p in sys.argv[1:3])
 class Recording:
     """One or more such programs (`count`) in one recording, spoken to by number."""
 
+    all = []
+
     def __init__(self, folder, name, *options, count=1, env=None, before="", words=()):
         self.trace = os.path.join(folder, name + ".kymo")
         self.to, self.answers = [], []
+        self.all.append(self)
         script = []
         for i in range(count):
             for kind in ("in", "out"):
@@ -39,11 +42,14 @@ class Recording:
             expect(self.answers[to].readline() == "done\n", line)
 
     def end(self):
+        self.let_go()
+        self.process.communicate(timeout=kymotest.WAIT)
+        for f in self.answers:
+            f.close()
+
+    def let_go(self):
         for f in self.to:
             try:
                 f.close()
             except BrokenPipeError:
                 pass
-        self.process.communicate(timeout=kymotest.WAIT)
-        for f in self.answers:
-            f.close()

@@ -193,6 +193,7 @@ def main():
             recording_ends(t, p)
         finally:
             t.end()
+            p.let_go()
     return 1 if kymotest.wrong else 0
 
 

@@ -79,7 +79,7 @@ static uint8_t what_is(const char *name, size_t length)
 		[FIELD_START] = "start",       [FIELD_BYTES] = "bytes", [FIELD_KIND] = "kind",
 		[FIELD_DURATION] = "duration", [FIELD_ID] = "id",       [FIELD_PARENT] = "parent"};
 
-	for (uint8_t i = 0; i < FIELDS; i++)
+	for (unsigned i = 0; i < FIELDS; i++)
 		if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
 			return (uint8_t)(i + 1);
 	return 0;

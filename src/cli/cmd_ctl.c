@@ -9,9 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/peer.h"
 #include "cli/cli.h"
+#include "cli/run.h"
 #include "drain/drain.h"
 #include "drain/steer.h"
 
@@ -227,56 +227,13 @@ static int steer_trace(const struct verb *v, const char *trace)
 	return CLI_FAILURE;
 }
 
-/* The socket that a traced process was given, in its environment. */
-static bool socket_of(int pid, char *out, size_t size)
-{
-	static const char name[] = "KYMO_DRAIN=";
-	char path[64];
-	size_t bytes = 0;
-	char *text, *at;
-
-	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-	text = file_read(path, &bytes);
-	for (at = text; at && at < text + bytes; at += strlen(at) + 1)
-		if (strncmp(at, name, strlen(name)) == 0)
-			break;
-	if (!at || at >= text + bytes) {
-		free(text);
-		return false;
-	}
-	snprintf(out, size, "%s", at + strlen(name));
-	free(text);
-	return *out != '\0';
-}
-
-/* `kymo run` itself has no such environment, its program has. */
-static bool socket_of_child(int pid, char *out, size_t size)
-{
-	char path[64], *text, *at, *end;
-	bool found = false;
-	size_t bytes;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
-	text = file_read(path, &bytes);
-	for (at = text; at && !found; at = end) {
-		long child = strtol(at, &end, 10);
-
-		if (end == at)
-			break;
-		found = socket_of((int)child, out, size);
-	}
-	free(text);
-	return found;
-}
-
 static int steer_process(const struct verb *v, const char *word)
 {
 	struct steer_answer sum = {0};
 	char socket_path[128];
 	int pid = atoi(word), status;
 
-	if (socket_of(pid, socket_path, sizeof(socket_path)) ||
-	    socket_of_child(pid, socket_path, sizeof(socket_path))) {
+	if (run_socket_of(pid, socket_path, sizeof(socket_path))) {
 		status = steer_drain(v, word, socket_path, &sum);
 		return status ? status : report_result(v, word, &sum);
 	}

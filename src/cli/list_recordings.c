@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/plain.h"
 #include "base/units.h"
@@ -16,8 +15,6 @@
 #include "cli/list_output.h"
 #include "cli/run.h"
 #include "drain/steer.h"
-
-enum { MANIFEST_MOST = 64 << 20 };
 
 struct recording {
 	char *trace;
@@ -30,22 +27,6 @@ struct recordings {
 	struct recording *at;
 	unsigned count, room;
 };
-
-/* Of its launcher, or of the first one of a job. */
-static char *command_of(const char *trace)
-{
-	static const char before[] = "\n  \"command\": ", after[] = ",\n  \"environment\"";
-	char path[PATH_MAX], *text, *begin, *end, *command = NULL;
-
-	snprintf(path, sizeof(path), "%.*s/manifest.json", PATH_MAX - 16, trace);
-	text = file_read_limited(path, MANIFEST_MOST);
-	begin = text ? strstr(text, before) : NULL;
-	end = begin ? strstr(begin, after) : NULL;
-	if (end)
-		command = strndup(begin + strlen(before), (size_t)(end - begin) - strlen(before));
-	free(text);
-	return command;
-}
 
 static const char *word_of(unsigned what)
 {
@@ -63,7 +44,7 @@ static void add(const char *trace, unsigned steered, void *data)
 	if (!vec_reserve(&all->at, &all->room, all->count, 1))
 		return;
 	all->at[all->count++] = (struct recording){.trace = strdup(trace),
-						   .command = command_of(trace),
+						   .command = trace_command(trace),
 						   .began = trace_began(trace),
 						   .steered = word_of(steered)};
 }

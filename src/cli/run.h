@@ -56,6 +56,14 @@ unsigned trace_unrecorded(const char *path, int *error);
 /* When the launcher that made the trace began, in ns of CLOCK_REALTIME; 0: its manifest does not tell. */
 uint64_t trace_began(const char *path);
 
+/* Its command, a list in JSON, or that of the first launcher of a job; to be freed. NULL: not known. */
+char *trace_command(const char *path);
+
+/* ---- run_socket.c ---- */
+
+/* The socket that a recorded process, or `kymo run` of one, was given. False: it has none that can be seen. */
+bool run_socket_of(int pid, char *out, size_t size);
+
 /* ---- run_node.c ---- */
 
 /* The launchers of a job on one node have one drain. */

@@ -300,6 +300,21 @@ uint64_t trace_began(const char *path)
 	return ns;
 }
 
+char *trace_command(const char *path)
+{
+	static const char before[] = "\n  \"command\": ", after[] = ",\n  \"environment\"";
+	char file[PATH_MAX], *text, *begin, *end, *command = NULL;
+
+	snprintf(file, sizeof(file), "%.*s/manifest.json", PATH_MAX - 16, path);
+	text = file_read_limited(file, MANIFEST_MOST);
+	begin = text ? strstr(text, before) : NULL;
+	end = begin ? strstr(begin, after) : NULL;
+	if (end)
+		command = strndup(begin + strlen(before), (size_t)(end - begin) - strlen(before));
+	free(text);
+	return command;
+}
+
 static int error_in(int folder, const char *name)
 {
 	struct raw_header h = {0};

@@ -2,6 +2,7 @@
 /* See steer.h. */
 #include "drain/steer.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/peer.h"
 
 /* Numbers of a drain that was there before, which processes remember, are others. */
 void steer_init(struct steering *s, struct journal *j)
@@ -40,11 +42,63 @@ static uint32_t next_number(const struct steering *s, uint32_t what)
 	return ((s->asked + SHM_ASKED_NEXT) & ~0xffu) | what;
 }
 
+/* ---- who looks on ---------------------------------------------------------------------------- */
+
+/* The first one after that number which has a file and memory that can be handed on. */
+static struct producer *next_after(struct producer *producers, uint64_t number)
+{
+	struct producer *found = NULL;
+
+	for (struct producer *p = producers; p; p = p->next)
+		if (p->begun && p->kept && p->memfd >= 0 && p->kept->number > number &&
+		    (!found || p->kept->number < found->kept->number))
+			found = p;
+	return found;
+}
+
+/* False: it does not take it, or the memory cannot be opened again. */
+static bool send_sight(int fd, const struct producer *p)
+{
+	struct steer_sight s = {STEER_MAGIC, STEER_VERSION, p->kept->number, p->pid,
+				(uint32_t)strlen(p->file.path)};
+	struct iovec parts[] = {{&s, sizeof(s)}, {(void *)(uintptr_t)p->file.path, s.path}};
+	char own[32];
+	int memory;
+	bool sent;
+
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", p->memfd);
+	memory = open(own, O_RDONLY | O_CLOEXEC);
+	sent = memory >= 0 && peer_send(fd, parts, 2, memory);
+	if (memory >= 0)
+		close(memory);
+	return sent;
+}
+
+/* Who does not read what is sent gets no more: nobody is waited for. */
+static void show(int fd, struct producer *producers, uint64_t number)
+{
+	struct steer_answer a = {.status = KYMO_OK};
+	struct producer *p;
+
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	for (p = next_after(producers, number); p && a.answered < STEER_SIGHTS;
+	     p = next_after(producers, p->kept->number))
+		a.answered += send_sight(fd, p);
+	a.waiting = p != NULL;
+	for (p = producers; p; p = p->next)
+		a.processes += p->begun;
+	send_answer(fd, &a);
+}
+
 bool steer_begin(struct steering *s, int fd, const struct steer_request *request,
 		 struct producer *producers)
 {
 	struct steer_answer a = {.status = KYMO_OK};
 
+	if (request->version == STEER_VERSION && request->what == STEER_LOOK) {
+		show(fd, producers, request->wait_ns);
+		return false;
+	}
 	if (request->version != STEER_VERSION || request->what < KYMO_STEER_FLUSH ||
 	    request->what > KYMO_STEER_RESUME)
 		a.status = KYMO_ERROR_INVALID_ARGUMENT;

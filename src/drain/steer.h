@@ -24,6 +24,22 @@ struct steer_request {
 	uint64_t wait_ns;
 };
 
+/*
+ * A request of this kind asks nothing of the processes: `kymo top` looks on. For some of those that came after the
+ * number `wait_ns` the drain sends struct steer_sight, a path and, with them, their memory, to be read and not
+ * written; then a struct steer_answer, whose `answered` are those sent and `waiting` those left.
+ */
+#define STEER_LOOK 0x10u
+enum { STEER_SIGHTS = 32 }; /* sent at once */
+
+struct steer_sight {
+	uint64_t magic; /* STEER_MAGIC */
+	uint32_t version;
+	uint32_t number; /* in order of coming */
+	int32_t pid;
+	uint32_t path; /* bytes that follow: where its raw file is */
+};
+
 struct steer_answer {
 	uint64_t magic;
 	uint32_t version;

@@ -31,9 +31,10 @@ ALLOWED = {
     "tally": {"base", "record", "wire", "stream"},
     "sql": {"base"},
     "formats": {"base", "record", "wire", "stream", "tally", "sql"},
+    "follow": {"base", "record", "wire", "stream", "drain", "formats"},
     "analysis": {"base", "record", "wire", "sql", "stream", "tally", "formats"},
     "report": {"base", "record", "wire", "sql", "stream", "tally", "formats", "analysis"},
-    "cli": {"base", "record", "wire", "sql", "topology", "stream", "tally", "drain", "telemetry", "formats", "analysis", "report", "launch"},
+    "cli": {"base", "record", "wire", "sql", "topology", "stream", "tally", "drain", "telemetry", "formats", "follow", "analysis", "report", "launch"},
 }
 # Headers that the rooms of a layer have for each other: no other layer sees them.
 PRIVATE = {f"core/{name}.h" for name in (
@@ -44,10 +45,10 @@ VENDOR = re.compile(r"(^|/)(CL|rdma|cuda|cupti|nvtx3|level_zero|hip|hsa|rocprofi
 # Libraries that are no vendor's: which layers may see their headers.
 LIBRARIES = {
     "sqlite3": {"sql", "formats", "analysis", "report", "cli"},
-    "zstd": {"drain", "formats"}, "xxhash": {"drain", "formats"},
+    "zstd": {"drain", "formats"}, "xxhash": {"drain", "formats", "follow"},
     "jansson": {"formats"}, "protobuf-c": {"formats"},
     "libdw": {"stream"}, "libdwfl": {"stream"}, "libelf": {"stream"}, "gelf": {"stream"}, "dwarf": {"stream"},
-    "hwloc": {"topology"},
+    "hwloc": {"topology"}, "curses": {"cli"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 LINES_MAX = 1000

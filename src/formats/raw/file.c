@@ -332,22 +332,30 @@ static bool inflate_columns(const uint8_t *in, size_t in_size, uint8_t *out, siz
 	return true;
 }
 
-static bool unpack(struct raw_file *f, uint32_t i, const struct raw_block *b,
-		   struct raw_buffer *buffer, bool count, const uint8_t **data, size_t *bytes)
+const char *raw_block_unpack(const struct raw_block *b, struct raw_buffer *buffer,
+			     const uint8_t **data, size_t *bytes)
 {
 	if (!(b->flags & RAW_ZSTD))
-		return true;
+		return NULL;
 #ifndef KYMO_HAVE_ZSTD
-	return refuse(f, i, count, "compressed with zstd, and this Kymo was built without it");
+	return "compressed with zstd, and this Kymo was built without it";
 #endif
 	if (!vec_reserve(&buffer->data, &buffer->size, 0, b->raw ? b->raw : 1))
-		return refuse(f, i, count, "not enough memory");
+		return "not enough memory";
 	if (!(b->flags & RAW_COLUMNS))
 		*bytes = inflate_frame(*data, *bytes, buffer->data, b->raw);
 	else if (!inflate_columns(*data, *bytes, buffer->data, b->raw, bytes))
-		return refuse(f, i, count, "not enough memory");
+		return "not enough memory";
 	*data = buffer->data;
-	return true;
+	return NULL;
+}
+
+static bool unpack(struct raw_file *f, uint32_t i, const struct raw_block *b,
+		   struct raw_buffer *buffer, bool count, const uint8_t **data, size_t *bytes)
+{
+	const char *why = raw_block_unpack(b, buffer, data, bytes);
+
+	return !why || refuse(f, i, count, why);
 }
 
 static bool cut_payload(struct raw_file *f, uint32_t i, const struct raw_block *b,

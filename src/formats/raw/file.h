@@ -50,6 +50,13 @@ bool raw_file_payload(struct raw_file *f, uint32_t i, struct raw_buffer *buffer,
  */
 void raw_file_forget(struct raw_file *f, uint32_t first, uint32_t end);
 
+/*
+ * Of a block whose payload, *bytes at *data, was checked: what was compressed into `buffer`, the rest is left where it
+ * is. What is wrong, or NULL; fewer bytes than b->raw may come out of what is damaged.
+ */
+const char *raw_block_unpack(const struct raw_block *b, struct raw_buffer *buffer,
+			     const uint8_t **data, size_t *bytes);
+
 void raw_buffer_release(struct raw_buffer *b);
 
 #endif

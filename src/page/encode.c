@@ -9,7 +9,11 @@
 #include "page/block.h"
 #include "page/level.h"
 
-enum { GATHER_MOST = 1 << 20 };
+enum {
+	GATHER_MOST = 1 << 20,
+	CLASSES = 60 * 64, /* of durations */
+	SAMPLES = 16       /* blocks that an estimate is made of */
+};
 
 /* Small things that share a section. */
 struct gather {
@@ -180,6 +184,46 @@ static kymo_status_t put_slices(struct encoder *x, struct page_parts *parts, uin
 	return put_raw(x, SECTION_SLICES, &place->section);
 }
 
+/* ---- the longest of a row ---------------------------------------------------------------------- */
+
+/* Durations by their highest bits: 64 classes for each power of two. */
+static unsigned class_of(uint64_t ns)
+{
+	unsigned high = ns ? 63 - (unsigned)__builtin_clzll(ns) : 0;
+
+	return high < 6 ? (unsigned)ns : (high - 5) * 64 + (unsigned)(ns >> (high - 6) & 63);
+}
+
+/* The class from which on there are plan.most slices of the row at most. */
+static kymo_status_t find_longest(struct encoder *x, const struct page_chain *c, unsigned *class)
+{
+	uint64_t *number = calloc(CLASSES, sizeof(*number)), sum = 0;
+	kymo_status_t status = number ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+
+	for (uint32_t i = 0; i < c->block_count && status == KYMO_OK; i++) {
+		status = page_chain_read(&x->d->store, c, i, x->slices);
+		for (uint32_t k = 0; k < c->blocks[i].count && status == KYMO_OK; k++)
+			number[class_of((uint64_t)(x->slices[k].end - x->slices[k].start))]++;
+	}
+	*class = CLASSES;
+	while (status == KYMO_OK && *class && sum + number[*class - 1] <= x->p->most)
+		sum += number[--*class];
+	free(number);
+	return status;
+}
+
+/* Those of the block that are long enough move to its begin; how many they are. */
+static uint32_t keep_longest(struct encoder *x, uint32_t count, unsigned class)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (class_of((uint64_t)(x->slices[i].end - x->slices[i].start)) >= class)
+			x->slices[n++] = x->slices[i];
+	x->e->shorter += count - n;
+	return n;
+}
+
 static kymo_status_t encode_row(struct encoder *x, uint32_t row)
 {
 	const struct page_chain *c = x->d->rows[row].slices;
@@ -187,7 +231,10 @@ static kymo_status_t encode_row(struct encoder *x, uint32_t row)
 	struct levels l;
 	kymo_status_t status = KYMO_OK;
 	uint64_t first = 0;
+	unsigned class = 0;
 
+	if (c->count > x->p->most)
+		status = find_longest(x, c, &class);
 	parts->places = calloc(c->block_count + 1u, sizeof(*parts->places));
 	if (!levels_init(&l, x->d->length, c->count, x->d->op_count) || !parts->places)
 		status = KYMO_ERROR_NO_MEMORY;
@@ -198,6 +245,8 @@ static kymo_status_t encode_row(struct encoder *x, uint32_t row)
 		for (uint32_t k = 0; k < count && status == KYMO_OK; k++)
 			levels_add(&l, x->slices[k].start, x->slices[k].end, x->slices[k].op);
 		if (status == KYMO_OK)
+			count = keep_longest(x, count, class);
+		if (status == KYMO_OK && count)
 			status = put_slices(x, parts, row, count, first);
 		first += count;
 	}
@@ -497,4 +546,47 @@ void page_encode_release(struct page_encoded *e)
 {
 	forget(e);
 	sections_release(&e->sections);
+}
+
+/* ---- estimates --------------------------------------------------------------------------------- */
+
+/* Packed bytes of a block; below 0: as page_encode_estimate(). */
+static double try_block(struct encoder *x, uint32_t row, uint32_t block)
+{
+	const struct page_chain *c = x->d->rows[row].slices;
+
+	if (page_chain_read(&x->d->store, c, block, x->slices) != KYMO_OK)
+		return -1;
+	fill_block(x, x->slices, c->blocks[block].count,
+		   x->d->tracks[x->d->rows[row].track].process);
+	return x->raw.failed ? -1
+			     : (double)sections_try(&x->e->sections, x->raw.s, x->raw.length);
+}
+
+double page_encode_estimate(struct page_encoded *e, const struct page_data *d,
+			    const struct page_plan *p)
+{
+	uint64_t all = 0, seen = 0, next = 0, tried = 0;
+	struct encoder x;
+	double bytes = encoder_init(&x, e, d, p) ? 0 : -1;
+
+	for (uint32_t i = 0; i < d->row_count; i++)
+		all += d->rows[i].slices->count;
+	for (uint32_t i = 0; i < d->row_count && bytes >= 0; i++) {
+		const struct page_chain *c = d->rows[i].slices;
+
+		for (uint32_t k = 0; k < c->block_count && bytes >= 0; k++) {
+			double one = 0;
+
+			seen += c->blocks[k].count;
+			if (seen <= next)
+				continue;
+			one = try_block(&x, i, k);
+			bytes = one < 0 ? one : bytes + one;
+			tried += c->blocks[k].count;
+			next += all / SAMPLES + 1;
+		}
+	}
+	encoder_release(&x);
+	return bytes > 0 ? bytes * (double)all / (double)tried : bytes;
 }

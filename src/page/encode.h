@@ -47,8 +47,8 @@ kymo_status_t page_encode(struct page_encoded *e, const struct page_data *d,
 			  void *progress_data);
 void page_encode_release(struct page_encoded *e);
 
-/* Bytes that the sections would take with this plan, by some of the blocks. 0: no memory, or nothing is there. */
-uint64_t page_encode_estimate(struct page_encoded *e, const struct page_data *d,
-			      const struct page_plan *p);
+/* Bytes that slices would take with this plan, by some of the blocks. Below 0: no memory, or they cannot be read. */
+double page_encode_estimate(struct page_encoded *e, const struct page_data *d,
+			    const struct page_plan *p);
 
 #endif

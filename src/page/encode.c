@@ -173,8 +173,7 @@ static kymo_status_t put_slices(struct encoder *x, struct page_parts *parts, uin
 	const struct page_slice *s = x->slices;
 	uint64_t mask = ~(((uint64_t)1 << x->p->shift) - 1);
 
-	place->count = count;
-	place->first = first;
+	*place = (struct page_place){.count = count, .first = first};
 	place->start = (int64_t)((uint64_t)s[0].start & mask);
 	place->end = (int64_t)((uint64_t)s[count - 1].end & mask);
 	for (uint32_t i = 0; i < count; i++)
@@ -224,31 +223,43 @@ static uint32_t keep_longest(struct encoder *x, uint32_t count, unsigned class)
 	return n;
 }
 
-static kymo_status_t encode_row(struct encoder *x, uint32_t row)
+static kymo_status_t encode_slices(struct encoder *x, uint32_t row)
 {
 	const struct page_chain *c = x->d->rows[row].slices;
 	struct page_parts *parts = &x->e->rows[row];
-	struct levels l;
 	kymo_status_t status = KYMO_OK;
 	uint64_t first = 0;
 	unsigned class = 0;
 
 	if (c->count > x->p->most)
 		status = find_longest(x, c, &class);
-	parts->places = calloc(c->block_count + 1u, sizeof(*parts->places));
-	if (!levels_init(&l, x->d->length, c->count, x->d->op_count) || !parts->places)
-		status = KYMO_ERROR_NO_MEMORY;
 	for (uint32_t i = 0; i < c->block_count && status == KYMO_OK; i++) {
 		uint32_t count = c->blocks[i].count;
 
 		status = page_chain_read(&x->d->store, c, i, x->slices);
-		for (uint32_t k = 0; k < count && status == KYMO_OK; k++)
-			levels_add(&l, x->slices[k].start, x->slices[k].end, x->slices[k].op);
 		if (status == KYMO_OK)
 			count = keep_longest(x, count, class);
 		if (status == KYMO_OK && count)
 			status = put_slices(x, parts, row, count, first);
 		first += count;
+	}
+	return status;
+}
+
+static kymo_status_t encode_levels(struct encoder *x, uint32_t row)
+{
+	const struct page_chain *c = x->d->rows[row].slices;
+	struct page_parts *parts = &x->e->rows[row];
+	struct levels l;
+	kymo_status_t status = KYMO_OK;
+
+	parts->places = calloc(c->block_count + 1u, sizeof(*parts->places));
+	if (!levels_init(&l, x->d->length, c->count, x->d->op_count) || !parts->places)
+		status = KYMO_ERROR_NO_MEMORY;
+	for (uint32_t i = 0; i < c->block_count && status == KYMO_OK; i++) {
+		status = page_chain_read(&x->d->store, c, i, x->slices);
+		for (uint32_t k = 0; k < c->blocks[i].count && status == KYMO_OK; k++)
+			levels_add(&l, x->slices[k].start, x->slices[k].end, x->slices[k].op);
 	}
 	if (status == KYMO_OK)
 		status = put_levels(x, parts, &l);
@@ -348,13 +359,13 @@ static kymo_status_t put_bins(struct encoder *x, struct page_parts *parts, struc
 
 static void fill_points(struct encoder *x, const struct page_point *p, uint32_t count)
 {
-	uint64_t before = count ? (uint64_t)p[0].time >> x->p->shift : 0;
+	uint64_t before = count ? (uint64_t)p[0].time : 0;
 
 	for (unsigned i = 1; i < BLOCK_COLUMNS; i++)
 		memset(x->block.values[i], 0, count * sizeof(*x->block.values[i]));
 	x->block.count = count;
 	for (uint32_t i = 0; i < count; i++) {
-		uint64_t time = (uint64_t)p[i].time >> x->p->shift;
+		uint64_t time = (uint64_t)p[i].time;
 
 		x->block.values[BLOCK_GAP][i] = time - before;
 		memcpy(&x->block.values[BLOCK_VALUE][i], &p[i].value, sizeof(double));
@@ -382,8 +393,8 @@ static kymo_status_t encode_curve(struct encoder *x, uint32_t curve)
 		if (status != KYMO_OK)
 			break;
 		place->count = c->blocks[i].count;
-		place->start = c->blocks[i].start >> x->p->shift << x->p->shift;
-		place->end = c->blocks[i].end >> x->p->shift << x->p->shift;
+		place->start = c->blocks[i].start;
+		place->end = c->blocks[i].end;
 		for (uint32_t k = 0; k < place->count; k++)
 			bins_add(&b, &points[k]);
 		fill_points(x, points, place->count);
@@ -429,6 +440,8 @@ static kymo_status_t encode_messages(struct encoder *x)
 	struct page_message *m = calloc(PAGE_BLOCK_MOST, sizeof(*m));
 	kymo_status_t status = KYMO_OK;
 
+	free(parts->places);
+	parts->place_count = 0;
 	parts->places = calloc(c->block_count + 1u, sizeof(*parts->places));
 	if (!m || !parts->places)
 		status = KYMO_ERROR_NO_MEMORY;
@@ -494,13 +507,7 @@ static kymo_status_t end_gathers(struct encoder *x)
 
 	if (status == KYMO_OK)
 		status = gather_end(x, &x->middle);
-	if (status == KYMO_OK)
-		status = gather_end(x, &x->fine);
-	if (status != KYMO_OK || !x->search.length)
-		return status;
-	x->raw.length = 0;
-	text_add_bytes(&x->raw, x->search.s, x->search.length);
-	return x->search.failed ? KYMO_ERROR_NO_MEMORY : put_raw(x, SECTION_SEARCH, &x->e->search);
+	return status == KYMO_OK ? gather_end(x, &x->fine) : status;
 }
 
 kymo_status_t page_encode_init(struct page_encoded *e, const char *directory)
@@ -509,35 +516,65 @@ kymo_status_t page_encode_init(struct page_encoded *e, const char *directory)
 	return sections_init(&e->sections, directory);
 }
 
-kymo_status_t page_encode(struct page_encoded *e, const struct page_data *d,
-			  const struct page_plan *p, void (*progress)(void *data, double done),
-			  void *progress_data)
+kymo_status_t page_encode_levels(struct page_encoded *e, const struct page_data *d)
 {
 	struct encoder x;
-	kymo_status_t status;
-	uint64_t done = 0;
+	kymo_status_t status = KYMO_OK;
 
 	forget(e);
-	e->search = UINT32_MAX;
-	status = sections_clear(&e->sections);
 	e->rows = calloc(d->row_count + 1u, sizeof(*e->rows));
 	e->curves = calloc(d->curve_count + 1u, sizeof(*e->curves));
-	if (!encoder_init(&x, e, d, p) || !e->rows || !e->curves)
+	if (!encoder_init(&x, e, d, NULL) || !e->rows || !e->curves)
 		status = KYMO_ERROR_NO_MEMORY;
 	e->row_count = e->rows ? d->row_count : 0;
 	e->curve_count = e->curves ? d->curve_count : 0;
-	for (uint32_t i = 0; i < d->row_count && status == KYMO_OK; i++) {
-		status = encode_row(&x, i);
-		done += d->rows[i].slices->count;
-		if (progress)
-			progress(progress_data, (double)done / (double)(d->records + done + 1));
-	}
+	for (uint32_t i = 0; i < d->row_count && status == KYMO_OK; i++)
+		status = encode_levels(&x, i);
 	for (uint32_t i = 0; i < d->curve_count && status == KYMO_OK; i++)
 		status = encode_curve(&x, i);
 	if (status == KYMO_OK)
+		status = end_gathers(&x);
+	e->levels = sections_mark(&e->sections);
+	encoder_release(&x);
+	return status;
+}
+
+static kymo_status_t put_search(struct encoder *x)
+{
+	if (!x->search.length)
+		return KYMO_OK;
+	x->raw.length = 0;
+	text_add_bytes(&x->raw, x->search.s, x->search.length);
+	return x->search.failed ? KYMO_ERROR_NO_MEMORY
+				: put_raw(x, SECTION_SEARCH, &x->e->search);
+}
+
+kymo_status_t page_encode_slices(struct page_encoded *e, const struct page_data *d,
+				 const struct page_plan *p,
+				 void (*progress)(void *data, double done), void *progress_data)
+{
+	struct encoder x;
+	kymo_status_t status = sections_go_back(&e->sections, &e->levels);
+	uint64_t done = 0, all = 1;
+
+	e->search = UINT32_MAX;
+	e->shorter = 0;
+	for (uint32_t i = 0; i < d->row_count; i++) {
+		e->rows[i].place_count = 0;
+		all += d->rows[i].slices->count;
+	}
+	if (!encoder_init(&x, e, d, p))
+		status = KYMO_ERROR_NO_MEMORY;
+	for (uint32_t i = 0; i < d->row_count && status == KYMO_OK; i++) {
+		status = encode_slices(&x, i);
+		done += d->rows[i].slices->count;
+		if (progress)
+			progress(progress_data, (double)done / (double)all);
+	}
+	if (status == KYMO_OK)
 		status = encode_messages(&x);
 	if (status == KYMO_OK)
-		status = end_gathers(&x);
+		status = put_search(&x);
 	encoder_release(&x);
 	return status;
 }

@@ -6,22 +6,31 @@
 #include "page/page.h"
 
 enum {
-	SHIFT_LEAST = 6, /* times may be cut to 64 ns, */
-	SHIFT_MOST = 10, /* or to the error of the trace's clocks, but never by more than a microsecond */
+	FINE = 6,	 /* times are cut to 64 ns, or to the error of the trace's clocks, ... */
+	COARSE = 10, /* ... before more is left out, and to a microsecond before slices are */
 	TRIES = 5
 };
 
-/* The largest power of two of ns that times may be cut to. */
-static unsigned coarsest(const struct page *p)
+/* The largest power of two of ns that is no more than what the times are known to. */
+static unsigned known_to(const struct page *p)
 {
 	struct summary_told told;
-	unsigned shift = SHIFT_LEAST;
+	unsigned shift = FINE;
 
 	summary_tell_quality(p->summary, &told);
-	while (shift < SHIFT_MOST && (double)((uint64_t)1 << (shift + 1)) <= told.clock_error_ns)
+	while (shift < COARSE && (double)((uint64_t)1 << (shift + 1)) <= told.clock_error_ns)
 		shift++;
 	summary_told_release(&told);
 	return shift;
+}
+
+/* Plan number `n`, from the one that keeps most on; false: there is no further one. */
+static bool plan_of(unsigned n, unsigned known, struct page_plan *plan)
+{
+	bool links = n <= known;
+
+	*plan = (struct page_plan){.shift = links ? n : n - 1, .links = links, .most = UINT64_MAX};
+	return plan->shift <= COARSE;
 }
 
 static uint64_t slices_of(const struct page_data *d, uint64_t most)
@@ -49,57 +58,69 @@ static uint64_t most_of_row(const struct page_data *d, uint64_t all)
 	return low;
 }
 
-/* The first plan whose slices seem to have `room` bytes at most, from `plan` on. False: no memory. */
-static bool choose(struct page *p, double room, unsigned shift_most)
+/*
+ * The first plan, from number *n on, whose slices seem to have `room` bytes at most; where none has, the last one with
+ * the longest slices. False: no memory.
+ */
+static bool choose(struct page *p, double room, unsigned known, unsigned *n)
 {
-	struct page_plan *plan = &p->plan;
-	uint64_t all = slices_of(&p->data, UINT64_MAX);
-	double bytes = 0;
+	unsigned last = *n, high;
+	double bytes;
 
-	while (plan->most == UINT64_MAX) {
-		bytes = page_encode_estimate(&p->encoded, &p->data, plan);
+	while (plan_of(last + 1, known, &p->plan))
+		last++;
+	for (high = last; *n < high;) { /* each is smaller than the one before */
+		unsigned middle = *n + (high - *n) / 2;
+
+		plan_of(middle, known, &p->plan);
+		bytes = page_encode_estimate(&p->encoded, &p->data, &p->plan);
 		if (bytes < 0)
 			return false;
 		if (bytes <= room)
-			return true;
-		if (plan->shift < shift_most)
-			plan->shift++;
-		else if (plan->links)
-			plan->links = false;
+			high = middle;
 		else
-			break;
+			*n = middle + 1;
 	}
-	/* In shorter blocks a slice takes somewhat more. */
-	plan->most = most_of_row(&p->data, (uint64_t)((double)all * 0.9 * room / fmax(bytes, 1)));
-	return true;
+	plan_of(*n, known, &p->plan);
+	if (*n < last)
+		return true;
+	bytes = page_encode_estimate(&p->encoded, &p->data, &p->plan);
+	if (bytes > room) /* in shorter blocks a slice takes somewhat more */
+		p->plan.most = most_of_row(&p->data, (uint64_t)(0.9 * room / bytes *
+								 (double)slices_of(&p->data, UINT64_MAX)));
+	return bytes >= 0;
+}
+
+/* Bytes of slices that there is room for beside all else, which is there now. */
+static double room_of(const struct page *p)
+{
+	uint64_t size = page_size(p);
+
+	return size < p->size ? 0.74 * (double)(p->size - size) : 0;
 }
 
 kymo_status_t page_fit(struct page *p, void (*progress)(void *data, double done),
 		       void *progress_data)
 {
-	unsigned shift_most = coarsest(p);
-	double room = (double)p->size * 0.75 * 0.9; /* without base64, levels and head */
-	kymo_status_t status = KYMO_OK;
+	unsigned known = known_to(p), n = 0;
+	kymo_status_t status = page_encode_levels(&p->encoded, &p->data);
+	double room = room_of(p);
 
-	p->plan = (struct page_plan){.links = true, .most = UINT64_MAX};
-	for (unsigned i = 0; i < TRIES; i++) {
-		uint64_t slices, size;
+	for (unsigned i = 0; i < TRIES && status == KYMO_OK; i++) {
+		uint64_t size;
 
-		if (!choose(p, room, shift_most))
+		if (!choose(p, room, known, &n))
 			return KYMO_ERROR_NO_MEMORY;
-		status = page_encode(&p->encoded, &p->data, &p->plan, progress, progress_data);
+		status = page_encode_slices(&p->encoded, &p->data, &p->plan, progress, progress_data);
 		if (status != KYMO_OK)
-			return status;
-		size = page_size(p);
-		if (size <= p->size)
-			return size ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
-		slices = p->encoded.sections.bytes[SECTION_SLICES];
-		if (p->plan.most == 1)
 			break;
-		/* So much must go. */
-		room = fmin(room * 0.95, (double)slices - 0.76 * (double)(size - p->size));
-		p->plan.most = UINT64_MAX;
-		room = fmax(room, 0);
+		size = page_size(p);
+		if (!size)
+			return KYMO_ERROR_NO_MEMORY;
+		if (size <= p->size)
+			break;
+		room -= 0.76 * (double)(size - p->size) + 0.02 * room; /* what was too much */
+		room = room > 0 ? room : 0;
 	}
-	return KYMO_OK;
+	return status;
 }

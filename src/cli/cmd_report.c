@@ -88,6 +88,7 @@ static kymo_status_t write_file(const struct page *p, const char *output, const 
 				const struct staging *place)
 {
 	struct page_bytes bytes;
+	uint64_t size;
 	FILE *out = fopen(path, "we");
 	bool ok;
 
@@ -101,6 +102,10 @@ static kymo_status_t write_file(const struct page *p, const char *output, const 
 		cli_error("%s: %s", output, strerror(errno));
 		return KYMO_ERROR_SYSTEM;
 	}
+	size = bytes.bundle + bytes.tables + bytes.head + bytes.data;
+	if (size > p->size)
+		cli_warn("%s has %llu bytes, more than --size: what is in every page takes that",
+			 output, (unsigned long long)size);
 	if (options.verbose)
 		tell_bytes(p, &bytes);
 	return KYMO_OK;

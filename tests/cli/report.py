@@ -103,6 +103,17 @@ def check_rows(page):
             first += len(got)
 
 
+def check_lanes(page, tracks):
+    """What has a row of its own crosses something: what only follows another or lies in it does not."""
+    for _, track in tracks:
+        slices = [s for r in track["rows"] for s in page.slices(r)]
+        for s in slices:
+            if s[6] & 4:
+                crosses = any(o[0] < s[1] and s[0] < o[1] and not (o[0] <= s[0] and s[1] <= o[1] and track["kind"] == "thread" and o[6] & 4 == 0)
+                              for o in slices if o is not s)
+                checks.equal(f"{track['label']}: {s[:2]} crosses another", crosses, True)
+
+
 def check_tracks(page, tracks, wanted, what):
     seen = set()
     for number, track in tracks:
@@ -231,6 +242,7 @@ def check_trace(trace, seed=1):
     check_tracks(page, devices, device, "queue")
     check_windows(page, hosts, host, seed)
     check_windows(page, devices, device, seed + 1)
+    check_lanes(page, hosts + devices)
     check_levels(page)
     check_search(page)
     check_summary(page, trace)
@@ -247,7 +259,7 @@ def spread(ranks, folder, count=3000):
     for rank in range(ranks):
         lines, now = [], 1000
         for i in range(count):
-            now += int(2 ** generator.uniform(0, 14))
+            now += int(2 ** generator.uniform(0, 14)) if i % 4 else 0  # one begins where the other ends
             length = int(2 ** generator.uniform(0, 16))
             if i % 50 == 0:
                 lines.append((now, f"range step~{i % 7} {now} {length * 3} {i + 1}\nin {i + 1}\n"))
@@ -335,6 +347,45 @@ def part_small(folder):
     done = run(KYMO, "report", "-f", "--size", "50000", trace)
     checks.equal("what cannot be so small is told", (done.returncode, "more than" in done.stderr), (0, True))
     checks.equal("all that may be left out was", said - {False}, {"quantum", "links", "fewer"})
+
+
+def part_ranks(folder):
+    """Of 100 ranks of three kinds and two that are like no other, some are drawn: one of each kind, and those two."""
+    trace, odd = os.path.join(folder, "many.kymo"), {17: 0.9, 61: 0.6}
+    for rank in range(100):
+        kind = rank % 10 // 4  # of ten ranks 4, 4, 2
+        lines = []
+        for i in range(20):
+            at = 1000 + i * 100000
+            share = odd.get(rank)
+            if share:
+                lines.append(f"call 3 {at} {int(100000 * share)}\n")
+            elif kind == 1:
+                lines.append(f"kernel k 64 {at} {70000 + rank} 1\n")
+            else:
+                lines.append(f"call {kind} {at} {40000 + rank}\n")
+        must(SYNTH, "timed", trace, rank, input="".join(lines) + f"end {1000 + 20 * 100000}\n")
+    page = page_of(trace)
+    table = next(t for t in page.head["tables"] if t["name"] == "clusters")
+    columns = [c["name"] for c in table["columns"]]
+    rows = [dict(zip(columns, r)) for r in table["rows"]]
+    checks.equal("ranks of the table", sorted(r["rank"] for r in rows), list(range(100)))
+    drawn = {r["rank"] for r in rows if r["drawn"].startswith("yes")}
+    tracks = {int(t["label"].split()[1]) for t in page.head["tracks"] if t["kind"] == "rank"}
+    checks.equal("those that are drawn have tracks", tracks, drawn)
+    checks.equal("the odd ones are there", drawn >= set(odd), True)
+    kinds = [r % 10 // 4 for r in drawn - set(odd)]
+    checks.equal("and one of each kind", sorted(kinds), [0, 1, 2])
+    for kind in range(3):
+        found = {r["cluster"] for r in rows if r["rank"] % 10 // 4 == kind and r["rank"] not in odd}
+        checks.equal(f"clusters of kind {kind}", len(found), 1)
+    checks.equal("clusters", len({r["cluster"] for r in rows}), 5)
+    kept = " ".join(page.head["kept"])
+    checks.equal("it is said", ("of 100 processes 5 are drawn" in kept, f"{95 * 20} records" in kept or "records are of those" in kept), (True, True))
+    checks.equal("all are counted", page.head["trace"]["records"] >= 2000, True)
+    chosen = page_of(trace, "--rank", "0-9")
+    checks.equal("ten ranks are all drawn", {int(t["label"].split()[1]) for t in chosen.head["tracks"] if t["kind"] == "rank"}, set(range(10)))
+    checks.equal("links and rows", all(page.slices(i) for i in range(len(page.head["rows"]))), True)
 
 
 HOSTILE = ("</script><img src=x onerror=alert(1)>", "<!--", "<script>", "</noscript><svg onload=alert(1)>", "</style>", "]]>",

@@ -425,6 +425,10 @@ def part_places(folder):
     with open(out, "rb") as f:
         checks.equal("what was there stays", f.read() == before, True)
     checks.equal("nothing half is left", sorted(os.listdir(folder)), ["demo.html", "demo.kymo"])
+    checks.equal("standard output", must(KYMO, "report", "-o", "-", trace).encode() == before, True)
+    with open("/dev/full", "w", encoding="ascii") as device:
+        full = subprocess.run([KYMO, "report", "-o", "-", trace], stdout=device, stderr=subprocess.PIPE, text=True, check=False)
+    checks.equal("a full one", (full.returncode, "No space" in full.stderr), (3, True))
     checks.equal("two traces, one name", run(KYMO, "report", "-o", out, trace, trace + "2").returncode, 2)
     checks.equal("no trace", run(KYMO, "report").returncode, 2)
     checks.equal("none there", run(KYMO, "report", os.path.join(folder, "none.kymo")).returncode, 3)
@@ -444,6 +448,12 @@ def part_places(folder):
     page = page_file.Page(out)
     checks.equal("damage is told", "missing" in page.head["loss"]["text"] or "damaged" in page.head["loss"]["text"], True)
     done = run(KYMO, "report", "-f", "-v", "-o", out, trace)
+    chrome = os.path.join(folder, "other.json")
+    must(SYNTH, "demo", trace + "2.kymo")
+    must(KYMO, "export", "--to", "chrome", "-o", chrome, trace + "2.kymo")
+    page = page_of(chrome)
+    checks.equal("another tool's file", ("another tool" in page.head["loss"]["text"], page.head["clock"]["error_ns"],
+                                         page.head["trace"]["imported"], len(page.head["rows"]) > 3), (True, None, "chrome", True))
     checks.equal("bytes by part", "bytes: bundle" in done.stderr and "levels" in done.stderr, True)
 
 

@@ -34,7 +34,9 @@ ALLOWED = {
     "follow": {"base", "record", "wire", "stream", "drain", "formats"},
     "analysis": {"base", "record", "wire", "sql", "stream", "tally", "formats"},
     "report": {"base", "record", "wire", "sql", "stream", "tally", "formats", "analysis"},
-    "cli": {"base", "record", "wire", "sql", "topology", "stream", "tally", "drain", "telemetry", "formats", "follow", "analysis", "report", "launch"},
+    "page": {"base", "record", "wire", "stream", "tally", "formats", "analysis", "report"},
+    "cli": {"base", "record", "wire", "sql", "topology", "stream", "tally", "drain", "telemetry", "formats", "follow", "analysis", "report", "page",
+            "launch"},
 }
 # Headers that the rooms of a layer have for each other: no other layer sees them.
 PRIVATE = {f"core/{name}.h" for name in (
@@ -48,7 +50,7 @@ LIBRARIES = {
     "zstd": {"drain", "formats"}, "xxhash": {"drain", "formats", "follow"},
     "jansson": {"formats"}, "protobuf-c": {"formats"},
     "libdw": {"stream"}, "libdwfl": {"stream"}, "libelf": {"stream"}, "gelf": {"stream"}, "dwarf": {"stream"},
-    "hwloc": {"topology"}, "curses": {"cli"},
+    "hwloc": {"topology"}, "curses": {"cli"}, "microhttpd": {"page"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 LINES_MAX = 1000

@@ -54,6 +54,13 @@ static kymo_status_t read_raw(struct summary *s, const char *path, unsigned deta
 	return status;
 }
 
+kymo_status_t summary_stream(struct summary *s, struct stream_sink *sink,
+			     const struct format_options *o)
+{
+	return s->source_free == raw_free ? raw_trace_read(s->source, o->filter, true, sink, o)
+					  : KYMO_ERROR_UNSUPPORTED;
+}
+
 /* ---- from another format ----------------------------------------------------------------------- */
 
 static void foreign_free(void *source)

@@ -10,6 +10,7 @@
 
 #include "analysis/table.h"
 #include "analysis/timeline.h"
+#include "base/text.h"
 #include "formats/format.h"
 #include "stream/symbol.h"
 #include "tally/tally.h"
@@ -42,6 +43,12 @@ kymo_status_t summary_read(struct summary *s, const char *path, enum summary_sou
 /* The same for tables by `by` (enum summary_by): with passes over the raw files for what tallies do not know. */
 kymo_status_t summary_read_by(struct summary *s, const char *path, unsigned by,
 			      const struct format_options *o);
+/*
+ * Hands over the records that it was made of, once more, in the order of their starts; it has to be of raw files
+ * (SUMMARY_RAW). What the sink is told of stays until summary_release().
+ */
+kymo_status_t summary_stream(struct summary *s, struct stream_sink *sink,
+			     const struct format_options *o);
 void summary_release(struct summary *s);
 
 /* What rows stand for; several may be or'ed. */
@@ -84,6 +91,16 @@ kymo_status_t summary_report(struct report *r, const struct summary *s, unsigned
 
 /* Something was lost, or nobody can tell because the end of a recording is missing. */
 bool summary_lossy(const struct summary *s, unsigned count);
+
+/* How far its numbers can be trusted, as the lines below the summary say it. */
+struct summary_told {
+	uint64_t lost;         /* records */
+	double overhead_share; /* of the time of the program's threads; NAN: not known */
+	double clock_error_ns; /* the largest of hosts, ranks, devices; NAN: nothing was timed */
+	struct text loss, overhead, clock;
+};
+void summary_tell_quality(const struct summary *s, struct summary_told *told);
+void summary_told_release(struct summary_told *told);
 
 /*
  * Reads a trace once, as `kymo run` does at its end: prints its summary as text (`out` NULL: does not)

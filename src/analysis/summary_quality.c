@@ -905,3 +905,31 @@ void summary_quality(struct report *r, const struct summary *s, unsigned count)
 	else
 		tell_briefly(r, s, count);
 }
+
+void summary_tell_quality(const struct summary *s, struct summary_told *told)
+{
+	struct quality q = {0};
+
+	*told = (struct summary_told){.overhead_share = NAN, .clock_error_ns = NAN};
+	quality_add(&q, s);
+	told->lost = q.lost;
+	add_loss(&told->loss, &q);
+	if (q.imported) {
+		text_addf(&told->clock, "Records came from another tool (%s): " NOT_TOLD ".",
+			  q.imported);
+		return;
+	}
+	add_clocks(&told->clock, &q, has_devices(s, 1));
+	add_overhead(&told->overhead, &q);
+	if (q.processes)
+		told->clock_error_ns = fmax(q.host_error, fmax(q.rank_error, q.device_error));
+	if (!q.selected && q.cost.known && q.span > 0)
+		told->overhead_share = (cost_low(&q.cost) + cost_high(&q.cost)) / 2 / q.span;
+}
+
+void summary_told_release(struct summary_told *told)
+{
+	text_release(&told->loss);
+	text_release(&told->clock);
+	text_release(&told->overhead);
+}

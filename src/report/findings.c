@@ -208,12 +208,18 @@ static void json_lines(FILE *out, const char *text)
 	fprintf(out, "]");
 }
 
-static void print_json(const struct diagnosis *d, FILE *out)
+static void json_at(const struct diagnosis *d, const struct finding *f, FILE *out)
 {
-	fprintf(out, "{\"trace\": ");
-	json_string(out, d->path);
-	fprintf(out, ", \"run_ns\": %" PRIu64 ", \"work_ns\": %" PRIu64 ", \"findings\": [",
-		timeline_length(d->tl), d->work);
+	if (f->end > f->start)
+		fprintf(out,
+			", \"at\": {\"start\": %" PRIu64 ", \"end\": %" PRIu64 ", \"tracks\": []}",
+			since(d, f->start), since(d, f->end));
+	else
+		fprintf(out, ", \"at\": null");
+}
+
+static void print_json_findings(const struct diagnosis *d, bool at, FILE *out)
+{
 	for (uint32_t i = 0; i < d->count; i++) {
 		const struct finding *f = &d->findings[i];
 
@@ -232,8 +238,26 @@ static void print_json(const struct diagnosis *d, FILE *out)
 		json_lines(out, f->evidence.s);
 		json_member(out, "show", &f->show);
 		json_member(out, "try", &f->advice);
+		if (at)
+			json_at(d, f, out);
 		fprintf(out, "}");
 	}
+}
+
+void findings_json(const struct diagnosis *d, FILE *out)
+{
+	fprintf(out, "[");
+	print_json_findings(d, true, out);
+	fprintf(out, "]");
+}
+
+static void print_json(const struct diagnosis *d, FILE *out)
+{
+	fprintf(out, "{\"trace\": ");
+	json_string(out, d->path);
+	fprintf(out, ", \"run_ns\": %" PRIu64 ", \"work_ns\": %" PRIu64 ", \"findings\": [",
+		timeline_length(d->tl), d->work);
+	print_json_findings(d, false, out);
 	fprintf(out, "],\n \"not_known\": ");
 	json_lines(out, d->abstained.s);
 	fprintf(out, "}\n");

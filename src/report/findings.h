@@ -9,4 +9,7 @@
 /* Of text and Markdown the first `top`, 0: all. False: `out` could not be written to. */
 bool findings_print(const struct diagnosis *d, enum report_format format, uint32_t top, FILE *out);
 
+/* The array of findings alone, each with `at`: where on the timeline it can be seen, or null. */
+void findings_json(const struct diagnosis *d, FILE *out);
+
 #endif

@@ -33,7 +33,9 @@ ALLOWED = {
     "formats": {"base", "record", "wire", "stream", "tally", "sql"},
     "analysis": {"base", "record", "wire", "sql", "stream", "tally", "formats"},
     "report": {"base", "record", "wire", "sql", "stream", "tally", "formats", "analysis"},
-    "cli": {"base", "record", "wire", "sql", "topology", "stream", "tally", "drain", "telemetry", "formats", "analysis", "report", "launch"},
+    "page": {"base", "record", "wire", "stream", "tally", "formats", "analysis", "report"},
+    "cli": {"base", "record", "wire", "sql", "topology", "stream", "tally", "drain", "telemetry", "formats", "analysis", "report", "page",
+            "launch"},
 }
 # Headers that the rooms of a layer have for each other: no other layer sees them.
 PRIVATE = {f"core/{name}.h" for name in (

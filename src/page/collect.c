@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a stream of records to rows: see data.h. */
+#include "page/data.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "record/fields.h"
+#include "stream/recorded.h"
+#include "stream/trace.h"
+
+enum {
+	STORE_MOST = 192 << 20, /* bytes of slices in memory */
+	POINTS_MOST = 8 << 20
+};
+
+static struct page_data *of(struct stream_sink *s)
+{
+	return (struct page_data *)(void *)s;
+}
+
+static kymo_status_t check(const struct page_data *d, kymo_status_t status)
+{
+	return d->failed && status == KYMO_OK ? KYMO_ERROR_NO_MEMORY : status;
+}
+
+static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
+{
+	struct page_data *d = of(s);
+
+	d->t = t;
+	d->origin = t->origin;
+	d->process_count = t->processes_count;
+	d->calls = calloc(t->processes_count + 1u, sizeof(*d->calls));
+	d->of_op = calloc(t->ops_count + 1u, sizeof(*d->of_op));
+	d->of_kernel = calloc(t->kernels_count + 1u, sizeof(*d->of_kernel));
+	d->of_string = calloc(t->strings_count + 1u, sizeof(*d->of_string));
+	d->messages = page_chain_new(&d->store, sizeof(struct page_message));
+	if (!d->calls || !d->of_op || !d->of_kernel || !d->of_string || !d->messages ||
+	    !page_tracks_init(d))
+		return KYMO_ERROR_NO_MEMORY;
+	return KYMO_OK;
+}
+
+static bool note_call(struct page_data *d, const struct rec *r, uint32_t row, uint32_t index)
+{
+	struct page_calls *c = &d->calls[r->process];
+
+	if (!vec_reserve(&c->at, &c->room, c->count, 1))
+		return false;
+	c->mixed |= c->count && c->at[c->count - 1].id > r->id;
+	c->at[c->count++] = (struct page_call){r->id, row, index};
+	return true;
+}
+
+/* An interval of a thread, or of a process. */
+static kymo_status_t put_host(struct page_data *d, const struct rec *r, uint32_t op, bool beside,
+			      uint32_t flags)
+{
+	struct page_slice s = {.start = r->start - d->origin,
+			       .end = r->end - d->origin,
+			       .id = r->id,
+			       .op = op,
+			       .flags = flags | (r->ok || r->status == 0 ? 0 : PAGE_FAILED)};
+	uint32_t track = page_track_of_thread(d, r->process, r->thread);
+	uint32_t row, index;
+	kymo_status_t status;
+
+	if (track == UINT32_MAX)
+		return KYMO_ERROR_NO_MEMORY;
+	status = beside ? page_put_beside(d, track, &s, &row, &index)
+			: page_put_nested(d, track, &s, &row, &index);
+	if (status == KYMO_OK && row != UINT32_MAX && r->id && !note_call(d, r, row, index))
+		return KYMO_ERROR_NO_MEMORY;
+	return check(d, status);
+}
+
+static kymo_status_t on_record(struct stream_sink *s, const struct rec *r)
+{
+	struct page_data *d = of(s);
+
+	d->records++;
+	return put_host(d, r, page_op_of_record(d, r->op), false, 0);
+}
+
+static kymo_status_t on_marker(struct stream_sink *s, const struct rec_marker *r)
+{
+	struct page_data *d = of(s);
+	struct rec base = r->base;
+
+	d->records++;
+	if (r->starter)
+		base.thread = 0; /* others may end it */
+	base.ok = true;
+	return put_host(d, &base, page_op_of_marker(d, r), r->starter != 0,
+			r->left_open ? PAGE_CUT : 0);
+}
+
+/* The call that waits is there already, if it was recorded. */
+static kymo_status_t on_sync(struct stream_sink *s, const struct rec_sync *r)
+{
+	struct page_data *d = of(s);
+
+	if (!r->correlation)
+		return on_record(s, &r->base);
+	d->records++;
+	unplaced_add(&d->left, "waits, as the calls that wait are there", 1);
+	return KYMO_OK;
+}
+
+/* Device work of a queue. */
+static kymo_status_t put_work(struct page_data *d, const struct rec *base,
+			      const struct rec_device *device, uint32_t agent, uint32_t queue,
+			      uint32_t op, uint64_t bytes)
+{
+	uint64_t call = device_call(device);
+	bool linked = call && call != UINT64_MAX;
+	struct page_slice s = {.start = device->start - d->origin,
+			       .end = device->end - d->origin,
+			       .id = linked ? call : 0,
+			       .bytes = bytes,
+			       .op = op,
+			       .flags = (linked ? PAGE_LINKED : 0u) |
+					(device->status ? PAGE_FAILED : 0u)};
+	uint32_t track, row, index;
+
+	d->records++;
+	if (!device_timed(device)) {
+		unplaced_add(&d->left, "pieces of device work that have no device times", 1);
+		return KYMO_OK;
+	}
+	track = page_track_of_queue(d, base->process, agent, queue);
+	if (track == UINT32_MAX)
+		return KYMO_ERROR_NO_MEMORY;
+	return check(d, page_put_beside(d, track, &s, &row, &index));
+}
+
+static kymo_status_t on_dispatch(struct stream_sink *s, const struct rec_dispatch *r)
+{
+	struct page_data *d = of(s);
+
+	return put_work(d, &r->base, &r->device, r->agent, r->queue,
+			page_op_of_work(d, r->base.op, r->kernel), 0);
+}
+
+static kymo_status_t on_copy(struct stream_sink *s, const struct rec_copy *r)
+{
+	struct page_data *d = of(s);
+
+	return put_work(d, &r->base, &r->device, copy_agent(d->t, r), r->queue,
+			page_op_of_work(d, r->base.op, 0), r->bytes);
+}
+
+/* ---- messages ---------------------------------------------------------------------------------- */
+
+static kymo_status_t pair(struct page_data *d, const struct page_end *a, const struct page_end *b)
+{
+	const struct page_end *from = a->sends ? a : b, *to = a->sends ? b : a;
+	struct page_message m = {.start = from->start,
+				 .from = from->call,
+				 .to = to->call,
+				 .bytes = from->bytes ? from->bytes : to->bytes,
+				 .from_process = from->process,
+				 .to_process = to->process};
+
+	return page_chain_add(&d->store, d->messages, &m, m.start, m.start);
+}
+
+static kymo_status_t match(struct page_data *d, uint64_t key, const struct page_end *e)
+{
+	uint64_t other = map_remove(&d->end_of, key);
+	uint32_t place;
+
+	if (other) {
+		struct page_end *o = &d->ends[other - 1];
+		kymo_status_t status = pair(d, o, e);
+
+		o->call = d->end_free; /* a list of free places */
+		d->end_free = (uint32_t)other;
+		return status;
+	}
+	if (d->end_free) {
+		place = d->end_free - 1;
+		d->end_free = (uint32_t)d->ends[place].call;
+	} else {
+		if (!vec_reserve(&d->ends, &d->end_room, d->end_count, 1))
+			return KYMO_ERROR_NO_MEMORY;
+		place = d->end_count++;
+	}
+	d->ends[place] = *e;
+	return map_set(&d->end_of, key, place + 1u) ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+}
+
+/* What is sent and received are arrows between calls; without calls, slices. */
+static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
+{
+	struct page_data *d = of(s);
+	uint32_t number = d->t->ops[r->base.op].number;
+	struct page_end e = {.process = r->base.process,
+			     .start = r->base.start - d->origin,
+			     .sends = number != COMM_OP_RECEIVE,
+			     .bytes = r->sent > r->received ? r->sent : r->received};
+	kymo_status_t status = KYMO_OK;
+
+	e.call = e.sends || !r->completed_by ? r->correlation : r->completed_by;
+	if (r->match)
+		status = match(d, r->match, &e);
+	if (status != KYMO_OK)
+		return status;
+	if (!r->correlation)
+		return put_host(d, &r->base, page_op_of_record(d, r->base.op), false, 0);
+	d->records++;
+	if (!r->match)
+		unplaced_add(&d->left, "messages whose other end is not known", 1);
+	return KYMO_OK;
+}
+
+/* ---- the rest ---------------------------------------------------------------------------------- */
+
+static kymo_status_t on_counter(struct stream_sink *s, const struct rec_counter *r)
+{
+	of(s)->records++;
+	return page_counter(of(s), r);
+}
+
+static kymo_status_t on_allocation(struct stream_sink *s, const struct rec_allocation *r)
+{
+	of(s)->records++; /* the timeline has it */
+	return KYMO_OK;
+}
+
+static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r)
+{
+	of(s)->records++;
+	unplaced_add(&of(s)->left, "samples of call stacks", 1);
+	return KYMO_OK;
+}
+
+static kymo_status_t on_device_sample(struct stream_sink *s, const struct rec_device_sample *r)
+{
+	of(s)->records++;
+	unplaced_add(&of(s)->left, "samples of kernels", 1);
+	return KYMO_OK;
+}
+
+static kymo_status_t put_gap(struct page_data *d, uint32_t process, int64_t start, int64_t end,
+			     const char *what, const char *kind)
+{
+	struct page_slice s = {.start = start - d->origin,
+			       .end = end - d->origin,
+			       .op = page_op(d, what, strlen(what), "kymo", kind)};
+	uint32_t track = page_track_of_gaps(d, process), row, index;
+
+	if (track == UINT32_MAX)
+		return KYMO_ERROR_NO_MEMORY;
+	s.start = s.start < 0 ? 0 : s.start; /* nothing is known from before */
+	return check(d, page_put_beside(d, track, &s, &row, &index));
+}
+
+static kymo_status_t on_loss(struct stream_sink *s, const struct rec_loss *r)
+{
+	char what[80];
+
+	if (r->count)
+		snprintf(what, sizeof(what), "%" PRIu64 " record%s lost", r->count,
+			 r->count == 1 ? "" : "s");
+	else
+		snprintf(what, sizeof(what), "records lost, whole chunks are missing");
+	return put_gap(of(s), r->process, r->after, r->before > r->after ? r->before : r->after,
+		       what, "loss");
+}
+
+static kymo_status_t on_open_call(struct stream_sink *s, const struct t_open_call *c)
+{
+	struct page_data *d = of(s);
+	uint32_t process = d->t->threads[c->thread].process;
+	struct rec r = {.process = process,
+			.thread = c->thread,
+			.op = c->op,
+			.id = c->id,
+			.ok = true,
+			.start = c->start,
+			.end = recorded_until(d->t, &d->t->processes[process])};
+
+	r.end = r.end < r.start ? r.start : r.end;
+	return put_host(d, &r, page_op_of_record(d, c->op), false, PAGE_CUT);
+}
+
+static kymo_status_t on_unfinished(struct stream_sink *s, const struct t_unfinished *u)
+{
+	unplaced_add(&of(s)->left, "pieces of device work that were never seen to finish",
+		     u->unlisted ? u->unlisted : 1);
+	return KYMO_OK;
+}
+
+static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
+{
+	struct page_data *d = of(s);
+	kymo_status_t status = KYMO_OK;
+
+	for (uint32_t i = 0; i < t->pauses_count && status == KYMO_OK; i++)
+		if (t->pauses[i].end > t->pauses[i].start)
+			status = put_gap(d, t->pauses[i].process, t->pauses[i].start,
+					 t->pauses[i].end, "recording paused", "pause");
+	if ((uint64_t)(t->end - d->origin) > d->length && t->end > d->origin)
+		d->length = (uint64_t)(t->end - d->origin);
+	return status;
+}
+
+/* ---- life -------------------------------------------------------------------------------------- */
+
+kymo_status_t page_data_init(struct page_data *d, const char *directory, struct stream_log *log)
+{
+	kymo_status_t status;
+
+	*d = (struct page_data){.log = log, .points.fd = -1, .store.fd = -1};
+	d->sink = (struct stream_sink){.begin = on_begin,
+				       .call = on_record,
+				       .dispatch = on_dispatch,
+				       .copy = on_copy,
+				       .allocation = on_allocation,
+				       .sync = on_sync,
+				       .marker = on_marker,
+				       .comm = on_comm,
+				       .counter = on_counter,
+				       .sample = on_sample,
+				       .device_sample = on_device_sample,
+				       .other = on_record,
+				       .loss = on_loss,
+				       .open_call = on_open_call,
+				       .unfinished = on_unfinished,
+				       .end = on_end,
+				       .brief = true,
+				       .matches = true};
+	stream_sink_complete(&d->sink);
+	status = page_store_init(&d->store, directory, STORE_MOST);
+	return status == KYMO_OK
+		       ? spool_init(&d->points, sizeof(struct page_reading), POINTS_MOST, directory)
+		       : status;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct page_call *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+const struct page_call *page_data_call(const struct page_data *d, uint32_t process, uint64_t id)
+{
+	const struct page_calls *c = process < d->process_count ? &d->calls[process] : NULL;
+	uint32_t low = 0, high = c ? c->count : 0;
+
+	/* Mostly each id is there once, and none is missing. */
+	if (high && id >= c->at[0].id && id - c->at[0].id < high &&
+	    c->at[id - c->at[0].id].id == id)
+		return &c->at[id - c->at[0].id];
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (c->at[middle].id == id)
+			return &c->at[middle];
+		if (c->at[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+kymo_status_t page_data_finish(struct page_data *d, const struct timeline *tl)
+{
+	kymo_status_t status = tl ? page_memory(d, tl) : KYMO_OK;
+
+	for (uint32_t i = 0; i < d->process_count; i++)
+		if (d->calls[i].mixed)
+			qsort(d->calls[i].at, d->calls[i].count, sizeof(*d->calls[i].at), by_id);
+	if (status == KYMO_OK)
+		status = page_curves_finish(d);
+	return status == KYMO_OK ? page_store_flush(&d->store) : status;
+}
+
+void page_data_release(struct page_data *d)
+{
+	for (uint32_t i = 0; i < d->name_count; i++)
+		free(d->names[i]);
+	for (uint32_t i = 0; i < d->curve_count; i++) {
+		free(d->curves[i].name);
+		free(d->curves[i].unit);
+	}
+	for (uint32_t i = 0; d->calls && i < d->process_count; i++)
+		free(d->calls[i].at);
+	free(d->names);
+	free(d->ops);
+	free(d->of_op);
+	free(d->of_kernel);
+	free(d->of_string);
+	free(d->curves);
+	free(d->calls);
+	free(d->ends);
+	map_release(&d->name_of);
+	map_release(&d->op_of);
+	map_release(&d->curve_of);
+	map_release(&d->end_of);
+	page_tracks_release(d);
+	spool_release(&d->points);
+	page_store_release(&d->store);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file of a page: policy, style, what is read without a script, data, script. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/plain.h"
+#include "page/page.h"
+
+enum { TABLE_ROWS = 50, FINDINGS = 50 }; /* that are read without a script */
+
+static void html_text(FILE *out, const char *before, const char *s, const char *after)
+{
+	struct text escaped = {0};
+
+	plain_add_html(&escaped, s, strlen(s));
+	fprintf(out, "%s%s%s", before, escaped.s ? escaped.s : "", after);
+	text_release(&escaped);
+}
+
+/* ---- without a script -------------------------------------------------------------------------- */
+
+static void lines(FILE *out, const struct text_lines *l)
+{
+	fputs("<pre>", out);
+	for (unsigned i = 0; i < l->count; i++)
+		html_text(out, "", l->lines[i], "\n");
+	fputs("</pre>\n", out);
+}
+
+static void finding(FILE *out, const struct finding *f)
+{
+	const struct text *parts[] = {&f->where, &f->evidence, &f->show, &f->advice};
+
+	html_text(out, "<li><p>", f->title.s ? f->title.s : "", "</p>");
+	for (unsigned i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (parts[i]->length)
+			html_text(out, "<pre>", parts[i]->s, "</pre>");
+	fputs("</li>\n", out);
+}
+
+static void tables(FILE *out, const struct report *r)
+{
+	for (unsigned i = 0; i < r->table_count; i++) {
+		const struct table *t = r->tables[i];
+		uint32_t shown = t->row_count < TABLE_ROWS ? t->row_count : TABLE_ROWS;
+
+		if (t->hidden)
+			continue;
+		html_heading(t, out);
+		html_rows(t, shown, out);
+		html_table_end(out);
+		if (t->row_count + t->more > shown)
+			fprintf(out, "<p>... %u more (kymo summary --all)</p>\n",
+				t->row_count + t->more - shown);
+		for (unsigned k = 0; k < t->notes.count; k++)
+			html_text(out, "<p>", t->notes.lines[k], "</p>\n");
+	}
+}
+
+static void plain_part(FILE *out, const struct page *p)
+{
+	fputs("<noscript>\n<p>The timeline needs JavaScript. What follows is the digest, the "
+	      "findings and the tables.</p>\n",
+	      out);
+	lines(out, &p->people.head);
+	if (p->diagnosis && p->diagnosis->count) {
+		fputs("<h2>Findings</h2>\n<ol>\n", out);
+		for (uint32_t i = 0; i < p->diagnosis->count && i < FINDINGS; i++)
+			finding(out, &p->diagnosis->findings[i]);
+		fputs("</ol>\n", out);
+		if (p->diagnosis->count > FINDINGS)
+			fprintf(out, "<p>... %u more (kymo diagnose --all)</p>\n",
+				p->diagnosis->count - FINDINGS);
+	}
+	tables(out, &p->people);
+	lines(out, &p->people.foot);
+	fputs("</noscript>\n", out);
+}
+
+/* ---- data -------------------------------------------------------------------------------------- */
+
+/* JSON in which no tag can begin: it is the same text to whoever parses it. */
+static void put_json(FILE *out, const char *s, size_t n)
+{
+	const char *end = s + n;
+
+	while (s < end) {
+		const char *sign = memchr(s, '<', (size_t)(end - s));
+		size_t before = sign ? (size_t)(sign - s) : (size_t)(end - s);
+
+		fwrite(s, 1, before, out);
+		s += before;
+		if (sign) {
+			fputs("\\u003c", out);
+			s++;
+		}
+	}
+}
+
+static void base64(const unsigned char *in, size_t n, char *out)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (; n >= 3; n -= 3, in += 3) {
+		uint32_t v = (uint32_t)in[0] << 16 | (uint32_t)in[1] << 8 | in[2];
+
+		*out++ = digits[v >> 18];
+		*out++ = digits[v >> 12 & 63];
+		*out++ = digits[v >> 6 & 63];
+		*out++ = digits[v & 63];
+	}
+	if (n) {
+		uint32_t v = (uint32_t)in[0] << 16 | (n > 1 ? (uint32_t)in[1] << 8 : 0);
+
+		*out++ = digits[v >> 18];
+		*out++ = digits[v >> 12 & 63];
+		*out++ = n > 1 ? digits[v >> 6 & 63] : '=';
+		*out++ = '=';
+	}
+}
+
+/* The sections, one behind the other. False: they cannot be read back. */
+static bool put_data(FILE *out, const struct sections *s)
+{
+	enum { PORTION = 3 << 14 };
+	unsigned char *in = malloc(PORTION);
+	char *text = malloc(PORTION / 3 * 4);
+	uint64_t at = 0;
+	bool ok = in && text;
+
+	while (ok && at < s->end) {
+		size_t n = s->end - at < PORTION ? (size_t)(s->end - at) : PORTION;
+		ssize_t got = pread(s->fd, in, n, (off_t)at);
+
+		if (got != (ssize_t)n) {
+			errno = got < 0 ? errno : EIO;
+			ok = false;
+			break;
+		}
+		base64(in, n, text);
+		ok = fwrite(text, 1, (n + 2) / 3 * 4, out) == (n + 2) / 3 * 4;
+		at += n;
+	}
+	free(in);
+	free(text);
+	return ok;
+}
+
+/* ------------------------------------------------------------------------------------------------ */
+
+static void begin(FILE *out, const struct page *p)
+{
+	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n", out);
+	fprintf(out,
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		"script-src '%s'; style-src '%s'; worker-src blob:; img-src data: blob:; base-uri "
+		"'none'; form-action 'none'\">\n",
+		page_script.hash, page_style.hash);
+	fputs("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n", out);
+	html_text(out, "<title>", p->summary->path, " - Kymo</title>\n<style>");
+	fwrite(page_style.data, 1, page_style.bytes, out);
+	fputs("</style>\n</head>\n<body>\n<div id=\"kymo\"></div>\n", out);
+}
+
+static uint64_t since(FILE *out, long *before)
+{
+	long now = ftell(out);
+	uint64_t n = now > *before ? (uint64_t)(now - *before) : 0;
+
+	*before = now;
+	return n;
+}
+
+bool page_write(const struct page *p, FILE *out, struct page_bytes *bytes)
+{
+	size_t n = 0;
+	char *head = page_head(p, &n);
+	long at = 0;
+	bool ok;
+
+	if (!head) {
+		errno = ENOMEM;
+		return false;
+	}
+	begin(out, p);
+	bytes->bundle = since(out, &at);
+	plain_part(out, p);
+	bytes->tables = since(out, &at);
+	fputs("<script type=\"application/json\" id=\"kymo-head\">", out);
+	put_json(out, head, n);
+	fputs("</script>\n", out);
+	bytes->head = since(out, &at);
+	fputs("<script type=\"application/octet-stream\" id=\"kymo-data\">", out);
+	ok = put_data(out, &p->encoded.sections);
+	fputs("</script>\n", out);
+	bytes->data = since(out, &at);
+	fputs("<script>", out);
+	fwrite(page_script.data, 1, page_script.bytes, out);
+	fputs("</script>\n</body>\n</html>\n", out);
+	bytes->bundle += since(out, &at);
+	free(head);
+	return ok && fflush(out) == 0 && !ferror(out);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A trace as one HTML file that shows it: docs/page.md has its layout. It needs nothing from elsewhere, and what is in
+ * it is inert data but for the script that the build has put into Kymo.
+ */
+#ifndef PAGE_PAGE_H
+#define PAGE_PAGE_H
+
+#include <stdio.h>
+
+#include "analysis/diagnose.h"
+#include "analysis/summary.h"
+#include "page/encode.h"
+#include "report/report.h"
+
+struct page {
+	const struct summary *summary;
+	const struct diagnosis *diagnosis; /* NULL: the trace has no records to judge */
+	struct page_data data;
+	struct page_encoded encoded;
+	struct page_plan plan;
+	struct report people, programs;
+	uint64_t size; /* bytes that it should have at most */
+};
+
+/* What the page has beside its sections; to be released. NULL: no memory. */
+char *page_head(const struct page *p, size_t *bytes);
+
+/* Chooses what records keep so that the page has p->size bytes at most, and makes its sections. */
+kymo_status_t page_fit(struct page *p, void (*progress)(void *data, double done),
+		       void *progress_data);
+
+/* Bytes of the parts of a page. */
+struct page_bytes {
+	uint64_t head, tables, data, bundle; /* tables: those that are read without a script */
+};
+
+/* False: `out` could not be written to (errno), or there was no memory. */
+bool page_write(const struct page *p, FILE *out, struct page_bytes *bytes);
+
+/* ---- made by the build (embed.py): the script and style of the page, and what its policy knows them by ---- */
+
+struct page_bundle {
+	const unsigned char *data;
+	size_t bytes;
+	const char *hash; /* "sha256-..." */
+};
+extern const struct page_bundle page_script, page_style;
+
+#endif

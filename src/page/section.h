@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sections of a page: each is compressed on its own, and lies in a temporary file until the page is written. */
+#ifndef PAGE_SECTION_H
+#define PAGE_SECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <zlib.h>
+
+#include <kymo/status.h>
+
+#include "base/text.h"
+
+/* What the sections are of, for those who ask where the bytes went. */
+enum section_kind {
+	SECTION_LEVELS,
+	SECTION_SLICES,
+	SECTION_CURVES,
+	SECTION_MESSAGES,
+	SECTION_SEARCH,
+	SECTION_KINDS
+};
+
+struct section {
+	uint64_t offset; /* in the data of the page */
+	uint32_t length, raw;
+};
+
+struct sections {
+	int fd;
+	uint64_t end; /* bytes */
+	uint64_t bytes[SECTION_KINDS];
+	struct section *at;
+	uint32_t count, room;
+	z_stream z;
+	bool open;       /* z is */
+	uint8_t *packed; /* scratch */
+	size_t packed_room;
+};
+
+kymo_status_t sections_init(struct sections *s, const char *directory);
+void sections_release(struct sections *s);
+
+/* Forgets all that were put. */
+kymo_status_t sections_clear(struct sections *s);
+
+/* Number of a section that is put later. UINT32_MAX: no memory. */
+uint32_t sections_reserve(struct sections *s);
+kymo_status_t sections_put(struct sections *s, uint32_t number, enum section_kind kind,
+			   const void *data, size_t bytes);
+
+/* Bytes that `data` takes when it is compressed; 0: no memory. */
+size_t sections_try(struct sections *s, const void *data, size_t bytes);
+
+#endif

@@ -35,14 +35,14 @@ export async function countRow(model, row, a, b) {
   return { count, busy };
 }
 
-// How many blocks countOps() has yet to unpack.
+// What countOps() has yet to unpack: { blocks, slices }.
 export function missingBlocks(model, rows, a, b) {
-  let missing = 0;
+  const missing = { blocks: 0, slices: 0 };
   for (const row of rows) {
     const [low, high] = blocksIn(row, a, b);
     for (let n = low; n < high; n++) {
       const block = row.blocks[n];
-      if (inside(block, a, b) ? !block.sums : !model.blocks.has(block.key)) missing++;
+      if (inside(block, a, b) ? !block.sums : !model.blocks.has(block.key)) { missing.blocks++; missing.slices += block.count; }
     }
   }
   return missing;

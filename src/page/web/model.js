@@ -5,7 +5,7 @@ import { slotOf } from "./colours.js";
 const KEPT = 160e6; // bytes of unpacked blocks
 const SLICE = 21; // bytes of one
 
-export const WAITS = new Set(["wait", "barrier"]);
+export const WAITS = new Set(["wait", "barrier"]), LOSSES = new Set(["loss", "pause"]);
 export const DEVICE = new Set(["device", "queue"]);
 
 export class Model {
@@ -22,7 +22,7 @@ export class Model {
     this.onload = () => {};
     this.ops = head.ops;
     this.slots = Uint8Array.from(head.ops, o => slotOf(head.names[o.name] ?? "", o.kind));
-    this.waits = Uint8Array.from(head.ops, o => WAITS.has(o.kind) ? 1 : 0);
+    this.waits = Uint8Array.from(head.ops, o => WAITS.has(o.kind) ? 1 : LOSSES.has(o.kind) ? 2 : 0);
     this.tracks = head.tracks.map(t => ({ ...t, children: [] }));
     this.roots = [];
     for (const t of this.tracks) (this.tracks[t.parent]?.children ?? this.roots).push(t);

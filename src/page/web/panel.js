@@ -6,7 +6,7 @@ import { linksOf } from "./arrows.js";
 import { countOps, countRow, missingBlocks } from "./count.js";
 import { told } from "./input.js";
 
-const AT_ONCE = 32; // blocks that are counted without being asked
+const AT_ONCE = 1.5e6; // slices that are counted without being asked
 
 export class Panel {
   constructor(timeline, input) {
@@ -81,8 +81,8 @@ export class Panel {
     const head = h("h2", {}, this.span ? `Measured: ${duration(end - start, 5)}` : `In view: ${duration(end - start, 4)}`);
     if (this.span) head.append(h("button.link", { type: "button", onclick: () => this.input.clear() }, "clear"));
     const missing = missingBlocks(this.model, rows, start, end);
-    if (missing > AT_ONCE && !all) {
-      this.counts.replaceChildren(head, h("p.hint", {}, `Counting by name unpacks ${grouped(missing)} blocks. `, h("button", { type: "button", onclick: () => this.refresh(true) }, "Count now")));
+    if (missing.slices > AT_ONCE && !all) {
+      this.counts.replaceChildren(head, h("p.hint", {}, `Counting by name unpacks ${grouped(missing.slices)} slices. `, h("button", { type: "button", onclick: () => this.refresh(true) }, "Count now")));
       const list = [];
       for (const r of rows) {
         const c = await countRow(this.model, r, start, end);
@@ -93,8 +93,8 @@ export class Panel {
       this.longest.replaceChildren(h("h2", { text: "Longest slices" }), h("p.hint", { text: "Zoom in, or count, to list them." }));
       return;
     }
-    const progress = h("progress", { max: missing || 1, value: 0, "aria-label": "Counting" });
-    if (missing > 4) this.counts.replaceChildren(head, progress);
+    const progress = h("progress", { max: missing.blocks || 1, value: 0, "aria-label": "Counting" });
+    if (missing.blocks > 4) this.counts.replaceChildren(head, progress);
     const byRow = [];
     for (const r of rows) {
       const c = await countRow(this.model, r, start, end);

@@ -7,8 +7,9 @@ import { matcher } from "./search.js";
 
 const HIGH = 24;
 
+const UNITS = { text: "", count: "", number: "", bytes: "B", "bytes/s": "B/s", percent: "%", timestamp: "ns" };
 const unitOf = c => {
-  if (c.unit) return c.unit;
+  if (c.unit) return UNITS[c.unit] ?? c.unit;
   if (c.kind === "time" || /_ns$/.test(c.name)) return "ns";
   if (c.kind === "percent" || /percent$/.test(c.name)) return "%";
   if (/bytes_per_second$/.test(c.name)) return "B/s";
@@ -86,7 +87,7 @@ class Sheet {
     this.last = last;
     this.before.style.height = `${first * HIGH}px`;
     this.behind.style.height = `${(this.rows.length - last) * HIGH}px`;
-    this.count.textContent = this.rows.length === this.table.rows.length ? `${grouped(this.rows.length)} row${this.rows.length === 1 ? "" : "s"}` : `${grouped(this.rows.length)} of ${grouped(this.table.rows.length)} rows`;
+    this.count.textContent = this.rows.length === this.table.rows.length ? `${grouped(this.rows.length)} row${this.rows.length === 1 ? "" : "s"}${this.table.all_rows > this.rows.length ? ` of ${grouped(this.table.all_rows)}: the rest is left to kymo summary` : ""}` : `${grouped(this.rows.length)} of ${grouped(this.table.rows.length)} rows`;
     this.body.replaceChildren(...this.rows.slice(first, last).map((r, n) => h("tr", { "aria-rowindex": first + n + 2 }, this.columns.map(c => this.cell(c, r[c.n])))));
   }
 

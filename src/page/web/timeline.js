@@ -216,28 +216,29 @@ export class Timeline {
     if (found && !found.size) this.found = null;
   }
 
-  // Runs of waiting are hatched: not told by colour alone.
+  // Runs of waiting, and what was lost, are hatched: not told by colour alone.
   waits(l, acc, slots) {
     const { waits } = this.model, least = 5 * this.ratio;
-    let from = -1;
+    let from = 0, was = 0;
     for (let x = 0; x <= acc.width; x++) {
-      const is = x < acc.width && acc.share[x] > 64 && waits[acc.op[x]] && slots[acc.op[x]] !== DIM;
-      if (is && from < 0) from = x;
-      if (!is && from >= 0) {
-        if (x - from >= least) this.rects.push({ l, a: from, b: x, hatch: true });
-        from = -1;
-      }
+      const is = x < acc.width && acc.share[x] > 64 && slots[acc.op[x]] !== DIM ? waits[acc.op[x]] : 0;
+      if (is === was) continue;
+      if (was && x - from >= least) this.rects.push({ l, a: from, b: x, hatch: was });
+      from = x;
+      was = is;
     }
   }
 
-  pattern(g) {
-    if (this.hatch) return this.hatch;
+  // Waits: one way; what was lost or left out: both ways.
+  pattern(g, which) {
+    this.hatch ??= [];
+    if (this.hatch[which]) return this.hatch[which];
     const size = 6 * Math.round(this.ratio), c = new OffscreenCanvas(size, size), p = c.getContext("2d");
     p.strokeStyle = this.dark ? "rgba(255,255,255,.28)" : "rgba(0,0,0,.26)";
     p.lineWidth = this.ratio;
-    for (const d of [-size, 0, size]) { p.beginPath(); p.moveTo(d, size); p.lineTo(d + size, 0); p.stroke(); }
-    this.hatch = g.createPattern(c, "repeat");
-    return this.hatch;
+    for (const d of [-size, 0, size]) { p.beginPath(); p.moveTo(d, size); p.lineTo(d + size, 0); if (which === 2) { p.moveTo(d, 0); p.lineTo(d + size, size); } p.stroke(); }
+    this.hatch[which] = g.createPattern(c, "repeat");
+    return this.hatch[which];
   }
 
   drawRects(g) {
@@ -249,7 +250,7 @@ export class Timeline {
         if (!r.hatch !== !hatched) continue;
         const a = Math.max(r.a, -2), b = Math.min(r.b, width + 2), y = Math.round((r.l.y - this.top + 1) * ratio), high = Math.round((r.l.h - 2) * ratio);
         if (hatched) {
-          g.fillStyle = this.pattern(g);
+          g.fillStyle = this.pattern(g, r.hatch);
           g.fillRect(a, y, b - a, high);
           continue;
         }

@@ -13,7 +13,7 @@ import tempfile
 import time
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-WAIT = 120
+WAIT = float(os.environ.get("KYMO_BROWSER_WAIT", "120"))
 
 
 def find():
@@ -132,7 +132,7 @@ class Browser:
     def until(self, code, seconds=WAIT):
         deadline = time.monotonic() + seconds
         while True:
-            got = self.run(code)
+            got = self.run(f"(async () => Boolean(await ({code})))()")
             if got:
                 return got
             if time.monotonic() > deadline:

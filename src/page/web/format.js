@@ -31,7 +31,7 @@ export function size(bytes, suffix = "") {
   return `${bytes < 0 ? "−" : ""}${n ? v.toFixed(v < 10 ? 2 : v < 100 ? 1 : 0) : Math.round(v)} ${SIZES[n]}${suffix}`;
 }
 
-export const percent = v => `${v.toFixed(Math.abs(v) < 9.95 ? (Math.abs(v) < 0.0995 && v ? 3 : 2) : 1)} %`;
+export const percent = v => `${Number.isInteger(v) ? v : v.toFixed(Math.abs(v) < 9.95 ? (Math.abs(v) < 0.0995 && v ? 3 : 2) : 1)} %`;
 
 export function plain(v) {
   if (Number.isInteger(v)) return grouped1(v, 0);
@@ -43,6 +43,8 @@ export function plain(v) {
 export function withUnit(v, unit) {
   if (v === null || v === undefined || v === "") return "";
   if (typeof v !== "number") return String(v);
+  if (!Number.isFinite(v)) return "";
+  unit = unit === "bytes" ? "B" : unit === "bytes/s" ? "B/s" : unit;
   if (unit === "ns") return duration(v);
   if (unit === "B") return size(v);
   if (unit === "B/s") return size(v, "/s");

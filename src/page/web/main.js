@@ -15,6 +15,7 @@ import { openSource } from "./source.js";
 import { tables } from "./tables.js";
 import { Timeline } from "./timeline.js";
 import { countOps, countRow } from "./count.js";
+import { paintRow } from "./paint.js";
 
 const TABS = ["overview", "timeline", "tables", "plots"];
 
@@ -142,6 +143,7 @@ class Page {
   }
 
   key(e) {
+    if (e.key === "Escape" && e.target.tagName === "INPUT") e.target.blur();
     if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented || /^(input|textarea|select)$/i.test(e.target.tagName) || this.help.open) return;
     if (/^[1-4]$/.test(e.key)) this.open(TABS[e.key - 1], true);
     else if (e.key === "?") this.help.showModal();
@@ -191,7 +193,7 @@ async function start() {
   try {
     const model = new Model(await openSource());
     const page = new Page(model);
-    window.kymo = { page, model, count: (row, a, b) => countRow(model, model.rows[row], a, b), countOps: async (a, b) => [...(await countOps(model, model.rows, a, b)).ops] };
+    window.kymo = { page, model, paintRow, count: (row, a, b) => countRow(model, model.rows[row], a, b), countOps: async (a, b) => [...(await countOps(model, model.rows, a, b)).ops] };
     performance.mark("kymo-ready");
   } catch (e) {
     document.body.append(h("div.error", { role: "alert", text: `This page cannot be shown: ${e.message}` }));

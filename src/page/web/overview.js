@@ -23,13 +23,14 @@ function finding(model, f, n, jump) {
 
 export function overview(model, jump) {
   const { head } = model, t = head.trace ?? {}, facts = h("dl.facts");
-  const fact = (what, value, more, state) => value !== null && value !== undefined && value !== "" && facts.append(h(`div.fact${state ? `.${state}` : ""}`, {}, h("dt", { text: what }), h("dd", {}, h("b", { text: value }), more ? h("span", { text: more }) : null)));
+  const told = text => clean(text ?? "").replace(/^(Lost|Overhead|Clock error): (nothing\.)?/, "").replace(/^[a-z]/, c => c.toUpperCase());
+  const fact = (what, value, more, state) => value !== null && value !== undefined && value !== "" && facts.append(h(`div.fact${state ? `.${state}` : ""}${more && more.length > 90 ? ".wide" : ""}`, {}, h("dt", { text: what }), h("dd", {}, h("b", { text: value }), more ? h("span", { text: more }) : null)));
   const many = (n, one) => n ? `${grouped(n)} ${one}${n === 1 ? "" : one.endsWith("s") ? "es" : "s"}` : null;
   fact("length", duration(head.length), [many(t.ranks, "rank"), many(t.processes, "process")].filter(Boolean).join(", "));
   fact("records", grouped(t.records ?? 0), (t.recorded_on ?? []).map(x => clean(String(x), 60)).join(", "));
-  fact("lost", head.loss?.records ? grouped(head.loss.records) : "none", clean(head.loss?.text ?? ""), head.loss?.records ? "bad" : "");
-  fact("overhead", head.overhead?.share === undefined || head.overhead?.share === null ? "not known" : percent(100 * head.overhead.share), clean(head.overhead?.text ?? ""));
-  fact("clocks", head.clock?.error_ns === undefined || head.clock?.error_ns === null ? "not known" : `± ${duration(head.clock.error_ns, 3)}`, clean(head.clock?.text ?? ""));
+  fact("lost", head.loss?.records ? grouped(head.loss.records) : "none", told(head.loss?.text), head.loss?.records ? "bad" : "");
+  fact("overhead", head.overhead?.share === undefined || head.overhead?.share === null ? "not known" : percent(100 * head.overhead.share), told(head.overhead?.text));
+  fact("clocks", head.clock?.error_ns === undefined || head.clock?.error_ns === null ? "not known" : `± ${duration(head.clock.error_ns, 3)}`, told(head.clock?.text));
   if (model.quantum > 1) fact("times", `in steps of ${duration(model.quantum)}`, "the trace has them exactly");
   const findings = head.findings ?? [], started = t.started ? new Date(t.started * 1000).toISOString().replace("T", " ").slice(0, 19) + " UTC" : "";
   return h("div.overview", {},

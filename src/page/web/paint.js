@@ -145,7 +145,7 @@ export class Sum {
 
 // An accumulator as one line of pixels.
 export function toPixels(acc, pixels, offset, slots, table) {
-  const { width, share, op } = acc, empty = table[0];
+  const { width, share, op } = acc, empty = 0; // what lies behind is seen
   for (let x = 0; x < width; x++) {
     const s = share[x];
     pixels[offset + x] = s > 0 ? table[slots[op[x]] * 256 + (s >= 255 ? 255 : s < 1 ? 1 : s | 0)] : empty;

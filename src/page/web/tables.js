@@ -19,8 +19,11 @@ const unitOf = c => {
 
 const titled = c => {
   const t = c.title || c.name;
-  return t.replace(/_(ns|percent)$/, "").replaceAll("_", " ");
+  return t.replaceAll("_", " ");
 };
+
+const arrow = () => h("span.arrow", { "aria-hidden": "true" });
+const named = t => clean(t.title || titled(t), 200).replace(/^[a-z]/, c => c.toUpperCase());
 
 class Sheet {
   constructor(table) {
@@ -37,14 +40,14 @@ class Sheet {
     const { table } = this;
     this.filter = h("input", { type: "search", placeholder: "Filter: text or /expression/", "aria-label": `Filter the table ${table.title || table.name}`, oninput: () => this.refilter() });
     this.count = h("span.muted", { role: "status" });
-    this.heads = this.columns.map(c => h(c.number ? "th.n" : "th", { scope: "col", "aria-sort": "none", title: `${c.name}${c.unit ? `, ${c.unit}` : ""}` }, h("button", { type: "button", onclick: () => this.sort(c) }, titled(c), h("span.arrow", { "aria-hidden": "true" }))));
+    this.heads = this.columns.map(c => h(c.number ? "th.n" : "th", { scope: "col", "aria-sort": "none", title: `${c.name}${c.unit ? `, ${c.unit}` : ""}` }, h("button", { type: "button", onclick: () => this.sort(c) }, c.number ? [arrow(), titled(c)] : [titled(c), arrow()])));
     this.body = h("tbody");
     this.before = h("td", { colspan: this.columns.length });
     this.behind = h("td", { colspan: this.columns.length });
     this.scroll = h("div.scroll", { tabindex: 0, role: "region", "aria-label": clean(table.title || table.name, 200), onscroll: () => this.draw() },
       h("table", { "aria-rowcount": this.rows.length + 1 }, h("thead", {}, h("tr", {}, this.heads)), h("tbody", { "aria-hidden": "true" }, h("tr.space", {}, this.before)), this.body, h("tbody", { "aria-hidden": "true" }, h("tr.space", {}, this.behind))));
     this.element = h("section.sheet", { id: `table-${table.name}` },
-      h("header", {}, h("h2", { text: clean(table.title || titled(table), 200) }), this.count, h("span.grow"), this.filter,
+      h("header", {}, h("h2", { text: named(table) }), this.count, h("span.grow"), this.filter,
         h("button", { type: "button", onclick: () => this.copy() }, "Copy CSV"), h("button", { type: "button", onclick: () => save(`${table.name}.csv`, this.text()) }, "Save CSV")),
       this.scroll);
     this.draw(true);
@@ -131,7 +134,7 @@ function spark(values) {
 }
 
 export function tables(model) {
-  const sheets = (model.head.tables ?? []).filter(t => t.rows.length && t.columns.length);
+  const sheets = (model.head.tables ?? []).filter(t => t.rows.length && t.columns.length).sort((a, b) => Boolean(a.hidden) - Boolean(b.hidden));
   const place = h("div.place"), list = h("nav.list", { "aria-label": "Tables" }), made = new Map();
   const open = t => {
     if (!made.has(t)) made.set(t, new Sheet(t));
@@ -139,7 +142,7 @@ export function tables(model) {
     made.get(t).draw(true);
     for (const b of list.children) b.setAttribute("aria-current", String(b.dataset.name === t.name));
   };
-  for (const t of sheets) list.append(h("button", { type: "button", "data-name": t.name, onclick: () => open(t) }, h("span", { text: clean(t.title || titled(t), 80).split(":")[0] }), h("small", { text: grouped(t.rows.length) })));
+  for (const t of sheets) list.append(h("button", { type: "button", "data-name": t.name, onclick: () => open(t) }, h("span", { text: named(t).split(":")[0] }), h("small", { text: grouped(t.rows.length) })));
   const element = h("div.tables", {}, list, place);
   return { element, shown: () => { if (!place.firstChild && sheets.length) open(sheets[0]); else for (const s of made.values()) s.draw(true); if (!sheets.length) place.textContent = "The summary has no tables."; }, made, printed: () => { for (const t of sheets) if (!made.has(t)) made.set(t, new Sheet(t)); } };
 }

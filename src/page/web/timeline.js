@@ -106,7 +106,8 @@ export class Timeline {
   }
 
   zoom(factor, x = this.width / 2) {
-    const at = this.time(x), span = (this.view.end - this.view.start) * factor, share = x / this.width;
+    const at = this.time(x), least = LEAST_SPAN * this.model.quantum, share = x / this.width;
+    const span = Math.min(this.model.length * 1.02, Math.max(least, (this.view.end - this.view.start) * factor));
     this.show(at - span * share, at - span * share + span);
   }
 

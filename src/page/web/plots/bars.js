@@ -5,7 +5,7 @@ import { HISTOGRAM } from "../decode.js";
 import { countOps } from "../count.js";
 import { h } from "../dom.js";
 import { duration, grouped, line as clean, percent } from "../format.js";
-import { hatch, Plot, select } from "./chart.js";
+import { fitted, hatch, Plot, select } from "./chart.js";
 
 function devicesOf(model) {
   const t = (model.head.tables ?? []).find(x => x.name === "devices");
@@ -34,8 +34,7 @@ function stacked(plot, list) {
     }
     g.fillStyle = plot.colour.text;
     g.textAlign = "right";
-    const text = d.name.length > left / 6.2 ? `${d.name.slice(0, left / 6.2)}…` : d.name;
-    g.fillText(text, left - 8, y + row / 2);
+    g.fillText(fitted(g, d.name, left - 12), left - 8, y + row / 2);
     g.textAlign = "left";
   });
   plot.tell = (x, y) => places.find(p => x >= p.x && x < p.x + p.w && y >= p.y && y < p.y + row)?.text ?? "";

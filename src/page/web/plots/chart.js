@@ -71,7 +71,7 @@ export class Plot {
   legend(items) {
     this.legendBox.replaceChildren(...items.map(([colour, text, pattern]) => {
       const s = h(`i.swatch${pattern ? ".hatched" : ""}`);
-      s.style.background = colour;
+      s.style.backgroundColor = colour;
       return h("span", {}, s, text);
     }));
   }
@@ -98,6 +98,18 @@ export class Plot {
     this.tell = null;
     this.legend([]);
   }
+}
+
+// Text that is not wider than so many pixels.
+export function fitted(g, text, width) {
+  if (g.measureText(text).width <= width) return text;
+  let low = 0, high = text.length;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (g.measureText(`${text.slice(0, middle)}…`).width <= width) low = middle;
+    else high = middle - 1;
+  }
+  return `${text.slice(0, low)}…`;
 }
 
 export const select = (label, options, change) => {

@@ -4,7 +4,7 @@ import { cividis, css } from "../colours.js";
 import { duration, grouped, line as clean, percent, size } from "../format.js";
 import { Accumulator, paintCoarse, paintRow } from "../paint.js";
 import { allMessages } from "../arrows.js";
-import { Plot, select } from "./chart.js";
+import { fitted, Plot, select } from "./chart.js";
 
 function scale(plot, x, y, text0, text1) {
   const { g, colour } = plot;
@@ -35,7 +35,7 @@ export function busyHeat(model) {
       }
       return most;
     });
-    const g = plot.begin(devices.length * high + 66), left = Math.min(250, plot.width * 0.25), right = plot.width - 8;
+    const g = plot.begin(devices.length * high + 50), left = Math.min(250, plot.width * 0.25), right = plot.width - 8;
     const box = { left, top: 24, right, bottom: 24 + devices.length * high }, wide = (right - left) / bins;
     scale(plot, right - 170, 6, "0 %", "100 %");
     g.textBaseline = "middle";
@@ -49,7 +49,7 @@ export function busyHeat(model) {
       g.fillStyle = plot.colour.text;
       g.textAlign = "right";
       const text = clean(`${model.tracks[d.t.parent] ? `${model.rankOf(d.t.id).label.split("  ")[0]} › ` : ""}${d.t.label}`, 60);
-      g.fillText(text.length > left / 6 ? `${text.slice(0, left / 6)}…` : text, left - 8, y + high / 2);
+      g.fillText(fitted(g, text, left - 12), left - 8, y + high / 2);
     });
     g.textAlign = "left";
     plot.axes(box, { from: 0, to: model.length, time: true });
@@ -95,7 +95,7 @@ export function messageMatrix(model) {
       if (a % Math.ceil(13 / cell)) continue;
       g.fillStyle = plot.colour.text;
       g.textAlign = "right";
-      g.fillText(clean(model.roots[a].label.split("  ")[0], 18), left - 8, top + a * cell + cell / 2);
+      g.fillText(fitted(g, clean(model.roots[a].label.split("  ")[0], 60), left - 14), left - 8, top + a * cell + cell / 2);
       g.textAlign = "center";
       if (cell > 14 || a % Math.ceil(24 / cell) === 0) g.fillText(String(a), left + a * cell + cell / 2, top + n * cell + 10);
     }

@@ -173,9 +173,9 @@ const needle = (() => {
   for (const name in c) c[name].copyWithin(best + 2, best + 1, n);
   if (rows[r].n === rows[r].room) throw new Error("no room");
   rows[r].n++;
-  const i = best + 1, at = Math.floor((c.start[best] + c.length[best] + widest / 2) / QUANTUM) * QUANTUM;
-  c.start[i] = at; c.length[i] = 1000; c.op[i] = NEEDLE; c.byRow[i] = c.byIndex[i] = c.bytes[i] = c.flags[i] = 0;
-  return { row: r, index: i, start: at, length: 1000 };
+  const lasts = Math.ceil(1000 / QUANTUM) * QUANTUM, i = best + 1, at = Math.floor((c.start[best] + c.length[best] + widest / 2) / QUANTUM) * QUANTUM;
+  c.start[i] = at; c.length[i] = lasts; c.op[i] = NEEDLE; c.byRow[i] = c.byIndex[i] = c.bytes[i] = c.flags[i] = 0;
+  return { row: r, index: i, start: at, length: lasts };
 })();
 // Sends go to the next rank's receives, in order.
 for (let rank = 0; rank < RANKS && RANKS > 1; rank++) {

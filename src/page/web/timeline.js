@@ -60,8 +60,8 @@ export class Timeline {
   resize() {
     this.ratio = Math.max(1, Math.min(2, window.devicePixelRatio || 1));
     this.height = this.scroller.clientHeight;
+    if (!this.height) return; // of a tab that is not shown
     this.width = Math.max(50, this.canvas.parentElement.clientWidth);
-    if (!this.height) return;
     for (const [c, height] of [[this.canvas, this.height], [this.over, this.height], [this.map, 32], [this.axis, 22]]) {
       c.width = Math.round(this.width * this.ratio);
       c.height = Math.round(height * this.ratio);
@@ -196,17 +196,19 @@ export class Timeline {
       this.small = new OffscreenCanvas(width, this.image.height);
     }
     const slots = this.colours(), { table } = this.palette, found = this.found;
+    let whole = true;
     painted.forEach((l, n) => {
       if (l.type === "row") {
         this.one.clear();
-        paintRow(this.model, this.one, l.row, this.view, (a, b, block, got, i) => this.rects.push({ l, a, b, op: got.op[i], flags: got.flags ? got.flags[i] : 0 }), RECT * this.ratio);
+        whole = paintRow(this.model, this.one, l.row, this.view, (a, b, block, got, i) => this.rects.push({ l, a, b, op: got.op[i], flags: got.flags ? got.flags[i] : 0 }), RECT * this.ratio) && whole;
         toPixels(this.one, this.pixels, n * width, slots, table);
         this.waits(l, this.one, slots);
       } else {
-        this.sum.paint(this.model, l.rows, this.view);
+        whole = this.sum.paint(this.model, l.rows, this.view) && whole;
         toPixels(this.sum.all, this.pixels, n * width, slots, table);
       }
     });
+    if (whole && !this.complete) { this.complete = true; performance.mark("kymo-whole"); }
     const s = this.small.getContext("2d");
     s.putImageData(this.image, 0, 0, 0, 0, width, painted.length);
     g.imageSmoothingEnabled = false;

@@ -43,7 +43,8 @@ export function busyHeat(model) {
       const y = box.top + n * high, every = Math.ceil(12 / high);
       for (let x = 0; x < bins; x++) {
         g.fillStyle = shares[n][x] ? css(cividis(shares[n][x])) : plot.colour.strip;
-        g.fillRect(left + x * wide, y, Math.ceil(wide), high - (high > 6 ? 1 : 0));
+        const from = Math.round(left + x * wide);
+        g.fillRect(from, y, Math.round(left + (x + 1) * wide) - from, high - (high > 6 ? 1 : 0));
       }
       if (n % every) return;
       g.fillStyle = plot.colour.text;

@@ -45,17 +45,6 @@ static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
 	return KYMO_OK;
 }
 
-static bool note_call(struct page_data *d, const struct rec *r, uint32_t row, uint32_t index)
-{
-	struct page_calls *c = &d->calls[r->process];
-
-	if (!vec_reserve(&c->at, &c->room, c->count, 1))
-		return false;
-	c->mixed |= c->count && c->at[c->count - 1].id > r->id;
-	c->at[c->count++] = (struct page_call){r->id, row, index};
-	return true;
-}
-
 /* An interval of a thread, or of a process. */
 static kymo_status_t put_host(struct page_data *d, const struct rec *r, uint32_t op, bool beside,
 			      uint32_t flags)
@@ -73,7 +62,7 @@ static kymo_status_t put_host(struct page_data *d, const struct rec *r, uint32_t
 		return KYMO_ERROR_NO_MEMORY;
 	status = beside ? page_put_beside(d, track, &s, &row, &index)
 			: page_put_nested(d, track, &s, &row, &index);
-	if (status == KYMO_OK && row != UINT32_MAX && r->id && !note_call(d, r, row, index))
+	if (status == KYMO_OK && row != UINT32_MAX && r->id && !page_note_call(d, r, row, index))
 		return KYMO_ERROR_NO_MEMORY;
 	return check(d, status);
 }
@@ -132,6 +121,7 @@ static kymo_status_t put_work(struct page_data *d, const struct rec *base,
 		unplaced_add(&d->left, "pieces of device work that have no device times", 1);
 		return KYMO_OK;
 	}
+	d->calls[base->process].wanted |= linked;
 	track = page_track_of_queue(d, base->process, agent, queue);
 	if (track == UINT32_MAX)
 		return KYMO_ERROR_NO_MEMORY;
@@ -205,6 +195,7 @@ static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 			     .bytes = r->sent > r->received ? r->sent : r->received};
 	kymo_status_t status = KYMO_OK;
 
+	d->calls[e.process].wanted |= r->match != 0;
 	e.call = e.sends || !r->completed_by ? r->correlation : r->completed_by;
 	if (r->match)
 		status = match(d, r->match, &e);
@@ -342,42 +333,12 @@ kymo_status_t page_data_init(struct page_data *d, const char *directory, struct 
 		       : status;
 }
 
-static int by_id(const void *a, const void *b)
-{
-	const struct page_call *x = a, *y = b;
-
-	return (x->id > y->id) - (x->id < y->id);
-}
-
-const struct page_call *page_data_call(const struct page_data *d, uint32_t process, uint64_t id)
-{
-	const struct page_calls *c = process < d->process_count ? &d->calls[process] : NULL;
-	uint32_t low = 0, high = c ? c->count : 0;
-
-	/* Mostly each id is there once, and none is missing. */
-	if (high && id >= c->at[0].id && id - c->at[0].id < high &&
-	    c->at[id - c->at[0].id].id == id)
-		return &c->at[id - c->at[0].id];
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (c->at[middle].id == id)
-			return &c->at[middle];
-		if (c->at[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
-}
-
 kymo_status_t page_data_finish(struct page_data *d, const struct timeline *tl)
 {
 	kymo_status_t status = tl ? page_memory(d, tl) : KYMO_OK;
 
-	for (uint32_t i = 0; i < d->process_count; i++)
-		if (d->calls[i].mixed)
-			qsort(d->calls[i].at, d->calls[i].count, sizeof(*d->calls[i].at), by_id);
+	if (status == KYMO_OK && !page_calls_finish(d))
+		status = KYMO_ERROR_NO_MEMORY;
 	if (status == KYMO_OK)
 		status = page_curves_finish(d);
 	return status == KYMO_OK ? page_store_flush(&d->store) : status;

@@ -77,7 +77,8 @@ struct page_call {
 struct page_calls { /* of a process */
 	struct page_call *at;
 	uint32_t count, room;
-	bool mixed; /* their ids do not ascend: to be sorted */
+	bool mixed;  /* their ids do not ascend: to be sorted */
+	bool wanted; /* something refers to them */
 };
 
 struct page_end { /* of a message whose other end is not there yet */
@@ -172,6 +173,11 @@ kymo_status_t page_put_nested(struct page_data *d, uint32_t track, struct page_s
 			      uint32_t *row, uint32_t *index);
 kymo_status_t page_put_beside(struct page_data *d, uint32_t track, struct page_slice *s,
 			      uint32_t *row, uint32_t *index);
+
+/* ---- calls.c ----------------------------------------------------------------------------- */
+
+bool page_note_call(struct page_data *d, const struct rec *r, uint32_t row, uint32_t index);
+bool page_calls_finish(struct page_data *d);
 
 /* ---- curves.c ---------------------------------------------------------------------------- */
 

@@ -9,7 +9,11 @@
 #include "page/block.h"
 #include "page/level.h"
 
-enum { GATHER_MOST = 1 << 20 };
+enum {
+	GATHER_MOST = 1 << 20,
+	CLASSES = 60 * 64, /* of durations */
+	SAMPLES = 16       /* blocks that an estimate is made of */
+};
 
 /* Small things that share a section. */
 struct gather {
@@ -169,8 +173,7 @@ static kymo_status_t put_slices(struct encoder *x, struct page_parts *parts, uin
 	const struct page_slice *s = x->slices;
 	uint64_t mask = ~(((uint64_t)1 << x->p->shift) - 1);
 
-	place->count = count;
-	place->first = first;
+	*place = (struct page_place){.count = count, .first = first};
 	place->start = (int64_t)((uint64_t)s[0].start & mask);
 	place->end = (int64_t)((uint64_t)s[count - 1].end & mask);
 	for (uint32_t i = 0; i < count; i++)
@@ -180,26 +183,83 @@ static kymo_status_t put_slices(struct encoder *x, struct page_parts *parts, uin
 	return put_raw(x, SECTION_SLICES, &place->section);
 }
 
-static kymo_status_t encode_row(struct encoder *x, uint32_t row)
+/* ---- the longest of a row ---------------------------------------------------------------------- */
+
+/* Durations by their highest bits: 64 classes for each power of two. */
+static unsigned class_of(uint64_t ns)
+{
+	unsigned high = ns ? 63 - (unsigned)__builtin_clzll(ns) : 0;
+
+	return high < 6 ? (unsigned)ns : (high - 5) * 64 + (unsigned)(ns >> (high - 6) & 63);
+}
+
+/* The class from which on there are plan.most slices of the row at most. */
+static kymo_status_t find_longest(struct encoder *x, const struct page_chain *c, unsigned *class)
+{
+	uint64_t *number = calloc(CLASSES, sizeof(*number)), sum = 0;
+	kymo_status_t status = number ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+
+	for (uint32_t i = 0; i < c->block_count && status == KYMO_OK; i++) {
+		status = page_chain_read(&x->d->store, c, i, x->slices);
+		for (uint32_t k = 0; k < c->blocks[i].count && status == KYMO_OK; k++)
+			number[class_of((uint64_t)(x->slices[k].end - x->slices[k].start))]++;
+	}
+	*class = CLASSES;
+	while (status == KYMO_OK && *class && sum + number[*class - 1] <= x->p->most)
+		sum += number[--*class];
+	free(number);
+	return status;
+}
+
+/* Those of the block that are long enough move to its begin; how many they are. */
+static uint32_t keep_longest(struct encoder *x, uint32_t count, unsigned class)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (class_of((uint64_t)(x->slices[i].end - x->slices[i].start)) >= class)
+			x->slices[n++] = x->slices[i];
+	x->e->shorter += count - n;
+	return n;
+}
+
+static kymo_status_t encode_slices(struct encoder *x, uint32_t row)
+{
+	const struct page_chain *c = x->d->rows[row].slices;
+	struct page_parts *parts = &x->e->rows[row];
+	kymo_status_t status = KYMO_OK;
+	uint64_t first = 0;
+	unsigned class = 0;
+
+	if (c->count > x->p->most)
+		status = find_longest(x, c, &class);
+	for (uint32_t i = 0; i < c->block_count && status == KYMO_OK; i++) {
+		uint32_t count = c->blocks[i].count;
+
+		status = page_chain_read(&x->d->store, c, i, x->slices);
+		if (status == KYMO_OK)
+			count = keep_longest(x, count, class);
+		if (status == KYMO_OK && count)
+			status = put_slices(x, parts, row, count, first);
+		first += count;
+	}
+	return status;
+}
+
+static kymo_status_t encode_levels(struct encoder *x, uint32_t row)
 {
 	const struct page_chain *c = x->d->rows[row].slices;
 	struct page_parts *parts = &x->e->rows[row];
 	struct levels l;
 	kymo_status_t status = KYMO_OK;
-	uint64_t first = 0;
 
 	parts->places = calloc(c->block_count + 1u, sizeof(*parts->places));
 	if (!levels_init(&l, x->d->length, c->count, x->d->op_count) || !parts->places)
 		status = KYMO_ERROR_NO_MEMORY;
 	for (uint32_t i = 0; i < c->block_count && status == KYMO_OK; i++) {
-		uint32_t count = c->blocks[i].count;
-
 		status = page_chain_read(&x->d->store, c, i, x->slices);
-		for (uint32_t k = 0; k < count && status == KYMO_OK; k++)
+		for (uint32_t k = 0; k < c->blocks[i].count && status == KYMO_OK; k++)
 			levels_add(&l, x->slices[k].start, x->slices[k].end, x->slices[k].op);
-		if (status == KYMO_OK)
-			status = put_slices(x, parts, row, count, first);
-		first += count;
 	}
 	if (status == KYMO_OK)
 		status = put_levels(x, parts, &l);
@@ -299,13 +359,13 @@ static kymo_status_t put_bins(struct encoder *x, struct page_parts *parts, struc
 
 static void fill_points(struct encoder *x, const struct page_point *p, uint32_t count)
 {
-	uint64_t before = count ? (uint64_t)p[0].time >> x->p->shift : 0;
+	uint64_t before = count ? (uint64_t)p[0].time : 0;
 
 	for (unsigned i = 1; i < BLOCK_COLUMNS; i++)
 		memset(x->block.values[i], 0, count * sizeof(*x->block.values[i]));
 	x->block.count = count;
 	for (uint32_t i = 0; i < count; i++) {
-		uint64_t time = (uint64_t)p[i].time >> x->p->shift;
+		uint64_t time = (uint64_t)p[i].time;
 
 		x->block.values[BLOCK_GAP][i] = time - before;
 		memcpy(&x->block.values[BLOCK_VALUE][i], &p[i].value, sizeof(double));
@@ -333,8 +393,8 @@ static kymo_status_t encode_curve(struct encoder *x, uint32_t curve)
 		if (status != KYMO_OK)
 			break;
 		place->count = c->blocks[i].count;
-		place->start = c->blocks[i].start >> x->p->shift << x->p->shift;
-		place->end = c->blocks[i].end >> x->p->shift << x->p->shift;
+		place->start = c->blocks[i].start;
+		place->end = c->blocks[i].end;
 		for (uint32_t k = 0; k < place->count; k++)
 			bins_add(&b, &points[k]);
 		fill_points(x, points, place->count);
@@ -380,6 +440,8 @@ static kymo_status_t encode_messages(struct encoder *x)
 	struct page_message *m = calloc(PAGE_BLOCK_MOST, sizeof(*m));
 	kymo_status_t status = KYMO_OK;
 
+	free(parts->places);
+	parts->place_count = 0;
 	parts->places = calloc(c->block_count + 1u, sizeof(*parts->places));
 	if (!m || !parts->places)
 		status = KYMO_ERROR_NO_MEMORY;
@@ -445,13 +507,7 @@ static kymo_status_t end_gathers(struct encoder *x)
 
 	if (status == KYMO_OK)
 		status = gather_end(x, &x->middle);
-	if (status == KYMO_OK)
-		status = gather_end(x, &x->fine);
-	if (status != KYMO_OK || !x->search.length)
-		return status;
-	x->raw.length = 0;
-	text_add_bytes(&x->raw, x->search.s, x->search.length);
-	return x->search.failed ? KYMO_ERROR_NO_MEMORY : put_raw(x, SECTION_SEARCH, &x->e->search);
+	return status == KYMO_OK ? gather_end(x, &x->fine) : status;
 }
 
 kymo_status_t page_encode_init(struct page_encoded *e, const char *directory)
@@ -460,35 +516,65 @@ kymo_status_t page_encode_init(struct page_encoded *e, const char *directory)
 	return sections_init(&e->sections, directory);
 }
 
-kymo_status_t page_encode(struct page_encoded *e, const struct page_data *d,
-			  const struct page_plan *p, void (*progress)(void *data, double done),
-			  void *progress_data)
+kymo_status_t page_encode_levels(struct page_encoded *e, const struct page_data *d)
 {
 	struct encoder x;
-	kymo_status_t status;
-	uint64_t done = 0;
+	kymo_status_t status = KYMO_OK;
 
 	forget(e);
-	e->search = UINT32_MAX;
-	status = sections_clear(&e->sections);
 	e->rows = calloc(d->row_count + 1u, sizeof(*e->rows));
 	e->curves = calloc(d->curve_count + 1u, sizeof(*e->curves));
-	if (!encoder_init(&x, e, d, p) || !e->rows || !e->curves)
+	if (!encoder_init(&x, e, d, NULL) || !e->rows || !e->curves)
 		status = KYMO_ERROR_NO_MEMORY;
 	e->row_count = e->rows ? d->row_count : 0;
 	e->curve_count = e->curves ? d->curve_count : 0;
-	for (uint32_t i = 0; i < d->row_count && status == KYMO_OK; i++) {
-		status = encode_row(&x, i);
-		done += d->rows[i].slices->count;
-		if (progress)
-			progress(progress_data, (double)done / (double)(d->records + done + 1));
-	}
+	for (uint32_t i = 0; i < d->row_count && status == KYMO_OK; i++)
+		status = encode_levels(&x, i);
 	for (uint32_t i = 0; i < d->curve_count && status == KYMO_OK; i++)
 		status = encode_curve(&x, i);
 	if (status == KYMO_OK)
+		status = end_gathers(&x);
+	e->levels = sections_mark(&e->sections);
+	encoder_release(&x);
+	return status;
+}
+
+static kymo_status_t put_search(struct encoder *x)
+{
+	if (!x->search.length)
+		return KYMO_OK;
+	x->raw.length = 0;
+	text_add_bytes(&x->raw, x->search.s, x->search.length);
+	return x->search.failed ? KYMO_ERROR_NO_MEMORY
+				: put_raw(x, SECTION_SEARCH, &x->e->search);
+}
+
+kymo_status_t page_encode_slices(struct page_encoded *e, const struct page_data *d,
+				 const struct page_plan *p,
+				 void (*progress)(void *data, double done), void *progress_data)
+{
+	struct encoder x;
+	kymo_status_t status = sections_go_back(&e->sections, &e->levels);
+	uint64_t done = 0, all = 1;
+
+	e->search = UINT32_MAX;
+	e->shorter = 0;
+	for (uint32_t i = 0; i < d->row_count; i++) {
+		e->rows[i].place_count = 0;
+		all += d->rows[i].slices->count;
+	}
+	if (!encoder_init(&x, e, d, p))
+		status = KYMO_ERROR_NO_MEMORY;
+	for (uint32_t i = 0; i < d->row_count && status == KYMO_OK; i++) {
+		status = encode_slices(&x, i);
+		done += d->rows[i].slices->count;
+		if (progress)
+			progress(progress_data, (double)done / (double)all);
+	}
+	if (status == KYMO_OK)
 		status = encode_messages(&x);
 	if (status == KYMO_OK)
-		status = end_gathers(&x);
+		status = put_search(&x);
 	encoder_release(&x);
 	return status;
 }
@@ -497,4 +583,47 @@ void page_encode_release(struct page_encoded *e)
 {
 	forget(e);
 	sections_release(&e->sections);
+}
+
+/* ---- estimates --------------------------------------------------------------------------------- */
+
+/* Packed bytes of a block; below 0: as page_encode_estimate(). */
+static double try_block(struct encoder *x, uint32_t row, uint32_t block)
+{
+	const struct page_chain *c = x->d->rows[row].slices;
+
+	if (page_chain_read(&x->d->store, c, block, x->slices) != KYMO_OK)
+		return -1;
+	fill_block(x, x->slices, c->blocks[block].count,
+		   x->d->tracks[x->d->rows[row].track].process);
+	return x->raw.failed ? -1
+			     : (double)sections_try(&x->e->sections, x->raw.s, x->raw.length);
+}
+
+double page_encode_estimate(struct page_encoded *e, const struct page_data *d,
+			    const struct page_plan *p)
+{
+	uint64_t all = 0, seen = 0, next = 0, tried = 0;
+	struct encoder x;
+	double bytes = encoder_init(&x, e, d, p) ? 0 : -1;
+
+	for (uint32_t i = 0; i < d->row_count; i++)
+		all += d->rows[i].slices->count;
+	for (uint32_t i = 0; i < d->row_count && bytes >= 0; i++) {
+		const struct page_chain *c = d->rows[i].slices;
+
+		for (uint32_t k = 0; k < c->block_count && bytes >= 0; k++) {
+			double one = 0;
+
+			seen += c->blocks[k].count;
+			if (seen <= next)
+				continue;
+			one = try_block(&x, i, k);
+			bytes = one < 0 ? one : bytes + one;
+			tried += c->blocks[k].count;
+			next += all / SAMPLES + 1;
+		}
+	}
+	encoder_release(&x);
+	return bytes > 0 ? bytes * (double)all / (double)tried : bytes;
 }

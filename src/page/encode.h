@@ -36,19 +36,22 @@ struct page_encoded {
 	struct sections sections;
 	struct page_parts *rows, *curves, messages;
 	uint32_t row_count, curve_count;
-	uint32_t search;  /* section */
+	struct section_mark levels; /* behind those that no plan changes */
+	uint32_t search; /* section */
 	uint64_t shorter; /* slices that are in levels alone */
 };
 
 kymo_status_t page_encode_init(struct page_encoded *e, const char *directory);
-/* Of data that is finished; may be called again with another plan. */
-kymo_status_t page_encode(struct page_encoded *e, const struct page_data *d,
-			  const struct page_plan *p, void (*progress)(void *data, double done),
-			  void *progress_data);
+/* Of data that is finished: levels and curves, which are in every page. Comes first. */
+kymo_status_t page_encode_levels(struct page_encoded *e, const struct page_data *d);
+/* Slices and messages; with another plan again. */
+kymo_status_t page_encode_slices(struct page_encoded *e, const struct page_data *d,
+				 const struct page_plan *p,
+				 void (*progress)(void *data, double done), void *progress_data);
 void page_encode_release(struct page_encoded *e);
 
-/* Bytes that the sections would take with this plan, by some of the blocks. 0: no memory, or nothing is there. */
-uint64_t page_encode_estimate(struct page_encoded *e, const struct page_data *d,
-			      const struct page_plan *p);
+/* Bytes that slices would take with this plan, by some of the blocks. Below 0: no memory, or they cannot be read. */
+double page_encode_estimate(struct page_encoded *e, const struct page_data *d,
+			    const struct page_plan *p);
 
 #endif

@@ -147,8 +147,8 @@ static void put_kept(FILE *out, const struct page *p)
 		put_line(out, &comma, line);
 	}
 	for (unsigned i = 0; i < u->used; i++) {
-		snprintf(line, sizeof(line), "not drawn: %s %s", count_text(u->kinds[i].count, n),
-			 u->kinds[i].what);
+		snprintf(line, sizeof(line), "not drawn: %s (%s)", u->kinds[i].what,
+			 count_text(u->kinds[i].count, n));
 		put_line(out, &comma, line);
 	}
 	fputs("]", out);

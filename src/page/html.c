@@ -174,33 +174,63 @@ static uint64_t since(FILE *out, long *before)
 	return n;
 }
 
-bool page_write(const struct page *p, FILE *out, struct page_bytes *bytes)
+/* All in front of the data. */
+static bool put_front(FILE *out, const struct page *p, struct page_bytes *bytes)
 {
 	size_t n = 0;
 	char *head = page_head(p, &n);
 	long at = 0;
-	bool ok;
 
-	if (!head) {
-		errno = ENOMEM;
+	if (!head)
 		return false;
-	}
 	begin(out, p);
 	bytes->bundle = since(out, &at);
 	plain_part(out, p);
 	bytes->tables = since(out, &at);
 	fputs("<script type=\"application/json\" id=\"kymo-head\">", out);
 	put_json(out, head, n);
-	fputs("</script>\n", out);
+	fputs("</script>\n<script type=\"application/octet-stream\" id=\"kymo-data\">", out);
 	bytes->head = since(out, &at);
-	fputs("<script type=\"application/octet-stream\" id=\"kymo-data\">", out);
-	ok = put_data(out, &p->encoded.sections);
-	fputs("</script>\n", out);
-	bytes->data = since(out, &at);
-	fputs("<script>", out);
+	free(head);
+	return true;
+}
+
+static void put_end(FILE *out)
+{
+	fputs("</script>\n<script>", out);
 	fwrite(page_script.data, 1, page_script.bytes, out);
 	fputs("</script>\n</body>\n</html>\n", out);
+}
+
+uint64_t page_size(const struct page *p)
+{
+	struct page_bytes bytes;
+	char *text = NULL;
+	size_t n = 0;
+	FILE *out = open_memstream(&text, &n);
+	bool ok = out && put_front(out, p, &bytes);
+
+	if (ok)
+		put_end(out);
+	if (out && fclose(out) != 0)
+		ok = false;
+	free(text);
+	return ok ? n + (p->encoded.sections.end + 2) / 3 * 4 : 0;
+}
+
+bool page_write(const struct page *p, FILE *out, struct page_bytes *bytes)
+{
+	long at;
+	bool ok;
+
+	if (!put_front(out, p, bytes)) {
+		errno = ENOMEM;
+		return false;
+	}
+	at = ftell(out);
+	ok = put_data(out, &p->encoded.sections);
+	bytes->data = since(out, &at);
+	put_end(out);
 	bytes->bundle += since(out, &at);
-	free(head);
 	return ok && fflush(out) == 0 && !ferror(out);
 }

@@ -30,6 +30,9 @@ char *page_head(const struct page *p, size_t *bytes);
 kymo_status_t page_fit(struct page *p, void (*progress)(void *data, double done),
 		       void *progress_data);
 
+/* Bytes of the page as it is planned; 0: no memory. */
+uint64_t page_size(const struct page *p);
+
 /* Bytes of the parts of a page. */
 struct page_bytes {
 	uint64_t head, tables, data, bundle; /* tables: those that are read without a script */

@@ -3,13 +3,18 @@
 #include "page/section.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/vec.h"
 #include "stream/spool.h"
 
-enum { LEVEL = 6, GZIP = 15 + 16 };
+enum {
+	LEVEL = 6,
+	GZIP = 15 + 16,
+	SAMPLE = 32 << 10 /* bytes of a section that are tried */
+};
 
 kymo_status_t sections_init(struct sections *s, const char *directory)
 {
@@ -33,14 +38,22 @@ void sections_release(struct sections *s)
 	*s = (struct sections){.fd = -1};
 }
 
-kymo_status_t sections_clear(struct sections *s)
+struct section_mark sections_mark(const struct sections *s)
 {
-	s->count = 0;
-	s->end = 0;
-	for (unsigned i = 0; i < SECTION_KINDS; i++)
-		s->bytes[i] = 0;
-	return lseek(s->fd, 0, SEEK_SET) < 0 || ftruncate(s->fd, 0) != 0 ? KYMO_ERROR_SYSTEM
-									 : KYMO_OK;
+	struct section_mark m = {.end = s->end, .count = s->count};
+
+	memcpy(m.bytes, s->bytes, sizeof(m.bytes));
+	return m;
+}
+
+kymo_status_t sections_go_back(struct sections *s, const struct section_mark *to)
+{
+	s->count = to->count;
+	s->end = to->end;
+	memcpy(s->bytes, to->bytes, sizeof(s->bytes));
+	if (lseek(s->fd, (off_t)s->end, SEEK_SET) < 0 || ftruncate(s->fd, (off_t)s->end) != 0)
+		return KYMO_ERROR_SYSTEM;
+	return KYMO_OK;
 }
 
 uint32_t sections_reserve(struct sections *s)
@@ -51,18 +64,36 @@ uint32_t sections_reserve(struct sections *s)
 	return s->count++;
 }
 
+static size_t pack(struct sections *s, const void *data, size_t bytes, int strategy)
+{
+	deflateReset(&s->z);
+	s->z.next_in = NULL;
+	s->z.avail_in = 0;
+	s->z.next_out = s->packed;
+	s->z.avail_out = (uInt)s->packed_room;
+	deflateParams(&s->z, LEVEL, strategy);
+	s->z.next_in = (z_const Bytef *)(uintptr_t)data;
+	s->z.avail_in = (uInt)bytes;
+	return deflate(&s->z, Z_FINISH) == Z_STREAM_END ? s->packed_room - s->z.avail_out : 0;
+}
+
+/* Times that follow no pattern have no strings that repeat: looking for some takes long, and makes them longer. */
+static int strategy_for(struct sections *s, const uint8_t *data, size_t bytes)
+{
+	size_t n = bytes < SAMPLE ? bytes : SAMPLE;
+	const uint8_t *from = data + (bytes - n) / 2;
+
+	return pack(s, from, n, Z_RLE) < pack(s, from, n, Z_DEFAULT_STRATEGY) ? Z_RLE
+									       : Z_DEFAULT_STRATEGY;
+}
+
 size_t sections_try(struct sections *s, const void *data, size_t bytes)
 {
-	size_t bound = deflateBound(&s->z, bytes);
+	size_t bound = deflateBound(&s->z, bytes) + 64;
 
 	if (!vec_reserve(&s->packed, &s->packed_room, 0, bound))
 		return 0;
-	deflateReset(&s->z);
-	s->z.next_in = (z_const Bytef *)(uintptr_t)data;
-	s->z.avail_in = (uInt)bytes;
-	s->z.next_out = s->packed;
-	s->z.avail_out = (uInt)s->packed_room;
-	return deflate(&s->z, Z_FINISH) == Z_STREAM_END ? s->packed_room - s->z.avail_out : 0;
+	return pack(s, data, bytes, strategy_for(s, data, bytes));
 }
 
 kymo_status_t sections_put(struct sections *s, uint32_t number, enum section_kind kind,

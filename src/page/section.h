@@ -38,11 +38,18 @@ struct sections {
 	size_t packed_room;
 };
 
+/* Where sections stand, to go back to. */
+struct section_mark {
+	uint64_t end, bytes[SECTION_KINDS];
+	uint32_t count;
+};
+
 kymo_status_t sections_init(struct sections *s, const char *directory);
 void sections_release(struct sections *s);
 
-/* Forgets all that were put. */
-kymo_status_t sections_clear(struct sections *s);
+/* Forgets all that were put since. */
+struct section_mark sections_mark(const struct sections *s);
+kymo_status_t sections_go_back(struct sections *s, const struct section_mark *to);
 
 /* Number of a section that is put later. UINT32_MAX: no memory. */
 uint32_t sections_reserve(struct sections *s);

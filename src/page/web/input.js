@@ -233,6 +233,7 @@ export class Input {
   scroll(share) { this.of.scroller.scrollTop += this.of.height * share; }
 
   clear() {
+    if (!this.of.selected && !this.overlay.span && this.search.ops) this.search.set("");
     this.overlay.span = null;
     this.of.tell("measure", null);
     this.of.select(null);

@@ -52,7 +52,7 @@ function fromSlices(acc, got, block, start, perPixel, least, wide) {
     if (b > width) b = width;
     const x0 = a | 0, x1 = Math.min(b | 0, width - 1);
     if (x0 >= x1) {
-      const part = (b - a) * 255;
+      const part = ends[i] > starts[i] ? (b - a) * 255 : 64; // an instant takes no time, and is seen all the same
       share[x0] += part > 1 ? part : 1;
       if (part >= most[x0]) { most[x0] = part; op[x0] = ops[i]; }
       continue;

@@ -61,6 +61,7 @@ export class SearchBox {
       this.go(!e.shiftKey);
       this.list.hidden = true;
     } else if (e.key === "Escape") {
+      e.preventDefault(); // which would empty the field alone
       if (this.list.hidden) this.set("");
       this.list.hidden = true;
       this.of.canvas.focus();

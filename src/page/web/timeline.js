@@ -258,7 +258,7 @@ export class Timeline {
           continue;
         }
         g.fillStyle = edge;
-        if (r.b < width) g.fillRect(Math.round(r.b) - ratio, y, ratio, high);
+        if (r.b < width) g.fillRect(Math.ceil(r.b) - ratio, y, ratio, high);
         if (r.flags & 1) { g.fillStyle = this.dark ? "#ff9d7a" : "#b3261e"; g.fillRect(a, y, b - a, 2 * ratio); g.fillRect(a, y, 2 * ratio, high); }
         if (r.flags & 2) this.torn(g, b, y, high);
         if (b - a >= LABEL * ratio) this.label(g, r, a, b, y + high / 2, slots[r.op]);
@@ -272,14 +272,19 @@ export class Timeline {
   }
 
   label(g, r, a, b, y, slot) {
-    const from = Math.max(a, 0), room = Math.min(b, this.columns) - from - 8 * this.ratio, most = Math.floor(room / (5.6 * this.ratio));
-    if (most < 3) return;
+    const from = Math.max(a, 0), room = Math.min(b, this.columns) - from - 8 * this.ratio;
     this.names ??= new Map();
-    let name = this.names.get(r.op);
-    if (name === undefined) this.names.set(r.op, name = clean(this.model.name(r.op), 160));
-    if (r.flags & 1) name = `! ${name}`;
+    const key = r.op + (r.flags & 1) / 2;
+    let known = this.names.get(key);
+    if (!known) {
+      const text = (r.flags & 1 ? "! " : "") + clean(this.model.name(r.op), 160);
+      known = { text, width: g.measureText(text).width / this.ratio };
+      this.names.set(key, known);
+    }
+    const { text } = known, wide = known.width * this.ratio, most = wide <= room ? text.length : Math.floor(text.length * room / wide) - 2;
+    if (most < 2) return;
     g.fillStyle = slot === DIM ? this.colour.muted : this.palette.text[slot];
-    g.fillText(name.length > most ? `${name.slice(0, Math.max(1, most - 1))}…` : name, from + 4 * this.ratio, y + this.ratio * 0.5);
+    g.fillText(most < text.length ? `${text.slice(0, most)}…` : text, from + 4 * this.ratio, y + this.ratio * 0.5);
   }
 
   grid(g) {

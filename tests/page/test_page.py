@@ -268,11 +268,12 @@ def overview(b, wanted):
     """The finding's link goes to its place."""
     b.key("1")
     checks.equal("records", b.run("[...document.querySelectorAll('.fact')].some(f => f.textContent.replaceAll(',', '').includes(%s))" % json.dumps(str(wanted["slices"]))), True)
+    b.until("location.hash.includes('tab=overview')")
     b.press(".finding .jump")
     v, n = view(b), wanted["needle"]
     checks.equal("the tab", b.run("kymo.page.tab"), "timeline")
     checks.equal("the place", (v["start"] <= n["start"], v["end"] >= n["start"] + 1000, v["end"] - v["start"] < 200000), (True, True, True))
-    b.run("new Promise(r => setTimeout(r, 400))")
+    b.until("location.hash.includes('tab=timeline')")
     b.run("history.back()")
     b.until("kymo.page.tab === 'overview'")
     b.run("history.forward()")

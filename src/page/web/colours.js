@@ -23,8 +23,8 @@ export function slotOf(name, kind) {
 const mix = (a, b, share) => a.map((v, i) => Math.round(v + (b[i] - v) * share));
 
 const THEMES = {
-  light: { background: [255, 255, 255], wait: [176, 176, 170], other: [140, 146, 152], dim: [226, 226, 222], loss: [214, 160, 150], towards: [255, 255, 255], shades: [0.12, 0.38, 0] },
-  dark: { background: [22, 24, 28], wait: [92, 96, 102], other: [120, 126, 134], dim: [44, 47, 52], loss: [120, 62, 54], towards: [255, 255, 255], shades: [0.05, 0.3, 0] },
+  light: { background: [255, 255, 255], line: [226, 226, 221], strip: [240, 240, 237], wait: [176, 176, 170], other: [140, 146, 152], dim: [226, 226, 222], loss: [214, 160, 150], towards: [255, 255, 255], shades: [0.12, 0.38, 0] },
+  dark: { background: [22, 24, 28], line: [42, 46, 52], strip: [29, 32, 37], wait: [92, 96, 102], other: [120, 126, 134], dim: [44, 47, 52], loss: [120, 62, 54], towards: [255, 255, 255], shades: [0.05, 0.3, 0] },
 };
 
 export const css = c => `rgb(${c[0]},${c[1]},${c[2]})`;
@@ -44,7 +44,9 @@ export function palette(dark) {
   const table = new Uint32Array(SLOTS * 256), word = c => (255 << 24 | c[2] << 16 | c[1] << 8 | c[0]) >>> 0;
   for (let s = 0; s < SLOTS; s++)
     for (let share = 0; share < 256; share++) table[s * 256 + share] = word(share ? mix(t.background, fill[s], 0.3 + 0.7 * Math.sqrt(share / 255)) : t.background);
-  return { background: t.background, fill, table, css: fill.map(css), text: fill.map(c => luminance(c) > 0.3 ? "#101214" : "#ffffff"), dark };
+  const curve = dark ? [138, 184, 220] : [61, 111, 150];
+  const pixels = { background: word(t.background), line: word(t.line), strip: word(t.strip), curve: word(curve), area: word(mix(t.background, curve, 0.18)) };
+  return { pixels, background: t.background, fill, table, css: fill.map(css), text: fill.map(c => luminance(c) > 0.3 ? "#101214" : "#ffffff"), dark };
 }
 
 // Cividis (Nuñez, Anderton, Renslow 2018) at ten places.

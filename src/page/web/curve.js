@@ -55,18 +55,22 @@ function points(model, c, view, width, perPixel, low, high, last) {
   return true;
 }
 
-export function drawCurve(of, g, c, y, height) {
-  const width = of.columns, { low, high, last } = curvePixels(of.model, c, of.view, width);
-  const least = Math.min(0, c.min), span = c.max - least || 1, at = v => y + height - (v - least) / span * height;
-  g.fillStyle = of.colour.curveFill;
-  for (let x = 0; x < width; x++) if (!Number.isNaN(last[x])) { const top = at(last[x]); g.fillRect(x, top, 1, y + height - top); }
-  g.fillStyle = of.colour.curve;
+// Into the pixels of a frame that is `wide` x `high`, between the lines y and y + height.
+export function drawCurve(of, pixels, wide, high, c, y, height) {
+  const { low, high: top, last } = curvePixels(of.model, c, of.view, wide), { curve, area } = of.palette.pixels, thick = Math.max(1, Math.round(of.ratio * 1.5));
+  const least = Math.min(0, c.min), span = c.max - least || 1, at = v => y + Math.round((height - thick) * (1 - (v - least) / span));
+  const column = (x, from, to, colour) => {
+    to = Math.min(to, high, y + height);
+    for (let k = Math.max(from, 0); k < to; k++) pixels[k * wide + x] = colour;
+  };
   let before = NaN;
-  for (let x = 0; x < width; x++) {
-    if (Number.isNaN(high[x])) { before = NaN; continue; }
-    let top = at(high[x]), bottom = at(low[x]);
-    if (!Number.isNaN(before)) { top = Math.min(top, before); bottom = Math.max(bottom, before); }
-    g.fillRect(x, top - of.ratio * 0.75, 1, Math.max(1.5 * of.ratio, bottom - top));
-    before = at(last[x]);
+  for (let x = 0; x < wide; x++) {
+    if (Number.isNaN(last[x])) { before = NaN; continue; }
+    let upper = at(top[x]), lower = at(low[x]);
+    const now = at(last[x]);
+    column(x, now, y + height, area);
+    if (!Number.isNaN(before)) { upper = Math.min(upper, before); lower = Math.max(lower, before); }
+    column(x, upper, lower + thick, curve);
+    before = now;
   }
 }

@@ -21,7 +21,10 @@ export class Overlay {
   draw() {
     const { of } = this, g = of.over.getContext("2d"), { ratio } = of;
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
-    g.clearRect(0, 0, of.width, of.height);
+    const wanted = Boolean(this.span || this.zooming || this.pointer || of.selected);
+    if (wanted || this.drawn) g.clearRect(0, 0, of.width, of.height);
+    this.drawn = wanted;
+    if (!wanted) return;
     if (this.span) this.band(g, this.span, of.colour.accent, 0.13, true);
     if (this.zooming) this.band(g, this.zooming, of.colour.text, 0.1, true);
     if (this.pointer) {

@@ -143,11 +143,11 @@ export class Sum {
   }
 }
 
-// An accumulator as one line of pixels.
-export function toPixels(acc, pixels, offset, slots, table) {
-  const { width, share, op } = acc, empty = 0; // what lies behind is seen
+// An accumulator as one line of pixels; 0 where there is nothing.
+export function toPixels(acc, pixels, slots, table) {
+  const { width, share, op } = acc;
   for (let x = 0; x < width; x++) {
     const s = share[x];
-    pixels[offset + x] = s > 0 ? table[slots[op[x]] * 256 + (s >= 255 ? 255 : s < 1 ? 1 : s | 0)] : empty;
+    pixels[x] = s > 0 ? table[slots[op[x]] * 256 + (s >= 255 ? 255 : s < 1 ? 1 : s | 0)] : 0;
   }
 }

@@ -22,6 +22,7 @@ export class Timeline {
     this.found = null; // ops that a search is for
     this.listeners = { view: [], select: [], frame: [], measure: [] };
     this.timings = [];
+    this.top = 0;
     this.build();
     this.theme();
     new ResizeObserver(() => this.resize()).observe(this.scroller);
@@ -92,8 +93,7 @@ export class Timeline {
   get perPixel() { return (this.view.end - this.view.start) / this.width; }
   x(time) { return (time - this.view.start) / this.perPixel; }
   time(x) { return this.view.start + x * this.perPixel; }
-  get top() { return this.scroller.scrollTop; }
-  lineAt(y) { return this.lines.at(y + this.top); }
+  lineAt(y) { return this.lines.at(y + this.scroller.scrollTop); }
 
   show(start, end, jump = false) {
     const least = LEAST_SPAN * this.model.quantum, most = this.model.length;
@@ -132,7 +132,8 @@ export class Timeline {
     if (this.lines.reveal(row)) this.changed();
     const l = this.lines.ofRow.get(row);
     if (!l) return;
-    this.space.style.height = `${this.lines.height + 24}px`;
+    this.fit();
+    this.top = this.scroller.scrollTop;
     if (l.y < this.top) this.scroller.scrollTop = Math.max(0, l.y - 60);
     else if (l.y + l.h > this.top + this.height) this.scroller.scrollTop = l.y + l.h - this.height + 60;
   }
@@ -169,16 +170,12 @@ export class Timeline {
   // ---- a frame ------------------------------------------------------------------------------------
   frame() {
     const g = this.canvas.getContext("2d", { alpha: false }), { ratio } = this;
-    this.space.style.height = `${Math.max(this.height, this.lines.height + 24)}px`;
-    g.setTransform(1, 0, 0, 1, 0, 0);
-    g.fillStyle = this.colour.background;
-    g.fillRect(0, 0, this.canvas.width, this.canvas.height);
-    const top = this.top, seen = this.lines.list.filter(l => l.y + l.h > top && l.y < top + this.height);
-    this.grid(g);
+    this.fit();
+    const top = this.top = this.scroller.scrollTop, seen = this.lines.list.filter(l => l.y + l.h > top && l.y < top + this.height);
+    this.marks = timeTicks(this.view.start, this.view.end, this.width / 120);
     this.rects = [];
     this.rows(g, seen);
     this.drawRects(g);
-    for (const l of seen) this.extras(g, l, top);
     this.labels(seen, top);
     this.drawAxis();
     this.drawMap();
@@ -187,36 +184,56 @@ export class Timeline {
     this.canvas.setAttribute("aria-label", `Timeline from ${exact(Math.max(0, this.view.start))} to ${exact(this.view.end)}, ${seen.length} lines. Press ? for keys.`);
   }
 
+  // As high as all lines together. Set only where it changes: each setting lays the page out anew.
+  fit() {
+    const high = Math.max(this.height, this.lines.height + 24);
+    if (high === this.fitted) return;
+    this.fitted = high;
+    this.space.style.height = `${high}px`;
+  }
+
+  // The pixels of all lines; drawn by hand, as one picture.
   rows(g, seen) {
-    const painted = seen.filter(l => l.rows.length), width = this.columns;
-    if (!painted.length) return;
-    if (!this.image || this.image.height < painted.length) {
-      this.image = new ImageData(width, painted.length + 16);
+    const wide = this.columns, high = this.canvas.height, { ratio } = this, colours = this.palette.pixels;
+    if (!this.image || this.image.width !== wide || this.image.height !== high) {
+      this.image = new ImageData(wide, high);
       this.pixels = new Uint32Array(this.image.data.buffer);
-      this.small = new OffscreenCanvas(width, this.image.height);
+      this.row = new Uint32Array(wide);
     }
-    const slots = this.colours(), { table } = this.palette, found = this.found;
+    const { pixels } = this;
+    pixels.fill(colours.background);
+    for (const t of this.marks.at) {
+      const x = Math.round(this.x(t) * ratio);
+      if (x >= 0 && x < wide) for (let k = x; k < pixels.length; k += wide) pixels[k] = colours.line;
+    }
     let whole = true;
-    painted.forEach((l, n) => {
-      if (l.type === "row") {
-        this.one.clear();
-        whole = paintRow(this.model, this.one, l.row, this.view, (a, b, block, got, i) => this.rects.push({ l, a, b, op: got.op[i], flags: got.flags ? got.flags[i] : 0 }), RECT * this.ratio) && whole;
-        toPixels(this.one, this.pixels, n * width, slots, table);
-        this.waits(l, this.one, slots);
-      } else {
-        whole = this.sum.paint(this.model, l.rows, this.view) && whole;
-        toPixels(this.sum.all, this.pixels, n * width, slots, table);
-      }
-    });
+    for (const l of seen) {
+      const y = Math.round((l.y - this.top) * ratio), height = Math.round(l.h * ratio);
+      if (l.type === "head") pixels.fill(colours.strip, Math.max(0, y) * wide, Math.min(high, y + height) * wide);
+      else if (l.type === "curve") drawCurve(this, pixels, wide, high, l.curve, y + Math.round(3 * ratio), height - Math.round(6 * ratio));
+      else whole = this.paintLine(l, y + Math.round(ratio), height - Math.round(2 * ratio)) && whole;
+    }
     if (whole && !this.complete) { this.complete = true; performance.mark("kymo-whole"); }
-    const s = this.small.getContext("2d");
-    s.putImageData(this.image, 0, 0, 0, 0, width, painted.length);
-    g.imageSmoothingEnabled = false;
-    painted.forEach((l, n) => {
-      const y = Math.round((l.y - this.top + 1) * this.ratio), height = Math.round((l.h - 2) * this.ratio);
-      g.drawImage(this.small, 0, n, width, 1, 0, y, width, height);
-    });
-    if (found && !found.size) this.found = null;
+    g.setTransform(1, 0, 0, 1, 0, 0);
+    g.putImageData(this.image, 0, 0);
+  }
+
+  paintLine(l, y, height) {
+    const slots = this.colours(), { table } = this.palette, { row, pixels, columns: wide } = this, from = Math.max(0, y), to = Math.min(this.canvas.height, y + height);
+    let whole;
+    if (l.type === "row") {
+      this.one.clear();
+      whole = paintRow(this.model, this.one, l.row, this.view, (a, b, block, got, i) => this.rects.push({ l, a, b, op: got.op[i], flags: got.flags ? got.flags[i] : 0 }), RECT * this.ratio);
+      toPixels(this.one, row, slots, table);
+      this.waits(l, this.one, slots);
+    } else {
+      whole = this.sum.paint(this.model, l.rows, this.view);
+      toPixels(this.sum.all, row, slots, table);
+    }
+    if (from >= to) return whole;
+    for (let x = 0, k = from * wide; x < wide; x++, k++) if (row[x]) pixels[k] = row[x];
+    for (let k = from + 1; k < to; k++) pixels.copyWithin(k * wide, from * wide, (from + 1) * wide);
+    return whole;
   }
 
   // Runs of waiting, and what was lost, are hatched: not told by colour alone.
@@ -287,29 +304,13 @@ export class Timeline {
     g.fillText(most < text.length ? `${text.slice(0, most)}…` : text, from + 4 * this.ratio, y + this.ratio * 0.5);
   }
 
-  grid(g) {
-    const { at } = timeTicks(this.view.start, this.view.end, this.width / 120);
-    g.fillStyle = this.colour.line;
-    for (const t of at) g.fillRect(Math.round(this.x(t) * this.ratio), 0, 1, this.canvas.height);
-  }
-
-  extras(g, l, top) {
-    const { ratio } = this, y = (l.y - top) * ratio;
-    if (l.type === "head") {
-      g.fillStyle = this.colour.strip;
-      g.fillRect(0, y, this.canvas.width, l.h * ratio);
-    } else if (l.type === "curve") {
-      drawCurve(this, g, l.curve, y + 3 * ratio, (l.h - 6) * ratio);
-    }
-  }
-
   drawAxis() {
     const g = this.axis.getContext("2d"), { ratio } = this;
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
     g.clearRect(0, 0, this.width, 22);
     g.font = `11px ${FONT}`;
     g.textBaseline = "middle";
-    const { step, at } = timeTicks(this.view.start, this.view.end, this.width / 120), far = this.view.start / step > 1e5;
+    const { step, at } = this.marks, far = this.view.start / step > 1e5;
     for (const t of at) {
       const x = Math.round(this.x(t)) + 0.5;
       g.fillStyle = this.colour.line;

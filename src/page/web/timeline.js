@@ -213,6 +213,7 @@ export class Timeline {
       else if (l.type === "curve") drawCurve(this, pixels, wide, high, l.curve, y + Math.round(3 * ratio), height - Math.round(6 * ratio));
       else whole = this.paintLine(l, y + Math.round(ratio), height - Math.round(2 * ratio)) && whole;
     }
+    if (!this.first && this.model.rows.every(r => !r.levels.length || r.levels[r.levels.length - 1].busy)) { this.first = true; performance.mark("kymo-first"); }
     if (whole && !this.complete) { this.complete = true; performance.mark("kymo-whole"); }
     g.setTransform(1, 0, 0, 1, 0, 0);
     g.putImageData(this.image, 0, 0);

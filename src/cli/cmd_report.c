@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/device_legend.h"
 #include "base/units.h"
 #include "cli/foreign.h"
+#include "cli/page_folder.h"
 #include "cli/staging.h"
 #include "page/page.h"
 
@@ -57,19 +57,6 @@ static void default_output(const char *trace, struct text *out)
 	text_add(out, ".html");
 }
 
-/* Temporary data goes beside the output, which has room for a file of that kind. */
-static void temporary_folder(const char *output, struct text *out)
-{
-	const char *directory = getenv("TMPDIR"), *slash = strrchr(output, '/');
-
-	if (directory && *directory)
-		text_add(out, directory);
-	else if (slash)
-		text_add_bytes(out, output, slash == output ? 1 : (size_t)(slash - output));
-	else
-		text_add(out, ".");
-}
-
 static void tell_bytes(const struct page *p, const struct page_bytes *b)
 {
 	static const char *const names[] = {"levels", "slices", "curves", "messages", "search"};
@@ -88,6 +75,7 @@ static kymo_status_t write_file(const struct page *p, const char *output, const 
 				const struct staging *place)
 {
 	struct page_bytes bytes;
+	uint64_t size;
 	FILE *out = fopen(path, "we");
 	bool ok;
 
@@ -101,6 +89,10 @@ static kymo_status_t write_file(const struct page *p, const char *output, const 
 		cli_error("%s: %s", output, strerror(errno));
 		return KYMO_ERROR_SYSTEM;
 	}
+	size = bytes.bundle + bytes.tables + bytes.head + bytes.data;
+	if (size > p->size)
+		cli_warn("%s has %llu bytes, more than --size: what is in every page takes that",
+			 output, (unsigned long long)size);
 	if (options.verbose)
 		tell_bytes(p, &bytes);
 	return KYMO_OK;
@@ -121,68 +113,6 @@ static kymo_status_t write_page(struct page *p, const char *output, char *const 
 	return status == KYMO_OK ? ended : status;
 }
 
-/* ---- what is in it ----------------------------------------------------------------------------- */
-
-static kymo_status_t read_records(struct page *p, struct summary *s, const struct format_options *o,
-				  const char *folder)
-{
-	kymo_status_t status = page_data_init(&p->data, folder, &cli_log);
-
-	if (status == KYMO_OK)
-		status = page_encode_init(&p->encoded, folder);
-	if (status == KYMO_OK)
-		status = summary_stream(s, &p->data.sink, o);
-	if (status == KYMO_OK)
-		status = page_data_finish(&p->data, s->timeline);
-	return status;
-}
-
-static kymo_status_t make_tables(struct page *p, struct summary *s)
-{
-	p->people = (struct report){.top = TABLE_TOP, .people = true, .fold = true, .utf8 = true};
-	p->programs = (struct report){.top = 0};
-	if (summary_report(&p->people, s, 1, BY_OP) != KYMO_OK ||
-	    !device_legend(&p->people, s, 1) ||
-	    summary_report(&p->programs, s, 1, BY_OP) != KYMO_OK)
-		return KYMO_ERROR_NO_MEMORY;
-	return KYMO_OK;
-}
-
-static kymo_status_t find(struct page *p, const struct summary *s, struct diagnosis *d,
-			  struct symbols **symbols)
-{
-	*d = (struct diagnosis){.whole_names = true};
-	*symbols = s->timeline ? symbols_new(s->trace, &cli_log) : NULL;
-	if (!s->timeline)
-		return KYMO_OK;
-	if (!*symbols || !diagnose(d, s->path, s->timeline, s->tallies, *symbols))
-		return KYMO_ERROR_NO_MEMORY;
-	p->diagnosis = d;
-	return KYMO_OK;
-}
-
-static kymo_status_t make(struct page *p, struct summary *s, const char *output,
-			  const struct format_options *o, char *const *traces)
-{
-	struct text folder = {0};
-	kymo_status_t status;
-
-	temporary_folder(output, &folder);
-	status = read_records(p, s, o, folder.s);
-	if (status == KYMO_OK)
-		status = page_fit(p, cli_progress, (void *)(uintptr_t) "Packing");
-	cli_progress_clear();
-	if (status == KYMO_OK)
-		status = write_page(p, output, traces);
-	else if (status == KYMO_ERROR_SYSTEM && !cli_told_errors())
-		cli_error("temporary file in %s: %s; free space or set TMPDIR",
-			  folder.s ? folder.s : "?", strerror(errno));
-	page_encode_release(&p->encoded);
-	page_data_release(&p->data);
-	text_release(&folder);
-	return status;
-}
-
 static kymo_status_t report_one(const char *path, const struct stream_filter *filter,
 				char *const *traces)
 {
@@ -191,34 +121,21 @@ static kymo_status_t report_one(const char *path, const struct stream_filter *fi
 				   .progress = cli_progress,
 				   .progress_data = (void *)(uintptr_t) "Reading"};
 	struct page p = {.size = options.size};
-	struct summary s;
-	struct diagnosis d;
-	struct symbols *symbols = NULL;
-	struct text output = {0};
+	struct text output = {0}, folder = {0};
 	kymo_status_t status;
 
 	if (options.output)
 		text_add(&output, options.output);
 	else
 		default_output(path, &output);
-	status = summary_read(&s, path, SUMMARY_RAW, &o);
-	if (status == KYMO_OK) {
-		p.summary = &s;
-		status = find(&p, &s, &d, &symbols);
-		if (status == KYMO_OK)
-			status = make_tables(&p, &s);
-		if (status == KYMO_OK)
-			status = make(&p, &s, output.s, &o, traces);
-		report_release(&p.people);
-		report_release(&p.programs);
-		if (p.diagnosis)
-			diagnosis_release(&d);
-		symbols_free(symbols);
-		summary_release(&s);
-	}
-	if (status == KYMO_ERROR_NO_MEMORY)
-		cli_error("not enough memory for the page of %s", path);
+	page_folder(output.s, &folder);
+	status = page_make(&p, path, folder.s, &o);
+	cli_progress_clear();
+	if (status == KYMO_OK)
+		status = write_page(&p, output.s, traces);
+	page_release(&p);
 	text_release(&output);
+	text_release(&folder);
 	cli_log_finish();
 	return status;
 }

@@ -27,6 +27,16 @@ static kymo_status_t check(const struct page_data *d, kymo_status_t status)
 	return d->failed && status == KYMO_OK ? KYMO_ERROR_NO_MEMORY : status;
 }
 
+/* One record more; false: its process is not drawn. */
+static bool take(struct page_data *d, uint32_t process)
+{
+	bool drawn = !d->draws || d->draws[process];
+
+	d->records++;
+	d->apart += !drawn;
+	return drawn;
+}
+
 static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
 {
 	struct page_data *d = of(s);
@@ -71,7 +81,8 @@ static kymo_status_t on_record(struct stream_sink *s, const struct rec *r)
 {
 	struct page_data *d = of(s);
 
-	d->records++;
+	if (!take(d, r->process))
+		return KYMO_OK;
 	return put_host(d, r, page_op_of_record(d, r->op), false, 0);
 }
 
@@ -80,7 +91,8 @@ static kymo_status_t on_marker(struct stream_sink *s, const struct rec_marker *r
 	struct page_data *d = of(s);
 	struct rec base = r->base;
 
-	d->records++;
+	if (!take(d, base.process))
+		return KYMO_OK;
 	if (r->starter)
 		base.thread = 0; /* others may end it */
 	base.ok = true;
@@ -95,8 +107,8 @@ static kymo_status_t on_sync(struct stream_sink *s, const struct rec_sync *r)
 
 	if (!r->correlation)
 		return on_record(s, &r->base);
-	d->records++;
-	unplaced_add(&d->left, "waits, as the calls that wait are there", 1);
+	if (take(d, r->base.process))
+		unplaced_add(&d->left, "waits, as the calls that wait are there", 1);
 	return KYMO_OK;
 }
 
@@ -116,7 +128,8 @@ static kymo_status_t put_work(struct page_data *d, const struct rec *base,
 					(device->status ? PAGE_FAILED : 0u)};
 	uint32_t track, row, index;
 
-	d->records++;
+	if (!take(d, base->process))
+		return KYMO_OK;
 	if (!device_timed(device)) {
 		unplaced_add(&d->left, "pieces of device work that have no device times", 1);
 		return KYMO_OK;
@@ -196,6 +209,8 @@ static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 	kymo_status_t status = KYMO_OK;
 
 	d->calls[e.process].wanted |= r->match != 0;
+	if (!take(d, e.process))
+		return KYMO_OK;
 	e.call = e.sends || !r->completed_by ? r->correlation : r->completed_by;
 	if (r->match)
 		status = match(d, r->match, &e);
@@ -203,7 +218,6 @@ static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 		return status;
 	if (!r->correlation)
 		return put_host(d, &r->base, page_op_of_record(d, r->base.op), false, 0);
-	d->records++;
 	if (!r->match)
 		unplaced_add(&d->left, "messages whose other end is not known", 1);
 	return KYMO_OK;
@@ -213,27 +227,26 @@ static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 
 static kymo_status_t on_counter(struct stream_sink *s, const struct rec_counter *r)
 {
-	of(s)->records++;
-	return page_counter(of(s), r);
+	return take(of(s), r->base.process) ? page_counter(of(s), r) : KYMO_OK;
 }
 
 static kymo_status_t on_allocation(struct stream_sink *s, const struct rec_allocation *r)
 {
-	of(s)->records++; /* the timeline has it */
+	take(of(s), r->base.process); /* the timeline has it */
 	return KYMO_OK;
 }
 
 static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r)
 {
-	of(s)->records++;
-	unplaced_add(&of(s)->left, "samples of call stacks", 1);
+	if (take(of(s), r->base.process))
+		unplaced_add(&of(s)->left, "samples of call stacks", 1);
 	return KYMO_OK;
 }
 
 static kymo_status_t on_device_sample(struct stream_sink *s, const struct rec_device_sample *r)
 {
-	of(s)->records++;
-	unplaced_add(&of(s)->left, "samples of kernels", 1);
+	if (take(of(s), r->base.process))
+		unplaced_add(&of(s)->left, "samples of kernels", 1);
 	return KYMO_OK;
 }
 
@@ -255,6 +268,8 @@ static kymo_status_t on_loss(struct stream_sink *s, const struct rec_loss *r)
 {
 	char what[80];
 
+	if (of(s)->draws && !of(s)->draws[r->process])
+		return KYMO_OK;
 	if (r->count)
 		snprintf(what, sizeof(what), "%" PRIu64 " record%s lost", r->count,
 			 r->count == 1 ? "" : "s");
@@ -276,6 +291,8 @@ static kymo_status_t on_open_call(struct stream_sink *s, const struct t_open_cal
 			.start = c->start,
 			.end = recorded_until(d->t, &d->t->processes[process])};
 
+	if (d->draws && !d->draws[process])
+		return KYMO_OK;
 	r.end = r.end < r.start ? r.start : r.end;
 	return put_host(d, &r, page_op_of_record(d, c->op), false, PAGE_CUT);
 }
@@ -293,7 +310,8 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 	kymo_status_t status = KYMO_OK;
 
 	for (uint32_t i = 0; i < t->pauses_count && status == KYMO_OK; i++)
-		if (t->pauses[i].end > t->pauses[i].start)
+		if (t->pauses[i].end > t->pauses[i].start &&
+		    (!d->draws || d->draws[t->pauses[i].process]))
 			status = put_gap(d, t->pauses[i].process, t->pauses[i].start,
 					 t->pauses[i].end, "recording paused", "pause");
 	if ((uint64_t)(t->end - d->origin) > d->length && t->end > d->origin)

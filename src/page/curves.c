@@ -17,6 +17,9 @@
 
 enum { MEMORY = UINT32_MAX };
 
+/* There are too many curves. */
+#define CURVE_NONE (UINT32_MAX - 1)
+
 static bool same(const struct page_curve *a, const struct page_curve *b)
 {
 	return a->track == b->track && a->counter == b->counter && a->op == b->op &&
@@ -35,6 +38,8 @@ static uint32_t curve_for(struct page_data *d, const struct page_curve *like)
 	map_each(&d->curve_of, hash, i)
 		if (same(&d->curves[i - 1], like))
 			return (uint32_t)i - 1;
+	if (d->curve_count >= PAGE_CURVES_MOST)
+		return CURVE_NONE;
 	c.points = page_chain_new(&d->store, sizeof(struct page_point));
 	if (!c.points || !vec_reserve(&d->curves, &d->curve_room, d->curve_count, 1) ||
 	    !map_add(&d->curve_of, hash, d->curve_count + 1u))
@@ -51,8 +56,11 @@ static kymo_status_t add(struct page_data *d, uint32_t curve, int64_t time, doub
 
 	if (curve == UINT32_MAX)
 		return KYMO_ERROR_NO_MEMORY;
-	if (r.key.time < 0 || !isfinite(value)) {
-		unplaced_add(&d->left, "readings that cannot be drawn", 1);
+	if (r.key.time < 0 || !isfinite(value) || curve == CURVE_NONE) {
+		unplaced_add(&d->left,
+			     curve == CURVE_NONE ? "readings for which there are too many curves"
+						 : "readings that cannot be drawn",
+			     1);
 		return KYMO_OK;
 	}
 	return spool_add(&d->points, &r);
@@ -111,7 +119,7 @@ kymo_status_t page_counter(struct page_data *d, const struct rec_counter *r)
 	c.step = true;
 	c.track = track_of(d, r);
 	i = c.track == UINT32_MAX ? UINT32_MAX : curve_for(d, &c);
-	if (i != UINT32_MAX && !d->curves[i].name)
+	if (i < CURVE_NONE && !d->curves[i].name)
 		name_counter(d, &d->curves[i], rate);
 	return rate ? add(d, i, time - r->duration, r->value / ((double)r->duration / 1e9))
 		    : add(d, i, time, r->value);
@@ -144,7 +152,7 @@ static uint32_t memory_curve(struct page_data *d, const struct tl_allocation *a)
 
 	c.track = page_track_of_device(d, a->process, a->agent);
 	i = c.track == UINT32_MAX ? UINT32_MAX : curve_for(d, &c);
-	if (i != UINT32_MAX && !d->curves[i].name) {
+	if (i < CURVE_NONE && !d->curves[i].name) {
 		struct text name = {0};
 
 		text_addf(&name, "%s memory in use", name_memory_kind(a->kind));
@@ -175,11 +183,12 @@ kymo_status_t page_memory(struct page_data *d, const struct timeline *tl)
 
 	for (uint32_t i = 0; changes && i < tl->allocations_count; i++) {
 		const struct tl_allocation *a = &tl->allocations[i];
-		uint32_t curve = a->part ? 0 : memory_curve(d, a);
+		bool drawn = !a->part && (!d->draws || d->draws[a->process]);
+		uint32_t curve = drawn ? memory_curve(d, a) : 0;
 
 		if (curve == UINT32_MAX)
 			status = KYMO_ERROR_NO_MEMORY;
-		else if (!a->part)
+		else if (drawn)
 			changes[n++] = (struct change){.time = a->time,
 						       .bytes = a->freed ? -(int64_t)a->bytes
 									 : (int64_t)a->bytes,

@@ -17,7 +17,10 @@ enum {
 	PAGE_OPS_MOST = 1 << 17, /* different names of ranges, above all: more are one */
 	PAGE_NAME_MOST = 4096,   /* bytes of a name that are kept */
 	PAGE_DEPTH_MOST = 512,   /* calls in calls that have rows */
-	PAGE_LANES_MOST = 1024   /* pieces of work of a queue at once that have rows */
+	PAGE_LANES_MOST = 1024,  /* pieces of work of a queue at once that have rows */
+	PAGE_ROWS_MOST = 8192,
+	PAGE_CURVES_MOST = 4096,
+	PAGE_PROCESSES_MOST = 64 /* that are drawn */
 };
 
 struct page_op {
@@ -100,9 +103,11 @@ struct page_data {
 	const struct trace *t;
 	struct page_store store;
 	struct stream_log *log;
+	const bool *draws; /* by process; NULL: all are drawn */
 	int64_t origin;
 	uint64_t length; /* ns */
 	uint64_t records;
+	uint64_t apart; /* of them, of processes that are not drawn */
 
 	char **names;
 	uint32_t name_count, name_room;

@@ -6,7 +6,7 @@
 #include "page/page.h"
 
 enum {
-	FINE = 6,	 /* times are cut to 64 ns, or to the error of the trace's clocks, ... */
+	FINE = 6,    /* times are cut to 64 ns, or to the error of the trace's clocks, ... */
 	COARSE = 10, /* ... before more is left out, and to a microsecond before slices are */
 	TRIES = 5
 };
@@ -86,8 +86,9 @@ static bool choose(struct page *p, double room, unsigned known, unsigned *n)
 		return true;
 	bytes = page_encode_estimate(&p->encoded, &p->data, &p->plan);
 	if (bytes > room) /* in shorter blocks a slice takes somewhat more */
-		p->plan.most = most_of_row(&p->data, (uint64_t)(0.9 * room / bytes *
-								 (double)slices_of(&p->data, UINT64_MAX)));
+		p->plan.most =
+			most_of_row(&p->data, (uint64_t)(0.9 * room / bytes *
+							 (double)slices_of(&p->data, UINT64_MAX)));
 	return bytes >= 0;
 }
 
@@ -104,14 +105,22 @@ kymo_status_t page_fit(struct page *p, void (*progress)(void *data, double done)
 {
 	unsigned known = known_to(p), n = 0;
 	kymo_status_t status = page_encode_levels(&p->encoded, &p->data);
-	double room = room_of(p);
+	double room;
 
+	if (!p->size) { /* whoever serves it has the trace */
+		p->plan = (struct page_plan){.links = true, .ids = true, .most = UINT64_MAX};
+		return status == KYMO_OK ? page_encode_slices(&p->encoded, &p->data, &p->plan,
+							      progress, progress_data)
+					 : status;
+	}
+	room = status == KYMO_OK ? room_of(p) : 0;
 	for (unsigned i = 0; i < TRIES && status == KYMO_OK; i++) {
 		uint64_t size;
 
 		if (!choose(p, room, known, &n))
 			return KYMO_ERROR_NO_MEMORY;
-		status = page_encode_slices(&p->encoded, &p->data, &p->plan, progress, progress_data);
+		status = page_encode_slices(&p->encoded, &p->data, &p->plan, progress,
+					    progress_data);
 		if (status != KYMO_OK)
 			break;
 		size = page_size(p);

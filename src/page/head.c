@@ -113,6 +113,25 @@ static void put_line(FILE *out, const char **comma, const char *line)
 	*comma = ", ";
 }
 
+/* Which processes are there, and why these. */
+static void put_clusters(FILE *out, const char **comma, const struct page *p)
+{
+	const struct clusters *c = &p->clusters;
+	char line[600], n[32];
+
+	snprintf(line, sizeof(line),
+		 "of %u processes %u are drawn: they fall into %u cluster%s by the shares of their "
+		 "time "
+		 "that calls, kernels and copies take; of each the one nearest to its middle is "
+		 "there, "
+		 "and %u unlike theirs%s; the table \"Processes by what they spend time on\" has "
+		 "all, and "
+		 "kymo report --rank draws others; %s records are of those that are not drawn",
+		 c->count, c->drawn, c->clusters, plural(c->clusters), c->drawn - c->clusters,
+		 c->left_out ? ", the farthest of more" : "", count_text(p->data.apart, n));
+	put_line(out, comma, line);
+}
+
 static void put_kept(FILE *out, const struct page *p)
 {
 	const struct unplaced *u = &p->data.left;
@@ -146,6 +165,8 @@ static void put_kept(FILE *out, const struct page *p)
 			p->plan.most, count_text(p->encoded.shorter, n));
 		put_line(out, &comma, line);
 	}
+	if (p->clusters.draws)
+		put_clusters(out, &comma, p);
 	for (unsigned i = 0; i < u->used; i++) {
 		snprintf(line, sizeof(line), "not drawn: %s (%s)", u->kinds[i].what,
 			 count_text(u->kinds[i].count, n));

@@ -151,18 +151,37 @@ static bool put_data(FILE *out, const struct sections *s)
 
 /* ------------------------------------------------------------------------------------------------ */
 
-static void begin(FILE *out, const struct page *p)
+/* `policy`: whoever serves the page says it as well, where it can say more. */
+static void begin(FILE *out, const char *name, bool policy)
 {
 	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n", out);
-	fprintf(out,
-		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-		"script-src '%s'; style-src '%s'; worker-src blob:; img-src data: blob:; base-uri "
-		"'none'; form-action 'none'\">\n",
-		page_script.hash, page_style.hash);
+	if (policy)
+		fprintf(out,
+			"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+			"'none'; "
+			"script-src '%s'; style-src '%s'; worker-src blob:; img-src data: blob:; "
+			"base-uri 'none'; form-action 'none'\">\n",
+			page_script.hash, page_style.hash);
 	fputs("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n", out);
-	html_text(out, "<title>", p->summary->path, " - Kymo</title>\n<style>");
+	html_text(out, "<title>", name, " - Kymo</title>\n<style>");
 	fwrite(page_style.data, 1, page_style.bytes, out);
 	fputs("</style>\n</head>\n<body>\n<div id=\"kymo\"></div>\n", out);
+}
+
+static void put_script(FILE *out)
+{
+	fputs("<script>", out);
+	fwrite(page_script.data, 1, page_script.bytes, out);
+	fputs("</script>\n</body>\n</html>\n", out);
+}
+
+void page_write_served(const char *name, FILE *out)
+{
+	begin(out, name, false);
+	fputs("<noscript><p>The timeline needs JavaScript; kymo summary and kymo diagnose do "
+	      "not.</p></noscript>\n",
+	      out);
+	put_script(out);
 }
 
 static uint64_t since(FILE *out, long *before)
@@ -183,7 +202,7 @@ static bool put_front(FILE *out, const struct page *p, struct page_bytes *bytes)
 
 	if (!head)
 		return false;
-	begin(out, p);
+	begin(out, p->summary->path, true);
 	bytes->bundle = since(out, &at);
 	plain_part(out, p);
 	bytes->tables = since(out, &at);
@@ -197,9 +216,8 @@ static bool put_front(FILE *out, const struct page *p, struct page_bytes *bytes)
 
 static void put_end(FILE *out)
 {
-	fputs("</script>\n<script>", out);
-	fwrite(page_script.data, 1, page_script.bytes, out);
-	fputs("</script>\n</body>\n</html>\n", out);
+	fputs("</script>\n", out);
+	put_script(out);
 }
 
 uint64_t page_size(const struct page *p)

@@ -10,18 +10,29 @@
 
 #include "analysis/diagnose.h"
 #include "analysis/summary.h"
+#include "page/clusters.h"
 #include "page/encode.h"
 #include "report/report.h"
 
 struct page {
+	uint64_t size; /* bytes that it should have at most; 0: whatever is needed */
+	/* Made by page_make(). */
 	const struct summary *summary;
 	const struct diagnosis *diagnosis; /* NULL: the trace has no records to judge */
+	struct clusters clusters;
 	struct page_data data;
 	struct page_encoded encoded;
 	struct page_plan plan;
 	struct report people, programs;
-	uint64_t size; /* bytes that it should have at most */
+	struct summary read;
+	struct diagnosis findings;
+	struct symbols *symbols;
 };
+
+/* Of raw files, or what o->filter selects; `p` is zero but for its size. Temporary files lie in `folder`. To be released in any case. */
+kymo_status_t page_make(struct page *p, const char *trace, const char *folder,
+			const struct format_options *o);
+void page_release(struct page *p);
 
 /* What the page has beside its sections; to be released. NULL: no memory. */
 char *page_head(const struct page *p, size_t *bytes);
@@ -40,6 +51,9 @@ struct page_bytes {
 
 /* False: `out` could not be written to (errno), or there was no memory. */
 bool page_write(const struct page *p, FILE *out, struct page_bytes *bytes);
+
+/* The page without its data, which its script asks whoever serves it for. */
+void page_write_served(const char *name, FILE *out);
 
 /* ---- made by the build (embed.py): the script and style of the page, and what its policy knows them by ---- */
 

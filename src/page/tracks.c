@@ -193,6 +193,9 @@ static kymo_status_t leave(struct page_data *d, const char *what, uint32_t *row)
 	return KYMO_OK;
 }
 
+static const char too_many_rows[] =
+	"records of threads and queues for which there are too many rows";
+
 /* Times that cannot be drawn. */
 static const char *undrawable(const struct page_slice *s)
 {
@@ -223,6 +226,8 @@ kymo_status_t page_put_beside(struct page_data *d, uint32_t track, struct page_s
 	lane = lane_for(d, k, s->start);
 	if (lane >= PAGE_LANES_MOST)
 		return leave(d, "records that are too many at once to draw", row);
+	if (lane == k->lane_count && d->row_count >= PAGE_ROWS_MOST)
+		return leave(d, too_many_rows, row);
 	if (lane == k->lane_count && !add_row(d, track, &k->lanes, &k->lane_count, &k->lane_room))
 		return KYMO_ERROR_NO_MEMORY;
 	s->flags |= lane ? PAGE_OVERLAPS : 0;
@@ -243,6 +248,8 @@ kymo_status_t page_put_nested(struct page_data *d, uint32_t track, struct page_s
 		s->flags |= PAGE_OVERLAPS;
 		return page_put_beside(d, track, s, row, index);
 	}
+	if (k->depth == k->row_count && d->row_count >= PAGE_ROWS_MOST)
+		return leave(d, too_many_rows, row);
 	if (k->depth >= PAGE_DEPTH_MOST)
 		return leave(d, "records that lie too deep in others to draw", row);
 	if (!vec_reserve(&k->open, &k->open_room, k->depth, 1) ||

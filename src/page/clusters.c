@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See clusters.h. */
+#include "page/clusters.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/vec.h"
+#include "stream/names.h"
+#include "stream/recorded.h"
+
+enum { FEATURES = 32 }; /* that take most time; all others are one */
+
+static const double NEAR = 0.02; /* shares of time that differ by less are no difference */
+
+/* What time is spent on: an op or a kernel, by its name in all processes. */
+struct feature {
+	uint64_t name; /* hash */
+	uint64_t ns;
+};
+
+struct vectors {
+	struct feature *features;
+	uint32_t count, room;
+	struct map places;          /* by name: index + 1, 0: below those that count */
+	double (*at)[FEATURES + 1]; /* by member: shares of its time */
+	double mean[CLUSTERS_MOST][FEATURES + 1];
+	uint32_t *member; /* by process: index + 1 */
+};
+
+/* ---- what processes spend their time on -------------------------------------------------------- */
+
+static uint64_t name_of(const struct trace *t, unsigned kind, const struct tally *y)
+{
+	uint32_t op = kind == TALLY_COPY ? y->key[KEY_COPY_OP] : y->key[KEY_OP];
+
+	if (kind == TALLY_DISPATCH) {
+		uint32_t k = y->key[KEY_DISPATCH_KERNEL];
+		const char *name = k < t->kernels_count ? t->kernels[k].name : NULL;
+
+		return hash_mix(kind, hash_string(name ? name : ""));
+	}
+	return hash_mix(kind, hash_string(t->ops[op].name));
+}
+
+static const unsigned kinds[] = {TALLY_CALL, TALLY_DISPATCH, TALLY_COPY};
+
+/* Calls in calls count once. */
+static uint64_t time_of(unsigned kind, const struct tally *y)
+{
+	return kind == TALLY_CALL ? y->self : y->total;
+}
+
+static bool collect(struct vectors *v, const struct summary *s)
+{
+	for (unsigned k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+		const struct tally_set *set = &s->tallies->set[kinds[k]];
+
+		for (uint32_t i = 0; i < set->count; i++) {
+			uint64_t name = name_of(s->trace, kinds[k], set->rows[i]);
+			uint64_t at = map_get(&v->places, name);
+
+			if (!at) {
+				if (!vec_reserve(&v->features, &v->room, v->count, 1) ||
+				    !map_set(&v->places, name, v->count + 1u))
+					return false;
+				v->features[v->count++] = (struct feature){.name = name};
+				at = v->count;
+			}
+			v->features[at - 1].ns += time_of(kinds[k], set->rows[i]);
+		}
+	}
+	return true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct feature *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	return (x->name > y->name) - (x->name < y->name);
+}
+
+static bool rank_features(struct vectors *v)
+{
+	bool ok = true;
+
+	if (v->count)
+		qsort(v->features, v->count, sizeof(*v->features), by_time);
+	for (uint32_t i = 0; i < v->count; i++)
+		ok &= map_set(&v->places, v->features[i].name,
+			      i < FEATURES ? i + 1u : FEATURES + 1u);
+	return ok;
+}
+
+static void fill(struct vectors *v, const struct clusters *c, const struct summary *s)
+{
+	for (unsigned k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+		const struct tally_set *set = &s->tallies->set[kinds[k]];
+
+		for (uint32_t i = 0; i < set->count; i++) {
+			const struct tally *y = set->rows[i];
+			uint32_t m = v->member[y->key[KEY_PROCESS]];
+			uint64_t at = map_get(&v->places, name_of(s->trace, kinds[k], y));
+
+			if (m && at)
+				v->at[m - 1][at - 1] += (double)time_of(kinds[k], y);
+		}
+	}
+	for (uint32_t m = 0; m < c->count; m++) {
+		double lived = (double)recorded_of(s->trace, c->members[m].process).lived;
+
+		for (unsigned f = 0; f <= FEATURES; f++)
+			v->at[m][f] /= lived > 1 ? lived : 1;
+	}
+}
+
+/* ---- clusters ---------------------------------------------------------------------------------- */
+
+/* Half of what differs: 1 where two have nothing in common, of processes that are busy all the time. */
+static double distance(const double a[FEATURES + 1], const double b[FEATURES + 1])
+{
+	double sum = 0;
+
+	for (unsigned f = 0; f <= FEATURES; f++)
+		sum += fabs(a[f] - b[f]);
+	return sum / 2;
+}
+
+/* The mean of those that belong to it. */
+static void find_means(struct vectors *v, const struct clusters *c)
+{
+	uint32_t number[CLUSTERS_MOST] = {0};
+
+	memset(v->mean, 0, sizeof(v->mean));
+	for (uint32_t m = 0; m < c->count; m++) {
+		uint32_t k = c->members[m].cluster;
+
+		number[k]++;
+		for (unsigned f = 0; f <= FEATURES; f++)
+			v->mean[k][f] += v->at[m][f];
+	}
+	for (uint32_t k = 0; k < c->clusters; k++)
+		for (unsigned f = 0; f <= FEATURES; f++)
+			v->mean[k][f] /= number[k] ? number[k] : 1;
+}
+
+/* Each to the nearest; the one that is farthest from its own. */
+static uint32_t assign(struct vectors *v, struct clusters *c)
+{
+	uint32_t far = 0;
+
+	for (uint32_t m = 0; m < c->count; m++) {
+		struct cluster_member *x = &c->members[m];
+
+		x->distance = INFINITY;
+		for (uint32_t k = 0; k < c->clusters; k++) {
+			double d = distance(v->at[m], v->mean[k]);
+
+			if (d < x->distance) {
+				x->distance = d;
+				x->cluster = k;
+			}
+		}
+		far = x->distance > c->members[far].distance ? m : far;
+	}
+	return far;
+}
+
+/* A further cluster begins with who is farthest from all, as long as that is far. */
+static void find_clusters(struct vectors *v, struct clusters *c)
+{
+	c->clusters = 1;
+	find_means(v, c);
+	for (;;) {
+		uint32_t far = assign(v, c);
+
+		if (c->members[far].distance <= NEAR || c->clusters == CLUSTERS_MOST)
+			break;
+		memcpy(v->mean[c->clusters++], v->at[far], sizeof(v->mean[0]));
+		for (unsigned round = 0; round < 3; round++) {
+			assign(v, c);
+			find_means(v, c);
+		}
+	}
+}
+
+static void find_middles(struct clusters *c)
+{
+	for (uint32_t k = 0; k < c->clusters; k++) {
+		struct cluster_member *best = NULL;
+
+		for (uint32_t m = 0; m < c->count; m++) {
+			struct cluster_member *x = &c->members[m];
+
+			if (x->cluster == k && (!best || x->distance < best->distance))
+				best = x;
+		}
+		if (best) {
+			best->place = CLUSTER_MIDDLE;
+			c->drawn++;
+		}
+	}
+}
+
+/* Those that are farther from their middle than NEAR, the farthest first. */
+static void find_outliers(struct clusters *c, uint32_t most)
+{
+	for (;;) {
+		struct cluster_member *far = NULL;
+
+		for (uint32_t m = 0; m < c->count; m++) {
+			struct cluster_member *x = &c->members[m];
+
+			if (x->place == CLUSTER_MEMBER && x->distance > NEAR &&
+			    (!far || x->distance > far->distance))
+				far = x;
+		}
+		if (!far)
+			return;
+		if (c->drawn == most) {
+			for (uint32_t m = 0; m < c->count; m++)
+				c->left_out += c->members[m].place == CLUSTER_MEMBER &&
+					       c->members[m].distance > NEAR;
+			return;
+		}
+		far->place = CLUSTER_OUTLIER;
+		c->drawn++;
+	}
+}
+
+/* ------------------------------------------------------------------------------------------------ */
+
+/* Of what is selected, those that have some of it. */
+static bool list_members(struct clusters *c, const struct summary *s)
+{
+	const struct trace *t = s->trace;
+	bool *there = calloc(t->processes_count + 1u, sizeof(*there)), ok;
+
+	c->members = calloc(t->processes_count + 1u, sizeof(*c->members));
+	for (unsigned k = 0; there && k < TALLY_KINDS; k++)
+		for (uint32_t i = 0; i < s->tallies->set[k].count; i++)
+			there[s->tallies->set[k].rows[i]->key[KEY_PROCESS]] = true;
+	for (uint32_t i = 1; there && c->members && i < t->processes_count; i++)
+		if (!t->processes[i].telemetry && (there[i] || !s->selection))
+			c->members[c->count++].process = i;
+	ok = there && c->members;
+	free(there);
+	return ok;
+}
+
+static bool cluster(struct vectors *v, struct clusters *c, const struct summary *s, uint32_t most)
+{
+	const struct trace *t = s->trace;
+
+	v->member = calloc(t->processes_count + 1u, sizeof(*v->member));
+	v->at = calloc(c->count + 1u, sizeof(*v->at));
+	c->draws = calloc(t->processes_count + 1u, sizeof(*c->draws));
+	if (!v->member || !v->at || !c->draws || !collect(v, s) || !rank_features(v))
+		return false;
+	for (uint32_t m = 0; m < c->count; m++)
+		v->member[c->members[m].process] = m + 1;
+	fill(v, c, s);
+	find_clusters(v, c);
+	find_middles(c);
+	find_outliers(c, most);
+	for (uint32_t i = 0; i < t->processes_count; i++)
+		c->draws[i] = t->processes[i].telemetry || i == 0;
+	for (uint32_t m = 0; m < c->count; m++)
+		c->draws[c->members[m].process] = c->members[m].place != CLUSTER_MEMBER;
+	return true;
+}
+
+bool clusters_find(struct clusters *c, const struct summary *s, uint32_t most)
+{
+	struct vectors *v = calloc(1, sizeof(*v));
+	bool ok;
+
+	*c = (struct clusters){0};
+	ok = v && list_members(c, s);
+	if (ok && c->count > most)
+		ok = cluster(v, c, s, most);
+	else
+		c->drawn = c->count;
+	if (v) {
+		free(v->features);
+		free(v->at);
+		free(v->member);
+		map_release(&v->places);
+	}
+	free(v);
+	return ok;
+}
+
+void clusters_release(struct clusters *c)
+{
+	free(c->members);
+	free(c->draws);
+	*c = (struct clusters){0};
+}
+
+static void put_row(struct table *t, const struct cluster_member *m, const struct t_process *p)
+{
+	static const char *const places[] = {"no, it is like the one in the middle",
+					     "yes, in the middle of its cluster",
+					     "yes, it is unlike its cluster"};
+	struct cell *cells = table_row(t);
+
+	if (!cells)
+		return;
+	if (p->rank != UINT32_MAX)
+		cell_number(&cells[0], p->rank);
+	cell_number(&cells[1], p->pid);
+	cell_text(t, &cells[2], p->hostname);
+	cell_number(&cells[3], m->cluster + 1);
+	cell_text(t, &cells[4],
+		  m->place == CLUSTER_MEMBER && m->distance > NEAR
+			  ? "no, though it is unlike its cluster: too many are"
+			  : places[m->place]);
+	cell_real(&cells[5], 100 * m->distance);
+}
+
+void clusters_table(const struct clusters *c, const struct trace *t, struct report *r)
+{
+	struct table *table =
+		c->draws ? report_table(r, "clusters", "Processes by what they spend time on")
+			 : NULL;
+
+	if (!table)
+		return;
+	table_column(table, "rank", "rank", CELL_COUNT);
+	table_column(table, "process", "process", CELL_COUNT);
+	table_column(table, "host", "host", CELL_TEXT);
+	table_column(table, "cluster", "cluster", CELL_COUNT);
+	table_column(table, "drawn", "drawn", CELL_TEXT);
+	table_column(table, "distance_percent", "% of time unlike its cluster", CELL_PERCENT);
+	for (uint32_t m = 0; m < c->count; m++)
+		put_row(table, &c->members[m], &t->processes[c->members[m].process]);
+}

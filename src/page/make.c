@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading a trace for its page: see page.h. */
+#include "page/page.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/device_legend.h"
+
+static kymo_status_t judge(struct page *p, const struct format_options *o)
+{
+	const struct summary *s = &p->read;
+
+	p->findings = (struct diagnosis){.whole_names = true};
+	if (!s->timeline)
+		return KYMO_OK;
+	p->symbols = symbols_new(s->trace, o->log);
+	if (!p->symbols || !diagnose(&p->findings, s->path, s->timeline, s->tallies, p->symbols))
+		return KYMO_ERROR_NO_MEMORY;
+	p->diagnosis = &p->findings;
+	return KYMO_OK;
+}
+
+static kymo_status_t make_tables(struct page *p)
+{
+	struct summary *s = &p->read;
+
+	p->people = (struct report){.top = TABLE_TOP, .people = true, .fold = true, .utf8 = true};
+	p->programs = (struct report){.top = 0};
+	if (summary_report(&p->people, s, 1, BY_OP) != KYMO_OK ||
+	    !device_legend(&p->people, s, 1) ||
+	    summary_report(&p->programs, s, 1, BY_OP) != KYMO_OK ||
+	    !clusters_find(&p->clusters, s, PAGE_PROCESSES_MOST))
+		return KYMO_ERROR_NO_MEMORY;
+	clusters_table(&p->clusters, s->trace, &p->programs);
+	return KYMO_OK;
+}
+
+static kymo_status_t read_records(struct page *p, const char *folder,
+				  const struct format_options *o)
+{
+	kymo_status_t status = page_data_init(&p->data, folder, o->log);
+
+	p->data.draws = p->clusters.draws;
+	if (status == KYMO_OK)
+		status = page_encode_init(&p->encoded, folder);
+	if (status == KYMO_OK)
+		status = summary_stream(&p->read, &p->data.sink, o);
+	if (status == KYMO_OK)
+		status = page_data_finish(&p->data, p->read.timeline);
+	if (status == KYMO_OK)
+		status = page_fit(p, o->progress, (void *)(uintptr_t) "Packing");
+	if (status == KYMO_ERROR_SYSTEM)
+		stream_error(o->log, "temporary file in %s: %s; free space or set TMPDIR", folder,
+			     strerror(errno));
+	return status;
+}
+
+kymo_status_t page_make(struct page *p, const char *trace, const char *folder,
+			const struct format_options *o)
+{
+	kymo_status_t status;
+
+	p->data.store.fd = p->data.points.fd = p->encoded.sections.fd = -1;
+	status = summary_read(&p->read, trace, SUMMARY_RAW, o);
+	if (status != KYMO_OK)
+		return status;
+	p->summary = &p->read;
+	status = judge(p, o);
+	if (status == KYMO_OK)
+		status = make_tables(p);
+	if (status == KYMO_OK)
+		status = read_records(p, folder, o);
+	if (status == KYMO_ERROR_NO_MEMORY)
+		stream_error(o->log, "not enough memory for the page of %s", trace);
+	return status;
+}
+
+void page_release(struct page *p)
+{
+	page_encode_release(&p->encoded);
+	page_data_release(&p->data);
+	clusters_release(&p->clusters);
+	report_release(&p->people);
+	report_release(&p->programs);
+	if (p->diagnosis)
+		diagnosis_release(&p->findings);
+	symbols_free(p->symbols);
+	if (p->summary)
+		summary_release(&p->read);
+}

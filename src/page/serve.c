@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See serve.h. Other programs of this machine, and pages of others in the user's browser, can send requests to the port
+ * as well: every request must have the token, and must have been meant for this host (else a name that is made to lead
+ * here would do). Nothing is changed by a request, and no answer may be read by pages from elsewhere.
+ */
+#include "page/serve.h"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define HTTP_FUNCTIONS(X)                                                                          \
+	X(MHD_start_daemon)                                                                        \
+	X(MHD_stop_daemon)                                                                         \
+	X(MHD_get_daemon_info)                                                                     \
+	X(MHD_create_response_from_buffer)                                                         \
+	X(MHD_create_response_from_fd_at_offset64)                                                 \
+	X(MHD_add_response_header)                                                                 \
+	X(MHD_queue_response)                                                                      \
+	X(MHD_destroy_response)                                                                    \
+	X(MHD_lookup_connection_value)
+
+struct http {
+#define HTTP_FUNCTION(name) __typeof__(&name) name;
+	HTTP_FUNCTIONS(HTTP_FUNCTION)
+#undef HTTP_FUNCTION
+};
+
+struct page_server {
+	struct http http;
+	struct MHD_Daemon *daemon;
+	const struct page_kept *kept;
+	char token[PAGE_TOKEN];
+	char address[80];
+	char host[2][32]; /* that requests may be meant for */
+	struct text policy;
+	char *html;
+	size_t html_bytes;
+};
+
+/* Stays loaded. */
+static bool load(struct http *h, struct stream_log *log)
+{
+	void *library = dlopen(KYMO_MICROHTTPD_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	bool ok = library != NULL;
+
+#define HTTP_FUNCTION(name)                                                                        \
+	if (ok)                                                                                    \
+		ok = (h->name = (__typeof__(h->name))dlsym(library, #name)) != NULL;
+	HTTP_FUNCTIONS(HTTP_FUNCTION)
+#undef HTTP_FUNCTION
+	if (!ok)
+		stream_error(log, "libmicrohttpd cannot be loaded: %s; kymo report needs none",
+			     dlerror());
+	return ok;
+}
+
+/* ---- answers ----------------------------------------------------------------------------------- */
+
+static enum MHD_Result answer(const struct page_server *s, struct MHD_Connection *c,
+			      unsigned status, const char *type, struct MHD_Response *r)
+{
+	const char *const headers[][2] = {
+		{"Content-Type", type},
+		{"Cache-Control", "no-store"},
+		{"X-Content-Type-Options", "nosniff"},
+		{"Referrer-Policy", "no-referrer"},
+		{"Cross-Origin-Resource-Policy", "same-origin"},
+		{"Content-Security-Policy", s->policy.s},
+		{status == MHD_HTTP_METHOD_NOT_ALLOWED ? "Allow" : NULL, "GET"},
+	};
+	enum MHD_Result result;
+
+	if (!r)
+		return MHD_NO;
+	for (unsigned i = 0; i < sizeof(headers) / sizeof(*headers); i++)
+		if (headers[i][0])
+			s->http.MHD_add_response_header(r, headers[i][0], headers[i][1]);
+	result = s->http.MHD_queue_response(c, status, r);
+	s->http.MHD_destroy_response(r);
+	return result;
+}
+
+static enum MHD_Result answer_text(const struct page_server *s, struct MHD_Connection *c,
+				   unsigned status, const char *type, const char *text, size_t n)
+{
+	return answer(s, c, status, type,
+		      s->http.MHD_create_response_from_buffer(n, (void *)(uintptr_t)text,
+							      MHD_RESPMEM_PERSISTENT));
+}
+
+static enum MHD_Result refuse(const struct page_server *s, struct MHD_Connection *c,
+			      unsigned status, const char *why)
+{
+	return answer_text(s, c, status, "text/plain; charset=utf-8", why, strlen(why));
+}
+
+static enum MHD_Result answer_part(const struct page_server *s, struct MHD_Connection *c,
+				   const char *type, uint64_t offset, uint64_t bytes)
+{
+	int fd = dup(s->kept->fd);
+	struct MHD_Response *r =
+		fd < 0 ? NULL : s->http.MHD_create_response_from_fd_at_offset64(bytes, fd, offset);
+
+	if (fd >= 0 && !r)
+		close(fd);
+	return answer(s, c, MHD_HTTP_OK, type, r);
+}
+
+/* ---- requests ---------------------------------------------------------------------------------- */
+
+/* Takes as long wherever they differ. */
+static bool same(const char *a, const char *b)
+{
+	size_t n = strlen(b);
+	unsigned char differ = 0;
+
+	if (!a || strlen(a) != n)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		differ |= (unsigned char)(a[i] ^ b[i]);
+	return !differ;
+}
+
+static bool is_for_us(const struct page_server *s, struct MHD_Connection *c)
+{
+	const char *host = s->http.MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
+
+	return host && (strcmp(host, s->host[0]) == 0 || strcmp(host, s->host[1]) == 0);
+}
+
+/* Number of a section; UINT32_MAX: that is none. */
+static uint32_t section_of(const struct page_server *s, const char *text)
+{
+	char *end;
+	unsigned long n;
+
+	if (*text < '0' || *text > '9')
+		return UINT32_MAX;
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	return *end || errno || n >= s->kept->count ? UINT32_MAX : (uint32_t)n;
+}
+
+static enum MHD_Result on_request(void *data, struct MHD_Connection *c, const char *url,
+				  const char *method, const char *version, const char *upload,
+				  size_t *upload_size, void **state)
+{
+	static const char section[] = "/section/";
+	const struct page_server *s = data;
+	uint32_t n;
+
+	if (strcmp(method, "GET") != 0)
+		return refuse(s, c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET alone\n");
+	if (!is_for_us(s, c))
+		return refuse(s, c, MHD_HTTP_FORBIDDEN, "not for this host\n");
+	if (!same(s->http.MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "token"), s->token))
+		return refuse(s, c, MHD_HTTP_FORBIDDEN,
+			      "this needs the token of the address that kymo view has printed\n");
+	if (strcmp(url, "/") == 0)
+		return answer_text(s, c, MHD_HTTP_OK, "text/html; charset=utf-8", s->html,
+				   s->html_bytes);
+	if (strcmp(url, "/head.json") == 0)
+		return answer_part(s, c, "application/json", s->kept->head, s->kept->head_bytes);
+	if (strncmp(url, section, sizeof(section) - 1) != 0 ||
+	    (n = section_of(s, url + sizeof(section) - 1)) == UINT32_MAX)
+		return refuse(s, c, MHD_HTTP_NOT_FOUND, "there is no such thing here\n");
+	return answer_part(s, c, "application/octet-stream", s->kept->data + s->kept->at[n].offset,
+			   s->kept->at[n].length);
+}
+
+/* ---- life -------------------------------------------------------------------------------------- */
+
+static bool make_page(struct page_server *s, const char *name)
+{
+	FILE *out = open_memstream(&s->html, &s->html_bytes);
+
+	text_addf(&s->policy,
+		  "default-src 'none'; script-src '%s'; style-src '%s'; connect-src 'self'; "
+		  "worker-src blob:; img-src data: blob:; base-uri 'none'; form-action 'none'; "
+		  "frame-ancestors 'none'",
+		  page_script.hash, page_style.hash);
+	if (!out)
+		return false;
+	page_write_served(name, out);
+	return fclose(out) == 0 && !s->policy.failed;
+}
+
+static bool make_token(char token[PAGE_TOKEN])
+{
+	unsigned char random[(PAGE_TOKEN - 1) / 2];
+
+	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+		return false;
+	for (unsigned i = 0; i < sizeof(random); i++)
+		snprintf(token + 2 * (size_t)i, 3, "%02x", random[i]);
+	return true;
+}
+
+static bool start(struct page_server *s, uint16_t port, struct stream_log *log)
+{
+	struct sockaddr_in where = {.sin_family = AF_INET,
+				    .sin_port = htons(port),
+				    .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	const union MHD_DaemonInfo *info;
+
+	s->daemon = s->http.MHD_start_daemon(
+		MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, on_request, s,
+		MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&where, MHD_OPTION_CONNECTION_TIMEOUT, 60u,
+		MHD_OPTION_CONNECTION_LIMIT, 64u, MHD_OPTION_END);
+	if (!s->daemon) {
+		stream_error(log, "port %u of 127.0.0.1: %s; --port names another", port,
+			     errno ? strerror(errno) : "it cannot be had");
+		return false;
+	}
+	info = s->http.MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
+	port = info ? info->port : port;
+	snprintf(s->address, sizeof(s->address), "http://127.0.0.1:%u/?token=%s", port, s->token);
+	snprintf(s->host[0], sizeof(s->host[0]), "127.0.0.1:%u", port);
+	snprintf(s->host[1], sizeof(s->host[1]), "localhost:%u", port);
+	return true;
+}
+
+struct page_server *page_server_start(const struct page_server_options *o, struct stream_log *log)
+{
+	struct page_server *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->kept = o->kept;
+	if (load(&s->http, log)) {
+		if (!make_page(s, o->name) || !make_token(s->token))
+			stream_error(log, "%s: not enough memory", o->name);
+		else if (start(s, o->port, log))
+			return s;
+	}
+	page_server_stop(s);
+	return NULL;
+}
+
+const char *page_server_address(const struct page_server *s)
+{
+	return s->address;
+}
+
+void page_server_stop(struct page_server *s)
+{
+	if (s->daemon)
+		s->http.MHD_stop_daemon(s->daemon);
+	text_release(&s->policy);
+	free(s->html);
+	free(s);
+}

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# The data of pages against SQL over the same trace.
+if(TARGET kymo_page AND TARGET kymo-inject AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
+	set(test ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/report.py $<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth>)
+	foreach(part made small hostile places ranks)
+		add_test(NAME cli.report.${part} COMMAND ${test} ${part})
+		set_tests_properties(cli.report.${part} PROPERTIES LABELS cli TIMEOUT 600)
+	endforeach()
+	if(TARGET heat AND TARGET annotated)
+		add_test(NAME cli.report.recorded COMMAND ${test} recorded $<TARGET_FILE:annotated> $<TARGET_FILE:heat>)
+		set_tests_properties(cli.report.recorded PROPERTIES LABELS cli TIMEOUT 600)
+	endif()
+	if(TARGET drum AND "openmpi" IN_LIST KYMO_MPI_MODULES)
+		add_test(NAME cli.report.messages COMMAND ${test} messages mpirun.openmpi
+			${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/drum.openmpi --allow-run-as-root --oversubscribe)
+		set_tests_properties(cli.report.messages PROPERTIES LABELS "cli;mpi" TIMEOUT 600)
+	endif()
+	if(MICROHTTPD_INCLUDE AND MICROHTTPD_LIBRARY)
+		add_test(NAME cli.view COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/view.py
+			$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth>)
+		set_tests_properties(cli.view PROPERTIES LABELS cli TIMEOUT 300)
+	endif()
+endif()

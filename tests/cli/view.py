@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `kymo view` answers, and whom: the page's data are those of the report; without the token, for another host, by
+another method nothing is told; what it has prepared is used again until the trace changes.
+
+    view.py KYMO SYNTH"""
+import gzip
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.parse
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import kymotest  # noqa: E402
+import page_file  # noqa: E402
+from kymotest import expect, must, run  # noqa: E402
+
+KYMO, SYNTH = (os.path.abspath(p) for p in sys.argv[1:3])
+checks = kymotest.Checks()
+
+
+class View:
+    def __init__(self, trace, *options):
+        self.process = subprocess.Popen([KYMO, "view", *options, trace], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        address = self.process.stdout.readline().strip()
+        expect(address, "no address:", self.process.stderr.read() if not address else "")
+        self.url = urllib.parse.urlsplit(address)
+        self.token = urllib.parse.parse_qs(self.url.query)["token"][0]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def end(self, how=signal.SIGINT):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        return self.process.wait(kymotest.WAIT)
+
+    def ask(self, path, token=None, method="GET", host=None, body=None):
+        """(status, headers, body)"""
+        c = http.client.HTTPConnection("127.0.0.1", self.url.port, timeout=60)
+        token = self.token if token is None else token
+        c.putrequest(method, path + (f"?token={token}" if token else ""), skip_host=True)
+        c.putheader("Host", host or f"127.0.0.1:{self.url.port}")
+        c.putheader("Content-Length", str(len(body or b"")))
+        c.endheaders(body)
+        r = c.getresponse()
+        out = (r.status, {k.lower(): v for k, v in r.getheaders()}, r.read())
+        c.close()
+        return out
+
+
+def check_data(view, page):
+    status, headers, body = view.ask("/head.json")
+    checks.equal("head", (status, headers["content-type"]), (200, "application/json"))
+    head = json.loads(body)
+    for member in ("rows", "tracks", "ops", "names", "tables", "length", "digest", "levels"):
+        mine, theirs = head[member], page.head[member]
+        if member in ("rows", "levels"):  # sections have other numbers
+            mine, theirs = len(mine), len(theirs)
+        checks.equal(f"head: {member}", mine, theirs)
+    numbered = 0
+    for i, row in enumerate(head["rows"]):
+        for (start, end, count, busy, section, first), theirs in zip(row["blocks"], page.head["rows"][i]["blocks"]):
+            checks.equal(f"row {i}", [start, end, count, busy, first], theirs[:4] + theirs[5:])
+            status, headers, packed = view.ask(f"/section/{section}")
+            checks.equal(f"section {section}", (status, headers["content-type"]), (200, "application/octet-stream"))
+            page.unpacked = {section: gzip.decompress(packed)}
+            ours = page.columns(section)[1]
+            page.unpacked = {}
+            other = page.columns(theirs[4])[1]
+            checks.equal(f"section {section}: slices", [ours[k] for k in (1, 2, 3, 4, 5, 7, 9)],
+                         [other[k] for k in (1, 2, 3, 4, 5, 7, 9)])
+            numbered += sum(map(bool, ours[6]))
+    expect(numbered, "no ids")
+
+
+def check_answers(view):
+    status, headers, body = view.ask("/")
+    checks.equal("page", (status, headers["content-type"]), (200, "text/html; charset=utf-8"))
+    text = body.decode()
+    elements = page_file.Elements()
+    elements.feed(text)
+    for tag, _, inner in elements.raw:
+        checks.equal(f"hash of {tag}", f"'{page_file.sha(inner)}'" in headers["content-security-policy"], True)
+    checks.equal("policy", ("unsafe" in headers["content-security-policy"], "frame-ancestors 'none'" in headers["content-security-policy"],
+                            "connect-src 'self'" in headers["content-security-policy"]), (False, True, True))
+    for path in ("/", "/head.json", "/section/0"):
+        status, headers, _ = view.ask(path)
+        checks.equal(f"{path}: headers", (headers["cache-control"], headers["x-content-type-options"], "content-security-policy" in headers,
+                                          [k for k in headers if k.startswith("access-control")]), ("no-store", "nosniff", True, []))
+        for what, asked, wanted in (
+                ("no token", {"token": ""}, 403), ("another token", {"token": "0" * 32}, 403), ("half a token", {"token": view.token[:16]}, 403),
+                ("another host", {"host": "evil.example"}, 403), ("another port", {"host": "127.0.0.1:1"}, 403),
+                ("localhost", {"host": f"localhost:{view.url.port}"}, 200),
+                ("POST", {"method": "POST", "body": b"x"}, 405), ("PUT", {"method": "PUT", "body": b"x"}, 405),
+                ("DELETE", {"method": "DELETE"}, 405), ("OPTIONS", {"method": "OPTIONS"}, 405)):
+            status, headers, body = view.ask(path, **asked)
+            checks.equal(f"{path}: {what}", status, wanted)
+            if wanted != 200:
+                checks.equal(f"{path}: {what} tells nothing", (view.token in body.decode("latin-1"), len(body) < 100), (False, True))
+    for path in ("/section/999999", "/section/-1", "/section/", "/section/0x1", "/section/00000000000000000000001e", "/etc/passwd", "/../../etc/passwd",
+                 "/section/18446744073709551616", "//head.json"):
+        checks.equal(path, view.ask(path)[0], 404)
+
+
+def bound_to(port):
+    """Addresses that the port is open on, as the kernel has them."""
+    found = []
+    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
+        if os.path.exists(name):
+            with open(name, encoding="ascii") as f:
+                rows = [line.split() for line in f.readlines()[1:]]
+            found += [r[1].split(":")[0] for r in rows if r[3] == "0A" and int(r[1].split(":")[1], 16) == port]
+    return found
+
+
+def main():
+    with kymotest.Folder() as folder:
+        trace = os.path.join(folder, "demo.kymo")
+        must(SYNTH, "demo", trace)
+        must(KYMO, "report", trace)
+        page = page_file.Page(os.path.join(folder, "demo.html"))
+        kept = os.path.join(trace, "page.data")
+        with View(trace) as view:
+            checks.equal("where it listens", bound_to(view.url.port), ["0100007F"])
+            check_data(view, page)
+            check_answers(view)
+            checks.equal("readable for the user alone", os.stat(kept).st_mode & 0o77, 0)
+            first = os.stat(kept).st_ino
+            other = run(KYMO, "view", "--port", view.url.port, trace)
+            checks.equal("a port that is taken", (other.returncode, str(view.url.port) in other.stderr), (3, True))
+            checks.equal("ends when it is asked to", view.end(), 0)
+        with View(trace) as again:
+            checks.equal("another token", again.token != view.token, True)
+            checks.equal("what is kept is used", os.stat(kept).st_ino, first)
+            checks.equal("SIGTERM", again.end(signal.SIGTERM), 0)
+        with open(kept, "r+b") as f:
+            f.truncate(os.path.getsize(kept) - 1)
+        with View(trace) as again:
+            checks.equal("a damaged one is made anew", os.stat(kept).st_ino != first, True)
+            check_data(again, page_file.Page(os.path.join(folder, "demo.html")))
+        first = os.stat(kept).st_ino
+        raw = os.path.join(trace, "raw", os.listdir(os.path.join(trace, "raw"))[0])
+        os.utime(raw)
+        with View(trace):
+            checks.equal("one of an older trace is made anew", os.stat(kept).st_ino != first, True)
+        first = os.stat(kept).st_ino
+        with View(trace, "-i", "test:launch") as part:
+            head = json.loads(part.ask("/head.json")[2])
+            checks.equal("a selection", {head["names"][o["name"]] for o in head["ops"] if o["kind"] == "call"}, {"launch"})
+            checks.equal("it is not kept", os.stat(kept).st_ino, first)
+        checks.equal("no trace", run(KYMO, "view").returncode, 2)
+        checks.equal("none there", run(KYMO, "view", os.path.join(folder, "none.kymo")).returncode, 3)
+        checks.equal("nothing else is left", sorted(os.listdir(trace)), sorted({"raw", "page.data"} | set(os.listdir(trace)) & {"manifest.json", "store.db"}))
+    return checks.status(100)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except kymotest.Failure as e:
+        print(e)
+        sys.exit(1)

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pages: rows in bounded memory (page/rows.h), levels of rows (page/level.h) against every ns, blocks (page/block.h). */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "page/block.h"
+#include "page/level.h"
+#include "page/rows.h"
+
+enum { ROWS = 300, EACH = 500, MOST = 100000 };
+
+/* Many rows at once in little memory: each comes back whole and in order, and its blocks say what is in them. */
+static void test_rows(void **state)
+{
+	static struct page_slice back[PAGE_BLOCK_MOST];
+	struct page_store s;
+	struct page_chain *chains[ROWS];
+
+	assert_int_equal(page_store_init(&s, "/tmp", MOST), KYMO_OK);
+	for (unsigned i = 0; i < ROWS; i++)
+		assert_non_null(chains[i] = page_chain_new(&s, sizeof(struct page_slice)));
+	for (int64_t k = 0; k < EACH; k++) {
+		for (unsigned i = 0; i < ROWS; i++) {
+			struct page_slice x = {.start = k * 10, .end = k * 10 + i % 9, .op = i};
+
+			assert_int_equal(page_chain_add(&s, chains[i], &x, x.start, x.end),
+					 KYMO_OK);
+			assert_true(s.pending <= MOST + sizeof(x));
+		}
+	}
+	assert_int_equal(page_store_flush(&s), KYMO_OK);
+	for (unsigned i = 0; i < ROWS; i++) {
+		const struct page_chain *c = chains[i];
+		int64_t next = 0;
+
+		assert_int_equal(c->count, EACH);
+		for (uint32_t b = 0; b < c->block_count; b++) {
+			assert_int_equal(page_chain_read(&s, c, b, back), KYMO_OK);
+			assert_int_equal(c->blocks[b].start, next * 10);
+			assert_int_equal(c->blocks[b].busy, c->blocks[b].count * (i % 9));
+			for (uint32_t k = 0; k < c->blocks[b].count; k++, next++) {
+				assert_int_equal(back[k].start, next * 10);
+				assert_int_equal(back[k].op, i);
+			}
+			assert_int_equal(c->blocks[b].end, (next - 1) * 10 + i % 9);
+		}
+		assert_int_equal(next, EACH);
+	}
+	page_store_release(&s);
+}
+
+enum { LENGTH = 200000, OPS = 5 };
+
+/* What each ns is of, by op + 1; where slices begin. */
+static struct {
+	uint8_t of[LENGTH + 1];
+	uint32_t begin[LENGTH + 1];
+} truth;
+
+static void check_level(const struct level *v)
+{
+	uint64_t length = (uint64_t)1 << v->shift;
+
+	for (uint32_t i = 0; i < v->bins; i++) {
+		uint64_t use[OPS] = {0}, sum = 0, begin = 0;
+
+		for (uint64_t t = i * length; t < (i + 1) * length && t <= LENGTH; t++) {
+			begin += truth.begin[t];
+			if (truth.of[t]) {
+				use[truth.of[t] - 1]++;
+				sum++;
+			}
+		}
+		assert_int_equal(v->count[i], begin);
+		if (sum) {
+			assert_int_equal(v->share[i], (sum * 255 + length - 1) / length);
+			for (unsigned k = 0; k < OPS; k++)
+				assert_true(use[v->op[i]] >= use[k]);
+		} else {
+			assert_true(v->share[i] <= 1); /* 1: of one without length */
+		}
+	}
+}
+
+static void test_levels(void **state)
+{
+	struct levels l;
+	int64_t at = 0;
+
+	memset(&truth, 0, sizeof(truth));
+	srand(3);
+	assert_true(levels_init(&l, LENGTH, 40000, OPS));
+	while (at < LENGTH - 3000) {
+		int64_t start = at + rand() % (rand() % 20 ? 5 : 2000);
+		int64_t end = start + rand() % (rand() % 50 ? 6 : 900);
+		uint32_t op = (uint32_t)rand() % OPS;
+
+		levels_add(&l, start, end, op);
+		truth.begin[start]++;
+		memset(truth.of + start, (int)op + 1, (size_t)(end - start));
+		at = end;
+	}
+	assert_true(levels_finish(&l));
+	assert_true(l.count >= 3);
+	for (unsigned i = 0; i < l.count; i++)
+		check_level(&l.at[i]);
+	levels_release(&l);
+}
+
+/* A reader of one column of a block, which does nothing but what docs/page.md says. */
+static void read_column(const uint8_t *data, unsigned kind, uint64_t *out)
+{
+	uint32_t count = (uint32_t)data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16;
+	const uint8_t *planes = data + 5 + 3u * data[4];
+	uint64_t ops[64], last[OPS] = {0}, before = 0;
+
+	if (kind != BLOCK_OP)
+		read_column(data, BLOCK_OP, ops);
+	for (unsigned c = 0; c < data[4]; c++) {
+		const uint8_t *head = data + 5 + 3 * c;
+
+		for (uint32_t i = 0; head[0] == kind && i < count; i++) {
+			uint64_t v = 0;
+
+			for (unsigned k = 0; k < head[1]; k++)
+				v |= (uint64_t)planes[k * count + i] << (8 * k);
+			if (head[2]) {
+				uint64_t *from = head[2] == 1 ? &before : &last[ops[i]];
+
+				v = (v >> 1 ^ (0 - (v & 1))) + *from;
+				*from = v;
+			}
+			out[i] = v;
+		}
+		planes += (size_t)head[1] * count;
+	}
+}
+
+static void test_block(void **state)
+{
+	static const uint64_t far[] = {0, 1, UINT64_MAX, (uint64_t)1 << 63, 255, 256, 77};
+	struct text out = {0};
+	struct block b;
+	uint64_t back[64];
+
+	assert_true(block_init(&b, 1u << BLOCK_GAP | 1u << BLOCK_DURATION | 1u << BLOCK_OP, OPS));
+	b.count = 64;
+	for (uint32_t i = 0; i < 64; i++) {
+		b.values[BLOCK_GAP][i] = far[i % 7] + i / 7;
+		b.values[BLOCK_DURATION][i] =
+			1000000 * (i % OPS) + i % 3; /* by op they are alike */
+		b.values[BLOCK_OP][i] = i % OPS;
+	}
+	block_write(&b, &out);
+	assert_false(out.failed);
+	for (unsigned kind = BLOCK_GAP; kind <= BLOCK_OP; kind++) {
+		read_column((const uint8_t *)out.s, kind, back);
+		assert_memory_equal(back, b.values[kind], sizeof(back));
+	}
+	block_release(&b);
+	text_release(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_block),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

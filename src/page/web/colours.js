@@ -57,4 +57,4 @@ export function cividis(t) {
   return mix(CIVIDIS[n], CIVIDIS[n + 1], at - n);
 }
 
-export const SERIES = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#999999", "#B8A800"];
+export const SERIES = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#999999", "#B8A800", "#7F4F24", "#6A4C93", "#9ECAE1", "#B5C99A"];

@@ -72,9 +72,8 @@ export function tickLabel(ns, step) {
   return `${grouped1(ns / scale, digits)} ${unit}`;
 }
 
-// One line, no control or bidirectional characters, not longer than a label may be.
+// One line, no control or bidirectional characters, no halves of a character, not longer than a label may be.
 export function line(text, most = 400) {
-  const cut = text.length > most ? text.slice(0, most) + "…" : text;
-  // eslint-disable-next-line no-control-regex
-  return cut.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\ufffd").replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
+  const cut = text.length > most ? `${text.slice(0, most)}…` : text;
+  return cut.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\ufffd").replace(/[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]/g, c => c.length === 2 ? c : "\ufffd");
 }

@@ -33,12 +33,13 @@ export function overview(model, jump) {
   fact("clocks", head.clock?.error_ns === undefined || head.clock?.error_ns === null ? "not known" : `± ${duration(head.clock.error_ns, 3)}`, told(head.clock?.text));
   if (model.quantum > 1) fact("times", `in steps of ${duration(model.quantum)}`, "the trace has them exactly");
   const findings = head.findings ?? [], started = t.started ? new Date(t.started * 1000).toISOString().replace("T", " ").slice(0, 19) + " UTC" : "";
+  const kept = [h("h2", { text: "What this page keeps" }), h("ul.kept", {}, (head.kept ?? []).map(k => h("li", { text: clean(k, 1000) })))];
   return h("div.overview", {},
     h("section.about", {}, h("h1", { text: clean(t.name || "trace", 300) }), h("p.command", {}, h("code", { text: clean(t.command ?? "", 1000) })),
       h("p.muted", { text: [t.host && `on ${clean(t.host, 200)}`, started, t.imported && `read from ${clean(t.imported, 60)}`, t.version && `Kymo ${clean(t.version, 40)}`].filter(Boolean).join("  ·  ") }), facts),
     h("div.columns", {},
       h("section", {}, h("h2", { text: "Digest" }), h("pre.digest", { tabindex: 0, text: (head.digest ?? "").split("\n").map(l => clean(l, 2000)).join("\n") }),
-        h("h2", { text: "What this page keeps" }), h("ul.kept", {}, (head.kept ?? []).map(k => h("li", { text: clean(k, 1000) })))),
-      h("section", {}, h("h2", { text: findings.length ? `Findings: ${findings.length}` : "Findings" }), findings.length ? findings.map((f, n) => finding(model, f, n, jump)) : h("p.hint", { text: "No rule sees more to win than its threshold." }),
+        findings.length ? kept : null),
+      h("section", {}, h("h2", { text: findings.length ? `Findings: ${findings.length}` : "Findings" }), findings.length ? findings.map((f, n) => finding(model, f, n, jump)) : h("p.hint", { text: head.no_findings ? clean(head.no_findings, 400) : "No finding." }), findings.length ? null : kept,
         (head.not_known ?? []).length > 0 && h("div", {}, h("h3", { text: "Not known" }), h("ul.kept", {}, head.not_known.map(k => h("li", { text: clean(k, 1000) })))))));
 }

@@ -6,7 +6,7 @@ import { linksOf } from "./arrows.js";
 import { countOps, countRow, missingBlocks } from "./count.js";
 import { told } from "./input.js";
 
-const AT_ONCE = 1.5e6; // slices that are counted without being asked
+const AT_ONCE = 3e6; // slices that are counted without being asked
 
 export class Panel {
   constructor(timeline, input) {
@@ -61,6 +61,17 @@ export class Panel {
     if (links && !links.effects.length && !links.whole) put("device work", "none in the blocks nearby");
     for (const m of links?.messages.slice(0, 3) ?? []) put(m.sent ? "sent to" : "sent by", go(m.slice, `${clean(model.rankOf(model.rows[m.slice.row].track).label, 40)}, ${size(m.bytes)}`, "m"));
     this.slice.replaceChildren(h("h2", { title: name }, swatch, name), list);
+  }
+
+  // A name, and of what it is where another op has the same one.
+  nameOf(op) {
+    const { model } = this;
+    if (!this.same) {
+      this.same = new Map();
+      for (const o of model.ops) this.same.set(model.head.names[o.name], (this.same.get(model.head.names[o.name]) ?? 0) + 1);
+    }
+    const name = model.name(op), o = model.ops[op];
+    return clean(name, 120) + (this.same.get(name) > 1 ? `  (${o.domain}, ${o.kind})` : "");
   }
 
   // ---- counts ---------------------------------------------------------------------------------------
@@ -120,7 +131,7 @@ export class Panel {
       h("tbody", {}, list.slice(0, 60).map(([op, [count, busy]]) => {
         const s = h("i.swatch");
         s.style.background = this.of.palette.css[this.model.slots[op]];
-        return h("tr", {}, h("td", { title: clean(this.model.name(op), 500) }, s, clean(this.model.name(op), 120)), h("td.n", { text: grouped(count) }), h("td.n", { text: duration(busy) }), h("td.n", { text: percent(100 * busy / span) }));
+        return h("tr", {}, h("td", { title: clean(this.model.name(op), 500) }, s, this.nameOf(op)), h("td.n", { text: grouped(count) }), h("td.n", { text: duration(busy) }), h("td.n", { text: percent(100 * busy / span) }));
       })));
     const rows = this.rowTable(byRow, span), box = h("div", {}, this.byRows ? rows : names);
     const button = (text, table, on) => h("button.small", { type: "button", "aria-pressed": String(on === Boolean(this.byRows)), onclick: e => {

@@ -42,6 +42,7 @@ export class Timeline {
     this.space = h("div.space", {}, this.pane);
     this.scroller = h("div.lanes", { tabindex: -1 }, this.space);
     this.tip = h("div.tip", { hidden: true });
+    if (!this.lines.list.length) this.space.append(h("p.nothing", { text: "This trace has nothing with a time: no calls, no device work, no curves." }));
     this.readout = h("span.readout");
     this.corner = h("div.corner", {}, this.readout);
     this.root.append(h("div.top", {}, this.corner, h("div.scales", {}, this.map, this.axis)), this.scroller, this.tip);
@@ -254,7 +255,7 @@ export class Timeline {
   pattern(g, which) {
     this.hatch ??= [];
     if (this.hatch[which]) return this.hatch[which];
-    const size = 6 * Math.round(this.ratio), c = new OffscreenCanvas(size, size), p = c.getContext("2d");
+    const size = 6 * Math.round(this.ratio), c = h("canvas", { width: size, height: size }), p = c.getContext("2d");
     p.strokeStyle = this.dark ? "rgba(255,255,255,.28)" : "rgba(0,0,0,.26)";
     p.lineWidth = this.ratio;
     for (const d of [-size, 0, size]) { p.beginPath(); p.moveTo(d, size); p.lineTo(d + size, 0); if (which === 2) { p.moveTo(d, 0); p.lineTo(d + size, size); } p.stroke(); }
@@ -335,7 +336,7 @@ export class Timeline {
     if (!this.mapDone) {
       const whole = { start: 0, end: this.model.length }, sum = new Sum(width);
       this.mapDone = true;
-      this.mapImage = new OffscreenCanvas(width, height);
+      this.mapImage = h("canvas", { width, height });
       const m = this.mapImage.getContext("2d");
       m.fillStyle = this.colour.background;
       m.fillRect(0, 0, width, height);

@@ -3,7 +3,7 @@
 import { after, blocksIn, from } from "../model.js";
 import { h } from "../dom.js";
 import { duration, grouped, line as clean, percent } from "../format.js";
-import { Plot, select } from "./chart.js";
+import { fitted, Plot, select } from "./chart.js";
 import { palette } from "../colours.js";
 
 const ROW = 19, MOST = 4e6;
@@ -132,9 +132,9 @@ export function flame(model, timeline) {
       }
       places.push({ x, y, w, node });
       if (w > 30) {
-        const text = node ? clean(model.name(tree.op[node]), 120) : `${clean(which === "all" ? "all threads" : model.tracks[which].label, 80)}: ${duration(value[0])}`, most = Math.floor((w - 8) / 6);
+        const text = node ? clean(model.name(tree.op[node]), 120) : `${clean(which === "all" ? "all threads" : model.tracks[which].label, 80)}: ${duration(value[0])}`, fits = fitted(g, text, w - 8);
         g.fillStyle = node ? pal.text[slot] : plot.colour.text;
-        if (most > 2) g.fillText(text.length > most ? `${text.slice(0, most - 1)}…` : text, x + 4, y + ROW / 2 - 1);
+        if (fits.length > 1) g.fillText(fits, x + 4, y + ROW / 2 - 1);
       }
       let at = x;
       for (const c of [...tree.children[node].values()].sort((a, b) => value[b] - value[a])) {

@@ -18,7 +18,7 @@ function scale(plot, x, y, text0, text1) {
 }
 
 export function busyHeat(model) {
-  const devices = model.tracks.filter(t => t.kind === "device" || (t.kind === "queue" && model.tracks[t.parent]?.kind !== "device"))
+  const devices = model.roots.flatMap(t => model.below(t)).filter(t => t.kind === "device" || (t.kind === "queue" && model.tracks[t.parent]?.kind !== "device"))
     .map(t => ({ t, rows: model.below(t).flatMap(x => x.rows.map(r => model.rows[r])).filter(r => r.records) })).filter(d => d.rows.length);
   if (!devices.length) return null;
   const plot = new Plot({ name: "busy", title: "Devices over time", about: "share of each interval in which the busiest queue of a device has work", wide: true });
@@ -49,7 +49,7 @@ export function busyHeat(model) {
       if (n % every) return;
       g.fillStyle = plot.colour.text;
       g.textAlign = "right";
-      const text = clean(`${model.tracks[d.t.parent] ? `${model.rankOf(d.t.id).label.split("  ")[0]} › ` : ""}${d.t.label}`, 60);
+      const text = clean(`${model.tracks[d.t.parent] ? `${model.rankOf(d.t.id).label.split(/\s+·/)[0]} › ` : ""}${d.t.label}`, 60);
       g.fillText(fitted(g, text, left - 12), left - 8, y + high / 2);
     });
     g.textAlign = "left";
@@ -96,7 +96,7 @@ export function messageMatrix(model) {
       if (a % Math.ceil(13 / cell)) continue;
       g.fillStyle = plot.colour.text;
       g.textAlign = "right";
-      g.fillText(fitted(g, clean(model.roots[a].label.split("  ")[0], 60), left - 14), left - 8, top + a * cell + cell / 2);
+      g.fillText(fitted(g, clean(model.roots[a].label.split(/\s+·/)[0], 60), left - 14), left - 8, top + a * cell + cell / 2);
       g.textAlign = "center";
       if (cell > 14 || a % Math.ceil(24 / cell) === 0) g.fillText(String(a), left + a * cell + cell / 2, top + n * cell + 10);
     }

@@ -30,7 +30,7 @@ export function memory(model) {
       g.stroke();
     });
     g.setLineDash([]);
-    const nameOf = c => clean(`${model.rankOf(c.track)?.label.split("  ")[0] ?? ""}: ${c.name}`, 90);
+    const nameOf = c => clean(`${model.rankOf(c.track)?.label.split(/\s+·/)[0] ?? ""}: ${c.name}`, 90);
     plot.legend(curves.map((c, n) => [SERIES[n], `${nameOf(c)}, at most ${withUnit(c.max, c.unit)}`]));
     plot.tell = x => {
       const k = Math.floor(x - area.left);

@@ -17,6 +17,7 @@ import { Timeline } from "./timeline.js";
 import { countOps, countRow } from "./count.js";
 import { paintRow } from "./paint.js";
 
+const PAPER = 1010; // pixels across A4 or Letter, lying
 const TABS = ["overview", "timeline", "tables", "plots"];
 
 class Page {
@@ -46,8 +47,9 @@ class Page {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.themed());
     matchMedia("(forced-colors: active)").addEventListener("change", () => this.themed());
     addEventListener("beforeprint", () => this.print());
-    addEventListener("afterprint", () => this.themed());
+    addEventListener("afterprint", () => this.printed());
     this.apply(read());
+    setTimeout(() => this.timeline.ask(), 100);
   }
 
   frame() {
@@ -179,13 +181,28 @@ class Page {
     this.plots.themed();
   }
 
-  // On paper all tabs stand below each other, on white.
+  // On paper all tabs stand below each other, on white, as wide as the paper is.
   print() {
+    const root = document.documentElement, { timeline: pane } = this.panes;
+    root.dataset.print = "";
+    root.dataset.theme = "light";
+    for (const t of TABS) this.panes[t].hidden = false;
+    pane.style.width = `${Math.max(PAPER, innerWidth)}px`;
     this.tables.printed();
-    document.documentElement.dataset.theme = "light";
     this.timeline.theme();
+    this.timeline.resize();
     this.timeline.frame();
+    this.plots.print();
+    pane.style.zoom = PAPER / Math.max(PAPER, innerWidth);
+  }
+
+  printed() {
+    delete document.documentElement.dataset.print;
+    this.panes.timeline.style.width = this.panes.timeline.style.zoom = "";
     this.setTheme();
+    this.tables.restored();
+    this.open(this.tab, false);
+    this.themed();
   }
 }
 

@@ -16,5 +16,5 @@ export function plots(model, timeline) {
   const before = model.onload;
   model.onload = () => { before(); if (all.some(p => p.known === false || p.name === "memory")) later(); };
   addEventListener("resize", later);
-  return { element, all, shown: () => { seen = true; draw(); }, themed: () => { if (element.offsetParent) later(); } };
+  return { element, all, print: draw, shown: () => { seen = true; draw(); }, themed: () => { if (element.offsetParent) later(); } };
 }

@@ -5,7 +5,7 @@ import { grouped, line as clean, withUnit } from "./format.js";
 import { csv } from "./panel.js";
 import { matcher } from "./search.js";
 
-const HIGH = 24;
+const HIGH = 24, PRINTED = 50;
 
 const UNITS = { text: "", count: "", number: "", bytes: "B", "bytes/s": "B/s", percent: "%", timestamp: "ns" };
 const unitOf = c => {
@@ -23,7 +23,7 @@ const titled = c => {
 };
 
 const arrow = () => h("span.arrow", { "aria-hidden": "true" });
-const named = t => clean(t.title || titled(t), 200).replace(/^[a-z]/, c => c.toUpperCase());
+const named = t => t.title ? clean(t.title, 200) : clean(titled(t), 200).replace(/^[a-z]/, c => c.toUpperCase());
 
 class Sheet {
   constructor(table) {
@@ -51,6 +51,14 @@ class Sheet {
         h("button", { type: "button", onclick: () => this.copy() }, "Copy CSV"), h("button", { type: "button", onclick: () => save(`${table.name}.csv`, this.text()) }, "Save CSV")),
       this.scroll);
     this.draw(true);
+  }
+
+  // As it stands on paper: its first rows, and how many more there are.
+  print() {
+    this.draw(true);
+    this.behind.style.height = this.before.style.height = "0";
+    this.body.replaceChildren(...this.rows.slice(0, PRINTED).map(r => h("tr", {}, this.columns.map(c => this.cell(c, r[c.n])))));
+    if (this.rows.length > PRINTED) this.count.textContent = `the first ${PRINTED} of ${grouped(this.rows.length)} rows`;
   }
 
   refilter() {
@@ -135,14 +143,33 @@ function spark(values) {
 
 export function tables(model) {
   const sheets = (model.head.tables ?? []).filter(t => t.rows.length && t.columns.length).sort((a, b) => Boolean(a.hidden) - Boolean(b.hidden));
+  let current = null;
   const place = h("div.place"), list = h("nav.list", { "aria-label": "Tables" }), made = new Map();
   const open = t => {
+    current = t;
     if (!made.has(t)) made.set(t, new Sheet(t));
     place.replaceChildren(made.get(t).element);
     made.get(t).draw(true);
     for (const b of list.children) b.setAttribute("aria-current", String(b.dataset.name === t.name));
   };
   for (const t of sheets) list.append(h("button", { type: "button", "data-name": t.name, onclick: () => open(t) }, h("span", { text: named(t).split(":")[0] }), h("small", { text: grouped(t.rows.length) })));
+  const sheetOf = t => made.get(t) ?? made.set(t, new Sheet(t)).get(t);
   const element = h("div.tables", {}, list, place);
-  return { element, shown: () => { if (!place.firstChild && sheets.length) open(sheets[0]); else for (const s of made.values()) s.draw(true); if (!sheets.length) place.textContent = "The summary has no tables."; }, made, printed: () => { for (const t of sheets) if (!made.has(t)) made.set(t, new Sheet(t)); } };
+  return {
+    element, made,
+    shown() {
+      if (!current && sheets.length) open(sheets[0]);
+      else if (current) made.get(current).draw(true);
+      if (!sheets.length) place.textContent = "The summary has no tables.";
+    },
+    printed() {
+      const shown = sheets.filter(t => !t.hidden).map(sheetOf);
+      place.replaceChildren(...shown.map(s => s.element));
+      for (const s of shown) s.print();
+    },
+    restored() {
+      place.replaceChildren();
+      if (current) open(current);
+    },
+  };
 }

@@ -59,6 +59,12 @@ export class Timeline {
     this.redraw();
   }
 
+  // Asks for what a picture of the whole run needs, should it be wanted at once.
+  ask() {
+    for (const r of this.model.rows) for (const l of r.levels) if (l.bins <= 16384) this.model.level(l);
+    for (const c of this.model.curves) for (const l of c.levels) if (l.bins <= 16384) this.model.curveLevel(l);
+  }
+
   resize() {
     this.ratio = Math.max(1, Math.min(2, window.devicePixelRatio || 1));
     this.height = this.scroller.clientHeight;

@@ -43,7 +43,7 @@ export class Plot {
     const { g, colour } = this;
     g.textBaseline = "middle";
     if (y) {
-      const marks = ticks(y.from, y.to, Math.max(2, (box.bottom - box.top) / 42));
+      const many = Math.max(2, (box.bottom - box.top) / 42), marks = /^(B|bytes)/.test(y.unit) ? sizeTicks(y.to, many) : ticks(y.from, y.to, many);
       g.textAlign = "right";
       for (const v of marks.at) {
         const at = box.bottom - (v - y.from) / (y.to - y.from || 1) * (box.bottom - box.top);
@@ -78,6 +78,7 @@ export class Plot {
 
   // heads: [title, unit]; rows: made only once they are looked at.
   table(heads, rows) {
+    this.element.dataset.drawn = "";
     this.tabled = { heads, rows };
     this.fillTable();
   }
@@ -98,6 +99,12 @@ export class Plot {
     this.tell = null;
     this.legend([]);
   }
+}
+
+// Sizes have marks at powers of two: 512 MiB, 1 GiB.
+function sizeTicks(to, many) {
+  const step = 2 ** Math.ceil(Math.log2(Math.max(1, to / many)));
+  return { step, at: Array.from({ length: Math.floor(to / step) + 1 }, (_, n) => n * step) };
 }
 
 // Text that is not wider than so many pixels.

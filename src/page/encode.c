@@ -545,8 +545,7 @@ static kymo_status_t put_search(struct encoder *x)
 		return KYMO_OK;
 	x->raw.length = 0;
 	text_add_bytes(&x->raw, x->search.s, x->search.length);
-	return x->search.failed ? KYMO_ERROR_NO_MEMORY
-				: put_raw(x, SECTION_SEARCH, &x->e->search);
+	return x->search.failed ? KYMO_ERROR_NO_MEMORY : put_raw(x, SECTION_SEARCH, &x->e->search);
 }
 
 kymo_status_t page_encode_slices(struct page_encoded *e, const struct page_data *d,
@@ -596,8 +595,7 @@ static double try_block(struct encoder *x, uint32_t row, uint32_t block)
 		return -1;
 	fill_block(x, x->slices, c->blocks[block].count,
 		   x->d->tracks[x->d->rows[row].track].process);
-	return x->raw.failed ? -1
-			     : (double)sections_try(&x->e->sections, x->raw.s, x->raw.length);
+	return x->raw.failed ? -1 : (double)sections_try(&x->e->sections, x->raw.s, x->raw.length);
 }
 
 double page_encode_estimate(struct page_encoded *e, const struct page_data *d,

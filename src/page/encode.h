@@ -37,8 +37,8 @@ struct page_encoded {
 	struct page_parts *rows, *curves, messages;
 	uint32_t row_count, curve_count;
 	struct section_mark levels; /* behind those that no plan changes */
-	uint32_t search; /* section */
-	uint64_t shorter; /* slices that are in levels alone */
+	uint32_t search;            /* section */
+	uint64_t shorter;           /* slices that are in levels alone */
 };
 
 kymo_status_t page_encode_init(struct page_encoded *e, const char *directory);

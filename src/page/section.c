@@ -84,7 +84,7 @@ static int strategy_for(struct sections *s, const uint8_t *data, size_t bytes)
 	const uint8_t *from = data + (bytes - n) / 2;
 
 	return pack(s, from, n, Z_RLE) < pack(s, from, n, Z_DEFAULT_STRATEGY) ? Z_RLE
-									       : Z_DEFAULT_STRATEGY;
+									      : Z_DEFAULT_STRATEGY;
 }
 
 size_t sections_try(struct sections *s, const void *data, size_t bytes)

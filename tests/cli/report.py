@@ -262,7 +262,7 @@ def spread(ranks, folder, count=3000):
             now += int(2 ** generator.uniform(0, 14)) if i % 4 else 0  # one begins where the other ends
             length = int(2 ** generator.uniform(0, 16))
             if i % 50 == 0:
-                lines.append((now, f"range step~{i % 7} {now} {length * 3} {i + 1}\nin {i + 1}\n"))
+                lines.append((now, f"range step~{i % 7} {now} {length * 3} {i + 1}\n" + f"in {i + 1}\n"))
             elif i % 3 == 0:
                 lines.append((now, f"kernel k{i % 11} 64 {now} {length * 2} {1 + i % 2}\n"))
             elif i % 31 == 0:

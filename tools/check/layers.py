@@ -49,7 +49,7 @@ LIBRARIES = {
     "zstd": {"drain", "formats"}, "xxhash": {"drain", "formats"},
     "jansson": {"formats"}, "protobuf-c": {"formats"},
     "libdw": {"stream"}, "libdwfl": {"stream"}, "libelf": {"stream"}, "gelf": {"stream"}, "dwarf": {"stream"},
-    "hwloc": {"topology"},
+    "hwloc": {"topology"}, "microhttpd": {"page"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 LINES_MAX = 1000

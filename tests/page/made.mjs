@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a page with made-up records in the layout of docs/page.md, for tests of the front end alone: it shares no
 // code with it, nor with `kymo report`. Beside it lies what the page must find in random windows, by brute force.
-//   node made.mjs OUT.html [--slices N] [--ranks N] [--windows N] [--hostile] [--quantum NS] [--seed N]
+//   node made.mjs OUT.html [--slices N] [--ranks N] [--windows N] [--hostile] [--quantum NS] [--block N] [--seed N]
 import fs from "node:fs";
 import path from "node:path";
 import zlib from "node:zlib";
@@ -20,7 +20,7 @@ const RANKS = option("ranks", SLICES >= 1e6 ? 8 : 2);
 const WINDOWS = option("windows", 100);
 const QUANTUM = option("quantum", 1);
 const HOSTILE = process.argv.includes("--hostile");
-const BLOCK = 65536;
+const BLOCK = option("block", 65535); // slices of a block
 
 let state = option("seed", 7) >>> 0;
 function random() { // mulberry32

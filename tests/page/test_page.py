@@ -411,6 +411,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--slices", type=int, default=300000)
     parser.add_argument("--windows", type=int, default=100)
+    parser.add_argument("--block", type=int, default=2000, help="slices of a block; few, so that rows have many")
     parser.add_argument("--keep", help="a folder for pages")
     parser.add_argument("--pictures", help="a folder for pictures of what is there after each part")
     parser.add_argument("parts", nargs="*")
@@ -421,7 +422,7 @@ def main():
         skip("no Node.js")
     with Folder() as temporary:
         folder = args.keep or temporary
-        path, wanted = made(folder, "page.html", "--slices", str(args.slices), "--windows", str(args.windows))
+        path, wanted = made(folder, "page.html", "--slices", str(args.slices), "--windows", str(args.windows), "--block", str(args.block))
         with browser.Browser() as b:
             opened(b, path)
             for part in PARTS:

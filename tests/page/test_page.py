@@ -370,7 +370,32 @@ def alone(b, _wanted):
     b.key("Escape")
 
 
-PARTS = [counts, drawn, overview, needle, zooming, folding, arrows, measuring, tables, plots, looks, alone]
+def fingers(b, wanted):
+    """Two fingers zoom, one moves."""
+    b.key("2")
+    b.key("0")
+    settled(b)
+    r = b.run("(r => [r.x, r.y, r.width])(kymo.page.timeline.canvas.getBoundingClientRect())")
+
+    def touch(kind, *xs):
+        b.call("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": r[0] + x, "y": r[1] + 80, "id": n} for n, x in enumerate(xs)])
+
+    touch("touchStart", 500, 700)
+    for k in range(1, 11):
+        touch("touchMove", 500 - 10 * k, 700 + 10 * k)
+    touch("touchEnd")
+    v = view(b)
+    checks.equal("zoomed by about two", 1.8 < wanted["length"] / (v["end"] - v["start"]) < 2.2, True)
+    touch("touchStart", 600)
+    for k in range(1, 6):
+        touch("touchMove", 600 - 20 * k)
+    touch("touchEnd")
+    moved = (view(b)["start"] - v["start"]) / (v["end"] - v["start"]) * r[2]
+    checks.equal("moved by 100 pixels", round(moved), 100)
+    b.key("0")
+
+
+PARTS = [counts, drawn, overview, needle, zooming, fingers, folding, arrows, measuring, tables, plots, looks, alone]
 
 
 def hostile(folder):
@@ -407,6 +432,22 @@ def fallback(folder):
         checks.equal("problems", b.problems, [])
 
 
+def damaged(folder):
+    """Of a page whose data was changed the rest is shown, and that it was is said."""
+    path, _ = made(folder, "damaged.html", "--slices", "20000", "--windows", "0")
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    at = text.index('id="kymo-data">') + len('id="kymo-data">') + 400
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text[:at] + "A" * 400 + text[at + 400:])
+    with browser.Browser() as b:
+        b.open(path)
+        b.until("document.querySelector('.error:not([hidden])')")
+        checks.equal("said", b.run("document.querySelector('.error').textContent.includes('cannot be read')"), True)
+        checks.equal("the digest is there", b.run("document.querySelector('.digest').textContent.length > 100"), True)
+        checks.equal("problems", b.problems, [])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--slices", type=int, default=300000)
@@ -434,7 +475,7 @@ def main():
                     if checks.wrong > before:
                         print(f"in {part.__name__}")
             checks.equal("problems", b.problems, [])
-        for part in (hostile, fallback):
+        for part in (hostile, fallback, damaged):
             if not args.parts or part.__name__ in args.parts:
                 part(folder)
     sys.exit(checks.status(1 if args.parts else 300))

@@ -4,6 +4,7 @@ import { slotOf } from "./colours.js";
 
 const KEPT = 160e6; // bytes of unpacked blocks
 const SLICE = 21; // bytes of one
+const MORES = 32; // blocks of which the further columns are kept
 
 export const WAITS = new Set(["wait", "barrier"]), LOSSES = new Set(["loss", "pause"]);
 export const DEVICE = new Set(["device", "queue"]);
@@ -17,6 +18,7 @@ export class Model {
     this.quantum = head.quantum || 1;
     this.blocks = new Map(); // unpacked, the least used first
     this.asked = new Map();
+    this.mores = new Map();
     this.bytes = 0;
     this.sections = new Map();
     this.onload = () => {};
@@ -146,8 +148,11 @@ export class Model {
 
   // Who submitted a slice and how many bytes it moved: columns that drawing does not need.
   more(b) {
-    b.more ??= this.source.task("more", b.section);
-    return b.more;
+    const kept = this.mores.get(b.key) ?? this.source.task("more", b.section);
+    this.mores.delete(b.key);
+    this.mores.set(b.key, kept);
+    if (this.mores.size > MORES) this.mores.delete(this.mores.keys().next().value);
+    return kept;
   }
 
   sums(b, urgent = false) {

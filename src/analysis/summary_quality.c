@@ -913,12 +913,18 @@ void summary_tell_quality(const struct summary *s, struct summary_told *told)
 	*told = (struct summary_told){.overhead_share = NAN, .clock_error_ns = NAN};
 	quality_add(&q, s);
 	told->lost = q.lost;
-	add_loss(&told->loss, &q);
 	if (q.imported) {
-		text_addf(&told->clock, "Records came from another tool (%s): " NOT_TOLD ".",
+		text_addf(&told->loss, "Records came from another tool (%s): " NOT_TOLD ".",
 			  q.imported);
+		if (lossy(&q)) {
+			told->loss.length = 0;
+			add_loss(&told->loss, &q);
+		}
+		text_add(&told->clock, "Clock error: not told.");
+		text_add(&told->overhead, "Overhead: not told.");
 		return;
 	}
+	add_loss(&told->loss, &q);
 	add_clocks(&told->clock, &q, has_devices(s, 1));
 	add_overhead(&told->overhead, &q);
 	if (q.processes)

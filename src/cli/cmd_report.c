@@ -26,7 +26,7 @@ static struct report_options options;
 
 static const struct knob rows[] = {
 	{"output", 'o', KNOB_STRING, 0, AT(output), "FILE", NULL, NULL, NULL, "Page",
-	 "File to write (default: beside the trace, NAME.html)"},
+	 "File to write (default: beside the trace, NAME.html); - is standard output"},
 	{"force", 'f', KNOB_FLAG, 0, AT(force), NULL, NULL, NULL, NULL, "Page",
 	 "Replace what is there"},
 	{"size", 0, KNOB_SIZE, 0, AT(size), "SIZE", "28M", NULL, NULL, "Page",
@@ -98,11 +98,24 @@ static kymo_status_t write_file(const struct page *p, const char *output, const 
 	return KYMO_OK;
 }
 
+static kymo_status_t write_out(const struct page *p)
+{
+	struct page_bytes bytes;
+
+	if (page_write(p, stdout, &bytes))
+		return KYMO_OK;
+	cli_error("standard output: %s", strerror(errno));
+	return KYMO_ERROR_SYSTEM;
+}
+
 static kymo_status_t write_page(struct page *p, const char *output, char *const *traces)
 {
 	struct staging place;
-	kymo_status_t status = staging_begin(&place, output, false, options.force, traces), ended;
+	kymo_status_t status, ended;
 
+	if (strcmp(output, "-") == 0)
+		return write_out(p);
+	status = staging_begin(&place, output, false, options.force, traces);
 	if (status != KYMO_OK)
 		return status;
 	status = write_file(p, output, place.path, &place);

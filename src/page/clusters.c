@@ -148,11 +148,9 @@ static void find_means(struct vectors *v, const struct clusters *c)
 			v->mean[k][f] /= number[k] ? number[k] : 1;
 }
 
-/* Each to the nearest; the one that is farthest from its own. */
-static uint32_t assign(struct vectors *v, struct clusters *c)
+/* Each to the nearest. */
+static void assign(const struct vectors *v, struct clusters *c)
 {
-	uint32_t far = 0;
-
 	for (uint32_t m = 0; m < c->count; m++) {
 		struct cluster_member *x = &c->members[m];
 
@@ -165,29 +163,75 @@ static uint32_t assign(struct vectors *v, struct clusters *c)
 				x->cluster = k;
 			}
 		}
-		far = x->distance > c->members[far].distance ? m : far;
 	}
-	return far;
 }
 
-/* A further cluster begins with who is farthest from all, as long as that is far. */
-static void find_clusters(struct vectors *v, struct clusters *c)
+/* Those that are alike mostly have the same. */
+static uint64_t about(const double at[FEATURES + 1])
 {
-	c->clusters = 1;
-	find_means(v, c);
-	for (;;) {
-		uint32_t far = assign(v, c);
+	uint64_t hash = 0;
 
-		if (c->members[far].distance <= NEAR || c->clusters == CLUSTERS_MOST)
-			break;
-		memcpy(v->mean[c->clusters++], v->at[far], sizeof(v->mean[0]));
+	for (unsigned f = 0; f <= FEATURES; f++)
+		hash = hash_mix(hash, (uint64_t)(at[f] / (4 * NEAR)));
+	return hash;
+}
+
+/*
+ * Of those that are like no cluster, one of the kind that has most; of equals the farthest. False in *any: there are
+ * none. False: no memory.
+ */
+static bool find_next(const struct vectors *v, const struct clusters *c, uint32_t *next, bool *any)
+{
+	struct map numbers = {0};
+	uint64_t most = 0;
+	bool ok = true;
+
+	*any = false;
+	for (uint32_t m = 0; m < c->count && ok; m++) {
+		uint64_t hash = about(v->at[m]);
+
+		if (c->members[m].distance > NEAR)
+			ok = map_set(&numbers, hash, map_get(&numbers, hash) + 1);
+	}
+	for (uint32_t m = 0; m < c->count && ok; m++) {
+		const struct cluster_member *x = &c->members[m];
+		uint64_t number = x->distance > NEAR ? map_get(&numbers, about(v->at[m])) : 0;
+
+		if (number > most ||
+		    (number && number == most && x->distance > c->members[*next].distance)) {
+			*next = m;
+			most = number;
+			*any = true;
+		}
+	}
+	map_release(&numbers);
+	return ok;
+}
+
+static bool find_clusters(struct vectors *v, struct clusters *c)
+{
+	uint32_t next = 0;
+	bool any;
+
+	c->clusters = 1;
+	memcpy(v->mean[0], v->at[0], sizeof(v->mean[0]));
+	for (;;) {
 		for (unsigned round = 0; round < 3; round++) {
 			assign(v, c);
 			find_means(v, c);
 		}
+		assign(v, c);
+		if (c->clusters == CLUSTERS_MOST)
+			return true;
+		if (!find_next(v, c, &next, &any))
+			return false;
+		if (!any)
+			return true;
+		memcpy(v->mean[c->clusters++], v->at[next], sizeof(v->mean[0]));
 	}
 }
 
+/* One that has nobody, as others have moved to where it began, is none. */
 static void find_middles(struct clusters *c)
 {
 	for (uint32_t k = 0; k < c->clusters; k++) {
@@ -196,7 +240,10 @@ static void find_middles(struct clusters *c)
 		for (uint32_t m = 0; m < c->count; m++) {
 			struct cluster_member *x = &c->members[m];
 
-			if (x->cluster == k && (!best || x->distance < best->distance))
+			if (x->cluster != k)
+				continue;
+			x->cluster = c->drawn;
+			if (!best || x->distance < best->distance)
 				best = x;
 		}
 		if (best) {
@@ -204,6 +251,7 @@ static void find_middles(struct clusters *c)
 			c->drawn++;
 		}
 	}
+	c->clusters = c->drawn;
 }
 
 /* Those that are farther from their middle than NEAR, the farthest first. */
@@ -264,7 +312,8 @@ static bool cluster(struct vectors *v, struct clusters *c, const struct summary 
 	for (uint32_t m = 0; m < c->count; m++)
 		v->member[c->members[m].process] = m + 1;
 	fill(v, c, s);
-	find_clusters(v, c);
+	if (!find_clusters(v, c))
+		return false;
 	find_middles(c);
 	find_outliers(c, most);
 	for (uint32_t i = 0; i < t->processes_count; i++)

@@ -22,6 +22,12 @@ static struct page_data *of(struct stream_sink *s)
 	return (struct page_data *)(void *)s;
 }
 
+/* Times of damaged files may be anything; what is too far away is not drawn. */
+static int64_t since(const struct page_data *d, int64_t time)
+{
+	return (int64_t)((uint64_t)time - (uint64_t)d->origin);
+}
+
 static kymo_status_t check(const struct page_data *d, kymo_status_t status)
 {
 	return d->failed && status == KYMO_OK ? KYMO_ERROR_NO_MEMORY : status;
@@ -59,8 +65,8 @@ static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
 static kymo_status_t put_host(struct page_data *d, const struct rec *r, uint32_t op, bool beside,
 			      uint32_t flags)
 {
-	struct page_slice s = {.start = r->start - d->origin,
-			       .end = r->end - d->origin,
+	struct page_slice s = {.start = since(d, r->start),
+			       .end = since(d, r->end),
 			       .id = r->id,
 			       .op = op,
 			       .flags = flags | (r->ok || r->status == 0 ? 0 : PAGE_FAILED)};
@@ -119,8 +125,8 @@ static kymo_status_t put_work(struct page_data *d, const struct rec *base,
 {
 	uint64_t call = device_call(device);
 	bool linked = call && call != UINT64_MAX;
-	struct page_slice s = {.start = device->start - d->origin,
-			       .end = device->end - d->origin,
+	struct page_slice s = {.start = since(d, device->start),
+			       .end = since(d, device->end),
 			       .id = linked ? call : 0,
 			       .bytes = bytes,
 			       .op = op,
@@ -203,7 +209,7 @@ static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 	struct page_data *d = of(s);
 	uint32_t number = d->t->ops[r->base.op].number;
 	struct page_end e = {.process = r->base.process,
-			     .start = r->base.start - d->origin,
+			     .start = since(d, r->base.start),
 			     .sends = number != COMM_OP_RECEIVE,
 			     .bytes = r->sent > r->received ? r->sent : r->received};
 	kymo_status_t status = KYMO_OK;
@@ -253,8 +259,8 @@ static kymo_status_t on_device_sample(struct stream_sink *s, const struct rec_de
 static kymo_status_t put_gap(struct page_data *d, uint32_t process, int64_t start, int64_t end,
 			     const char *what, const char *kind)
 {
-	struct page_slice s = {.start = start - d->origin,
-			       .end = end - d->origin,
+	struct page_slice s = {.start = since(d, start),
+			       .end = since(d, end),
 			       .op = page_op(d, what, strlen(what), "kymo", kind)};
 	uint32_t track = page_track_of_gaps(d, process), row, index;
 
@@ -314,8 +320,8 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 		    (!d->draws || d->draws[t->pauses[i].process]))
 			status = put_gap(d, t->pauses[i].process, t->pauses[i].start,
 					 t->pauses[i].end, "recording paused", "pause");
-	if ((uint64_t)(t->end - d->origin) > d->length && t->end > d->origin)
-		d->length = (uint64_t)(t->end - d->origin);
+	if (since(d, t->end) > (int64_t)d->length && since(d, t->end) <= (int64_t)COUNT_MAX)
+		d->length = (uint64_t)since(d, t->end);
 	return status;
 }
 

@@ -52,11 +52,14 @@ static uint32_t curve_for(struct page_data *d, const struct page_curve *like)
 
 static kymo_status_t add(struct page_data *d, uint32_t curve, int64_t time, double value)
 {
-	struct page_reading r = {.key.time = time - d->origin, .value = value, .curve = curve};
+	struct page_reading r = {.key.time = (int64_t)((uint64_t)time - (uint64_t)d->origin),
+				 .value = value,
+				 .curve = curve};
 
 	if (curve == UINT32_MAX)
 		return KYMO_ERROR_NO_MEMORY;
-	if (r.key.time < 0 || !isfinite(value) || curve == CURVE_NONE) {
+	if (r.key.time < 0 || r.key.time > (int64_t)COUNT_MAX || !isfinite(value) ||
+	    curve == CURVE_NONE) {
 		unplaced_add(&d->left,
 			     curve == CURVE_NONE ? "readings for which there are too many curves"
 						 : "readings that cannot be drawn",

@@ -201,6 +201,8 @@ static const char *undrawable(const struct page_slice *s)
 {
 	if (s->start < 0)
 		return "records that begin before the trace does";
+	if (s->end > (int64_t)COUNT_MAX)
+		return "records that end more than 104 days after the trace begins";
 	return s->end < s->start ? "records that end before they begin" : NULL;
 }
 

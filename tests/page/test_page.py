@@ -1,0 +1,485 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a real browser, on made-up records whose truth is known by brute force: test_page.py [--slices N] [--keep FOLDER] [PART...]
+
+Without a browser, or without Node.js, which makes the records, it is skipped.
+"""
+import argparse
+import json
+import os
+import shutil
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "base"))
+sys.path.insert(0, HERE)
+import browser  # noqa: E402
+from kymotest import Checks, Folder, must, skip  # noqa: E402
+
+SHIFT = 8
+checks = Checks()
+
+
+def made(folder, name, *options):
+    path = os.path.join(folder, name)
+    must("node", "--max-old-space-size=8000", os.path.join(HERE, "made.mjs"), path, *options, timeout=900)
+    with open(path + ".expected.json", encoding="utf-8") as f:
+        return path, json.load(f)
+
+
+def opened(b, path, query=""):
+    b.open(path, query)
+    b.until("window.kymo && !document.querySelector('.error:not([hidden])')")
+
+
+def settled(b):
+    """Nothing is on its way any more, and a frame has been drawn since."""
+    b.until("!kymo.page.timeline.waiting && !kymo.model.asked.size && !kymo.model.source.tasks.open.size && !kymo.model.source.tasks.waiting.length")
+    b.run("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+
+
+def place(b, row, time):
+    """Where in the window a row has a time."""
+    return b.run(f"(() => {{ const r = kymo.page.timeline.canvas.getBoundingClientRect(), a = kymo.page.overlay.at({row}, {time}); return [r.x + a.x, r.y + a.y]; }})()")
+
+
+def selected(b):
+    return b.run("(s => s && {row: s.row, index: s.index, start: s.start, end: s.end})(kymo.page.timeline.selected)")
+
+
+def view(b):
+    return b.run("kymo.page.timeline.view")
+
+
+def choose(b, row, index):
+    b.run(f"kymo.model.slice({row}, {index}).then(s => kymo.page.timeline.select(s, {{near: true, close: true}}))")
+    b.until("kymo.page.timeline.found_links")
+
+
+# ---- parts ---------------------------------------------------------------------------------------
+
+def counts(b, wanted):
+    """Of random windows the page says what brute force says, by row and by op."""
+    for n, w in enumerate(wanted["windows"]):
+        rows = b.run(f"(async () => {{ const l = []; for (let r = 0; r < {len(w['rows'])}; r++) {{ const c = await kymo.count(r, {w['start']}, {w['end']}); l.push([c.count, c.busy]); }} return l; }})()")
+        checks.equal(f"window {n}, by row", rows, w["rows"])
+        ops = b.run(f"kymo.countOps({w['start']}, {w['end']})")
+        checks.equal(f"window {n}, by op", sorted([o, *v] for o, v in ops if any(v)), sorted([int(o), *v] for o, v in w["ops"].items()))
+
+
+def drawn(b, wanted):
+    """No pixel of a row is empty where it has a slice, nor filled where it has none."""
+    b.key("2")
+    b.until("kymo.page.timeline.one")
+    got = b.run("""(async () => {
+      const t = kymo.page.timeline, m = kymo.model, wrong = [];
+      let looked = 0;
+      for (const [a, b] of WINDOWS) {
+        t.show(a, b);
+        for (const row of m.rows.slice(0, 15)) {
+          if (!t.lines.ofRow.get(row.number)) continue;
+          const v = { ...t.view }, per = (v.end - v.start) / t.columns;
+          for (const l of row.levels) await (m.level(l), l.asked);
+          for (const k of row.blocks) await m.block(k);
+          t.one.clear();
+          paint(m, t.one, row, v);
+          const filled = new Uint8Array(t.columns);
+          for (const k of row.blocks) {
+            const s = await m.block(k);
+            for (let i = 0; i < s.count; i++) {
+              if (s.end[i] < v.start || s.start[i] > v.end) continue;
+              const x0 = Math.max(0, Math.floor((s.start[i] - v.start) / per)), x1 = Math.min(t.columns - 1, Math.floor((s.end[i] - v.start) / per));
+              filled.fill(1, x0, x1 + 1);
+            }
+          }
+          for (let x = 1; x < t.columns - 1; x++) {
+            looked++;
+            if (filled[x] && !(t.one.share[x] > 0) && !(t.one.share[x - 1] > 0) && !(t.one.share[x + 1] > 0)) wrong.push([row.number, x, 'empty']);
+            if (!filled[x] && !filled[x - 1] && !filled[x + 1] && t.one.share[x] > 0) wrong.push([row.number, x, 'filled']);
+          }
+        }
+      }
+      t.whole();
+      return { looked, wrong: wrong.slice(0, 5) };
+    })()""".replace("WINDOWS", json.dumps([[w["start"], w["end"]] for w in wanted["windows"][:12]])).replace("paint(m", "kymo.paintRow(m"))
+    checks.equal("pixels that are wrong", got["wrong"], [])
+    checks.equal("pixels were looked at", got["looked"] > 10000, True)
+
+
+def needle(b, wanted):
+    """One slice of a microsecond is found by its name, seen, and can be clicked."""
+    n = wanted["needle"]
+    b.key("2")
+    b.key("/")
+    b.type("needle_in")
+    b.key("Enter")
+    b.until("kymo.page.timeline.selected")
+    settled(b)
+    checks.equal("found", selected(b), {"row": n["row"], "index": n["index"], "start": n["start"], "end": n["start"] + n["length"]})
+    b.key("Escape")
+    b.key("Escape")
+    b.key("Escape")
+    checks.equal("nothing is selected", selected(b), None)
+    settled(b)
+    x, y = place(b, n["row"], n["start"] + n["length"] / 2)
+    pixel = b.run(f"""(() => {{ const t = kymo.page.timeline, r = t.canvas.getBoundingClientRect(), g = t.canvas.getContext('2d'), k = t.ratio;
+        return [...g.getImageData(({x} - r.x) * k + 3, ({y} - r.y) * k + 5, 1, 1).data]; }})()""")
+    ground = b.run("kymo.page.timeline.palette.background")
+    checks.equal("it is drawn", pixel[:3] != ground, True)
+    b.click(x, y)
+    b.until("kymo.page.timeline.selected")
+    checks.equal("clicked", selected(b)["index"], n["index"])
+    checks.equal("told", b.run("document.querySelector('#live').textContent.startsWith('needle_in_the_haystack, kernel, 1.000 us')"), True)
+    # Seen in the whole run as well: the pixel of its time is not empty, and a click on it gives something there.
+    b.key("0")
+    settled(b)
+    share = b.run(f"(() => {{ const t = kymo.page.timeline; t.one.clear(); kymo.paintRow(kymo.model, t.one, kymo.model.rows[{n['row']}], t.view); return t.one.share[Math.floor(t.x({n['start']}) * t.ratio)]; }})()")
+    checks.equal("its pixel in the whole run is not empty", share > 0, True)
+    b.key("Escape")
+
+
+def zooming(b, wanted):
+    """By wheel down to nanoseconds about the pointer, by keys, by dragging; panning; the map."""
+    b.key("2")
+    b.key("0")
+    r = b.run("(r => [r.x, r.y, r.width, r.height])(kymo.page.timeline.canvas.getBoundingClientRect())")
+    x, y = int(r[0] + r[2] * 0.25), r[1] + 60
+    at = b.run(f"kymo.page.timeline.time({x - r[0]})")
+    for _ in range(60):
+        b.wheel(x, y, -400)
+        v = view(b)
+        if v["end"] - v["start"] <= 20.001:
+            break
+    settled(b)
+    v = view(b)
+    checks.equal("20 ns wide", round(v["end"] - v["start"], 3), 20)
+    checks.equal("about the pointer", abs(v["start"] + (v["end"] - v["start"]) * (x - r[0]) / r[2] - at) < 10, True)
+    b.wheel(x, y, 400)
+    checks.equal("out again", view(b)["end"] - view(b)["start"] > 40, True)
+    b.key("0")
+    b.run("document.querySelector('#rows').focus()")
+    for k, test in (("w", lambda a, c: c["end"] - c["start"] < a["end"] - a["start"]), ("w", lambda a, c: c["end"] - c["start"] < a["end"] - a["start"]), ("d", lambda a, c: c["start"] > a["start"]),
+                    ("a", lambda a, c: c["start"] < a["start"]), ("s", lambda a, c: c["end"] - c["start"] > a["end"] - a["start"]), ("ArrowRight", lambda a, c: c["start"] > a["start"])):
+        before = view(b)
+        b.key(k)
+        checks.equal(f"key {k}", test(before, view(b)), True)
+    for _ in range(6):
+        b.key("w")
+    before = view(b)
+    b.drag(x + 200, y, x, y)
+    after = view(b)
+    per = (before["end"] - before["start"]) / r[2]
+    checks.equal("dragged by 200 pixels", round((after["start"] - before["start"]) / per), 200)
+    b.drag(x, y, x + 100, y, modifiers=2)
+    checks.equal("zoomed to what was dragged over", round((view(b)["end"] - view(b)["start"]) / per), 100)
+    b.key("0")
+    m = b.run("(r => [r.x, r.y, r.width, r.height])(kymo.page.timeline.axis.getBoundingClientRect())")
+    b.drag(m[0] + 100, m[1] + 8, m[0] + 200, m[1] + 8)
+    checks.equal("zoomed by the axis", round((view(b)["end"] - view(b)["start"]) / (wanted["length"] / m[2]), -1), 100)
+    m = b.run("(r => [r.x, r.y, r.width, r.height])(kymo.page.timeline.map.getBoundingClientRect())")
+    b.click(m[0] + m[2] / 2, m[1] + 8)
+    v = view(b)
+    checks.equal("the map moves the window", abs((v["start"] + v["end"]) / 2 / wanted["length"] - 0.5) < 0.01, True)
+    b.key("0")
+
+
+def folding(b, _wanted):
+    b.key("2")
+    lines = "kymo.page.timeline.lines.list.length"
+    b.run("[...document.querySelectorAll('.toolbar button')].find(e => e.textContent === 'Unfold all').click()")
+    settled(b)
+    many = b.run(lines)
+    b.press('.gutter .label[aria-expanded="true"]')
+    settled(b)
+    checks.equal("a click folds", b.run(lines) < many, True)
+    checks.equal("told", b.run("document.querySelector('.gutter .label').getAttribute('aria-expanded')"), "false")
+    first = b.run("(async () => { const t = kymo.page.timeline, l = t.lines.list[0]; t.sum.paint(kymo.model, l.rows, t.view); return [l.rows.length, t.sum.all.share.some(v => v > 0)]; })()")
+    checks.equal("a folded track shows its rows", (first[0] > 5, first[1]), (True, True))
+    b.key("ArrowRight")
+    settled(b)
+    checks.equal("a key unfolds", b.run(lines), many)
+    b.key("ArrowDown")
+    settled(b)
+    checks.equal("a key moves on", b.run("document.activeElement.getAttribute('role')"), "treeitem")
+    b.key("ArrowLeft")
+    settled(b)
+    b.key("ArrowRight")
+    settled(b)
+    checks.equal("and back", b.run(lines), many)
+
+
+def arrows(b, wanted):
+    """From device work to its call and back, from a message's end to the other."""
+    c = wanted["cause"]
+    b.key("2")
+    choose(b, c["row"], c["index"])
+    b.run("document.querySelector('#rows').focus()")
+    b.key("c")
+    b.until(f"kymo.page.timeline.selected.row === {c['byRow']} && kymo.page.timeline.found_links")
+    checks.equal("the call", selected(b)["index"], c["byIndex"])
+    checks.equal("an arrow is drawn", b.run("kymo.page.timeline.links.length"), 1)
+    b.key("e")
+    b.until(f"kymo.page.timeline.selected.row === {c['row']}")
+    checks.equal("its work", selected(b)["index"], c["index"])
+    b.key("b")
+    b.until(f"kymo.page.timeline.selected.row === {c['byRow']}")
+    for m in wanted["messages"]:
+        choose(b, m["from"], m["i"])
+        b.key("m")
+        b.until(f"kymo.page.timeline.selected.row === {m['to']}")
+        checks.equal("the receive", selected(b)["index"], m["j"])
+        b.until("kymo.page.timeline.found_links")
+        b.key("m")
+        b.until(f"kymo.page.timeline.selected.row === {m['from']}")
+    before = selected(b)
+    b.key("n")
+    b.until(f"kymo.page.timeline.selected.index === {before['index'] + 1}")
+    b.key("p")
+    b.until(f"kymo.page.timeline.selected.index === {before['index']}")
+    checks.equal("next and previous", selected(b)["row"], before["row"])
+    b.key("Escape")
+
+
+def measuring(b, _wanted):
+    """Shift and drag: the panel's counts are those of the span."""
+    b.key("2")
+    b.key("0")
+    for _ in range(3):
+        b.key("w")
+    settled(b)
+    r = b.run("(r => [r.x, r.y])(kymo.page.timeline.canvas.getBoundingClientRect())")
+    b.drag(r[0] + 300, r[1] + 80, r[0] + 340, r[1] + 80, modifiers=SHIFT)
+    span = b.run("kymo.page.overlay.span")
+    checks.equal("a span", span is not None and span["end"] > span["start"], True)
+    b.until("document.querySelector('.counts h2').textContent.startsWith('Measured') && document.querySelector('.counts .switch')")
+    rows = b.run(f"(async () => {{ let n = 0; for (const r of kymo.model.rows) n += (await kymo.count(r.number, {span['start']}, {span['end']})).count; return n; }})()")
+    told = b.run("[...kymo.page.panel.last.ops.values()].reduce((n, v) => n + v[0], 0)")
+    checks.equal("counts of the span", told, rows)
+    shown = b.run("document.querySelector('.counts tbody tr td.n').textContent.replaceAll(',', '')")
+    checks.equal("the first line's count", int(shown), b.run("[...kymo.page.panel.last.ops].sort((a, b) => b[1][1] - a[1][1])[0][1][0]"))
+    longest = b.run("kymo.page.panel.last.longest.map(s => s.end - s.start)")
+    checks.equal("longest first", longest, sorted(longest, reverse=True))
+    checks.equal("a table of them", b.run("document.querySelectorAll('.longest tbody tr').length"), len(longest))
+    b.key("Escape")
+    b.key("0")
+
+
+def overview(b, wanted):
+    """The finding's link goes to its place."""
+    b.key("1")
+    checks.equal("records", b.run("[...document.querySelectorAll('.fact')].some(f => f.textContent.replaceAll(',', '').includes(%s))" % json.dumps(str(wanted["slices"]))), True)
+    b.until("location.hash.includes('tab=overview')")
+    b.press(".finding .jump")
+    v, n = view(b), wanted["needle"]
+    checks.equal("the tab", b.run("kymo.page.tab"), "timeline")
+    checks.equal("the place", (v["start"] <= n["start"], v["end"] >= n["start"] + 1000, v["end"] - v["start"] < 200000), (True, True, True))
+    b.until("location.hash.includes('tab=timeline')")
+    b.run("history.back()")
+    b.until("kymo.page.tab === 'overview'")
+    b.run("history.forward()")
+    b.until("kymo.page.tab === 'timeline'")
+    checks.equal("forward to the place", round(view(b)["start"]), round(v["start"]))
+    b.key("Escape")
+
+
+def tables(b, _wanted):
+    b.key("3")
+    b.run("document.querySelector('[data-name=many]').click()")
+    cell = "document.querySelector('#table-many tbody[aria-hidden] + tbody td, #table-many table > tbody:nth-of-type(2) td').textContent"
+    checks.equal("few rows are elements", b.run("document.querySelectorAll('#table-many tr').length < 120"), True)
+    b.press("#table-many th:first-child button")
+    checks.equal("descending", b.run(cell), "9,999")
+    checks.equal("told", b.run("document.querySelector('#table-many th').getAttribute('aria-sort')"), "descending")
+    b.press("#table-many th:first-child button")
+    checks.equal("ascending", b.run(cell), "0")
+    b.press("#table-many input")
+    b.type("/seventh/")
+    checks.equal("filtered", b.run("document.querySelector('#table-many [role=status]').textContent"), "1,429 of 10,000 rows")
+    text = b.run("kymo.page.tables.made.get(kymo.model.head.tables.find(t => t.name === 'many')).text()")
+    checks.equal("CSV", text.split("\r\n")[:2], ["n,text,bytes", '0,"every seventh, =1+1",0'])
+    b.run("document.querySelector('#table-many .scroll').scrollTop = 1e6")
+    b.until("document.querySelector('#table-many').textContent.includes('9,996')")
+    b.key("Escape")
+    checks.equal("right alignment", b.run("getComputedStyle(document.querySelector('#table-many td.n')).textAlign"), "right")
+
+
+def plots(b, _wanted):
+    b.key("4")
+    names = b.run("kymo.page.plots.all.map(p => p.name)")
+    checks.equal("plots", names, ["busy", "flame", "durations", "idle", "overlap", "bandwidth", "memory", "messages"])
+    for n in names:
+        b.until(f"(p => p.tabled && p.g)(kymo.page.plots.all.find(p => p.name === '{n}'))")
+        b.run(f"document.querySelector('#plot-{n} details').open = true")
+        b.until(f"document.querySelectorAll('#plot-{n} tbody tr').length")
+        colours = b.run(f"(() => {{ const c = document.querySelector('#plot-{n} canvas'), d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, s = new Set(); for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 200) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return s.size; }})()")
+        checks.equal(f"{n} is drawn", colours > 4, True)
+    total = b.run("(p => p.tabled.rows().reduce((n, r) => n + r[2], 0))(kymo.page.plots.all.find(p => p.name === 'durations'))")
+    checks.equal("durations: all kernels", total, b.run("kymo.model.head.tables.find(t => t.name === 'kernels').rows.reduce((n, r) => n + r[3], 0)"))
+    sent = b.run("(p => p.tabled.rows().reduce((n, r) => n + r[2], 0))(kymo.page.plots.all.find(p => p.name === 'messages'))")
+    checks.equal("messages: all of them", sent, b.run("kymo.model.head.messages.reduce((n, m) => n + m[1], 0)"))
+    host = b.run("(p => p.tabled.rows().filter(r => !r[0].includes('›')).reduce((n, r) => n + r[1], 0))(kymo.page.plots.all.find(p => p.name === 'flame'))")
+    checks.equal("paths: all ranges", host, b.run("kymo.model.head.tables.find(t => t.name === 'ranges').rows.reduce((n, r) => n + r[1], 0)"))
+
+
+def looks(b, _wanted):
+    """Dark, forced colours, paper; what a screen reader finds."""
+    b.key("2")
+    b.media(prefers_color_scheme="dark")
+    b.until("kymo.page.timeline.dark")
+    checks.equal("dark", b.run("getComputedStyle(document.body).backgroundColor"), "rgb(16, 18, 21)")
+    b.media(prefers_color_scheme="light", forced_colors="active")
+    settled(b)
+    b.media(prefers_color_scheme="light", forced_colors="none", prefers_reduced_motion="reduce")
+    b.until("!kymo.page.timeline.dark")
+    checks.equal("the theme's key", (b.key("t"), b.key("t"), b.run("document.documentElement.dataset.theme"))[2], "dark")
+    b.key("t")
+    paper = b.pdf()
+    checks.equal("paper", (paper[:5], len(paper) > 20000), (b"%PDF-", True))
+    b.key("?")
+    checks.equal("keys", b.run("document.querySelector('dialog').open && document.querySelectorAll('kbd').length > 20"), True)
+    b.key("Escape")
+    nameless = b.run("[...document.querySelectorAll('button, input, select, canvas:not([aria-hidden]), [role=tab], [role=treeitem]')].filter(e => e.offsetParent && !(e.textContent.trim() || e.getAttribute('aria-label') || e.title)).map(e => e.outerHTML.slice(0, 80))")
+    checks.equal("all controls have names", nameless, [])
+    b.resize(420, 800)
+    settled(b)
+    checks.equal("narrow: nothing sticks out", b.run("document.documentElement.scrollWidth <= 420"), True)
+    b.resize(1600, 900)
+
+
+def alone(b, _wanted):
+    """All tabs and a slice by the keyboard alone, from the beginning of the page."""
+    b.run("document.activeElement.blur()")
+    b.key("1")
+    for _ in range(30):
+        b.key("Tab")
+        if b.run("document.activeElement.getAttribute('role')") == "tab":
+            break
+    for tab in ("timeline", "tables", "plots"):
+        b.key("ArrowRight")
+        checks.equal("tab", b.run("kymo.page.tab"), tab)
+    b.key("2")
+    for _ in range(60):
+        b.key("Tab")
+        if b.run("document.activeElement.id") == "rows":
+            break
+    checks.equal("the rows have the focus", b.run("document.activeElement.id"), "rows")
+    b.key("n")
+    b.until("kymo.page.timeline.selected")
+    b.key("f")
+    checks.equal("told", b.run("document.querySelector('#live').textContent.length > 20"), True)
+    b.key("Escape")
+
+
+def fingers(b, wanted):
+    """Two fingers zoom, one moves."""
+    b.key("2")
+    b.key("0")
+    settled(b)
+    r = b.run("(r => [r.x, r.y, r.width])(kymo.page.timeline.canvas.getBoundingClientRect())")
+
+    def touch(kind, *xs):
+        b.call("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": r[0] + x, "y": r[1] + 80, "id": n} for n, x in enumerate(xs)])
+
+    touch("touchStart", 500, 700)
+    for k in range(1, 11):
+        touch("touchMove", 500 - 10 * k, 700 + 10 * k)
+    touch("touchEnd")
+    v = view(b)
+    checks.equal("zoomed by about two", 1.8 < wanted["length"] / (v["end"] - v["start"]) < 2.2, True)
+    touch("touchStart", 600)
+    for k in range(1, 6):
+        touch("touchMove", 600 - 20 * k)
+    touch("touchEnd")
+    moved = (view(b)["start"] - v["start"]) / (v["end"] - v["start"]) * r[2]
+    checks.equal("moved by 100 pixels", round(moved), 100)
+    b.key("0")
+
+
+PARTS = [counts, drawn, overview, needle, zooming, fingers, folding, arrows, measuring, tables, plots, looks, alone]
+
+
+def hostile(folder):
+    """Names of every bad kind run nothing and break nothing."""
+    path, wanted = made(folder, "hostile.html", "--slices", "20000", "--windows", "20", "--hostile")
+    with browser.Browser() as b:
+        opened(b, path)
+        for part in (counts, overview, plots, tables):
+            part(b, wanted)
+        b.key("2")
+        b.key("/")
+        b.type("onerror")
+        b.key("Enter")
+        b.until("kymo.page.timeline.selected")
+        settled(b)
+        checks.equal("nothing ran", b.run("window.broken === undefined && document.querySelectorAll('img, script[src], body svg[onload]').length === 0"), True)
+        checks.equal("loss is told", b.run("document.querySelector('.chip.bad').textContent"), "12 records lost")
+        checks.equal("problems", b.problems, [])
+        b.problems.clear()
+        tried = b.call("Runtime.evaluate", expression="(() => { try { return eval('1 + 1'); } catch { return 'refused'; } })()", allowUnsafeEvalBlockedByCSP=False, returnByValue=True)
+        checks.equal("eval", tried["result"]["value"], "refused")
+        checks.equal("fetch", b.run("fetch(location.href).then(() => 'done', () => 'refused')"), "refused")
+
+
+def fallback(folder):
+    """Without workers and without DecompressionStream all is the same; times in steps are said."""
+    path, wanted = made(folder, "steps.html", "--slices", "20000", "--quantum", "16", "--windows", "20")
+    with browser.Browser() as b:
+        b.call("Page.addScriptToEvaluateOnNewDocument", source="delete window.DecompressionStream; window.Worker = undefined;")
+        opened(b, path)
+        checks.equal("no worker", b.run("kymo.model.source.tasks.worker"), None)
+        counts(b, wanted)
+        checks.equal("steps", b.run("[...document.querySelectorAll('.fact')].some(f => f.textContent.includes('in steps of 16 ns'))"), True)
+        checks.equal("problems", b.problems, [])
+
+
+def damaged(folder):
+    """Of a page whose data was changed the rest is shown, and that it was is said."""
+    path, _ = made(folder, "damaged.html", "--slices", "20000", "--windows", "0")
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    at = text.index('id="kymo-data">') + len('id="kymo-data">') + 400
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text[:at] + "A" * 400 + text[at + 400:])
+    with browser.Browser() as b:
+        b.open(path)
+        b.until("document.querySelector('.error:not([hidden])')")
+        checks.equal("said", b.run("document.querySelector('.error').textContent.includes('cannot be read')"), True)
+        checks.equal("the digest is there", b.run("document.querySelector('.digest').textContent.length > 100"), True)
+        checks.equal("problems", b.problems, [])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--slices", type=int, default=300000)
+    parser.add_argument("--windows", type=int, default=100)
+    parser.add_argument("--block", type=int, default=2000, help="slices of a block; few, so that rows have many")
+    parser.add_argument("--keep", help="a folder for pages")
+    parser.add_argument("--pictures", help="a folder for pictures of what is there after each part")
+    parser.add_argument("parts", nargs="*")
+    args = parser.parse_args()
+    if not browser.find():
+        skip("no Chromium")
+    if not shutil.which("node"):
+        skip("no Node.js")
+    with Folder() as temporary:
+        folder = args.keep or temporary
+        path, wanted = made(folder, "page.html", "--slices", str(args.slices), "--windows", str(args.windows), "--block", str(args.block))
+        with browser.Browser() as b:
+            opened(b, path)
+            for part in PARTS:
+                if not args.parts or part.__name__ in args.parts:
+                    before = checks.wrong
+                    part(b, wanted)
+                    if args.pictures:
+                        b.picture(os.path.join(args.pictures, f"{part.__name__}.png"))
+                    if checks.wrong > before:
+                        print(f"in {part.__name__}")
+            checks.equal("problems", b.problems, [])
+        for part in (hostile, fallback, damaged):
+            if not args.parts or part.__name__ in args.parts:
+                part(folder)
+    sys.exit(checks.status(1 if args.parts else 300))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of `kymo report` in a real browser: test_report.py KYMO. A trace of known slices in Chrome's format is made a page; what the page counts in random
+windows, which kernel it finds for a launch, and what is shown without JavaScript must be what was written."""
+import json
+import os
+import random
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "base"))
+sys.path.insert(0, HERE)
+import browser  # noqa: E402
+from kymotest import Checks, Folder, must, skip  # noqa: E402
+
+checks = Checks()
+KERNELS = ["gemm<float, 4>", "</script><img src=x onerror=window.broken=1>", "softmax"]
+
+
+def written(path, count=4000):
+    """Launches of two threads, ranges about them, kernels of two streams; times in ns. Slices by name: [(start, end)]."""
+    chosen = random.Random(5)
+    events, slices, origin = [], {}, 1_000_000_000
+    free = {7: 0, 9: 0}
+    number = 0
+
+    def put(name, category, start, end, tid, **args):
+        events.append({"ph": "X", "cat": category, "name": name, "pid": args.pop("pid", 100), "tid": tid, "ts": (origin + start) / 1000, "dur": (end - start) / 1000, "args": args})
+        slices.setdefault(name, []).append((start, end))
+
+    for tid, stream in ((100, 7), (101, 9)):
+        now = 0
+        while number < count * (1 if tid == 100 else 2):
+            begins = now
+            for _ in range(chosen.randint(1, 20)):
+                number += 1
+                start = now + chosen.randint(200, 3000)
+                end = start + chosen.randint(500, 9000)
+                put("cudaLaunchKernel", "cuda_runtime", start, end, tid, correlation=number)
+                kernel = max(free[stream] + 1, end + chosen.randint(500, 4000))
+                free[stream] = kernel + chosen.randint(1000, 20000)
+                put(chosen.choice(KERNELS), "kernel", kernel, free[stream], stream, pid=0, device=0, stream=stream, correlation=number)
+                now = end
+            now += 100
+            put("step", "user_annotation", begins, now, tid)
+            now += chosen.randint(100, 100000)
+    first = min(s for v in slices.values() for s, _ in v)
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU"}], "traceEvents": events}, f)
+    return {name: [(s - first, e - first) for s, e in v] for name, v in slices.items()}
+
+
+def counted(slices, a, b):
+    found = {}
+    for name, times in slices.items():
+        count = sum(1 for s, _ in times if a <= s < b)
+        busy = sum(max(0, min(e, b) - max(s, a)) for s, e in times)
+        if count or busy:
+            found[name] = [count, busy]
+    return found
+
+
+def main():
+    if not browser.find():
+        skip("no Chromium")
+    with Folder() as folder:
+        trace, page = os.path.join(folder, "trace.json"), os.path.join(folder, "page.html")
+        slices = written(trace)
+        must(sys.argv[1], "report", trace, "-o", page)
+        with browser.Browser() as b:
+            b.open(page)
+            b.until("window.kymo")
+            length = b.run("kymo.model.length")
+            checks.equal("length", length, max(e for v in slices.values() for _, e in v))
+            chosen = random.Random(6)
+            for n in range(100):
+                span = max(10, int(length * 10 ** -chosen.uniform(0, 5)))
+                a = chosen.randint(0, length - span)
+                got = b.run(f"kymo.countOps({a}, {a + span}).then(l => l.filter(([, v]) => v[0] || v[1]).map(([o, v]) => [kymo.model.name(o), v]))")
+                checks.equal(f"window {a} to {a + span}", dict(got), counted(slices, a, a + span))
+            told = {o["name"]: o for o in b.run("kymo.model.head.ops.map(o => ({ name: kymo.model.head.names[o.name], count: o.count, busy: o.busy }))")}
+            for name, times in slices.items():
+                checks.equal(f"{name}: in the head", [told[name]["count"], told[name]["busy"]], [len(times), sum(e - s for s, e in times)])
+            b.key("2")
+            b.key("/")
+            b.type("softmax")
+            b.key("Enter")
+            b.until("kymo.page.timeline.selected && kymo.page.timeline.found_links")
+            first = min(slices["softmax"])
+            checks.equal("the first one", b.run("(s => [s.start, s.end])(kymo.page.timeline.selected)"), list(first))
+            b.key("Escape")
+            b.run("document.querySelector('#rows').focus()")
+            b.key("c")
+            b.until("kymo.model.name(kymo.page.timeline.selected.op) === 'cudaLaunchKernel' && kymo.page.timeline.found_links")
+            b.key("e")
+            b.until("kymo.model.name(kymo.page.timeline.selected.op) === 'softmax'")
+            checks.equal("and back to the kernel", b.run("kymo.page.timeline.selected.start"), first[0])
+            for tab in "134":
+                b.key(tab)
+            checks.equal("nothing of a name ran", b.run("window.broken === undefined && !document.querySelector('img')"), True)
+            checks.equal("problems", b.problems, [])
+            b.call("Emulation.setScriptExecutionDisabled", value=True)
+            b.open(page)
+            seen = b.call("Runtime.evaluate", expression="document.body.innerText", returnByValue=True)["result"].get("value", "")
+            checks.equal("without JavaScript: the digest", "kernels" in seen and "JavaScript" in seen, True)
+    sys.exit(checks.status(100))
+
+
+if __name__ == "__main__":
+    main()

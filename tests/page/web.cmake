@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+# The page in a browser; skipped where there is none.
+add_test(NAME page.browser COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/test_page.py)
+add_test(NAME page.bundle COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/bundle.py)
+if(TARGET kymo_page)
+  add_test(NAME page.report COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/test_report.py $<TARGET_FILE:kymo>)
+  set_tests_properties(page.report PROPERTIES LABELS page TIMEOUT 900 SKIP_RETURN_CODE 77)
+endif()
+set_tests_properties(page.browser page.bundle PROPERTIES LABELS page TIMEOUT 900 SKIP_RETURN_CODE 77)

@@ -8,6 +8,7 @@
  * Prints millions of operations a second of processor time; best of three. kymo0.db stays, of KERNELS calls and
  * as many kernels.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,9 +278,10 @@ static double kymo_read(const char *path, uint64_t kernels)
 
 /* ---- all --------------------------------------------------------------------------------------- */
 
-static double rate(double seconds, uint64_t kernels)
+/* Millions a second. */
+static double rate(double ns, uint64_t kernels)
 {
-	return 2 * (double)kernels / seconds * 1e-6;
+	return 2 * (double)kernels / ns * 1e3;
 }
 
 static void keep(double *best, double got)
@@ -290,7 +292,7 @@ static void keep(double *best, double got)
 int main(int argc, char **argv)
 {
 	uint64_t kernels = argc > 2 ? strtoull(argv[2], NULL, 0) : 150000;
-	double best[4] = {1e9, 1e9, 1e9, 1e9};
+	double best[4] = {INFINITY, INFINITY, INFINITY, INFINITY};
 	char ours[4200], theirs[4200];
 
 	need(argc > 1, "no folder told");

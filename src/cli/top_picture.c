@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/brief_names.h"
 #include "base/plain.h"
 #include "base/units.h"
 #include "base/vec.h"
@@ -347,12 +348,19 @@ static unsigned number_width(const struct top_look *look)
 	return look->width < WIDE ? NUMBER : NUMBER_WIDE;
 }
 
+/* What is left beside `columns` numbers for a name and a space. */
+static unsigned name_room(const struct top_look *look, unsigned columns)
+{
+	unsigned numbers = number_width(look) * columns;
+
+	return look->width > numbers + NAME_LEAST ? look->width - numbers : NAME_LEAST;
+}
+
 /* The name, as wide as there is room beside `columns` numbers. */
 static void add_name(struct text *out, const struct top_look *look, unsigned columns,
 		     const char *name)
 {
-	unsigned numbers = number_width(look) * columns,
-		 room = look->width > numbers + NAME_LEAST ? look->width - numbers : NAME_LEAST;
+	unsigned room = name_room(look, columns);
 	struct text plain = {0};
 	unsigned took = 0;
 
@@ -396,39 +404,76 @@ static void add_heading(struct top_picture *p, const struct top_look *look, cons
 	end_row(p, look, TOP_HEADING, &row);
 }
 
+/* ns of all rows of a table, and as they were at the look before. */
+struct sums {
+	double now, then;
+};
+
+enum { ROW_NUMBERS = 5 };
+
+static void draw_row(struct top_picture *p, const struct follow *f, const struct top_look *look,
+		     const struct follow_row *r, const char *name, const struct sums *all)
+{
+	struct text row = {0};
+	char a[UNITS_TEXT];
+
+	add_name(&row, look, ROW_NUMBERS, name);
+	add_cell(&row, look, rate_text(top_per_s(f, r->now.count, r->then.count), a));
+	add_cell(&row, look, count_text(r->now.count, a));
+	add_cell(&row, look, time_text(r->now.ns, a));
+	add_cell(&row, look, share_text(all->now > 0 ? r->now.ns / all->now : NAN, a));
+	add_cell(&row, look,
+		 share_text(f->interval && all->now > all->then
+				    ? (r->now.ns - r->then.ns) / (all->now - all->then)
+				    : NAN,
+			    a));
+	end_row(p, look, TOP_PLAIN, &row);
+}
+
+/* So many rows, with names that differ where they can; see brief_names(). */
+static void draw_some(struct top_picture *p, const struct follow *f, const struct top_look *look,
+		      const struct follow_row *const *rows, unsigned count, const struct sums *all)
+{
+	struct text names[BRIEF_NAMES_MOST] = {0};
+
+	for (unsigned i = 0; i < count; i++)
+		text_add(&names[i], rows[i]->name);
+	brief_names(names, count, name_room(look, ROW_NUMBERS) - 1);
+	for (unsigned i = 0; i < count; i++) {
+		draw_row(p, f, look, rows[i], names[i].s ? names[i].s : "", all);
+		text_release(&names[i]);
+	}
+}
+
 /* `most` rows from look->first on. Returns how many there are. */
 static unsigned draw_rows(struct top_picture *p, const struct follow *f,
 			  const struct top_look *look, const struct follow_rows *rows,
 			  const char *name, unsigned most)
 {
-	static const char *const columns[] = {"rate", "count", "time", "share", "now", NULL};
+	static const char *const columns[ROW_NUMBERS + 1] = {"rate",  "count", "time",
+							     "share", "now",   NULL};
+	const struct follow_row *some[BRIEF_NAMES_MOST];
 	uint32_t *places = top_sort_rows(rows, look->order), n = 0;
-	char a[UNITS_TEXT];
-	double sum = 0, before = 0;
+	unsigned count = 0;
+	struct sums all = {0};
 
 	for (uint32_t i = 0; i < rows->count; i++) {
-		sum += rows->at[i].now.ns;
-		before += rows->at[i].then.ns;
+		all.now += rows->at[i].now.ns;
+		all.then += rows->at[i].then.ns;
 	}
 	add_heading(p, look, name, columns);
 	for (uint32_t i = 0; places && i < rows->count; i++) {
 		const struct follow_row *r = &rows->at[places[i]];
-		struct text row = {0};
 
 		if (r->now.count <= 0 || n++ < look->first || n > look->first + most)
 			continue;
-		add_name(&row, look, 5, r->name);
-		add_cell(&row, look, rate_text(top_per_s(f, r->now.count, r->then.count), a));
-		add_cell(&row, look, count_text(r->now.count, a));
-		add_cell(&row, look, time_text(r->now.ns, a));
-		add_cell(&row, look, share_text(sum > 0 ? r->now.ns / sum : NAN, a));
-		add_cell(&row, look,
-			 share_text(f->interval && sum > before
-					    ? (r->now.ns - r->then.ns) / (sum - before)
-					    : NAN,
-				    a));
-		end_row(p, look, TOP_PLAIN, &row);
+		some[count++] = r;
+		if (count == BRIEF_NAMES_MOST) {
+			draw_some(p, f, look, some, count, &all);
+			count = 0;
+		}
 	}
+	draw_some(p, f, look, some, count, &all);
 	free(places);
 	return n;
 }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "follow/process.h"
+#include "stream/demangle.h"
 #include "wire/wire.h"
 
 enum { NAME_MOST = 4096 };
@@ -219,11 +220,19 @@ static void define_kernel(struct follow *f, struct follow_process *p, const stru
 	uint64_t id = wire_def_get(d, DEF_KERNEL_ID);
 	size_t length;
 	const char *name = wire_def_text(d, DEF_KERNEL_NAME, &length);
+	struct text symbol = {0};
+	char *written;
 	uint32_t row;
 
 	if (map_get(&p->kernels, id))
 		return;
+	text_add_bytes(&symbol, name, length);
+	written = symbol.s ? demangle(symbol.s) : NULL; /* as the reader of a trace does */
+	name = written ? written : symbol.s;
+	length = name ? strlen(name) : 0;
 	row = follow_row(f, &f->kernels, "", name, length < NAME_MOST ? length : NAME_MOST);
+	free(written);
+	text_release(&symbol);
 	if (!row || !map_set(&p->kernels, id, row))
 		f->failed = true;
 }

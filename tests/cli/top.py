@@ -82,6 +82,11 @@ def exact(folder):
     more = look(p.trace)
     check("more", (by(more["top_calls"], "name", "count")["clGetDeviceInfo"], more["kernels"], more["devices"][0]["kernels"]),
           (1300, 21, 8))
+    p.tell("kernels 1 _Z5scaleIfEvPT_ 4")
+    more = look(p.trace)
+    check("a kernel of C++", by(more["top_kernels"], "name", "count").get("void scale<float>(float*)"), 4)
+    line = next(w for w in must(KYMO, "top", "--once", "-d", "0", p.trace).splitlines() if "scale" in w).split()
+    check("as it is short", (line[0], line[2]), ("scale<float>", "4"))
     must(KYMO, "ctl", "flush", p.trace)  # all of it is in the file now, and in memory as well
     check("flushed", same(more, look(p.trace)), True)
     lines = subprocess.Popen([KYMO, "top", "--json", "-d", "50ms", p.trace], stdout=subprocess.PIPE, text=True)

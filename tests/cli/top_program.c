@@ -13,8 +13,10 @@
 
 enum { DEVICES = 4, BUFFERS = 64, ROOM = 1 << 20 };
 
-static const char source[] = "kernel void first(global float *x) { x[get_global_id(0)] += 1; }\n"
-			     "kernel void second(global float *x) { x[get_global_id(0)] *= 2; }\n";
+static const char source[] =
+	"kernel void first(global float *x) { x[get_global_id(0)] += 1; }\n"
+	"kernel void second(global float *x) { x[get_global_id(0)] *= 2; }\n"
+	"kernel void _Z5scaleIfEvPT_(global float *x) { x[get_global_id(0)] *= 3; }\n";
 
 static cl_device_id devices[DEVICES];
 static cl_uint device_count;

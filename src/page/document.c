@@ -29,7 +29,7 @@ static void find_facts(struct facts *f, const struct page *p)
 
 	summary_tell_quality(p->summary, &told);
 	*f = (struct facts){.count = 7};
-	text_add(&f->value[0], p->read.path);
+	text_add(&f->value[0], page_title(p));
 	text_add(&f->value[1], t->command ? t->command : "");
 	text_add(&f->value[2], p->read.selection ? p->read.selection : "");
 	if (p->read.timeline)
@@ -62,7 +62,7 @@ bool document_markdown(const struct page *p, FILE *out)
 	struct facts f;
 
 	find_facts(&f, p);
-	markdown_line(out, "# ", p->read.path, "\n\n");
+	markdown_line(out, "# ", page_title(p), "\n\n");
 	for (unsigned i = 1; i < f.count; i++) {
 		if (!f.value[i].length)
 			continue;
@@ -226,7 +226,7 @@ static void put_facts(struct pages *g, const struct page *p)
 	struct facts f;
 
 	find_facts(&f, p);
-	heading(g, p->read.path, 20);
+	heading(g, page_title(p), 20);
 	for (unsigned i = 1; i < f.count; i++) {
 		struct text line = {0};
 

@@ -25,7 +25,11 @@ static kymo_status_t make_tables(struct page *p)
 {
 	struct summary *s = &p->read;
 
-	p->people = (struct report){.top = TABLE_TOP, .people = true, .fold = true, .utf8 = true};
+	p->people = (struct report){.top = TABLE_TOP,
+				    .more = "kymo summary --all",
+				    .people = true,
+				    .fold = true,
+				    .utf8 = true};
 	p->programs = (struct report){.top = 0};
 	if (summary_report(&p->people, s, 1, BY_OP) != KYMO_OK ||
 	    !device_legend(&p->people, s, 1) ||

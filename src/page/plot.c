@@ -56,7 +56,7 @@ bool plot_draw(const struct plot *plot, const struct page *p, struct draw *d)
 	draw_rect(d, 0, 0, PLOT_WIDTH, PLOT_HEIGHT, DRAW_WHITE, NULL);
 	draw_text(d, 40, 56, TITLE, DRAW_BOLD, DRAW_LEFT, DRAW_TEXT, plot->title);
 	draw_text(d, 40, 90, ABOUT, DRAW_PLAIN, DRAW_LEFT, DRAW_MUTED, plot->about);
-	text_addf(&foot, "%s: %s%s%s", p->read.path, t->command ? t->command : "",
+	text_addf(&foot, "%s: %s%s%s", page_title(p), t->command ? t->command : "",
 		  p->read.selection ? "; " : "", p->read.selection ? p->read.selection : "");
 	draw_text_fitted(d, 40, PLOT_HEIGHT - 16, 15, PLOT_WIDTH - 80, DRAW_LEFT, DRAW_MUTED,
 			 foot.s ? foot.s : "");

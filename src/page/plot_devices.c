@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/units.h"
 #include "page/plot.h"
@@ -27,6 +28,31 @@ static const char *label_of(const struct page *p, uint32_t device)
 	return p->read.trace->agents[p->read.timeline->devices[device].agent].label;
 }
 
+static const struct page *sorted; /* by_label() */
+
+/* #2 before #10. */
+static int by_label(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	int order = strverscmp(label_of(sorted, x), label_of(sorted, y));
+
+	return order ? order : (x > y) - (x < y);
+}
+
+/* Devices in the order of their names; to be freed. NULL: no memory. */
+static uint32_t *sort_devices(const struct page *p)
+{
+	const uint32_t n = p->read.timeline->devices_count;
+	uint32_t *order = calloc(n + 1u, sizeof(*order));
+
+	for (uint32_t i = 0; order && i < n; i++)
+		order[i] = i;
+	sorted = p;
+	if (order)
+		qsort(order, n, sizeof(*order), by_label);
+	return order;
+}
+
 /* ---- busy over time ---------------------------------------------------------------------------- */
 
 static int64_t edge(const struct timeline *tl, unsigned bin)
@@ -35,26 +61,27 @@ static int64_t edge(const struct timeline *tl, unsigned bin)
 }
 
 /* Of the devices of a row, in one bin. */
-static double busy_share(const struct timeline *tl, uint32_t first, uint32_t count, unsigned bin)
+static double busy_share(const struct timeline *tl, const uint32_t *devices, uint32_t count,
+			 unsigned bin)
 {
 	int64_t from = edge(tl, bin), to = edge(tl, bin + 1);
 	double busy = 0;
 
-	for (uint32_t i = first; i < first + count; i++)
-		busy += (double)intervals_within(&tl->devices[i].all, from, to);
+	for (uint32_t i = 0; i < count; i++)
+		busy += (double)intervals_within(&tl->devices[devices[i]].all, from, to);
 	return to > from ? busy / count / (double)(to - from) : 0;
 }
 
 static void heat_row(const struct page *p, struct draw *d, const struct plot_box *row,
-		     uint32_t first, uint32_t count)
+		     const uint32_t *devices, uint32_t count)
 {
 	const struct timeline *tl = p->read.timeline;
 	double wide = (row->right - row->left) / BINS, high = row->bottom - row->top;
 	double gap = high > 12 ? 2 : 0;
-	char told[120], a[UNITS_TEXT], b[UNITS_TEXT], name[64];
+	char told[120], a[UNITS_TEXT], b[UNITS_TEXT], name[160];
 
 	for (unsigned k = 0; k < BINS; k++) {
-		double share = busy_share(tl, first, count, k);
+		double share = busy_share(tl, devices, count, k);
 
 		snprintf(told, sizeof(told), "%.4f %% busy from %s to %s", 100 * share,
 			 units_time((uint64_t)(edge(tl, k) - tl->start), a),
@@ -62,9 +89,8 @@ static void heat_row(const struct page *p, struct draw *d, const struct plot_box
 		draw_rect(d, row->left + k * wide, row->top, wide, high - gap,
 			  share > 0 ? plot_cividis(share) : DRAW_EMPTY, told);
 	}
-	snprintf(name, sizeof(name), "devices %" PRIu32 " to %" PRIu32, first, first + count - 1);
-	plot_label(d, row->left - 12, row->top + high / 2, high,
-		   count == 1 ? label_of(p, first) : name);
+	snprintf(name, sizeof(name), "%.150s%s", label_of(p, devices[0]), count > 1 ? " ..." : "");
+	plot_label(d, row->left - 12, row->top + high / 2, high, name);
 }
 
 static bool draw_heat(const struct page *p, struct draw *d)
@@ -73,12 +99,14 @@ static bool draw_heat(const struct page *p, struct draw *d)
 	const uint32_t rows = (n + each - 1) / each;
 	double high = fmin(240, 640.0 / rows);
 	struct plot_box b = {420, 140, PLOT_WIDTH - 80, 140 + rows * high};
+	uint32_t *order = sort_devices(p);
+	const bool ok = order;
 
-	for (uint32_t i = 0; i < rows; i++) {
+	for (uint32_t i = 0; ok && i < rows; i++) {
 		struct plot_box row = {b.left, b.top + i * high, b.right, b.top + (i + 1) * high};
 		uint32_t first = i * each, count = first + each > n ? n - first : each;
 
-		heat_row(p, d, &row, first, count);
+		heat_row(p, d, &row, order + first, count);
 	}
 	if (each > 1)
 		plot_note(d,
@@ -87,7 +115,8 @@ static bool draw_heat(const struct page *p, struct draw *d)
 			  each, n);
 	plot_scale(d, &b, "0 %", "100 %");
 	plot_axis_time(d, &b, p);
-	return true;
+	free(order);
+	return ok;
 }
 
 static const struct plot busy = {"devices", "Devices over time",
@@ -102,41 +131,54 @@ struct part {
 	bool hatched;
 };
 
-/* One bar a device; ns: of each part. */
-static void draw_bars(const struct page *p, struct draw *d, const struct part *parts,
+/* ns: of each part; `seen` tells which there are. */
+static void draw_bar(struct draw *d, const struct plot_box *bar, const struct part *parts,
+		     unsigned count, const uint64_t *ns, double length, bool *seen)
+{
+	double x = bar->left, high = bar->bottom - bar->top;
+
+	for (unsigned k = 0; k < count; k++) {
+		double w = (double)ns[k] / length * (bar->right - bar->left);
+		char told[160], time[UNITS_TEXT];
+
+		if (!ns[k])
+			continue;
+		snprintf(told, sizeof(told), "%s: %" PRIu64 " ns (%s, %.2f %% of the run)",
+			 parts[k].name, ns[k], units_time(ns[k], time),
+			 100 * (double)ns[k] / length);
+		draw_rect(d, x, bar->top, w, high, parts[k].colour, told);
+		if (parts[k].hatched)
+			draw_hatch(d, x, bar->top, w, high, DRAW_WHITE);
+		seen[k] = true;
+		x += w;
+	}
+}
+
+/* One bar a device. */
+static bool draw_bars(const struct page *p, struct draw *d, const struct part *parts,
 		      unsigned count,
 		      void (*measure)(const struct page *p, uint32_t device, uint64_t *ns))
 {
 	const uint32_t n = p->read.timeline->devices_count, rows = n < BAR_ROWS ? n : BAR_ROWS;
-	const double length = (double)timeline_length(p->read.timeline);
 	const double high = fmin(240, 580.0 / rows), inset = fmin(10, 0.12 * high);
-	struct plot_box b = {420, 140, PLOT_WIDTH - 80, 140 + rows * high};
+	const struct plot_box b = {420, 140, PLOT_WIDTH - 80, 140 + rows * high};
 	struct plot_legend legend[PARTS];
 	bool seen[PARTS] = {false};
 	unsigned shown = 0;
+	uint32_t *order = sort_devices(p);
+	const bool ok = order;
 
-	for (uint32_t i = 0; i < rows; i++) {
+	for (uint32_t i = 0; ok && i < rows; i++) {
+		const double y = b.top + i * high;
+		const struct plot_box bar = {b.left, y + inset, b.right, y + high - inset};
 		uint64_t ns[PARTS];
-		double x = b.left, y = b.top + i * high;
 
-		measure(p, i, ns);
-		for (unsigned k = 0; k < count; k++) {
-			double w = (double)ns[k] / length * (b.right - b.left);
-			char told[160], time[UNITS_TEXT];
-
-			if (!ns[k])
-				continue;
-			snprintf(told, sizeof(told), "%s: %" PRIu64 " ns (%s, %.2f %% of the run)",
-				 parts[k].name, ns[k], units_time(ns[k], time),
-				 100 * (double)ns[k] / length);
-			draw_rect(d, x, y + inset, w, high - 2 * inset, parts[k].colour, told);
-			if (parts[k].hatched)
-				draw_hatch(d, x, y + inset, w, high - 2 * inset, DRAW_WHITE);
-			seen[k] = true;
-			x += w;
-		}
-		plot_label(d, b.left - 12, y + high / 2, high, label_of(p, i));
+		measure(p, order[i], ns);
+		draw_bar(d, &bar, parts, count, ns, (double)timeline_length(p->read.timeline),
+			 seen);
+		plot_label(d, b.left - 12, y + high / 2, high, label_of(p, order[i]));
 	}
+	free(order);
 	for (unsigned k = 0; k < count; k++)
 		if (seen[k])
 			legend[shown++] = (struct plot_legend){.colour = parts[k].colour,
@@ -147,6 +189,7 @@ static void draw_bars(const struct page *p, struct draw *d, const struct part *p
 			  rows, n);
 	plot_axis_x(d, &b, 100, PLOT_PERCENT, "share of the run");
 	plot_legend(d, 40, b.bottom + 98, PLOT_WIDTH - 80, legend, shown);
+	return ok;
 }
 
 /* ---- why devices idle -------------------------------------------------------------------------- */
@@ -172,8 +215,7 @@ static bool draw_idle(const struct page *p, struct draw *d)
 				      k % 2 || k >= PLOT_SERIES};
 	}
 	parts[IDLE_UNKNOWN + 2].colour = DRAW_MUTED;
-	draw_bars(p, d, parts, PARTS, measure_idle);
-	return true;
+	return draw_bars(p, d, parts, PARTS, measure_idle);
 }
 
 static const struct plot idle_plot = {
@@ -203,8 +245,7 @@ static bool draw_overlap(const struct page *p, struct draw *d)
 				     {"copies and the like alone", plot_series[1], true},
 				     {"neither", REST_GREY, false}};
 
-	draw_bars(p, d, parts, sizeof(parts) / sizeof(*parts), measure_overlap);
-	return true;
+	return draw_bars(p, d, parts, sizeof(parts) / sizeof(*parts), measure_overlap);
 }
 
 static const struct plot overlap = {

@@ -164,7 +164,28 @@ def test_names(trace):
         checks.equal(f"{plot}: hostile names", ("\\u202e" in said, "\x1b" in said, "\u202e" in said), (True, False, False))
 
 
+def test_many(folder):
+    """60 devices: neighbours by name (#2 before #10) share a row; bars are of the first 24."""
+    trace, events = os.path.join(folder, "many.json"), []
+    for device in range(60):
+        events.append({"ph": "X", "cat": "kernel", "name": "k", "pid": device, "tid": 7, "ts": 1e6 + 10 * device, "dur": 10, "args": {"device": device, "stream": 7}})
+    with open(trace, "w", encoding="utf-8") as f:
+        json.dump({"schemaVersion": 1, "deviceProperties": [{"id": i, "name": "GPU"} for i in range(60)], "traceEvents": events}, f)
+    root = svg(trace, "devices")
+    rows = by_row(rects(root))
+    checks.equal("rows", len(rows), 30)
+    checks.equal("names", [t for t in texts(root) if t.startswith("GPU")], [f"GPU #{2 * n} ..." for n in range(30)])
+    for n, row in enumerate(rows):
+        busy = [round((x - 420) / (1100 / 300)) for title, x, *_ in row if float(title.split()[0])]
+        checks.equal(f"row {n}", busy, list(range(10 * n, 10 * n + 10)))
+        checks.equal(f"mean of {n}", {float(t.split()[0]) for t, *_ in row}, {0.0, 50.0})
+    root = svg(trace, "idle")
+    checks.equal("bars", [t for t in texts(root) if t.startswith("GPU")], [f"GPU #{n}" for n in range(24)])
+    checks.equal("what it is of", [t for t in texts(root) if trace in t or "kymo-import" in t], [f"{trace}: (no name)"])
+
+
 def test_made(folder):
+    test_many(folder)
     trace = os.path.join(folder, "trace.json")
     work, length = written(trace)
     test_devices(trace, work, length)
@@ -241,6 +262,7 @@ def test_markdown(trace, digest):
     for line in (x for x in summary.split("\n") if x.startswith("| ")):
         checks.equal(f"Markdown: {line}", line in said, True)
     checks.equal("Markdown: findings", "## Findings" in said, True)
+    checks.equal("Markdown: where the others are", "()" in said.replace("(\\)", "()"), False)
 
 
 def test_workbook(trace, folder):

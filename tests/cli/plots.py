@@ -93,6 +93,22 @@ def within(spans, start, end):
     return total
 
 
+UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+
+def in_ns(text):
+    number, unit = text.split()
+    return float(number) * UNITS[unit]
+
+
+def time_axis(what, root, left, right, length):
+    """Marks lie where their numbers say."""
+    marks = [(float(t.get("x")), t.text) for t in root.iter(SPACE + "text") if re.fullmatch(r"[\d.]+ (ns|us|ms|s)", t.text or "")]
+    checks.equal(f"{what}: enough marks", len(marks) >= 4, True)
+    for x, text in marks:
+        near(f"{what}: mark {text}", left + in_ns(text) / length * (right - left), x)
+
+
 def by_row(found):
     rows = {}
     for r in found:
@@ -101,7 +117,9 @@ def by_row(found):
 
 
 def test_devices(trace, work, length):
-    rows = by_row(rects(svg(trace, "devices")))
+    root = svg(trace, "devices")
+    rows = by_row(rects(root))
+    time_axis("devices", root, 420, 1520, length)
     checks.equal("devices", (len(rows), [len(r) for r in rows]), (2, [300, 300]))
     for device, row in enumerate(rows):
         for k, (title, x, _, width, _, fill) in enumerate(sorted(row, key=lambda r: r[1])):
@@ -132,13 +150,21 @@ def test_durations(trace, work):
     for kind, s, e, _ in work[0] + work[1]:
         if kind == "kernel":
             wanted[(e - s).bit_length() - 1] = wanted.get((e - s).bit_length() - 1, 0) + 1
-    found = rects(svg(trace, "durations"))
+    root = svg(trace, "durations")
+    found = rects(root)
+    counts = [(float(t.get("y")) - 6, int(t.text.replace(",", ""))) for t in root.iter(SPACE + "text") if re.fullmatch(r"[\d,]+", t.text)]
+    checks.equal("marks of numbers", len(counts) >= 4, True)
+    for y, count in counts:
+        near(f"mark {count}", (770 - y) / 600 * max(wanted.values()), count, 1e-2)
     most, low, high = max(wanted.values()), min(wanted), max(wanted)
     got = {}
     for title, x, y, _, height, _ in found:
         place = low + round((x - 180) / (1370 / (high - low + 1)))
         got[place] = height / 600 * most
         checks.equal(title, int(title.split()[0]), wanted.get(place))
+        low_end, high_end = title.split(" from ")[1].split(" to below ")
+        near(title, in_ns(low_end), 2 ** place, 1e-3)
+        near(title, in_ns(high_end), 2 ** (place + 1), 1e-3)
         near("the bar stands on the axis", y + height, 770)
     checks.equal("bars", sorted(got), sorted(wanted))
     for place, count in wanted.items():
@@ -150,7 +176,14 @@ def test_bandwidth(trace, work, length):
     for _, s, e, size in (w for device in work for w in device if w[3]):
         for k in range(int(s / width), min(240, int(e / width) + 1)):
             bins[k] += size * max(0, min(e, (k + 1) * width) - max(s, k * width)) / (e - s)
-    found = {round((x - 200) / (1320 / 240)): (title, height) for title, x, _, _, height, _ in rects(svg(trace, "bandwidth"))}
+    root = svg(trace, "bandwidth")
+    found = {round((x - 200) / (1320 / 240)): (title, height) for title, x, _, _, height, _ in rects(root)}
+    time_axis("bandwidth", root, 200, 1520, length)
+    rates = [(float(t.get("y")) - 6, float(t.text.split()[0]) * {"kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12}[t.text.split()[1]])
+             for t in root.iter(SPACE + "text") if re.fullmatch(r"[\d.]+ [kMGT]B/s", t.text)]
+    checks.equal("marks of rates", len(rates) >= 4, True)
+    for y, rate in rates:
+        near(f"mark {rate}", (740 - y) / 570 * max(bins) / (width / 1e9), rate, 1e-2)
     high = max(h for _, h in found.values())
     for k, size in enumerate(bins):
         title, height = found.get(k, ("0 bytes", 0))
@@ -318,6 +351,20 @@ def test_recorded(folder):
     test_pdf(trace, folder, digest)
     test_markdown(trace, digest[1:])
     test_workbook(trace, folder)
+    test_damaged(trace, folder)
+
+
+def test_damaged(trace, folder):
+    """What is left is shown, and that something is lost."""
+    copy = os.path.join(folder, "damaged.kymo")
+    shutil.copytree(trace, copy)
+    raw = max((os.path.join(at, n) for at, _, names in os.walk(copy) for n in names if n.endswith(".kyr")), key=os.path.getsize)
+    os.truncate(raw, os.path.getsize(raw) // 2)
+    page = run(KYMO, "report", "-o", os.path.join(folder, "damaged.html"), copy)
+    told = run(KYMO, "report", "-o", "-", "--format", "md", copy)
+    checks.equal("a damaged trace", (told.returncode, "Lost: nothing" in told.stdout, "## Findings" in told.stdout), (page.returncode, False, True))
+    draws(copy, os.path.join(folder, "damaged.pdf"))
+    checks.equal("its plot", len(rects(svg(copy, "devices"))), 300)
 
 
 def test_messages(folder):

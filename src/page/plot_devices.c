@@ -299,7 +299,7 @@ static bool draw_durations(const struct page *p, struct draw *d)
 	count_durations(p->read.timeline, count);
 	for (unsigned i = 0; i < DURATIONS; i++) {
 		most = count[i] > most ? count[i] : most;
-		low = count[i] && i < low ? i : low;
+		low = i < low && count[i] ? i : low;
 		high = count[i] ? i : high;
 	}
 	wide = (b.right - b.left) / (high - low + 1);

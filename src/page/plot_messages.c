@@ -143,7 +143,8 @@ static void draw_cell(struct draw *d, const struct matrix *m, const struct plot_
 {
 	const double cell = (b->right - b->left) / m->side, gap = cell > 12 ? 2 : 0;
 	const double x = b->left + (double)(at % m->side) * cell;
-	const double y = b->top + (double)(at / m->side) * cell;
+	const size_t row = at / m->side;
+	const double y = b->top + (double)row * cell;
 	const double share = (double)m->bytes[at] / (double)most;
 	char bytes[UNITS_TEXT];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `kymo report`: a trace as one HTML page. */
+/* `kymo report`: a trace as one HTML page, or as text, workbook, print, pictures of plots. */
 #include "cli/input.h"
 
 #ifdef KYMO_HAVE_PAGE
@@ -10,13 +10,15 @@
 #include "base/units.h"
 #include "cli/foreign.h"
 #include "cli/page_folder.h"
+#include "cli/report_form.h"
 #include "cli/staging.h"
 #include "page/page.h"
 
 struct report_options {
 	struct cli_filter filter;
-	const char *output;
+	const char *output, *plot;
 	uint64_t size;
+	int format;
 	bool force, verbose;
 };
 
@@ -27,6 +29,12 @@ static struct report_options options;
 static const struct knob rows[] = {
 	{"output", 'o', KNOB_STRING, 0, AT(output), "FILE", NULL, NULL, NULL, "Page",
 	 "File to write (default: beside the trace, NAME.html); - is standard output"},
+	{"format", 0, KNOB_ENUM, 0, AT(format), "FORMAT", "auto", REPORT_FORMS, NULL, "Page",
+	 "Form of the file; auto: by its ending, and HTML where that says nothing. Pictures (svg, "
+	 "png, jpg) are of one plot"},
+	{"plot", 0, KNOB_STRING, 0, AT(plot), "NAME", NULL, NULL, NULL, "Page",
+	 "Draw this plot alone (kymo list plots): as svg, png, jpg or pdf; default: NAME.PLOT.svg "
+	 "beside the trace"},
 	{"force", 'f', KNOB_FLAG, 0, AT(force), NULL, NULL, NULL, NULL, "Page",
 	 "Replace what is there"},
 	{"size", 0, KNOB_SIZE, 0, AT(size), "SIZE", "28M", NULL, NULL, "Page",
@@ -43,8 +51,8 @@ static struct knob_table table = {.command = "report",
 				  .count = sizeof(rows) / sizeof(rows[0]),
 				  .values = &options};
 
-/* NAME.kymo becomes NAME.html. */
-static void default_output(const char *trace, struct text *out)
+/* NAME.kymo becomes NAME.html, or NAME.PLOT.svg. */
+static void default_output(const char *trace, enum report_form form, struct text *out)
 {
 	const char *file = cli_foreign_source(trace) ? cli_foreign_source(trace) : trace;
 	size_t n = strlen(file);
@@ -54,7 +62,9 @@ static void default_output(const char *trace, struct text *out)
 	if (!cli_foreign_source(trace) && n > 5 && strncmp(file + n - 5, ".kymo", 5) == 0)
 		n -= 5;
 	text_add_bytes(out, file, n);
-	text_add(out, ".html");
+	if (options.plot)
+		text_addf(out, ".%s", options.plot);
+	text_add(out, report_form_ending(form));
 }
 
 static void tell_bytes(const struct page *p, const struct page_bytes *b)
@@ -71,12 +81,38 @@ static void tell_bytes(const struct page *p, const struct page_bytes *b)
 				 (unsigned long long)p->encoded.sections.bytes[i] * 4 / 3);
 }
 
-static kymo_status_t write_file(const struct page *p, const char *output, const char *path,
-				const struct staging *place)
+static bool write_html(const struct page *p, FILE *out, const char *output)
 {
 	struct page_bytes bytes;
 	uint64_t size;
-	FILE *out = fopen(path, "we");
+
+	if (!page_write(p, out, &bytes))
+		return false;
+	size = bytes.bundle + bytes.tables + bytes.head + bytes.data;
+	if (size > p->size && out != stdout)
+		cli_warn("%s has %llu bytes, more than --size: what is in every page takes that",
+			 output, (unsigned long long)size);
+	if (options.verbose && out != stdout)
+		tell_bytes(p, &bytes);
+	return true;
+}
+
+/* False: *why, or errno. */
+static bool write_form(const struct page *p, enum report_form form, FILE *out, const char *output,
+		       const char *path, const char **why)
+{
+	*why = NULL;
+	if (form == FORM_HTML)
+		return write_html(p, out, output);
+	return report_form_write(p, form, options.plot ? plot_named(options.plot) : NULL, out, path,
+				 why);
+}
+
+static kymo_status_t write_file(const struct page *p, enum report_form form, const char *output,
+				const struct staging *place)
+{
+	FILE *out = fopen(place->path, "we");
+	const char *why = NULL;
 	bool ok;
 
 	if (!out) {
@@ -84,51 +120,73 @@ static kymo_status_t write_file(const struct page *p, const char *output, const 
 		return KYMO_ERROR_SYSTEM;
 	}
 	staging_opened(place);
-	ok = page_write(p, out, &bytes);
-	if (fclose(out) != 0 || !ok) {
+	ok = write_form(p, form, out, output, place->path, &why);
+	if (!ok)
+		cli_error("%s: %s", output, why ? why : strerror(errno));
+	if (fclose(out) != 0 && ok) {
 		cli_error("%s: %s", output, strerror(errno));
-		return KYMO_ERROR_SYSTEM;
+		ok = false;
 	}
-	size = bytes.bundle + bytes.tables + bytes.head + bytes.data;
-	if (size > p->size)
-		cli_warn("%s has %llu bytes, more than --size: what is in every page takes that",
-			 output, (unsigned long long)size);
-	if (options.verbose)
-		tell_bytes(p, &bytes);
-	return KYMO_OK;
+	return ok ? KYMO_OK : KYMO_ERROR_SYSTEM;
 }
 
-static kymo_status_t write_out(const struct page *p)
+static kymo_status_t write_out(const struct page *p, enum report_form form)
 {
-	struct page_bytes bytes;
+	const char *why;
 
-	if (page_write(p, stdout, &bytes))
+	if (write_form(p, form, stdout, "standard output", NULL, &why))
 		return KYMO_OK;
-	cli_error("standard output: %s", strerror(errno));
+	cli_error("standard output: %s", why ? why : strerror(errno));
 	return KYMO_ERROR_SYSTEM;
 }
 
-static kymo_status_t write_page(struct page *p, const char *output, char *const *traces)
+static void tell_written(const struct page *p, enum report_form form, const char *output)
+{
+	if (form == FORM_HTML)
+		cli_note("%s: %llu record%s", output, (unsigned long long)p->data.records,
+			 plural(p->data.records));
+	else
+		cli_note("%s", output);
+}
+
+static kymo_status_t write_page(const struct page *p, enum report_form form, const char *output,
+				char *const *traces)
 {
 	struct staging place;
 	kymo_status_t status, ended;
 
 	if (strcmp(output, "-") == 0)
-		return write_out(p);
+		return write_out(p, form);
 	status = staging_begin(&place, output, false, options.force, traces);
 	if (status != KYMO_OK)
 		return status;
-	status = write_file(p, output, place.path, &place);
+	status = write_file(p, form, output, &place);
 	ended = staging_end(&place, status == KYMO_OK);
 	if (status == KYMO_OK && ended == KYMO_OK)
-		cli_note("%s: %llu record%s", output, (unsigned long long)p->data.records,
-			 plural(p->data.records));
+		tell_written(p, form, output);
 	return status == KYMO_OK ? ended : status;
+}
+
+/* A plot of what the trace does not have would be an empty picture. */
+static kymo_status_t check_plot(const struct page *p, const char *trace)
+{
+	struct text has = {0};
+
+	if (!options.plot || plot_has(plot_named(options.plot), p))
+		return KYMO_OK;
+	report_form_plots(p, &has);
+	cli_error("%s has nothing that the plot \"%s\" shows; %s%s", trace, options.plot,
+		  has.length ? "it has what these show: " : "nor what any other does",
+		  has.length ? has.s : "");
+	text_release(&has);
+	return KYMO_ERROR_NOT_FOUND;
 }
 
 static kymo_status_t report_one(const char *path, const struct stream_filter *filter,
 				char *const *traces)
 {
+	const enum report_form form =
+		report_form_of((enum report_form)options.format, options.output, options.plot);
 	struct format_options o = {.log = &cli_log,
 				   .filter = filter,
 				   .progress = cli_progress,
@@ -140,12 +198,14 @@ static kymo_status_t report_one(const char *path, const struct stream_filter *fi
 	if (options.output)
 		text_add(&output, options.output);
 	else
-		default_output(path, &output);
+		default_output(path, form, &output);
 	page_folder(output.s, &folder);
-	status = page_make(&p, path, folder.s, &o);
+	status = form == FORM_HTML ? page_make(&p, path, folder.s, &o) : page_read(&p, path, &o);
 	cli_progress_clear();
 	if (status == KYMO_OK)
-		status = write_page(&p, output.s, traces);
+		status = check_plot(&p, path);
+	if (status == KYMO_OK)
+		status = write_page(&p, form, output.s, traces);
 	page_release(&p);
 	text_release(&output);
 	text_release(&folder);
@@ -158,11 +218,17 @@ static int run_report(int argc, char **argv)
 	struct stream_filter *filter;
 	kymo_status_t worst = KYMO_OK;
 	bool failed;
+	int usage;
 
 	if (argc == 0)
 		return cli_usage("report", "which trace? (the directory that `kymo run` left)");
 	if (argc > 1 && options.output)
 		return cli_usage("report", "-o names one page, but there are %d traces", argc);
+	usage = report_form_check(
+		report_form_of((enum report_form)options.format, options.output, options.plot),
+		options.output, options.plot);
+	if (usage != CLI_OK)
+		return usage;
 	filter = cli_filter_new(&options.filter, (unsigned)argc, &failed);
 	if (failed)
 		return CLI_USAGE;
@@ -189,11 +255,16 @@ static int run_report(int argc, char **argv)
 extern const struct command cmd_report;
 const struct command cmd_report = {
 	.name = "report",
-	.operands = "[-o FILE.html] [OPTION]... TRACE...",
-	.summary = "Write a trace as one HTML page with its timeline",
+	.operands = "[-o FILE] [OPTION]... TRACE...",
+	.summary = "Write a trace as one HTML page with its timeline, or as PDF, Markdown, XLSX, "
+		   "plots",
 	.about = "The page is one file that needs nothing from elsewhere: open it in a browser. It "
 		 "has the\n"
-		 "digest, the findings, the tables and the timeline.",
+		 "digest, the findings, the tables and the timeline. PDF, Markdown and XLSX have "
+		 "the\n"
+		 "same without the timeline; --plot draws one plot as SVG, PNG, JPEG or PDF, "
+		 "without a\n"
+		 "browser.",
 	.knobs = &table,
 	.traces = true,
 	.run = run_report,

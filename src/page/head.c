@@ -56,7 +56,7 @@ static void put_trace(FILE *out, const struct page *p)
 		ranks += t->processes[i].rank != UINT32_MAX;
 	}
 	fputs("{\"name\": ", out);
-	json_string(out, p->summary->path);
+	json_string(out, page_title(p));
 	fputs(", \"command\": ", out);
 	json_string(out, t->command ? t->command : "");
 	fputs(", \"host\": ", out);

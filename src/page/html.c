@@ -202,7 +202,7 @@ static bool put_front(FILE *out, const struct page *p, struct page_bytes *bytes)
 
 	if (!head)
 		return false;
-	begin(out, p->summary->path, true);
+	begin(out, page_title(p), true);
 	bytes->bundle = since(out, &at);
 	plain_part(out, p);
 	bytes->tables = since(out, &at);

@@ -25,7 +25,11 @@ static kymo_status_t make_tables(struct page *p)
 {
 	struct summary *s = &p->read;
 
-	p->people = (struct report){.top = TABLE_TOP, .people = true, .fold = true, .utf8 = true};
+	p->people = (struct report){.top = TABLE_TOP,
+				    .more = "kymo summary --all",
+				    .people = true,
+				    .fold = true,
+				    .utf8 = true};
 	p->programs = (struct report){.top = 0};
 	if (summary_report(&p->people, s, 1, BY_OP) != KYMO_OK ||
 	    !device_legend(&p->people, s, 1) ||
@@ -56,8 +60,7 @@ static kymo_status_t read_records(struct page *p, const char *folder,
 	return status;
 }
 
-kymo_status_t page_make(struct page *p, const char *trace, const char *folder,
-			const struct format_options *o)
+kymo_status_t page_read(struct page *p, const char *trace, const struct format_options *o)
 {
 	kymo_status_t status;
 
@@ -69,8 +72,19 @@ kymo_status_t page_make(struct page *p, const char *trace, const char *folder,
 	status = judge(p, o);
 	if (status == KYMO_OK)
 		status = make_tables(p);
-	if (status == KYMO_OK)
-		status = read_records(p, folder, o);
+	if (status == KYMO_ERROR_NO_MEMORY)
+		stream_error(o->log, "not enough memory for the report of %s", trace);
+	return status;
+}
+
+kymo_status_t page_make(struct page *p, const char *trace, const char *folder,
+			const struct format_options *o)
+{
+	kymo_status_t status = page_read(p, trace, o);
+
+	if (status != KYMO_OK)
+		return status;
+	status = read_records(p, folder, o);
 	if (status == KYMO_ERROR_NO_MEMORY)
 		stream_error(o->log, "not enough memory for the page of %s", trace);
 	return status;

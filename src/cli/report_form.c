@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See report_form.h. */
+#include "cli/cli.h"
+
+#ifdef KYMO_HAVE_PAGE
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli/report_form.h"
+
+static const char *const endings[FORM_COUNT] = {
+	[FORM_HTML] = ".html", [FORM_MARKDOWN] = ".md", [FORM_PDF] = ".pdf", [FORM_XLSX] = ".xlsx",
+	[FORM_SVG] = ".svg",   [FORM_PNG] = ".png",     [FORM_JPEG] = ".jpg"};
+
+const char *report_form_ending(enum report_form form)
+{
+	return endings[form];
+}
+
+static bool ends_with(const char *s, const char *ending)
+{
+	size_t n = strlen(s), k = strlen(ending);
+
+	return n > k && strcasecmp(s + n - k, ending) == 0;
+}
+
+enum report_form report_form_of(enum report_form asked, const char *output, const char *plot)
+{
+	if (asked != FORM_AUTO)
+		return asked;
+	for (unsigned i = FORM_HTML; output && i < FORM_COUNT; i++)
+		if (ends_with(output, endings[i]))
+			return (enum report_form)i;
+	if (output && ends_with(output, ".jpeg"))
+		return FORM_JPEG;
+	return plot ? FORM_SVG : FORM_HTML;
+}
+
+static bool is_picture(enum report_form form)
+{
+	return form == FORM_SVG || form == FORM_PNG || form == FORM_JPEG;
+}
+
+static int which_plot(const char *plot)
+{
+	struct text names = {0};
+	int result;
+
+	for (unsigned i = 0; i < plots_count; i++)
+		text_addf(&names, "%s%s", i ? ", " : "", plots[i]->name);
+	result = plot ? cli_usage("report", "there is no plot \"%s\": there are %s", plot,
+				  names.s ? names.s : "")
+		      : cli_usage("report", "a picture is of one plot: --plot %s",
+				  names.s ? names.s : "");
+	text_release(&names);
+	return result;
+}
+
+int report_form_check(enum report_form form, const char *output, const char *plot)
+{
+	if (plot ? !plot_named(plot) : is_picture(form))
+		return which_plot(plot);
+	if (plot && !is_picture(form) && form != FORM_PDF)
+		return cli_usage("report", "--plot goes with SVG, PNG, JPEG and PDF");
+	if (form == FORM_XLSX && output && strcmp(output, "-") == 0)
+		return cli_usage("report",
+				 "a workbook cannot go to standard output: name it with -o");
+	return CLI_OK;
+}
+
+static bool write_plot(const struct page *p, enum report_form form, const struct plot *plot,
+		       FILE *out, const char **why)
+{
+	static const enum draw_form forms[FORM_COUNT] = {[FORM_PDF] = DRAW_PDF,
+							 [FORM_SVG] = DRAW_SVG,
+							 [FORM_PNG] = DRAW_PNG,
+							 [FORM_JPEG] = DRAW_JPEG};
+
+	return document_plot(p, plot, forms[form], out, why);
+}
+
+bool report_form_write(const struct page *p, enum report_form form, const struct plot *plot,
+		       FILE *out, const char *path, const char **why)
+{
+	*why = NULL;
+	errno = 0;
+	if (plot)
+		return write_plot(p, form, plot, out, why);
+	if (form == FORM_MARKDOWN)
+		return document_markdown(p, out);
+	if (form == FORM_PDF)
+		return document_pdf(p, out, why);
+#ifdef KYMO_HAVE_XLSX
+	*why = "the workbook could not be written";
+	return report_workbook(&p->programs, path);
+#else
+	(void)path;
+	*why = "this kymo was built without libxlsxwriter, which workbooks need";
+	return false;
+#endif
+}
+
+void report_form_plots(const struct page *p, struct text *out)
+{
+	for (unsigned i = 0; i < plots_count; i++)
+		if (plot_has(plots[i], p))
+			text_addf(out, "%s%s", out->length ? ", " : "", plots[i]->name);
+}
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See document.h. */
+#include "page/document.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/plain.h"
+#include "base/units.h"
+#include "report/findings.h"
+
+/* ---- facts ------------------------------------------------------------------------------------- */
+
+/* Name and value of each; to be released. */
+struct facts {
+	struct text value[7];
+	unsigned count;
+};
+
+/* "": the value says it. */
+static const char *const fact_names[] = {"", "Command: ", "Selected: ", "Length: ", "", "", ""};
+
+static void find_facts(struct facts *f, const struct page *p)
+{
+	const struct trace *t = p->read.trace;
+	struct summary_told told;
+	char length[UNITS_TEXT];
+
+	summary_tell_quality(p->summary, &told);
+	*f = (struct facts){.count = 7};
+	text_add(&f->value[0], page_title(p));
+	text_add(&f->value[1], t->command ? t->command : "");
+	text_add(&f->value[2], p->read.selection ? p->read.selection : "");
+	if (p->read.timeline)
+		text_add(&f->value[3], units_time(timeline_length(p->read.timeline), length));
+	text_add(&f->value[4], told.loss.s ? told.loss.s : "");
+	text_add(&f->value[5], told.overhead.s ? told.overhead.s : "");
+	text_add(&f->value[6], told.clock.s ? told.clock.s : "");
+	summary_told_release(&told);
+}
+
+static void release_facts(struct facts *f)
+{
+	for (unsigned i = 0; i < f->count; i++)
+		text_release(&f->value[i]);
+}
+
+/* ---- Markdown ---------------------------------------------------------------------------------- */
+
+static void markdown_line(FILE *out, const char *before, const char *s, const char *after)
+{
+	struct text escaped = {0};
+
+	plain_add_markdown(&escaped, s, strlen(s));
+	fprintf(out, "%s%s%s", before, escaped.s ? escaped.s : "", after);
+	text_release(&escaped);
+}
+
+bool document_markdown(const struct page *p, FILE *out)
+{
+	struct facts f;
+
+	find_facts(&f, p);
+	markdown_line(out, "# ", page_title(p), "\n\n");
+	for (unsigned i = 1; i < f.count; i++) {
+		if (!f.value[i].length)
+			continue;
+		fprintf(out, "- %s", fact_names[i]);
+		markdown_line(out, "", f.value[i].s, "\n");
+	}
+	release_facts(&f);
+	fputs("\n## Digest and tables\n\n", out);
+	if (!report_print(&p->people, REPORT_MARKDOWN, out))
+		return false;
+	fputs("\n## Findings\n\n", out);
+	if (p->diagnosis)
+		return findings_print(p->diagnosis, REPORT_MARKDOWN, 0, out);
+	fputs("Nothing to judge: there are no records.\n", out);
+	return fflush(out) == 0 && !ferror(out);
+}
+
+/* ---- PDF --------------------------------------------------------------------------------------- */
+
+/* A4 across, in points. */
+enum { WIDTH = 842, HEIGHT = 595, EDGE = 36, LINE = 11, LETTER = 8, COLUMNS = 158 };
+
+struct pages {
+	struct draw *d;
+	double y;
+	unsigned number;
+};
+
+/* The number stands on the page that ends. */
+static void number_page(struct pages *g)
+{
+	char number[32];
+
+	snprintf(number, sizeof(number), "page %u", ++g->number);
+	draw_text(g->d, WIDTH - EDGE, HEIGHT - 16, 8, DRAW_PLAIN, DRAW_RIGHT, DRAW_MUTED, number);
+}
+
+static void next_page(struct pages *g)
+{
+	number_page(g);
+	draw_next_page(g->d);
+	g->y = EDGE + LINE;
+}
+
+static void heading(struct pages *g, const char *s, double size)
+{
+	if (g->y + 5 * LINE > HEIGHT - EDGE)
+		next_page(g);
+	g->y += size;
+	draw_text_fitted(g->d, EDGE, g->y, size, WIDTH - 2 * EDGE, DRAW_LEFT, DRAW_TEXT, s);
+	g->y += size * 0.4 + LINE;
+}
+
+static void put_line(struct pages *g, const char *s)
+{
+	if (g->y > HEIGHT - EDGE)
+		next_page(g);
+	draw_text(g->d, EDGE, g->y, LETTER, DRAW_MONO, DRAW_LEFT, DRAW_TEXT, s);
+	g->y += LINE;
+}
+
+/* Where the next line begins that has COLUMNS at most, broken at a blank where there is one in its second half. */
+static size_t line_length(const char *s)
+{
+	size_t n = 0, blank = 0, length = strlen(s);
+	unsigned columns = 0;
+
+	while (n < length) {
+		uint32_t code;
+		size_t bytes = plain_next(s + n, length - n, &code);
+
+		columns += plain_columns(code);
+		if (columns > COLUMNS)
+			return blank ? blank : n;
+		n += bytes;
+		if (code == ' ' && columns > COLUMNS / 2)
+			blank = n;
+	}
+	return n;
+}
+
+static void put_wrapped(struct pages *g, char *s)
+{
+	do {
+		size_t n = line_length(s);
+		char kept = s[n];
+
+		s[n] = 0;
+		put_line(g, s);
+		s[n] = kept;
+		s += n;
+	} while (*s);
+}
+
+/* Every line of what was printed as text. False: no memory. */
+static bool put_printed(struct pages *g, char *text)
+{
+	char *next;
+
+	for (char *line = text; line && *line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = 0;
+		put_wrapped(g, line);
+	}
+	return text;
+}
+
+static bool put_findings(struct pages *g, const struct page *p)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *out = open_memstream(&text, &n);
+	bool ok = out && findings_print(p->diagnosis, REPORT_TEXT, 0, out);
+
+	ok = out && fclose(out) == 0 && ok;
+	heading(g, "Findings", 14);
+	ok = ok && put_printed(g, text);
+	free(text);
+	return ok;
+}
+
+/* The tables, and the lines behind them; those before them are the digest. */
+static bool put_tables(struct pages *g, const struct page *p)
+{
+	struct report tables = p->people;
+	char *text = NULL;
+	size_t n = 0;
+	FILE *out = open_memstream(&text, &n);
+	bool ok;
+
+	tables.head.count = 0;
+	tables.utf8 = true;
+	ok = out && report_print(&tables, REPORT_TEXT, out);
+	ok = out && fclose(out) == 0 && ok;
+	next_page(g);
+	heading(g, "Tables", 14);
+	ok = ok && put_printed(g, text);
+	free(text);
+	return ok;
+}
+
+static bool put_plots(struct pages *g, const struct page *p)
+{
+	const double scale = (double)(WIDTH - 2 * EDGE) / PLOT_WIDTH;
+	bool ok = true;
+
+	for (unsigned i = 0; ok && i < plots_count; i++) {
+		if (!plot_has(plots[i], p))
+			continue;
+		next_page(g);
+		draw_place(g->d, EDGE, EDGE, scale);
+		ok = plot_draw(plots[i], p, g->d);
+		draw_place(g->d, 0, 0, 1);
+	}
+	return ok;
+}
+
+static void put_facts(struct pages *g, const struct page *p)
+{
+	struct facts f;
+
+	find_facts(&f, p);
+	heading(g, page_title(p), 20);
+	for (unsigned i = 1; i < f.count; i++) {
+		struct text line = {0};
+
+		if (f.value[i].length)
+			plain_addf(&line, "%s%s", fact_names[i], f.value[i].s);
+		if (line.length)
+			put_wrapped(g, line.s);
+		text_release(&line);
+	}
+	release_facts(&f);
+}
+
+bool document_pdf(const struct page *p, FILE *out, const char **why)
+{
+	struct pages g = {.y = EDGE};
+	bool ok = true;
+
+	g.d = draw_begin(DRAW_PDF, WIDTH, HEIGHT, out, "Kymo report", why);
+	if (!g.d)
+		return false;
+	*why = NULL;
+	put_facts(&g, p);
+	g.y += LINE;
+	heading(&g, "Digest", 14);
+	for (unsigned i = 0; i < p->people.head.count; i++)
+		put_wrapped(&g, p->people.head.lines[i]);
+	g.y += LINE;
+	ok = (!p->diagnosis || put_findings(&g, p)) && put_plots(&g, p) && put_tables(&g, p);
+	number_page(&g);
+	ok = draw_end(g.d) && ok;
+	if (!ok && !errno)
+		errno = ENOMEM;
+	return ok;
+}
+
+bool document_plot(const struct page *p, const struct plot *plot, enum draw_form form, FILE *out,
+		   const char **why)
+{
+	struct draw *d = draw_begin(form, PLOT_WIDTH, PLOT_HEIGHT, out, plot->title, why);
+	bool ok;
+
+	if (!d)
+		return false;
+	*why = NULL;
+	ok = plot_draw(plot, p, d);
+	ok = draw_end(d) && ok;
+	if (!ok && !errno)
+		errno = ENOMEM;
+	return ok;
+}

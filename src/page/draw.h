@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pictures of rectangles, lines and text: SVG written here, PDF, PNG and JPEG by cairo. All text passes through
+ * plain_add(), so that names can neither break the form nor turn the direction of writing.
+ *	struct draw *d = draw_begin(DRAW_PNG, 1600, 900, out, "title", &why);
+ *	draw_rect(d, ...); draw_text(d, ...);
+ *	if (!draw_end(d)) ...
+ */
+#ifndef PAGE_DRAW_H
+#define PAGE_DRAW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum draw_form { DRAW_SVG, DRAW_PDF, DRAW_PNG, DRAW_JPEG };
+enum draw_align { DRAW_LEFT, DRAW_MIDDLE, DRAW_RIGHT };
+enum draw_face { DRAW_PLAIN, DRAW_BOLD, DRAW_MONO };
+
+/* 0xRRGGBB */
+enum {
+	DRAW_WHITE = 0xffffff,
+	DRAW_TEXT = 0x1c1f23,
+	DRAW_MUTED = 0x5b6269,
+	DRAW_RULE = 0xd9d9d4,
+	DRAW_EMPTY = 0xf0f0ed
+};
+
+struct draw;
+
+/* NULL: *why says what is missing; it stays valid. */
+struct draw *draw_begin(enum draw_form form, double width, double height, FILE *out,
+			const char *title, const char **why);
+/* Frees it. False: `out` could not be written to (errno), or memory ran out. */
+bool draw_end(struct draw *d);
+/* PDF: what follows is on the next page. */
+void draw_next_page(struct draw *d);
+/* What follows is this much smaller, and (x, y) is where its corner lies. */
+void draw_place(struct draw *d, double x, double y, double scale);
+
+/* `told` (may be NULL) is what SVG says where it is pointed at. A rectangle that is not empty has a pixel at least. */
+void draw_rect(struct draw *d, double x, double y, double w, double h, uint32_t colour,
+	       const char *told);
+/* Diagonal lines over what is there. */
+void draw_hatch(struct draw *d, double x, double y, double w, double h, uint32_t colour);
+/* Through `count` points x, y, x, y, ...; dash: length of dashes, 0: none. */
+void draw_line(struct draw *d, const double *xy, size_t count, uint32_t colour, double width,
+	       double dash, const char *told);
+/* y: of the line that letters stand on. */
+void draw_text(struct draw *d, double x, double y, double size, enum draw_face face,
+	       enum draw_align align, uint32_t colour, const char *s);
+/* The same, cut to `most` wide. */
+void draw_text_fitted(struct draw *d, double x, double y, double size, double most,
+		      enum draw_align align, uint32_t colour, const char *s);
+
+/* About how wide it is. */
+double draw_width(const char *s, double size);
+
+#endif

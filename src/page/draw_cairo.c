@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See draw_cairo.h. */
+#include "page/draw_cairo.h"
+
+#include <cairo-pdf.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef KYMO_TURBOJPEG_LIBRARY
+#include <turbojpeg.h>
+#endif
+
+#define CAIRO_FUNCTIONS(X)                                                                         \
+	X(cairo_create)                                                                            \
+	X(cairo_destroy)                                                                           \
+	X(cairo_fill)                                                                              \
+	X(cairo_image_surface_create)                                                              \
+	X(cairo_image_surface_get_data)                                                            \
+	X(cairo_image_surface_get_height)                                                          \
+	X(cairo_image_surface_get_stride)                                                          \
+	X(cairo_image_surface_get_width)                                                           \
+	X(cairo_line_to)                                                                           \
+	X(cairo_move_to)                                                                           \
+	X(cairo_paint)                                                                             \
+	X(cairo_pdf_surface_create_for_stream)                                                     \
+	X(cairo_pdf_surface_set_metadata)                                                          \
+	X(cairo_rectangle)                                                                         \
+	X(cairo_select_font_face)                                                                  \
+	X(cairo_set_dash)                                                                          \
+	X(cairo_set_font_size)                                                                     \
+	X(cairo_set_line_join)                                                                     \
+	X(cairo_set_line_width)                                                                    \
+	X(cairo_set_source_rgb)                                                                    \
+	X(cairo_show_page)                                                                         \
+	X(cairo_show_text)                                                                         \
+	X(cairo_status)                                                                            \
+	X(cairo_stroke)                                                                            \
+	X(cairo_surface_destroy)                                                                   \
+	X(cairo_surface_finish)                                                                    \
+	X(cairo_surface_flush)                                                                     \
+	X(cairo_surface_status)                                                                    \
+	X(cairo_surface_write_to_png_stream)                                                       \
+	X(cairo_text_extents)
+
+struct cairo {
+#define CAIRO_FUNCTION(name) __typeof__(&name) name;
+	CAIRO_FUNCTIONS(CAIRO_FUNCTION)
+#undef CAIRO_FUNCTION
+};
+
+struct canvas {
+	enum draw_form form;
+	FILE *out;
+	int failed; /* errno of the write that failed, which cairo does not keep */
+	cairo_surface_t *surface;
+	cairo_t *cr;
+};
+
+static struct cairo x;
+
+static bool load(const char **why)
+{
+	static void *library;
+
+	if (library)
+		return true;
+	library = dlopen(KYMO_CAIRO_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	if (!library) {
+		*why = dlerror();
+		return false;
+	}
+	*why = KYMO_CAIRO_LIBRARY " is not the one that kymo was built with";
+#define CAIRO_FUNCTION(name)                                                                       \
+	x.name = (__typeof__(x.name))dlsym(library, #name);                                        \
+	if (!x.name)                                                                               \
+		library = NULL;
+	CAIRO_FUNCTIONS(CAIRO_FUNCTION)
+#undef CAIRO_FUNCTION
+	return library;
+}
+
+static cairo_status_t write_bytes(void *to, const unsigned char *data, unsigned n)
+{
+	struct canvas *c = to;
+
+	if (fwrite(data, 1, n, c->out) == n)
+		return CAIRO_STATUS_SUCCESS;
+	c->failed = errno;
+	return CAIRO_STATUS_WRITE_ERROR;
+}
+
+static void set_colour(struct canvas *c, uint32_t colour)
+{
+	x.cairo_set_source_rgb(c->cr, (colour >> 16) / 255.0, (colour >> 8 & 255) / 255.0,
+			       (colour & 255) / 255.0);
+}
+
+static bool open_surface(struct canvas *c, double width, double height, const char *title)
+{
+	if (c->form == DRAW_PDF)
+		c->surface = x.cairo_pdf_surface_create_for_stream(write_bytes, c, width, height);
+	else
+		c->surface =
+			x.cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)width, (int)height);
+	if (c->form == DRAW_PDF)
+		x.cairo_pdf_surface_set_metadata(c->surface, CAIRO_PDF_METADATA_TITLE, title);
+	c->cr = x.cairo_create(c->surface);
+	set_colour(c, DRAW_WHITE);
+	if (c->form != DRAW_PDF)
+		x.cairo_paint(c->cr);
+	return x.cairo_status(c->cr) == CAIRO_STATUS_SUCCESS;
+}
+
+#ifdef KYMO_TURBOJPEG_LIBRARY
+#define JPEG_FUNCTIONS(X)                                                                          \
+	X(tjCompress2)                                                                             \
+	X(tjDestroy)                                                                               \
+	X(tjFree)                                                                                  \
+	X(tjInitCompress)
+
+static struct {
+#define JPEG_FUNCTION(name) __typeof__(&name) name;
+	JPEG_FUNCTIONS(JPEG_FUNCTION)
+#undef JPEG_FUNCTION
+} jpeg;
+
+static bool load_jpeg(const char **why)
+{
+	static void *library;
+
+	if (library)
+		return true;
+	library = dlopen(KYMO_TURBOJPEG_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	if (!library) {
+		*why = dlerror();
+		return false;
+	}
+	*why = KYMO_TURBOJPEG_LIBRARY " is not the one that kymo was built with";
+#define JPEG_FUNCTION(name)                                                                        \
+	jpeg.name = (__typeof__(jpeg.name))dlsym(library, #name);                                  \
+	if (!jpeg.name)                                                                            \
+		library = NULL;
+	JPEG_FUNCTIONS(JPEG_FUNCTION)
+#undef JPEG_FUNCTION
+	return library;
+}
+
+static bool write_jpeg(struct canvas *c)
+{
+	enum { QUALITY = 92 };
+	const int pixels = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? TJPF_BGRX : TJPF_XRGB;
+	tjhandle h = jpeg.tjInitCompress();
+	unsigned char *packed = NULL;
+	unsigned long n = 0;
+	bool ok = h && jpeg.tjCompress2(h, x.cairo_image_surface_get_data(c->surface),
+					x.cairo_image_surface_get_width(c->surface),
+					x.cairo_image_surface_get_stride(c->surface),
+					x.cairo_image_surface_get_height(c->surface), pixels,
+					&packed, &n, TJSAMP_444, QUALITY, 0) == 0;
+
+	if (!ok)
+		errno = ENOMEM;
+	ok = ok && fwrite(packed, 1, n, c->out) == n;
+	if (packed)
+		jpeg.tjFree(packed);
+	if (h)
+		jpeg.tjDestroy(h);
+	return ok;
+}
+#else
+static bool load_jpeg(const char **why)
+{
+	*why = "this kymo was built without libjpeg-turbo, which JPEG needs; PNG is there";
+	return false;
+}
+
+static bool write_jpeg(struct canvas *c)
+{
+	(void)c;
+	return false;
+}
+#endif
+
+struct canvas *canvas_begin(enum draw_form form, double width, double height, FILE *out,
+			    const char *title, const char **why)
+{
+	struct canvas *c;
+
+	if (!load(why) || (form == DRAW_JPEG && !load_jpeg(why)))
+		return NULL;
+	*why = "not enough memory";
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	*c = (struct canvas){.form = form, .out = out};
+	if (open_surface(c, width, height, title))
+		return c;
+	x.cairo_destroy(c->cr);
+	x.cairo_surface_destroy(c->surface);
+	free(c);
+	return NULL;
+}
+
+bool canvas_end(struct canvas *c)
+{
+	bool ok = x.cairo_status(c->cr) == CAIRO_STATUS_SUCCESS;
+	int failed;
+
+	errno = ok ? 0 : ENOMEM;
+	x.cairo_destroy(c->cr);
+	x.cairo_surface_flush(c->surface);
+	if (ok && c->form == DRAW_PNG)
+		ok = x.cairo_surface_write_to_png_stream(c->surface, write_bytes, c) ==
+		     CAIRO_STATUS_SUCCESS;
+	else if (ok && c->form == DRAW_JPEG)
+		ok = write_jpeg(c);
+	x.cairo_surface_finish(c->surface);
+	ok = x.cairo_surface_status(c->surface) == CAIRO_STATUS_SUCCESS && ok;
+	failed = c->failed ? c->failed : errno;
+	x.cairo_surface_destroy(c->surface);
+	free(c);
+	errno = failed;
+	return ok;
+}
+
+void canvas_next_page(struct canvas *c)
+{
+	x.cairo_show_page(c->cr);
+}
+
+/* Pixels are whole, and no rectangle is without one. */
+static void snap(double *from, double *length)
+{
+	double to = floor(*from + *length + 0.5);
+
+	*from = floor(*from + 0.5);
+	*length = to > *from ? to - *from : 1;
+}
+
+void canvas_rect(struct canvas *c, double left, double top, double w, double h, uint32_t colour)
+{
+	if (c->form != DRAW_PDF) {
+		snap(&left, &w);
+		snap(&top, &h);
+	}
+	set_colour(c, colour);
+	x.cairo_rectangle(c->cr, left, top, w, h);
+	x.cairo_fill(c->cr);
+}
+
+void canvas_line(struct canvas *c, const double *xy, size_t count, uint32_t colour, double width,
+		 double dash)
+{
+	set_colour(c, colour);
+	x.cairo_set_line_width(c->cr, width);
+	x.cairo_set_line_join(c->cr, CAIRO_LINE_JOIN_BEVEL);
+	x.cairo_set_dash(c->cr, &dash, dash > 0, 0);
+	for (size_t i = 0; i < count; i++)
+		(i ? x.cairo_line_to : x.cairo_move_to)(c->cr, xy[2 * i], xy[2 * i + 1]);
+	x.cairo_stroke(c->cr);
+}
+
+void canvas_text(struct canvas *c, double left, double y, double size, enum draw_face face,
+		 enum draw_align align, uint32_t colour, const char *s)
+{
+	cairo_text_extents_t e = {0};
+
+	set_colour(c, colour);
+	x.cairo_select_font_face(
+		c->cr, face == DRAW_MONO ? "monospace" : "DejaVu Sans", CAIRO_FONT_SLANT_NORMAL,
+		face == DRAW_BOLD ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
+	x.cairo_set_font_size(c->cr, size);
+	if (align != DRAW_LEFT)
+		x.cairo_text_extents(c->cr, s, &e);
+	x.cairo_move_to(c->cr, left - (align == DRAW_MIDDLE ? e.x_advance / 2 : e.x_advance), y);
+	x.cairo_show_text(c->cr, s);
+}

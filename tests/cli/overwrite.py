@@ -55,7 +55,9 @@ with kymotest.Folder() as folder:
     assert "What bounds the run, and why devices idle, cannot be told of the whole" in plain and " bounds the run:" not in plain, said
     after = re.search(r"kymo summary --after ([0-9.]+) ", plain).group(1)
     rest = output("summary", "--after", after, trace)
-    assert " the run: " in rest and "cannot be told" not in rest, rest
+    # Of the rest it can: but of a device whose threads had no processor, as on a busy machine, the causes are not known.
+    assert re.search(r" the run: | too much of the devices' idle time has no known cause", rest), rest
+    assert "of the whole:" not in rest, rest
     early = output("summary", "--after", str(float(after) - 0.00001), trace)
     assert "cannot be told of the whole" in early, early
     diagnosis = output("diagnose", trace)

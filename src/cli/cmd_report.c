@@ -9,9 +9,9 @@
 
 #include "base/units.h"
 #include "cli/foreign.h"
-#include "cli/page_folder.h"
 #include "cli/staging.h"
 #include "page/page.h"
+#include "stream/spool.h"
 
 struct report_options {
 	struct cli_filter filter;
@@ -108,21 +108,51 @@ static kymo_status_t write_out(const struct page *p)
 	return KYMO_ERROR_SYSTEM;
 }
 
-static kymo_status_t write_page(struct page *p, const char *output, char *const *traces)
+static kymo_status_t write_page(const struct page *p, const char *output,
+				const struct staging *place)
+{
+	if (!place)
+		return write_out(p);
+	return write_file(p, output, place->path, place);
+}
+
+/* `place` is NULL: to standard output. */
+static kymo_status_t make_page(const char *path, const char *output, const struct staging *place,
+			       const struct format_options *o, uint64_t *records)
+{
+	struct page p = {.size = options.size};
+	char *folder = spool_directory_of(place ? output : NULL, false);
+	kymo_status_t status = KYMO_ERROR_NO_MEMORY;
+
+	if (folder) {
+		status = page_make(&p, path, folder, o);
+		cli_progress_clear();
+		if (status == KYMO_OK)
+			status = write_page(&p, output, place);
+		*records = p.data.records;
+		page_release(&p);
+	}
+	free(folder);
+	return status;
+}
+
+/* Where the page cannot be is told before there is one. */
+static kymo_status_t make_in_place(const char *path, const char *output, char *const *traces,
+				   const struct format_options *o)
 {
 	struct staging place;
+	uint64_t records = 0;
 	kymo_status_t status, ended;
 
 	if (strcmp(output, "-") == 0)
-		return write_out(p);
+		return make_page(path, output, NULL, o, &records);
 	status = staging_begin(&place, output, false, options.force, traces);
 	if (status != KYMO_OK)
 		return status;
-	status = write_file(p, output, place.path, &place);
+	status = make_page(path, output, &place, o, &records);
 	ended = staging_end(&place, status == KYMO_OK);
 	if (status == KYMO_OK && ended == KYMO_OK)
-		cli_note("%s: %llu record%s", output, (unsigned long long)p->data.records,
-			 plural(p->data.records));
+		cli_note("%s: %llu record%s", output, (unsigned long long)records, plural(records));
 	return status == KYMO_OK ? ended : status;
 }
 
@@ -133,22 +163,15 @@ static kymo_status_t report_one(const char *path, const struct stream_filter *fi
 				   .filter = filter,
 				   .progress = cli_progress,
 				   .progress_data = (void *)(uintptr_t) "Reading"};
-	struct page p = {.size = options.size};
-	struct text output = {0}, folder = {0};
+	struct text output = {0};
 	kymo_status_t status;
 
 	if (options.output)
 		text_add(&output, options.output);
 	else
 		default_output(path, &output);
-	page_folder(output.s, &folder);
-	status = page_make(&p, path, folder.s, &o);
-	cli_progress_clear();
-	if (status == KYMO_OK)
-		status = write_page(&p, output.s, traces);
-	page_release(&p);
+	status = make_in_place(path, output.s, traces, &o);
 	text_release(&output);
-	text_release(&folder);
 	cli_log_finish();
 	return status;
 }

@@ -9,10 +9,10 @@
 
 #include "base/units.h"
 #include "cli/foreign.h"
-#include "cli/page_folder.h"
 #include "cli/report_form.h"
 #include "cli/staging.h"
 #include "page/page.h"
+#include "stream/spool.h"
 
 struct report_options {
 	struct cli_filter filter;
@@ -149,24 +149,6 @@ static void tell_written(const struct page *p, enum report_form form, const char
 		cli_note("%s", output);
 }
 
-static kymo_status_t write_page(const struct page *p, enum report_form form, const char *output,
-				char *const *traces)
-{
-	struct staging place;
-	kymo_status_t status, ended;
-
-	if (strcmp(output, "-") == 0)
-		return write_out(p, form);
-	status = staging_begin(&place, output, false, options.force, traces);
-	if (status != KYMO_OK)
-		return status;
-	status = write_file(p, form, output, &place);
-	ended = staging_end(&place, status == KYMO_OK);
-	if (status == KYMO_OK && ended == KYMO_OK)
-		tell_written(p, form, output);
-	return status == KYMO_OK ? ended : status;
-}
-
 /* A plot of what the trace does not have would be an empty picture. */
 static kymo_status_t check_plot(const struct page *p, const char *trace)
 {
@@ -182,6 +164,45 @@ static kymo_status_t check_plot(const struct page *p, const char *trace)
 	return KYMO_ERROR_NOT_FOUND;
 }
 
+/* `place` is NULL: to standard output. */
+static kymo_status_t make_page(struct page *p, const char *path, enum report_form form,
+			       const char *output, const struct staging *place,
+			       const struct format_options *o)
+{
+	char *folder = spool_directory_of(place ? output : NULL, false);
+	kymo_status_t status = KYMO_ERROR_NO_MEMORY;
+
+	if (folder)
+		status = form == FORM_HTML ? page_make(p, path, folder, o) : page_read(p, path, o);
+	free(folder);
+	cli_progress_clear();
+	if (status == KYMO_OK)
+		status = check_plot(p, path);
+	if (status != KYMO_OK)
+		return status;
+	return place ? write_file(p, form, output, place) : write_out(p, form);
+}
+
+/* Where the page cannot be is told before there is one. */
+static kymo_status_t make_in_place(struct page *p, const char *path, enum report_form form,
+				   const char *output, char *const *traces,
+				   const struct format_options *o)
+{
+	struct staging place;
+	kymo_status_t status, ended;
+
+	if (strcmp(output, "-") == 0)
+		return make_page(p, path, form, output, NULL, o);
+	status = staging_begin(&place, output, false, options.force, traces);
+	if (status != KYMO_OK)
+		return status;
+	status = make_page(p, path, form, output, &place, o);
+	ended = staging_end(&place, status == KYMO_OK);
+	if (status == KYMO_OK && ended == KYMO_OK)
+		tell_written(p, form, output);
+	return status == KYMO_OK ? ended : status;
+}
+
 static kymo_status_t report_one(const char *path, const struct stream_filter *filter,
 				char *const *traces)
 {
@@ -192,23 +213,16 @@ static kymo_status_t report_one(const char *path, const struct stream_filter *fi
 				   .progress = cli_progress,
 				   .progress_data = (void *)(uintptr_t) "Reading"};
 	struct page p = {.size = options.size};
-	struct text output = {0}, folder = {0};
+	struct text output = {0};
 	kymo_status_t status;
 
 	if (options.output)
 		text_add(&output, options.output);
 	else
 		default_output(path, form, &output);
-	page_folder(output.s, &folder);
-	status = form == FORM_HTML ? page_make(&p, path, folder.s, &o) : page_read(&p, path, &o);
-	cli_progress_clear();
-	if (status == KYMO_OK)
-		status = check_plot(&p, path);
-	if (status == KYMO_OK)
-		status = write_page(&p, form, output.s, traces);
+	status = make_in_place(&p, path, form, output.s, traces, &o);
 	page_release(&p);
 	text_release(&output);
-	text_release(&folder);
 	cli_log_finish();
 	return status;
 }

@@ -4,13 +4,17 @@
 
 #ifdef KYMO_HAVE_SERVE
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/page_folder.h"
+#include "base/file.h"
+#include "base/temporary.h"
 #include "page/serve.h"
+#include "stream/spool.h"
 
 struct view_options {
 	struct cli_filter filter;
@@ -40,18 +44,19 @@ static kymo_status_t prepare(const char *trace, const char *file, uint64_t of,
 			     const struct format_options *o)
 {
 	struct page p = {.size = 0};
-	struct text folder = {0};
-	kymo_status_t status;
+	char *folder = spool_directory_of(file, false);
+	kymo_status_t status = KYMO_ERROR_NO_MEMORY;
 
-	page_folder(file, &folder);
-	status = page_make(&p, trace, folder.s, o);
+	if (!folder)
+		return status;
+	status = page_make(&p, trace, folder, o);
 	cli_progress_clear();
 	if (status == KYMO_OK && !page_kept_write(&p, file, of)) {
 		cli_error("%s: %s", file, strerror(errno));
 		status = KYMO_ERROR_SYSTEM;
 	}
 	page_release(&p);
-	text_release(&folder);
+	free(folder);
 	return status;
 }
 
@@ -70,6 +75,7 @@ static int serve(const char *trace, const struct page_kept *kept)
 		.port = (uint16_t)options.port, .name = trace, .kept = kept};
 	struct page_server *server;
 	sigset_t ends;
+	bool told;
 
 	/* The server's thread has them blocked as well. */
 	sigemptyset(&ends);
@@ -80,24 +86,77 @@ static int serve(const char *trace, const struct page_kept *kept)
 	server = page_server_start(&o, &cli_log);
 	if (!server)
 		return CLI_FAILURE;
-	printf("%s\n", page_server_address(server));
-	fflush(stdout);
-	cli_note("open this address in a browser of this machine; Ctrl+C ends it");
-	wait_for_end(&ends);
+	told = printf("%s\n", page_server_address(server)) > 0 && fflush(stdout) == 0;
+	if (told) {
+		cli_note("open this address in a browser of this machine; Ctrl+C ends it");
+		wait_for_end(&ends);
+	} else {
+		cli_error("standard output, for the address: %s", strerror(errno));
+	}
 	page_server_stop(server);
-	return CLI_OK;
+	return told ? CLI_OK : CLI_FAILURE;
 }
 
-/* Beside the trace; what was selected, and where the trace cannot be written to, in a file that is gone afterwards. */
-static void name_file(const char *trace, bool selected, struct text *out)
+/* Data that others may use lies in the trace, where that is the user's own: files in folders of others are not trusted. */
+static bool can_be_kept(const char *trace, const struct stream_filter *filter)
 {
-	const char *directory = getenv("TMPDIR");
+	int folder = open(trace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool own = folder >= 0 && file_is_own(folder);
 
-	if (!selected && access(trace, W_OK) == 0)
-		text_addf(out, "%s/page.data", trace);
-	else
-		text_addf(out, "%s/kymo-view-%ld.data",
-			  directory && *directory ? directory : "/tmp", (long)getpid());
+	if (folder >= 0)
+		close(folder);
+	return own && !filter && !options.filter.mangled && access(trace, W_OK) == 0;
+}
+
+static kymo_status_t open_made(struct page_kept *kept, const char *file, uint64_t of)
+{
+	if (page_kept_open(kept, file, of))
+		return KYMO_OK;
+	cli_error("%s: another process has changed it meanwhile; try again", file);
+	return KYMO_ERROR_SYSTEM;
+}
+
+/* What nobody else can use, in a file that is gone before it is served. */
+static kymo_status_t prepare_once(const char *trace, uint64_t of, const struct format_options *o,
+				  struct page_kept *kept)
+{
+	char folder[PATH_MAX], file[PATH_MAX + sizeof("/page.data")];
+	kymo_status_t status;
+	int hold;
+
+	snprintf(folder, sizeof(folder), "%s/kymo-view.", spool_directory());
+	if (!temporary_folder(folder, sizeof(folder), &hold)) {
+		cli_error("%s: no temporary folder can be made: %s; set TMPDIR", spool_directory(),
+			  strerror(errno));
+		return KYMO_ERROR_SYSTEM;
+	}
+	snprintf(file, sizeof(file), "%s/page.data", folder);
+	status = prepare(trace, file, of, o);
+	if (status == KYMO_OK)
+		status = open_made(kept, file, of);
+	file_remove_tree(folder);
+	temporary_done(folder);
+	if (hold >= 0)
+		close(hold);
+	return status;
+}
+
+static kymo_status_t prepare_to_keep(const char *trace, uint64_t of, const struct format_options *o,
+				     struct page_kept *kept)
+{
+	struct text file = {0};
+	kymo_status_t status = KYMO_OK;
+
+	text_addf(&file, "%s/page.data", trace);
+	if (file.failed)
+		status = KYMO_ERROR_NO_MEMORY;
+	else if (options.rebuild || !page_kept_open(kept, file.s, of)) {
+		status = prepare(trace, file.s, of, o);
+		if (status == KYMO_OK)
+			status = open_made(kept, file.s, of);
+	}
+	text_release(&file);
+	return status;
 }
 
 static int view(const char *trace, const struct stream_filter *filter)
@@ -106,27 +165,15 @@ static int view(const char *trace, const struct stream_filter *filter)
 				   .filter = filter,
 				   .progress = cli_progress,
 				   .progress_data = (void *)(uintptr_t) "Reading"};
-	bool kept_there = !filter && access(trace, W_OK) == 0;
 	uint64_t of = page_kept_of(trace);
 	struct page_kept kept = {.fd = -1};
-	struct text file = {0};
-	kymo_status_t status = KYMO_OK;
-	bool ready;
-	int result;
+	kymo_status_t status = can_be_kept(trace, filter) ? prepare_to_keep(trace, of, &o, &kept)
+							  : prepare_once(trace, of, &o, &kept);
+	int result = status == KYMO_OK ? serve(trace, &kept) : cli_exit(status);
 
-	name_file(trace, filter != NULL, &file);
-	ready = kept_there && !options.rebuild && page_kept_open(&kept, file.s, of);
-	if (!ready) {
-		status = prepare(trace, file.s, of, &o);
-		ready = status == KYMO_OK && page_kept_open(&kept, file.s, of);
-		if (!kept_there)
-			unlink(file.s);
-	}
-	result = ready ? serve(trace, &kept) : cli_exit(status);
 	page_kept_close(&kept);
-	text_release(&file);
 	cli_log_finish();
-	return result == CLI_OK && !ready ? CLI_FAILURE : result;
+	return result;
 }
 
 static int run_view(int argc, char **argv)

@@ -105,7 +105,8 @@ static bool open_file(struct follow *f, struct follow_process *p)
 	if (p->fd >= 0 && there && (st.st_ino != p->inode || st.st_dev != p->device))
 		close_file(p);
 	if (p->fd < 0) {
-		p->fd = open(p->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		/* A pipe is not waited for. */
+		p->fd = open(p->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 		if (p->fd < 0 || fstat(p->fd, &own) != 0 || !S_ISREG(own.st_mode)) {
 			close_file(p);
 			return false;

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/temporary.h"
 
 static const char magic[16] = "kymo page data 1";
 
@@ -112,6 +113,8 @@ bool page_kept_write(const struct page *p, const char *path, uint64_t of)
 
 	file_token(token);
 	text_addf(&name, "%s.%s", path, token);
+	if (name.s)
+		temporary_add(name.s);
 	fd = name.s && !name.failed ? file_create_own(name.s, O_WRONLY) : -1;
 	ok = fd >= 0 && write_all(p, fd, of);
 	if (fd >= 0 && close(fd) != 0)
@@ -124,6 +127,8 @@ bool page_kept_write(const struct page *p, const char *path, uint64_t of)
 		unlink(name.s);
 		errno = why;
 	}
+	if (name.s)
+		temporary_done(name.s);
 	text_release(&name);
 	return ok;
 }

@@ -86,8 +86,18 @@ static void flush(struct output *o)
 	o->used = 0;
 }
 
+/* The room is the caller's, and no file's: it neither grows nor empties. */
+static bool is_of_caller(const struct output *o)
+{
+	return o->fd < 0 && !o->pack;
+}
+
 char *output_reserve(struct output *o, size_t n)
 {
+	if (is_of_caller(o)) {
+		o->error = o->error ? o->error : ENOSPC;
+		return NULL;
+	}
 	flush(o);
 	if (vec_reserve(&o->data, &o->size, 0, n))
 		return o->data;
@@ -302,9 +312,27 @@ void output_plain(struct output *o, const char *s, size_t n)
 	put_text(o, &plain);
 }
 
+/* Where there may be room, but not for the worst that escaping can make of it. */
+static void put_json_that_fits(struct output *o, const char *s, size_t n)
+{
+	char *escaped = malloc(JSON_ESCAPED_MAX(n));
+
+	if (escaped)
+		output_put(o, escaped, json_escape(escaped, s, n));
+	else
+		o->error = ENOMEM;
+	free(escaped);
+}
+
 void output_json_bytes(struct output *o, const char *s, size_t n)
 {
-	char *p = output_room(o, JSON_ESCAPED_MAX(n));
+	char *p;
+
+	if (is_of_caller(o) && o->size - o->used < JSON_ESCAPED_MAX(n)) {
+		put_json_that_fits(o, s, n);
+		return;
+	}
+	p = output_room(o, JSON_ESCAPED_MAX(n));
 
 	if (p)
 		o->used += json_escape(p, s, n);

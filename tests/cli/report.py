@@ -419,6 +419,11 @@ def part_places(folder):
         before = f.read()
     done = run(KYMO, "report", trace)
     checks.equal("one that is there", (done.returncode, "-f" in done.stderr), (3, True))
+    broken = os.path.join(folder, "none.kymo")
+    done = run(KYMO, "report", "-o", out, broken)
+    checks.equal("where it cannot be is told before the trace is read", (done.returncode, broken in done.stderr, out in done.stderr), (3, False, True))
+    done = run(KYMO, "report", "-o", os.path.join(folder, "no", "x.html"), trace)
+    checks.equal("a folder that is not there", (done.returncode, "No such file" in done.stderr, "TMPDIR" in done.stderr), (3, True, False))
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
     done = run(KYMO, "report", "-f", trace, preexec_fn=limit)
     checks.equal("no room", (done.returncode, done.stderr != "", os.listdir(folder).count("demo.html")), (3, True, 1))
@@ -426,6 +431,9 @@ def part_places(folder):
         checks.equal("what was there stays", f.read() == before, True)
     checks.equal("nothing half is left", sorted(os.listdir(folder)), ["demo.html", "demo.kymo"])
     checks.equal("standard output", must(KYMO, "report", "-o", "-", trace).encode() == before, True)
+    elsewhere = {k: v for k, v in os.environ.items() if k != "TMPDIR"}
+    done = run(KYMO, "report", "-o", "-", trace, cwd="/proc", env=elsewhere)
+    checks.equal("standard output, where no file can be made", (done.returncode, done.stderr), (0, ""))
     with open("/dev/full", "w", encoding="ascii") as device:
         full = subprocess.run([KYMO, "report", "-o", "-", trace], stdout=device, stderr=subprocess.PIPE, text=True, check=False)
     checks.equal("a full one", (full.returncode, "No space" in full.stderr), (3, True))

@@ -314,6 +314,23 @@ def test_refused(folder):
     check("standard output", run.status != 0 and "--output" in run.err, True)
 
 
+def test_long_texts(folder):
+    """What a row has no room for is left out and told; what has room beside it is there."""
+    trace, out, file = (os.path.join(folder, n) for n in ("long.kymo", "x.db", "long.json"))
+    lengths = (10, 2000, 20000, 1 << 20)
+    with open(file, "w", encoding="ascii") as f:
+        json.dump([{"name": chr(97 + i) * n, "ph": "X", "pid": 1, "tid": 1, "ts": i * 10, "dur": 5} for i, n in enumerate(lengths)], f)
+    must(KYMO, "import", "-o", trace, file)
+    run = export(trace, out)
+    check("export of long texts", run.status, 0)
+    check("long texts are told", [t for t in told(run.err) if "too long" in t], ["descriptions that are too long (2)"])
+    db = sqlite3.connect(out)
+    found = [len(json.loads(m)["message"]) for m, in db.execute("SELECT extdata FROM rocpd_event WHERE extdata LIKE '%message%' ORDER BY id")]
+    check("texts that have room", found, [10, 2000])
+    check("ranges", one(db, "SELECT count(*) FROM regions"), 4)
+    db.close()
+
+
 def test_selection(folder):
     trace, out = os.path.join(folder, "demo.kymo"), os.path.join(folder, "x.db")
     must(SYNTH, "demo", trace)

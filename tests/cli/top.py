@@ -251,12 +251,30 @@ def damaged(folder):
     p.end()
 
 
+def no_files(folder):
+    """What is no file is passed by, and not waited for; the program beside it is seen."""
+    p = Recording(folder, "pipes")
+    p.tell("calls 1000")
+    before = look(p.trace)["calls"]
+    name, = os.listdir(p.trace + "/raw")
+    start = os.path.join(p.trace, "raw", name.rsplit("-", 2)[0])
+    os.mkfifo(start + "-1-0.kyr")
+    os.mkdir(start + "-2-0.kyr")
+    os.symlink("/dev/zero", start + "-3-0.kyr")
+    done = run(KYMO, "top", "--once", "--json", "-d", "0", p.trace, timeout=kymotest.WAIT)
+    check("beside a pipe, a folder, a link to a device", (done.returncode, json.loads(done.stdout)["calls"]), (0, before))
+    for number in "13":
+        os.unlink(f"{start}-{number}-0.kyr")
+    os.rmdir(start + "-2-0.kyr")
+    p.end()
+
+
 def main():
     if run("clinfo", "-l").returncode and not os.path.isdir("/etc/OpenCL/vendors"):
         kymotest.skip("no OpenCL")
     with kymotest.Folder() as folder:
         try:
-            for test in (exact, two_processes, summary_mode, all_of_them, killed, refusals, damaged):
+            for test in (exact, two_processes, summary_mode, all_of_them, killed, refusals, damaged, no_files):
                 test(folder)
                 print(test.__name__)
         finally:

@@ -4,10 +4,13 @@
 another method nothing is told; what it has prepared is used again until the trace changes.
 
     view.py KYMO SYNTH"""
+import ctypes
 import gzip
 import http.client
 import json
 import os
+import random
+import select
 import signal
 import subprocess
 import sys
@@ -24,8 +27,8 @@ checks = kymotest.Checks()
 
 
 class View:
-    def __init__(self, trace, *options):
-        self.process = subprocess.Popen([KYMO, "view", *options, trace], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def __init__(self, trace, *options, **more):
+        self.process = subprocess.Popen([KYMO, "view", *options, trace], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
         address = self.process.stdout.readline().strip()
         expect(address, "no address:", self.process.stderr.read() if not address else "")
         self.url = urllib.parse.urlsplit(address)
@@ -121,6 +124,73 @@ def bound_to(port):
     return found
 
 
+def names_of(view):
+    return json.loads(view.ask("/head.json")[2])["names"]
+
+
+def check_places(folder, trace, kept):
+    """Temporary files may lie in a folder of somebody else, as /tmp is; nothing is left there, nor put into others' traces."""
+    temporary = os.path.join(folder, "temporary")
+    os.mkdir(temporary)
+    os.chmod(temporary, 0o1777)
+    if os.geteuid() == 0:  # else /tmp is another's
+        os.chown(temporary, 65534, 65534)
+    there = {} if os.geteuid() else {"env": {**os.environ, "TMPDIR": temporary}}
+    first = os.stat(kept).st_ino
+    with View(trace, "-i", "test:launch", **there) as part:
+        checks.equal("a selection, temporary files in another's folder", part.ask("/head.json")[0], 200)
+        checks.equal("they are gone while it is served", os.listdir(temporary), [])
+    checks.equal("of a selection nothing is kept", os.stat(kept).st_ino, first)
+    if os.geteuid() == 0:
+        os.unlink(kept)
+        os.chown(trace, 65534, 65534)
+        with View(trace, **there) as other:
+            checks.equal("another's trace", other.ask("/head.json")[0], 200)
+            checks.equal("nothing is put into it", os.path.exists(kept), False)
+        os.chown(trace, 0, 0)
+
+
+def made_in(folder):
+    """Told when something is made in the folder: a descriptor of inotify."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.inotify_init1(os.O_CLOEXEC)
+    expect(fd >= 0 and libc.inotify_add_watch(fd, folder.encode(), 0x100) >= 0, "inotify:", os.strerror(ctypes.get_errno()))  # IN_CREATE
+    return fd
+
+
+def check_ended(folder):
+    """A signal while the data is written leaves nothing. It comes when the file has just been made, and there is much to
+    write; should it come late all the same, nothing is left either."""
+    trace = os.path.join(folder, "long.kymo")
+    with open(os.path.join(folder, "long.json"), "w", encoding="ascii") as f:
+        draw = random.Random(5)
+        json.dump([{"name": f"n{draw.random()}" * 3, "ph": "X", "pid": 1, "tid": 1, "ts": i * 9, "dur": draw.random() * 8} for i in range(60000)], f)
+    must(KYMO, "import", "-o", trace, os.path.join(folder, "long.json"))
+    before = sorted(os.listdir(trace))
+    for how in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        fd = made_in(trace)
+        view = subprocess.Popen([KYMO, "view", "--rebuild", trace], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        seen = b""
+        while b"page.data." not in seen:
+            expect(select.select([fd], [], [], kymotest.WAIT)[0], "nothing was made in the trace")
+            seen += os.read(fd, 65536)
+        view.send_signal(how)
+        view.wait(kymotest.WAIT)
+        os.close(fd)
+        checks.equal(f"{how.name} leaves", sorted(set(os.listdir(trace)) - {"page.data"}), before)
+
+
+def check_mangled(folder):
+    trace = os.path.join(folder, "names.kymo")
+    with open(os.path.join(folder, "names.json"), "w", encoding="ascii") as f:
+        json.dump([{"name": "_Z3addPfi", "cat": "kernel", "ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "args": {"device": 0, "stream": 7}}], f)
+    must(KYMO, "import", "-o", trace, os.path.join(folder, "names.json"))
+    for what, options, wanted in (("plain", (), "add(float*, int)"), ("as the linker has them", ("--mangled",), "_Z3addPfi"),
+                                  ("plain again", (), "add(float*, int)")):
+        with View(trace, *options) as view:
+            checks.equal(f"names: {what}", [n for n in names_of(view) if "add" in n], [wanted])
+
+
 def main():
     with kymotest.Folder() as folder:
         trace = os.path.join(folder, "demo.kymo")
@@ -156,6 +226,14 @@ def main():
             head = json.loads(part.ask("/head.json")[2])
             checks.equal("a selection", {head["names"][o["name"]] for o in head["ops"] if o["kind"] == "call"}, {"launch"})
             checks.equal("it is not kept", os.stat(kept).st_ino, first)
+        check_places(folder, trace, kept)
+        with View(trace):
+            pass
+        check_mangled(folder)
+        check_ended(folder)
+        with open("/dev/full", "w", encoding="ascii") as device:
+            full = subprocess.run([KYMO, "view", trace], stdout=device, stderr=subprocess.PIPE, text=True, timeout=kymotest.WAIT, check=False)
+        checks.equal("nobody can be told the address", (full.returncode, "No space" in full.stderr), (3, True))
         checks.equal("no trace", run(KYMO, "view").returncode, 2)
         checks.equal("none there", run(KYMO, "view", os.path.join(folder, "none.kymo")).returncode, 3)
         checks.equal("nothing else is left", sorted(os.listdir(trace)), sorted({"raw", "page.data"} | set(os.listdir(trace)) & {"manifest.json", "store.db"}))

@@ -19,26 +19,30 @@ bool top_is_process(const struct follow_process *p)
 	return p->headed && !p->aside;
 }
 
-uint64_t top_elapsed(const struct follow *f)
-{
-	uint64_t most = 0;
-
-	for (uint32_t i = 0; i < f->process_count; i++) {
-		const struct follow_process *p = f->processes[i];
-		uint64_t began = p->header.created_realtime;
-
-		if (top_is_process(p) && began < f->realtime && f->realtime - began > most)
-			most = f->realtime - began;
-	}
-	return most;
-}
-
 uint64_t top_process_elapsed(const struct follow *f, const struct follow_process *p)
 {
 	if (p->ended && p->end.tick > p->start_tick)
 		return (uint64_t)follow_ns(p, p->end.tick - p->start_tick);
 	return f->realtime > p->header.created_realtime ? f->realtime - p->header.created_realtime
 							: 0;
+}
+
+/* From the first process that began to the last one that ended, or to now. */
+uint64_t top_elapsed(const struct follow *f)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+
+	for (uint32_t i = 0; i < f->process_count; i++) {
+		const struct follow_process *p = f->processes[i];
+		uint64_t began = p->header.created_realtime;
+		uint64_t until = began + top_process_elapsed(f, p);
+
+		if (!top_is_process(p))
+			continue;
+		first = began < first ? began : first;
+		last = until > last ? until : last;
+	}
+	return last > first ? last - first : 0;
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------- */

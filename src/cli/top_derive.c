@@ -105,14 +105,20 @@ bool top_extremes(const struct follow *f, const struct follow_process **slowest,
 
 /* ---- devices, losses, cost --------------------------------------------------------------------- */
 
+/* Of kernels that were not looked into nobody knows when they ran, and beside which others. */
+double top_busy_ns(const struct follow *f, const struct follow_device *d)
+{
+	return follow_complete(f) ? d->busy_now : NAN;
+}
+
 double top_busy_now(const struct follow *f, const struct follow_device *d)
 {
-	return share(d->busy_now - d->busy_then, (double)f->interval);
+	return follow_complete(f) ? share(d->busy_now - d->busy_then, (double)f->interval) : NAN;
 }
 
 double top_busy(const struct follow *f, const struct follow_device *d)
 {
-	return share(d->busy_now, (double)top_elapsed(f));
+	return follow_complete(f) ? share(d->busy_now, (double)top_elapsed(f)) : NAN;
 }
 
 double top_overhead_ns(const struct follow_process *p)

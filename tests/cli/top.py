@@ -109,6 +109,19 @@ def as_the_trace(trace, last):
         expect(abs(device["busy_ns"] - union(spans)) <= 0.001 * union(spans) + 1000, "busy", device, union(spans))
 
 
+def estimated(folder):
+    """More than a look takes in: what cannot be added up from a part is not known, instead of too little."""
+    p = Recording(folder, "estimated")
+    p.tell("kernels 0 first 5")
+    now = look(p.trace)
+    check("all of it", (now["read_share"], now["devices"][0]["busy_ns"] > 0, now["devices"][0]["busy_share"] > 0), (1, True, True))
+    p.tell("calls 5000000")
+    now = look(p.trace)
+    expect(now["read_share"] < 1, "it is a part", now["read_share"])
+    check("a part", [now["devices"][0][k] for k in ("busy_ns", "busy_share", "interval_busy_share")], [None] * 3)
+    p.end()
+
+
 def two_processes(folder):
     """Ranks, one of which waits in a call that is open."""
     p = Recording(folder, "two", count=2, before="KYMO_JOB=top OMPI_COMM_WORLD_RANK={i} OMPI_COMM_WORLD_SIZE=2")
@@ -252,7 +265,7 @@ def main():
         kymotest.skip("no OpenCL")
     with kymotest.Folder() as folder:
         try:
-            for test in (exact, two_processes, summary_mode, all_of_them, killed, refusals, damaged):
+            for test in (exact, estimated, two_processes, summary_mode, all_of_them, killed, refusals, damaged):
                 test(folder)
                 print(test.__name__)
         finally:

@@ -249,13 +249,13 @@ static char *values_of(const struct compare *c, unsigned side, unsigned i)
 	return list.s ? list.s : strdup("");
 }
 
-/* What both have at their beginning, up to a blank. */
+/* What both have at their beginning, up to a blank, or to the last folder of a path. */
 static size_t common_part(const char *a, const char *b)
 {
 	size_t part = 0;
 
 	for (size_t i = 0; a[i] && a[i] == b[i]; i++)
-		if (a[i] == ' ')
+		if (a[i] == ' ' || a[i] == '/')
 			part = i + 1;
 	return part;
 }

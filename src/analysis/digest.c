@@ -24,6 +24,8 @@ enum {
 	FINDINGS = 3,
 	LAST_LINES = 2, /* of loss, clocks and overhead, which may be wrapped */
 	CAUSES = 4,
+	OTHERS =
+		5, /* percent of the run: causes that are not named, if they are as much, are told together */
 	DEVICES_WHOLE = 2,
 	DEVICES = 4,
 	LABEL = 22
@@ -126,14 +128,20 @@ static uint64_t beside_of(const struct tl_device *d, const struct idle *idle)
 	return intervals_length(&d->communication) - idle->communication;
 }
 
-/* The largest causes, the greatest first; of several devices as many as one line has room for. */
+/*
+ * The largest causes, the greatest first; of several devices as many as one line has room for. Where the others are
+ * much together, they are told as one.
+ */
 static void add_causes(struct digest *g, struct text *line, const struct idle *idle)
 {
+	static const char others[] = ", others 999.9 ms";
+	uint64_t left = idle_of(idle);
 	bool told[IDLE_CAUSES] = {false};
 	struct text cause = {0};
 	char time[UNITS_TEXT];
+	unsigned n;
 
-	for (unsigned n = 0; n < CAUSES; n++) {
+	for (n = 0; n < CAUSES; n++) {
 		unsigned most = IDLE_CAUSES;
 
 		for (unsigned c = 0; c < IDLE_CAUSES; c++)
@@ -142,14 +150,18 @@ static void add_causes(struct digest *g, struct text *line, const struct idle *i
 				most = c;
 		if (most == IDLE_CAUSES || percent(g, idle->cause[most]) < 0.1)
 			break;
-		told[most] = true;
 		cause.length = 0;
 		text_addf(&cause, "%s%s %s", n ? ", " : ": ", idle_name((enum idle_cause)most),
 			  units_time(idle->cause[most], time));
-		if (g->tl->devices_count > 1 && line->length + cause.length > DIGEST_WIDTH)
+		if (g->tl->devices_count > 1 &&
+		    line->length + cause.length + sizeof(others) - 1 > DIGEST_WIDTH)
 			break;
+		told[most] = true;
+		left -= idle->cause[most];
 		text_add(line, cause.s ? cause.s : "");
 	}
+	if (n && percent(g, left) >= OTHERS)
+		text_addf(line, ", others %s", units_time(left, time));
 	text_release(&cause);
 }
 

@@ -255,7 +255,7 @@ static void value_table(struct report *r, const struct told *list, uint32_t coun
 	table_column(t, "device", "device", CELL_TEXT);
 	table_column(t, "counter", "counter", CELL_TEXT);
 	table_column(t, "unit", "unit", CELL_TEXT);
-	table_column_if(t, instances != NULL, "instance", instances ? instances : "", CELL_COUNT);
+	table_column_if(t, instances != NULL, "instance", instances ? instances : "", CELL_ID);
 	table_column_if(t, false, "source", "source", CELL_TEXT);
 	table_column_if(t, false, "samples", "samples", CELL_COUNT);
 	table_column(t, "min", "min", CELL_NUMBER);

@@ -13,6 +13,7 @@
 enum cell_unit {
 	CELL_TEXT,
 	CELL_COUNT,
+	CELL_ID,        /* of a process, a processor: its digits are not grouped */
 	CELL_TIME,      /* ns */
 	CELL_TIMESTAMP, /* ns since the trace's origin */
 	CELL_BYTES,

@@ -43,6 +43,7 @@ uint64_t top_process_elapsed(const struct follow *f, const struct follow_process
 /* Of the last interval: of the time of the threads that recorded, that of calls which wait. */
 double top_waiting(const struct follow *f, const struct follow_process *p);
 double top_waiting_all(const struct follow *f);
+double top_busy_ns(const struct follow *f, const struct follow_device *d);
 double top_busy_now(const struct follow *f, const struct follow_device *d);
 double top_busy(const struct follow *f, const struct follow_device *d);
 double top_overhead_ns(const struct follow_process *p);

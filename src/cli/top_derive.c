@@ -19,26 +19,30 @@ bool top_is_process(const struct follow_process *p)
 	return p->headed && !p->aside;
 }
 
-uint64_t top_elapsed(const struct follow *f)
-{
-	uint64_t most = 0;
-
-	for (uint32_t i = 0; i < f->process_count; i++) {
-		const struct follow_process *p = f->processes[i];
-		uint64_t began = p->header.created_realtime;
-
-		if (top_is_process(p) && began < f->realtime && f->realtime - began > most)
-			most = f->realtime - began;
-	}
-	return most;
-}
-
 uint64_t top_process_elapsed(const struct follow *f, const struct follow_process *p)
 {
 	if (p->ended && p->end.tick > p->start_tick)
 		return (uint64_t)follow_ns(p, p->end.tick - p->start_tick);
 	return f->realtime > p->header.created_realtime ? f->realtime - p->header.created_realtime
 							: 0;
+}
+
+/* From the first process that began to the last one that ended, or to now. */
+uint64_t top_elapsed(const struct follow *f)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+
+	for (uint32_t i = 0; i < f->process_count; i++) {
+		const struct follow_process *p = f->processes[i];
+		uint64_t began = p->header.created_realtime;
+		uint64_t until = began + top_process_elapsed(f, p);
+
+		if (!top_is_process(p))
+			continue;
+		first = began < first ? began : first;
+		last = until > last ? until : last;
+	}
+	return last > first ? last - first : 0;
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------- */
@@ -101,14 +105,20 @@ bool top_extremes(const struct follow *f, const struct follow_process **slowest,
 
 /* ---- devices, losses, cost --------------------------------------------------------------------- */
 
+/* Of kernels that were not looked into nobody knows when they ran, and beside which others. */
+double top_busy_ns(const struct follow *f, const struct follow_device *d)
+{
+	return follow_complete(f) ? d->busy_now : NAN;
+}
+
 double top_busy_now(const struct follow *f, const struct follow_device *d)
 {
-	return share(d->busy_now - d->busy_then, (double)f->interval);
+	return follow_complete(f) ? share(d->busy_now - d->busy_then, (double)f->interval) : NAN;
 }
 
 double top_busy(const struct follow *f, const struct follow_device *d)
 {
-	return share(d->busy_now, (double)top_elapsed(f));
+	return follow_complete(f) ? share(d->busy_now, (double)top_elapsed(f)) : NAN;
 }
 
 double top_overhead_ns(const struct follow_process *p)

@@ -99,7 +99,7 @@ static void add_devices(struct json *j, const struct follow *f)
 		add_whole(j, "kernels", d->now.count);
 		add_number(j, "kernels_per_s", top_per_s(f, d->now.count, d->then.count));
 		add_whole(j, "kernel_time_ns", d->now.ns);
-		add_whole(j, "busy_ns", d->busy_now);
+		add_whole(j, "busy_ns", top_busy_ns(f, d));
 		add_number(j, "busy_share", top_busy(f, d));
 		add_number(j, "interval_busy_share", top_busy_now(f, d));
 		add_number(j, "under_way", (double)d->under_way);

@@ -380,10 +380,10 @@ void clusters_table(const struct clusters *c, const struct trace *t, struct repo
 
 	if (!table)
 		return;
-	table_column(table, "rank", "rank", CELL_COUNT);
-	table_column(table, "process", "process", CELL_COUNT);
+	table_column(table, "rank", "rank", CELL_ID);
+	table_column(table, "process", "process", CELL_ID);
 	table_column(table, "host", "host", CELL_TEXT);
-	table_column(table, "cluster", "cluster", CELL_COUNT);
+	table_column(table, "cluster", "cluster", CELL_ID);
 	table_column(table, "drawn", "drawn", CELL_TEXT);
 	table_column(table, "distance_percent", "% of time unlike its cluster", CELL_PERCENT);
 	for (uint32_t m = 0; m < c->count; m++)

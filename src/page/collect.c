@@ -114,7 +114,8 @@ static kymo_status_t on_sync(struct stream_sink *s, const struct rec_sync *r)
 	if (!r->correlation)
 		return on_record(s, &r->base);
 	if (take(d, r->base.process))
-		unplaced_add(&d->left, "waits, as the calls that wait are there", 1);
+		unplaced_add(&d->left,
+			     "waits, barriers and events recorded, as their calls are there", 1);
 	return KYMO_OK;
 }
 

@@ -179,11 +179,12 @@ static void put_kept(FILE *out, const struct page *p)
 
 static const char *unit_name(enum cell_unit unit)
 {
-	static const char *const names[] = {[CELL_TEXT] = "text",    [CELL_COUNT] = "count",
-					    [CELL_TIME] = "ns",      [CELL_TIMESTAMP] = "timestamp",
-					    [CELL_BYTES] = "bytes",  [CELL_BYTES_MEAN] = "bytes",
-					    [CELL_RATE] = "bytes/s", [CELL_PERCENT] = "percent",
-					    [CELL_NUMBER] = "number"};
+	static const char *const names[] = {
+		[CELL_TEXT] = "text",     [CELL_COUNT] = "count",
+		[CELL_TIME] = "ns",       [CELL_TIMESTAMP] = "timestamp",
+		[CELL_BYTES] = "bytes",   [CELL_BYTES_MEAN] = "bytes",
+		[CELL_RATE] = "bytes/s",  [CELL_PERCENT] = "percent",
+		[CELL_NUMBER] = "number", [CELL_ID] = "id"};
 
 	return names[unit];
 }

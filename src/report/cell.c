@@ -16,6 +16,9 @@ const char *cell_show(const struct cell *c, enum cell_unit unit, char buffer[32]
 		return c->s;
 	case CELL_COUNT:
 		return count_text(c->u, buffer);
+	case CELL_ID:
+		snprintf(buffer, 32, "%" PRIu64, c->u);
+		return buffer;
 	case CELL_TIME:
 		return units_time(c->u, buffer);
 	case CELL_TIMESTAMP:

@@ -454,6 +454,22 @@ def test_messages_and_ranks():
     expect(query(again, MESSAGES) == query(trace, MESSAGES) and "warning" not in said, query(again, MESSAGES), said)
 
 
+def test_texts_of_many_ranks():
+    """Lists grow while a rank's texts are added to them: each rank has its own in the end."""
+    ranks = 700
+    said = [("MPI", f"library {rank}") if rank % 2 else (f"launcher {rank}", "") for rank in range(ranks)]
+    events = [{"ph": "M", "name": "process_labels", "pid": 1000 + rank, "args": {"labels": f"CPU, rank {rank}", "rank": rank, "ranks": ranks, "rank by": by, "mpi": mpi}}
+              for rank, (by, mpi) in enumerate(said)]
+    events += [{"ph": "M", "name": "kymo communicator", "pid": 1000 + rank, "args": {"name": f"row {rank}", "id": 1, "kind": 0, "size": 2, "remote size": 0,
+                                                                                    "key": rank + 1, "handle": 5, "own rank": 0}} for rank in range(ranks)]
+    events += [complete("mpi_runtime", "MPI_Barrier", 1000 + rank, 1000 + rank, 10, 5) for rank in range(ranks)]
+    write("many.json", {"traceEvents": events})
+    found = query("many.json", "SELECT rank, pid, rank_by, mpi FROM process WHERE rank IS NOT NULL ORDER BY rank")
+    expect(found == [(rank, 1000 + rank, *said[rank]) for rank in range(ranks)], len(found), found[:3])
+    found = query("many.json", "SELECT p.rank, c.name FROM communicator c JOIN process p ON p.id = c.process ORDER BY p.rank")
+    expect(found == [(rank, f"row {rank}") for rank in range(ranks)], len(found), found[:3])
+
+
 def test_what_other_tools_do_not_say():
     """Calls of MPI without messages are told once; pairs that only look like messages are ranges."""
     events = [complete("mpi_runtime", "MPI_Send", pid, pid, 10 * i, 5, correlation=i + 1) for i, pid in enumerate((100, 200, 100))]

@@ -121,6 +121,22 @@ def window_numbers(trace, whole):
     expect(sum(bool(p) for p in parts) >= 1 and "devices" not in tables(trace, "-k", "advance"), "a part by kernel", parts)
 
 
+UNITS = {"ns": 1, "us": 1000, "ms": 1000000, "s": 1000000000}
+
+
+def spoken(text):
+    return sum(float(n) * UNITS[unit] for n, unit in re.findall(r"([\d.]+) (ns|us|ms|s)\b", text))
+
+
+def idle_in_words(trace, rows):
+    """What a device idles for, as people read it, is all of its idle time but a twentieth of the run."""
+    lines = re.findall(r"^  idle [\d.]+ % \(([^)]*)\)(.*(?:\n    .*)*)", run(KYMO, "summary", trace).split("\nDevices over the run")[0], re.M)
+    expect(len(lines) == len(rows), "a line for each device", lines)
+    for (whole, parts), row in zip(lines, rows):
+        expect(abs(spoken(whole) - row["idle_ns"]) <= 0.001 * row["idle_ns"], "idle", whole, row)
+        expect(-0.002 * row["run_ns"] <= row["idle_ns"] - spoken(parts) <= 0.052 * row["run_ns"], "parts", parts, row)
+
+
 def test_numbers(folder):
     two = record(folder + "/two.kymo", TWO, "--counts", folder + "/counts.json", POCL_DEVICES="pthread pthread")
     found = tables(two)
@@ -130,6 +146,7 @@ def test_numbers(folder):
     for row in found["devices"]:
         device_numbers(two, row)
     host_numbers(two, found["hosts"])
+    idle_in_words(two, found["devices"])
     heat = record(folder + "/heat.kymo", HEAT, "--size", "256", "--frames", "20")
     found = tables(heat)
     kernels = device_numbers(heat, found["devices"][0])

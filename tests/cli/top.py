@@ -95,6 +95,7 @@ def exact(folder):
     p.end()
     rest = [json.loads(line) for line in lines.communicate(timeout=kymotest.WAIT)[0].splitlines()]
     check("it ends with the recording", (lines.returncode, rest[-1]["running"], rest[-1]["processes_ended"]), (0, False, 1))
+    check("time ends with the last process", rest[-1]["elapsed_ns"], rest[-1]["processes"][0]["elapsed_ns"])
     as_the_trace(p.trace, rest[-1])
 
 
@@ -111,6 +112,19 @@ def as_the_trace(trace, last):
         spans = [(r["start"], r["start"] + r["duration"]) for r in rows if r["agent"] == agent]
         check("kernel time", device["kernel_time_ns"], sum(b - a for a, b in spans))
         expect(abs(device["busy_ns"] - union(spans)) <= 0.001 * union(spans) + 1000, "busy", device, union(spans))
+
+
+def estimated(folder):
+    """More than a look takes in: what cannot be added up from a part is not known, instead of too little."""
+    p = Recording(folder, "estimated")
+    p.tell("kernels 0 first 5")
+    now = look(p.trace)
+    check("all of it", (now["read_share"], now["devices"][0]["busy_ns"] > 0, now["devices"][0]["busy_share"] > 0), (1, True, True))
+    p.tell("calls 5000000")
+    now = look(p.trace)
+    expect(now["read_share"] < 1, "it is a part", now["read_share"])
+    check("a part", [now["devices"][0][k] for k in ("busy_ns", "busy_share", "interval_busy_share")], [None] * 3)
+    p.end()
 
 
 def two_processes(folder):
@@ -274,7 +288,7 @@ def main():
         kymotest.skip("no OpenCL")
     with kymotest.Folder() as folder:
         try:
-            for test in (exact, two_processes, summary_mode, all_of_them, killed, refusals, damaged, no_files):
+            for test in (exact, estimated, two_processes, summary_mode, all_of_them, killed, refusals, damaged, no_files):
                 test(folder)
                 print(test.__name__)
         finally:

@@ -312,6 +312,10 @@ def not_the_same(m):
     _, document, _ = m.compare(a, b)
     check("machine", "Not the same, machine: north | south" in document["head"], True)
     check("command", "Not the same, command: .. 1 | .. 2" in document["head"], True)
+    folder = "/home/somebody/projects/heat/build/release/bin/"
+    _, document, _ = m.compare([m.trace(kernels(v), command=folder + "heat")], [m.trace(kernels(v), command=folder + "heat --frames 300")])
+    check("one path", "Not the same, command: .. heat | .. heat --frames 300" in document["head"], True)
+    _, document, _ = m.compare(a, b)
     check("as short as it is", [line.split(",")[0] for line in document["head"][:2]],
           ["A: 1 run of app -n 1", "B: 1 run of app -n 2"])
     # The options are what tells runs apart, not where the program lies.

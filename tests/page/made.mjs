@@ -160,6 +160,9 @@ for (let rank = 0; rank < RANKS; rank++) {
     power.time.push(Math.round(t / QUANTUM) * QUANTUM); power.value.push(180 + 320 * random() * (0.6 + 0.4 * Math.sin(t / end * 20)));
   }
 }
+// No rank, and no end of any message.
+curve(track(-1, "process", "telemetry of node1"), "cpu.user", "%", "telemetry", false).time.push(0);
+curves.at(-1).value.push(50);
 let length = Math.max(...rows.map(r => r.last));
 // One short kernel in the widest gap in the middle of the first device's queue.
 const needle = (() => {

@@ -317,6 +317,9 @@ def plots(b, _wanted):
     checks.equal("durations: all kernels", total, b.run("kymo.model.head.tables.find(t => t.name === 'kernels').rows.reduce((n, r) => n + r[3], 0)"))
     sent = b.run("(p => p.tabled.rows().reduce((n, r) => n + r[2], 0))(kymo.page.plots.all.find(p => p.name === 'messages'))")
     checks.equal("messages: all of them", sent, b.run("kymo.model.head.messages.reduce((n, m) => n + m[1], 0)"))
+    kinds = b.run("kymo.page.plots.all.find(p => p.name === 'messages').roots.map(t => t.kind)")
+    checks.equal("messages: between ranks alone", kinds, ["rank"] * b.run("kymo.model.roots.filter(t => t.kind === 'rank').length"))
+    checks.equal("the telemetry is drawn elsewhere", b.run("kymo.model.roots.some(t => t.label.startsWith('telemetry'))"), True)
     host = b.run("(p => p.tabled.rows().filter(r => !r[0].includes('›')).reduce((n, r) => n + r[1], 0))(kymo.page.plots.all.find(p => p.name === 'flame'))")
     checks.equal("paths: all ranges", host, b.run("kymo.model.head.tables.find(t => t.name === 'ranges').rows.reduce((n, r) => n + r[1], 0)"))
 

@@ -49,9 +49,20 @@ static void test_no_numbers(void **state)
 	assert_string_equal(cell_raw(&(struct cell){.f = 0.25}, CELL_NUMBER, buffer), "0.25");
 }
 
+/* Numbers that count have their digits in groups, those that name something have not. */
+static void test_ids(void **state)
+{
+	const struct cell c = {.u = 4194304};
+	char buffer[32];
+
+	assert_string_equal(cell_show(&c, CELL_COUNT, buffer), "4,194,304");
+	assert_string_equal(cell_show(&c, CELL_ID, buffer), "4194304");
+	assert_string_equal(cell_raw(&c, CELL_ID, buffer), "4194304");
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_times),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_times), cmocka_unit_test(test_ids),
 					   cmocka_unit_test(test_no_numbers)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

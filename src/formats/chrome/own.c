@@ -35,6 +35,19 @@ static int32_t rank_of(const struct event *e, const char *name)
 		       : -1;
 }
 
+/* The strings may move while one is added: its text is looked up only when its number is known. */
+static const char *text_arg(struct reader *r, const struct event *e, const char *name,
+			    const char *otherwise)
+{
+	struct span value;
+	uint32_t string;
+
+	if (!event_arg(e, name, &value))
+		return otherwise;
+	string = reader_string(r, value);
+	return keyed_string(&r->keyed, string);
+}
+
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
 void reader_label_process(struct reader *r, const struct event *e)
@@ -42,19 +55,18 @@ void reader_label_process(struct reader *r, const struct event *e)
 	int32_t rank = rank_of(e, "rank"), ranks = rank_of(e, "ranks"),
 		level = rank_of(e, "thread level");
 	struct t_process *p;
-	struct span value;
+	uint32_t process;
 
 	if (rank < 0)
 		return;
-	p = &r->t->processes[reader_process(r, e->pid)];
+	process = reader_process(r, e->pid);
+	p = &r->t->processes[process];
 	p->rank = (uint32_t)rank;
 	p->ranks = ranks > 0 ? (uint32_t)ranks : 0;
 	p->thread_level = level <= 3 ? level : -1;
 	p->rank_stage = (uint32_t)reader_unsigned(r, e, "rank stage");
-	if (event_arg(e, "rank by", &value))
-		p->rank_by = r->t->strings[reader_string(r, value)].text;
-	if (event_arg(e, "mpi", &value))
-		p->mpi = r->t->strings[reader_string(r, value)].text;
+	p->rank_by = text_arg(r, e, "rank by", p->rank_by);
+	p->mpi = text_arg(r, e, "mpi", p->mpi);
 }
 
 /* ---- communicators --------------------------------------------------------------------------- */
@@ -77,15 +89,13 @@ void reader_communicator(struct reader *r, const struct event *e)
 				   .own_rank = (uint32_t)(rank_of(e, "own rank") + 1),
 				   .name = ""};
 	uint64_t key = communicator_key(process, c.id);
-	struct span name;
 
 	if (map_get(&r->communicators, key) || c.kind > COMMUNICATOR_FILE) {
 		reader_leave_out(r, "%s of no kind, or that are there already", "communicators",
 				 13);
 		return;
 	}
-	if (event_arg(e, "name", &name))
-		c.name = r->t->strings[reader_string(r, name)].text;
+	c.name = text_arg(r, e, "name", c.name);
 	if (!map_set(&r->communicators, key, r->t->communicators_count))
 		r->failed = true;
 	*trace_add(r->t, communicators) = c;

@@ -7,7 +7,7 @@ import { matcher } from "./search.js";
 
 const HIGH = 24, PRINTED = 50;
 
-const UNITS = { text: "", count: "", number: "", bytes: "B", "bytes/s": "B/s", percent: "%", timestamp: "ns" };
+const UNITS = { text: "", count: "", number: "", id: "", bytes: "B", "bytes/s": "B/s", percent: "%", timestamp: "ns" };
 const unitOf = c => {
   if (c.unit) return UNITS[c.unit] ?? c.unit;
   if (c.kind === "time" || /_ns$/.test(c.name)) return "ns";
@@ -28,7 +28,7 @@ const named = t => t.title ? clean(t.title, 200) : clean(titled(t), 200).replace
 class Sheet {
   constructor(table) {
     this.table = table;
-    this.columns = table.columns.map((c, n) => ({ ...c, n, unit: unitOf(c), number: table.rows.some(r => typeof r[n] === "number") }));
+    this.columns = table.columns.map((c, n) => ({ ...c, n, unit: unitOf(c), ids: c.unit === "id", number: table.rows.some(r => typeof r[n] === "number") }));
     // A curve is drawn; columns that say nothing are left out.
     this.columns = this.columns.filter(c => table.rows.some(r => r[c.n] !== null && r[c.n] !== undefined && r[c.n] !== ""));
     this.rows = table.rows;
@@ -103,6 +103,7 @@ class Sheet {
   }
 
   cell(c, v) {
+    if (c.ids && typeof v === "number") return h("td.n", { text: String(v) });
     if (c.number && typeof v === "number") return h("td.n", { title: `${v}${c.unit ? ` ${c.unit}` : ""}` }, withUnit(v, c.unit));
     const text = v === null || v === undefined ? "" : String(v);
     if (/curve/.test(c.name) && /^[\d. ]+$/.test(text)) return h("td", {}, spark(text.split(" ").map(Number)));

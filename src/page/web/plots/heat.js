@@ -70,20 +70,24 @@ export function messageMatrix(model) {
   const plot = new Plot({ name: "messages", title: "Messages between ranks", about: "of all messages whose both ends are known; a row sends, a column receives", height: 380 });
   let what = "bytes", sums = null;
   plot.tools.append(select("What is shown", [["bytes", "bytes"], ["count", "messages"]], v => { what = v; plot.draw(); }));
+  // Ranks, and what else sends or receives; the telemetry of a host and what was lost do neither.
   const collect = async () => {
-    const roots = new Map(model.roots.map((t, n) => [t.id, n])), n = roots.size, of = model.rows.map(r => roots.get(model.rankOf(r.track)?.id) ?? 0);
+    const rootOf = model.rows.map(r => model.rankOf(r.track)), all = await allMessages(model), seen = new Set();
+    for (const m of all) for (let i = 0; i < m.count; i++) seen.add(rootOf[m.from[i]]).add(rootOf[m.to[i]]);
+    const roots = model.roots.filter(t => t.kind === "rank" || seen.has(t)), n = roots.length, at = new Map(roots.map((t, k) => [t, k]));
+    plot.roots = roots;
     sums = { n, bytes: new Float64Array(n * n), count: new Float64Array(n * n) };
-    for (const m of await allMessages(model)) {
+    for (const m of all) {
       for (let i = 0; i < m.count; i++) {
-        const at = of[m.from[i]] * n + of[m.to[i]];
-        sums.bytes[at] += m.bytes[i];
-        sums.count[at]++;
+        const cell = at.get(rootOf[m.from[i]]) * n + at.get(rootOf[m.to[i]]);
+        sums.bytes[cell] += m.bytes[i];
+        sums.count[cell]++;
       }
     }
   };
   plot.draw = () => {
     if (!sums) { collect().then(() => plot.draw(), e => model.failed(e)); plot.begin(); return; }
-    const { n } = sums, values = sums[what], most = Math.max(1, ...values), g = plot.begin(), side = Math.min(plot.width - 150, plot.height - 70), cell = side / n, left = 130, top = 34;
+    const { n } = sums, { roots } = plot, number = t => /^rank (\d+)/.exec(t.label)?.[1], numbered = roots.every(number), values = sums[what], most = Math.max(1, ...values), g = plot.begin(), side = Math.min(plot.width - 150, plot.height - 70), cell = side / n, left = 130, top = 34;
     const shown = v => what === "bytes" ? size(v) : grouped(v);
     scale(plot, left + 30, 8, "0", shown(most));
     g.textBaseline = "middle";
@@ -96,21 +100,21 @@ export function messageMatrix(model) {
       if (a % Math.ceil(13 / cell)) continue;
       g.fillStyle = plot.colour.text;
       g.textAlign = "right";
-      g.fillText(fitted(g, clean(model.roots[a].label.split(/\s+·/)[0], 60), left - 14), left - 8, top + a * cell + cell / 2);
+      g.fillText(fitted(g, clean(roots[a].label.split(/\s+·/)[0], 60), left - 14), left - 8, top + a * cell + cell / 2);
       g.textAlign = "center";
-      if (cell > 14 || a % Math.ceil(24 / cell) === 0) g.fillText(String(a), left + a * cell + cell / 2, top + n * cell + 10);
+      if (cell > 14 || a % Math.ceil(24 / cell) === 0) g.fillText(numbered ? number(roots[a]) : String(a), left + a * cell + cell / 2, top + n * cell + 10);
     }
     g.fillStyle = plot.colour.muted;
-    g.fillText("to rank (in the order of the rows)", left + n * cell / 2, top + n * cell + 26);
+    g.fillText(numbered ? "to rank" : "to (in the order of the rows)", left + n * cell / 2, top + n * cell + 26);
     g.textAlign = "left";
     plot.tell = (x, y) => {
       const b = Math.floor((x - left) / cell), a = Math.floor((y - top) / cell);
       if (a < 0 || b < 0 || a >= n || b >= n) return "";
-      return `${clean(model.roots[a].label, 60)} to ${clean(model.roots[b].label, 60)}: ${grouped(sums.count[a * n + b])} messages, ${size(sums.bytes[a * n + b])}`;
+      return `${clean(roots[a].label, 60)} to ${clean(roots[b].label, 60)}: ${grouped(sums.count[a * n + b])} messages, ${size(sums.bytes[a * n + b])}`;
     };
     plot.table([["from"], ["to"], ["messages"], ["bytes", "B"]], () => {
       const list = [];
-      for (let a = 0; a < n; a++) for (let b = 0; b < n; b++) if (sums.count[a * n + b]) list.push([clean(model.roots[a].label, 100), clean(model.roots[b].label, 100), sums.count[a * n + b], sums.bytes[a * n + b]]);
+      for (let a = 0; a < n; a++) for (let b = 0; b < n; b++) if (sums.count[a * n + b]) list.push([clean(roots[a].label, 100), clean(roots[b].label, 100), sums.count[a * n + b], sums.bytes[a * n + b]]);
       return list.sort((x, y) => y[3] - x[3]);
     });
   };

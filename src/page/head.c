@@ -293,7 +293,8 @@ static void put_tracks(FILE *out, const struct page_data *d)
 			i ? ",\n" : "\n", i, k->parent == UINT32_MAX ? -1 : (int)k->parent,
 			kinds[k->kind]);
 		json_string(out, k->label);
-		fprintf(out, ", \"sort\": %u, \"rows\": [", k->sort);
+		fprintf(out, ", \"sort\": %u, \"process\": %u, \"number\": %u, \"rows\": [",
+			k->sort, k->process, k->number);
 		put_numbers(out, k->rows, k->row_count, &comma);
 		put_numbers(out, k->lanes, k->lane_count, &comma);
 		fputs("], \"curves\": [", out);

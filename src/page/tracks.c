@@ -57,6 +57,13 @@ static uint32_t new_track(struct page_data *d, uint32_t parent, uint32_t process
 	return d->track_count++;
 }
 
+static uint32_t numbered(struct page_data *d, uint32_t track, uint32_t number)
+{
+	if (track != UINT32_MAX)
+		d->tracks[track].number = number;
+	return track;
+}
+
 /* Ranks in their order, what is no rank behind them. */
 static uint32_t sort_of_process(const struct t_process *p, uint32_t index)
 {
@@ -101,7 +108,7 @@ uint32_t page_track_of_thread(struct page_data *d, uint32_t process, uint32_t th
 		 th->own ? " (of Kymo)" : "");
 	d->of_thread[thread] = 1 + new_track(d, parent, th->process, TRACK_THREAD,
 					     SORT_THREADS + (th->main ? 0 : 1 + th->index), label);
-	return d->of_thread[thread] - 1;
+	return numbered(d, d->of_thread[thread] - 1, thread);
 }
 
 /* Several runtimes may call one device, each by an agent of its own: one track. */
@@ -145,7 +152,7 @@ uint32_t page_track_of_queue(struct page_data *d, uint32_t process, uint32_t age
 	snprintf(label, sizeof(label), "%.200s (%.60s)", q->label, q->domain);
 	d->of_queue[queue] =
 		1 + new_track(d, parent, q->process, TRACK_QUEUE, SORT_THREADS + queue, label);
-	return d->of_queue[queue] - 1;
+	return numbered(d, d->of_queue[queue] - 1, queue);
 }
 
 uint32_t page_track_of_gaps(struct page_data *d, uint32_t process)

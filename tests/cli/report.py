@@ -212,6 +212,37 @@ def check_messages(page, db):
     return sum(wanted.values())
 
 
+def check_path(page):
+    """The critical path: where it goes on another rank, that one's end of what is waited for is seen in the slices."""
+    path = page.head["path"]
+    expect(not path["unknown"] and path["sections"], path["unknown"])
+    checks.equal("path: ranks", sorted(name for name, _ in path["ranks"]), sorted(f"rank {p}" for p in range(page.head["trace"]["ranks"])))
+    checks.equal("path: tracks", [page.head["tracks"][t]["kind"] for _, t in path["ranks"]], ["thread"] * len(path["ranks"]))
+    sections, waits = path["sections"], 0
+    for (start, end, rank, waiting, op), after in zip(sections, sections[1:] + [None]):
+        checks.equal(f"path at {start}: ahead", start < end, True)
+        if not after:
+            checks.equal("path: its end", (waiting, op), (-1, -1))
+            continue
+        checks.equal(f"path at {end}: goes on there", (after[0], after[2]), (end, waiting))
+        checks.equal(f"path at {end}: another rank", waiting != rank, True)
+        slices = [s for row in page.head["tracks"][path["ranks"][waiting][1]]["rows"] for s in page.slices(row)]
+        checks.equal(f"path at {end}: who waits is in that call", any(s[0] < end <= s[1] and s[2] == op for s in slices), True)
+        waits += 1
+    checks.equal("path: all of it", path["left_out"], 0)
+    return waits
+
+
+def check_places(page):
+    """Findings lead to tracks that have something then."""
+    placed = 0
+    for f in page.head["findings"]:
+        for t in (f["at"] or {}).get("tracks", []):
+            checks.equal(f"{f['rule']}: a track", page.head["tracks"][t]["kind"] in ("device", "thread", "rank", "process"), True)
+            placed += 1
+    return placed
+
+
 def check_summary(page, trace):
     """Kernels and calls as the summary counts them."""
     tables = {t["name"]: t["rows"] for t in json.loads(must(KYMO, "summary", "-f", "json", trace))["tables"]}
@@ -299,6 +330,7 @@ def part_recorded(folder):
         trace = os.path.join(folder, f"{i}.kymo")
         must(KYMO, "run", "-o", trace, program)
         page, db = check_trace(trace)
+        checks.equal("no path of one process", "fewer than two ranks" in page.head["path"]["unknown"], True)
         links = check_links(page, db)
         expect(links > 0 or program != heat, "no link was compared")
 
@@ -309,6 +341,8 @@ def part_messages(folder):
     must(mpirun, *PROGRAMS[2:], "-n", "2", KYMO, "run", "-o", trace, program, timeout=600)
     page, db = check_trace(trace)
     expect(check_messages(page, db) > 0, "no message was compared")
+    expect(check_path(page) > 0, "the critical path stays on one rank")
+    expect(check_places(page) > 0, "no finding has a place")
 
 
 def part_small(folder):

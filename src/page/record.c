@@ -113,10 +113,13 @@ static void put_arguments(struct search *s, const struct rec *r, struct text *ou
 	char value[VALUE_MOST];
 	bool first = true;
 
+	if (!r->wire || r->wire->no_fields) {
+		text_add(out, ", \"arguments\": []");
+		return;
+	}
 	text_add(out, ", \"arguments\": [");
-	if (r->wire && !r->wire->no_fields)
-		rec_fields_init(&fields, s->p->t, r);
-	while (r->wire && !r->wire->no_fields && rec_fields_next(&fields, &f, &v)) {
+	rec_fields_init(&fields, s->p->t, r);
+	while (rec_fields_next(&fields, &f, &v)) {
 		if (!r->ok && (f->flags & KYMO_FIELD_OUT))
 			continue; /* a call that failed gave none */
 		rec_value_text(s->p->t, f, &v, value, sizeof(value));

@@ -35,7 +35,7 @@ struct digest {
 	struct report *r;
 	const struct summary *s;
 	const struct timeline *tl;
-	struct diagnosis d;
+	struct diagnosis *d;
 	uint64_t run;            /* ns */
 	bool lines;              /* they are asked for, not tables alone */
 	uint32_t kernels, calls; /* lines that there is room for */
@@ -185,7 +185,7 @@ static void add_communication(struct digest *g, uint32_t i)
 	text_add(&line, "    ");
 	add_share(g, &line, "kernels that communicate", ns);
 	text_addf(&line, ", %s beside other kernels",
-		  units_time(beside_of(d, &g->d.idle[i]), time));
+		  units_time(beside_of(d, &g->d->idle[i]), time));
 	add_line(g, &line);
 	text_release(&line);
 }
@@ -194,7 +194,7 @@ static void add_communication(struct digest *g, uint32_t i)
 static void device_lines(struct digest *g, uint32_t i)
 {
 	const struct tl_device *d = &g->tl->devices[i];
-	const struct idle *idle = &g->d.idle[i];
+	const struct idle *idle = &g->d->idle[i];
 	uint64_t transfers = intervals_length(&d->transfers);
 	struct text line = {0};
 	char time[UNITS_TEXT];
@@ -225,7 +225,7 @@ static void device_lines(struct digest *g, uint32_t i)
 static void device_line(struct digest *g, uint32_t i)
 {
 	const struct tl_device *d = &g->tl->devices[i];
-	const struct idle *idle = &g->d.idle[i];
+	const struct idle *idle = &g->d->idle[i];
 	const char *label = device_name(g, d);
 	struct text line = {0};
 
@@ -252,7 +252,7 @@ static void communication_line(struct digest *g)
 
 		least = ns < least ? ns : least;
 		most = ns > most ? ns : most;
-		ns = beside_of(d, &g->d.idle[i]);
+		ns = beside_of(d, &g->d->idle[i]);
 		beside = ns > beside ? ns : beside;
 	}
 	if (most)
@@ -266,7 +266,7 @@ static void tell_devices(struct digest *g)
 	uint64_t least = UINT64_MAX, most = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t idle = idle_of(&g->d.idle[i]);
+		uint64_t idle = idle_of(&g->d->idle[i]);
 
 		least = idle < least ? idle : least;
 		most = idle > most ? idle : most;
@@ -302,7 +302,7 @@ static void devices_table(struct digest *g)
 		table_column(t, idle_column((enum idle_cause)c), "", CELL_TIME);
 	for (uint32_t i = 0; i < g->tl->devices_count; i++) {
 		const struct tl_device *d = &g->tl->devices[i];
-		const struct idle *idle = &g->d.idle[i];
+		const struct idle *idle = &g->d->idle[i];
 		struct cell *c = table_row(t);
 
 		if (!c)
@@ -494,8 +494,8 @@ static void tell_delay(struct digest *g)
 /* What is above them and what comes below leaves so many lines: at least one of each. */
 static void make_room(struct digest *g)
 {
-	uint32_t below = LAST_LINES + (g->tl->early != 0) + (g->d.count > FINDINGS) +
-			 (g->d.count < FINDINGS ? g->d.count : FINDINGS);
+	uint32_t below = LAST_LINES + (g->tl->early != 0) + (g->d->count > FINDINGS) +
+			 (g->d->count < FINDINGS ? g->d->count : FINDINGS);
 	uint32_t used = g->r->head.count + below;
 	uint32_t left = used < DIGEST_LINES ? DIGEST_LINES - used : 0;
 
@@ -616,13 +616,13 @@ static void add_title(const struct digest *g, struct text *line, const char *tit
 
 static void tell_findings(struct digest *g)
 {
-	for (uint32_t i = 0; i < g->d.count && i < FINDINGS; i++) {
-		const struct finding *f = &g->d.findings[i];
+	for (uint32_t i = 0; i < g->d->count && i < FINDINGS; i++) {
+		const struct finding *f = &g->d->findings[i];
 		struct text line = {0};
 
 		if (f->gain)
 			text_addf(&line, "%-8s %5.1f %%  ", i ? "" : "To win",
-				  100 * diagnosis_share(&g->d, f->gain));
+				  100 * diagnosis_share(g->d, f->gain));
 		else
 			text_addf(&line, "%-8s %7s  ", i ? "" : "To mend", "");
 		if (f->title.s)
@@ -630,8 +630,8 @@ static void tell_findings(struct digest *g)
 		add_line(g, &line);
 		text_release(&line);
 	}
-	if (g->d.count > FINDINGS)
-		TELL(g, "%-8s ... %u more (kymo diagnose)", "", g->d.count - FINDINGS);
+	if (g->d->count > FINDINGS)
+		TELL(g, "%-8s ... %u more (kymo diagnose)", "", g->d->count - FINDINGS);
 }
 
 static void findings_table(struct digest *g)
@@ -645,15 +645,15 @@ static void findings_table(struct digest *g)
 	table_column(t, "gain_ns", "", CELL_TIME);
 	table_column(t, "percent", "", CELL_PERCENT);
 	table_column(t, "title", "", CELL_TEXT);
-	for (uint32_t i = 0; i < g->d.count; i++) {
-		const struct finding *f = &g->d.findings[i];
+	for (uint32_t i = 0; i < g->d->count; i++) {
+		const struct finding *f = &g->d->findings[i];
 		struct cell *c = table_row(t);
 
 		if (!c)
 			break;
 		cell_text(t, c++, f->rule->id);
 		cell_number(c++, f->gain);
-		cell_real(c++, 100 * diagnosis_share(&g->d, f->gain));
+		cell_real(c++, 100 * diagnosis_share(g->d, f->gain));
 		cell_text(t, c++, f->title.s ? f->title.s : "");
 	}
 	report_drop_empty(g->r);
@@ -663,12 +663,12 @@ static void findings_table(struct digest *g)
 
 static void tell_bound(struct digest *g)
 {
-	struct bound b = bound_find(g->tl, g->d.idle);
+	struct bound b = bound_find(g->tl, g->d->idle);
 	struct text sentence = {0};
 	struct table *t = report_table(g->r, "digest", "");
 	struct cell *c;
 
-	bound_tell(&sentence, &b, g->tl, g->d.idle);
+	bound_tell(&sentence, &b, g->tl, g->d->idle);
 	add_wrapped(g, sentence.s, 0);
 	if (t) {
 		t->hidden = true;
@@ -735,6 +735,7 @@ bool summary_digest(struct report *r, const struct summary *s)
 {
 	struct digest g = {
 		.r = r, .s = s, .tl = s->timeline, .lines = table_names_has(r->chosen, "digest")};
+	struct diagnosis own = {0};
 	struct text line = {0};
 	char number[32];
 	bool ok;
@@ -763,7 +764,8 @@ bool summary_digest(struct report *r, const struct summary *s)
 	}
 	if (tell_incomplete(&g))
 		return true;
-	if (!diagnose(&g.d, s->path, s->timeline, s->tallies, NULL))
+	g.d = s->diagnosis ? s->diagnosis : &own;
+	if (!s->diagnosis && !diagnose(&own, s->path, s->timeline, s->tallies, NULL))
 		return false;
 	g.run = timeline_length(s->timeline);
 	TELL(&g, "%s", "");
@@ -778,11 +780,11 @@ bool summary_digest(struct report *r, const struct summary *s)
 	make_room(&g);
 	ok = tell_kernels(&g) && tell_calls(&g);
 	if (!s->timeline->apart)
-		ok = ok && summary_device_use(r, &g.d) && summary_gaps(r, &g.d) &&
+		ok = ok && summary_device_use(r, g.d) && summary_gaps(r, g.d) &&
 		     summary_overlap(r, s);
 	tell_findings(&g);
 	findings_table(&g);
-	ok = ok && summary_regions(r, &g.d);
+	ok = ok && summary_regions(r, g.d);
 	if (s->timeline->early)
 		TELL(&g,
 		     s->timeline->early == 1
@@ -793,6 +795,7 @@ bool summary_digest(struct report *r, const struct summary *s)
 	summary_quality_line(&line, s);
 	add_wrapped(&g, line.s, 2);
 	text_release(&line);
-	diagnosis_release(&g.d);
+	if (!s->diagnosis)
+		diagnosis_release(&own);
 	return ok;
 }

@@ -16,6 +16,8 @@
 #include "tally/tally.h"
 
 /* The numbers of one trace. */
+struct diagnosis;
+
 struct summary {
 	char *path;
 	const struct trace *trace; /* borrowed from `source` */
@@ -27,7 +29,9 @@ struct summary {
 	uint32_t *communicators; /* owned; by index, communicators.h; or NULL */
 	char *selection;         /* owned; in words, or NULL: of everything */
 	bool in_part;            /* so that what a memory pool holds at a time is not known */
-	void *source;            /* what keeps `trace` alive */
+	/* Borrowed: of the same trace, for who has it already; NULL: the digest makes one, of which it tells the titles alone. */
+	struct diagnosis *diagnosis;
+	void *source; /* what keeps `trace` alive */
 	void (*source_free)(void *source);
 };
 

@@ -292,5 +292,6 @@ void waits_release(struct waits *w)
 	free(w->before);
 	free(w->passed);
 	free(w->cost);
+	free(w->path);
 	*w = (struct waits){0};
 }

@@ -46,6 +46,14 @@ struct waits_cost {
 	uint64_t even; /* ranks waiting x time / ranks: what is won if the work is shared evenly */
 };
 
+/* A part of the path that decides how long a world's run takes: it is on that rank. */
+struct waits_section {
+	int64_t start, end;
+	uint32_t rank;
+	uint32_t
+		wait; /* index of waits.list: of who waits for it at its end; TIMELINE_NONE: of nobody, the run ends */
+};
+
 struct waits_world {
 	uint32_t world, ranks; /* its number in the trace */
 	uint32_t *members;     /* indexes of waits.ranks */
@@ -66,10 +74,12 @@ struct waits {
 	uint64_t *before; /* waited by list[i].rank before list[i] */
 	uint64_t *
 		passed; /* by number in timeline.outer: by its thread in MPI before that, without waiting */
-	struct waits_cost *cost; /* by rank */
-	uint32_t unmatched;      /* receives that nobody is known to have sent */
-	uint32_t below;          /* waits shorter than what clocks may be wrong */
-	uint32_t unaligned;      /* pairs of ranks whose clocks were not compared have so many */
+	struct waits_cost *cost;    /* by rank */
+	struct waits_section *path; /* of one world after the other, of each the latest first */
+	uint32_t path_count, path_room;
+	uint32_t unmatched; /* receives that nobody is known to have sent */
+	uint32_t below;     /* waits shorter than what clocks may be wrong */
+	uint32_t unaligned; /* pairs of ranks whose clocks were not compared have so many */
 };
 
 /* Everything. False: no memory. Nothing is found where there are fewer than two ranks. */

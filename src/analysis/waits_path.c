@@ -32,19 +32,13 @@ struct leave { /* of a collective call of the whole world */
 	int64_t time;
 };
 
-struct section { /* of the path */
-	int64_t start, end;
-	uint32_t rank;
-};
-
 struct charge {
 	struct waits *w;
 	struct meet *meets;
 	struct leave *leaves;
 	uint32_t meets_count, leaves_count;
-	struct map ways;      /* by pair: UPWARD, DOWNWARD */
-	struct section *path; /* of one world, latest first */
-	uint32_t path_count, path_room;
+	struct map ways; /* by pair: UPWARD, DOWNWARD */
+	uint32_t first;  /* where in waits.path that of the present world begins */
 };
 
 static uint64_t pair_of(uint32_t a, uint32_t b)
@@ -345,35 +339,37 @@ static uint32_t last_rank(const struct waits *w, const struct waits_world *world
 	return last;
 }
 
-static bool add_section(struct charge *c, struct section s)
+static bool add_section(struct waits *w, struct waits_section s)
 {
 	if (s.end <= s.start)
 		return true;
-	if (!vec_reserve(&c->path, &c->path_room, c->path_count, 1))
+	if (!vec_reserve(&w->path, &w->path_room, w->path_count, 1))
 		return false;
-	c->path[c->path_count++] = s;
+	w->path[w->path_count++] = s;
 	return true;
 }
 
 /* `left`: by rank, how many of its waits lie before the path. */
 static bool find_path(struct charge *c, const struct waits_world *world, uint32_t *left)
 {
-	const struct waits *w = c->w;
-	uint32_t rank = last_rank(w, world);
+	struct waits *w = c->w;
+	uint32_t rank = last_rank(w, world), wait = TIMELINE_NONE;
 	int64_t time = world->end;
 
-	c->path_count = 0;
+	c->first = w->path_count;
 	for (;;) {
 		uint32_t n = wait_before(w, rank, left[rank], time);
 		const struct rank_wait *x;
 
 		if (!n || w->list[w->ranks[rank].first + n - 1].end <= world->begin)
-			return add_section(c, (struct section){world->begin, time, rank});
+			return add_section(w,
+					   (struct waits_section){world->begin, time, rank, wait});
 		x = &w->list[w->ranks[rank].first + n - 1];
 		left[rank] = n - 1;
-		if (!add_section(c, (struct section){x->end, time, rank}))
+		if (!add_section(w, (struct waits_section){x->end, time, rank, wait}))
 			return false;
 		time = x->end;
+		wait = (uint32_t)(x - w->list);
 		rank = x->cause;
 	}
 }
@@ -409,8 +405,8 @@ static uint32_t list_events(const struct charge *c, uint32_t world, struct event
 		e[n++] = (struct event){x->start, i, WAIT_BEGINS};
 		e[n++] = (struct event){x->end, i, WAIT_ENDS};
 	}
-	for (uint32_t i = 0; i < c->path_count; i++)
-		e[n++] = (struct event){c->path[i].start, i, SECTION_BEGINS};
+	for (uint32_t i = c->first; i < c->w->path_count; i++)
+		e[n++] = (struct event){c->w->path[i].start, i, SECTION_BEGINS};
 	qsort(e, n, sizeof(*e), by_time);
 	return n;
 }
@@ -443,7 +439,8 @@ static void add_cost(struct waits_cost *cost, const struct waiting *now, uint32_
 
 static bool add_costs(struct charge *c, uint32_t world)
 {
-	struct event *e = calloc((size_t)c->w->count * 2 + c->path_count + 1, sizeof(*e));
+	struct event *e =
+		calloc((size_t)c->w->count * 2 + c->w->path_count - c->first + 1, sizeof(*e));
 	uint32_t n, rank = TIMELINE_NONE;
 	struct waiting now = {0};
 
@@ -455,7 +452,7 @@ static bool add_costs(struct charge *c, uint32_t world)
 			add_cost(&c->w->cost[rank], &now, c->w->worlds[world].ranks,
 				 (uint64_t)(e[i].time - e[i - 1].time));
 		if (e[i].what == SECTION_BEGINS)
-			rank = c->path[e[i].index].rank;
+			rank = c->w->path[e[i].index].rank;
 		else
 			count(&now, &c->w->list[e[i].index],
 			      e[i].what == WAIT_BEGINS ? 1 : UINT32_MAX);
@@ -506,7 +503,6 @@ bool waits_charge(struct waits *w)
 	map_release(&c.ways);
 	free(c.meets);
 	free(c.leaves);
-	free(c.path);
 	free(left);
 	return ok;
 }

@@ -380,6 +380,8 @@ void waits_describe(struct diagnosis *d, struct finding *f, const struct waits_s
 	f->count = s->number;
 	f->start = x->start;
 	f->end = x->end;
+	f->thread = w->ranks[x->rank].thread;
+	f->process = w->ranks[x->rank].process;
 	plain_addf(&f->evidence, "%" PRIu64 " wait%s of %s on average, %s in all%s; the longest %s",
 		   s->number, s->number == 1 ? "" : "s", units_time(s->total / s->number, mean),
 		   units_time(s->total, all), s->ranks > 1 ? " ranks" : "",

@@ -71,9 +71,9 @@ static void wait_for_end(const sigset_t *ends)
 
 static int serve(const char *trace, const struct page_kept *kept)
 {
-	const struct page_server_options o = {
+	struct page_server_options o = {
 		.port = (uint16_t)options.port, .name = trace, .kept = kept};
-	struct page_server *server;
+	struct page_server *server = NULL;
 	sigset_t ends;
 	bool told;
 
@@ -83,9 +83,13 @@ static int serve(const char *trace, const struct page_kept *kept)
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &ends, NULL);
-	server = page_server_start(&o, &cli_log);
-	if (!server)
+	o.records = page_records_new(trace, &cli_log);
+	if (o.records)
+		server = page_server_start(&o, &cli_log);
+	if (!server) {
+		page_records_free(o.records);
 		return CLI_FAILURE;
+	}
 	told = printf("%s\n", page_server_address(server)) > 0 && fflush(stdout) == 0;
 	if (told) {
 		cli_note("open this address in a browser of this machine; Ctrl+C ends it");
@@ -94,6 +98,7 @@ static int serve(const char *trace, const struct page_kept *kept)
 		cli_error("standard output, for the address: %s", strerror(errno));
 	}
 	page_server_stop(server);
+	page_records_free(o.records);
 	return told ? CLI_OK : CLI_FAILURE;
 }
 

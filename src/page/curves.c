@@ -208,6 +208,24 @@ kymo_status_t page_memory(struct page_data *d, const struct timeline *tl)
 
 /* ------------------------------------------------------------------------------------------------ */
 
+/* Memory that was only given back, or whose sizes are not known, is none in use at any time: there is no curve of it. */
+static void drop_empty(struct page_data *d)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < d->curve_count; i++) {
+		struct page_curve *c = &d->curves[i];
+
+		if (c->kind == CURVE_MEMORY && !(c->max > 0)) {
+			free(c->name);
+			free(c->unit);
+		} else {
+			d->curves[kept++] = *c;
+		}
+	}
+	d->curve_count = kept;
+}
+
 kymo_status_t page_curves_finish(struct page_data *d)
 {
 	const void *item;
@@ -223,5 +241,6 @@ kymo_status_t page_curves_finish(struct page_data *d)
 		d->length = (uint64_t)p.time > d->length ? (uint64_t)p.time : d->length;
 		status = page_chain_add(&d->store, c->points, &p, p.time, p.time);
 	}
+	drop_empty(d);
 	return status;
 }

@@ -41,6 +41,7 @@ enum page_track_kind {
 struct page_track {
 	uint32_t parent; /* UINT32_MAX: none */
 	uint32_t process;
+	uint32_t number; /* of a thread, a queue: in the trace; else 0 */
 	enum page_track_kind kind;
 	char *label;
 	uint32_t sort; /* among those of its parent */

@@ -9,6 +9,7 @@
 #include "page/page.h"
 #include "report/findings.h"
 #include "stream/names.h"
+#include "stream/trace.h"
 
 enum { TABLE_ROWS = 10000 };
 
@@ -294,7 +295,8 @@ static void put_tracks(FILE *out, const struct page_data *d)
 			i ? ",\n" : "\n", i, k->parent == UINT32_MAX ? -1 : (int)k->parent,
 			kinds[k->kind]);
 		json_string(out, k->label);
-		fprintf(out, ", \"sort\": %u, \"rows\": [", k->sort);
+		fprintf(out, ", \"sort\": %u, \"process\": %u, \"number\": %u, \"rows\": [",
+			k->sort, k->process, k->number);
 		put_numbers(out, k->rows, k->row_count, &comma);
 		put_numbers(out, k->lanes, k->lane_count, &comma);
 		fputs("], \"curves\": [", out);
@@ -428,10 +430,25 @@ static void put_directory(FILE *out, const struct page *p)
 	fputs("]", out);
 }
 
+/* Where a finding is seen, as far as its rule tells and it is drawn. */
+static void put_places(const void *data, const struct finding *f, FILE *out)
+{
+	const struct page_data *d = data;
+	const char *comma = "";
+
+	if (f->agent && d->of_agent[trace_whole_device(d->t, f->agent)])
+		put_numbers(out, (uint32_t[]){d->of_agent[trace_whole_device(d->t, f->agent)] - 1},
+			    1, &comma);
+	if (f->thread && d->of_thread[f->thread])
+		put_numbers(out, (uint32_t[]){d->of_thread[f->thread] - 1}, 1, &comma);
+	else if (f->process && d->of_process[f->process])
+		put_numbers(out, (uint32_t[]){d->of_process[f->process] - 1}, 1, &comma);
+}
+
 static void put_findings(FILE *out, const struct page *p)
 {
 	if (p->diagnosis)
-		findings_json(p->diagnosis, out);
+		findings_json(p->diagnosis, put_places, &p->data, out);
 	else
 		fputs("[]", out);
 }
@@ -462,6 +479,8 @@ static void put_head(FILE *out, const struct page *p)
 	put_digest(out, &p->people);
 	member(out, "findings");
 	put_findings(out, p);
+	member(out, "path");
+	page_put_path(out, p);
 	member(out, "tables");
 	put_tables(out, &p->programs);
 	member(out, "names");

@@ -9,7 +9,7 @@
 
 static kymo_status_t judge(struct page *p, const struct format_options *o)
 {
-	const struct summary *s = &p->read;
+	struct summary *s = &p->read;
 
 	p->findings = (struct diagnosis){.whole_names = true};
 	if (!s->timeline)
@@ -17,7 +17,7 @@ static kymo_status_t judge(struct page *p, const struct format_options *o)
 	p->symbols = symbols_new(s->trace, o->log);
 	if (!p->symbols || !diagnose(&p->findings, s->path, s->timeline, s->tallies, p->symbols))
 		return KYMO_ERROR_NO_MEMORY;
-	p->diagnosis = &p->findings;
+	p->diagnosis = s->diagnosis = &p->findings;
 	return KYMO_OK;
 }
 

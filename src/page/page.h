@@ -45,6 +45,9 @@ static inline const char *page_title(const struct page *p)
 /* What the page has beside its sections; to be released. NULL: no memory. */
 char *page_head(const struct page *p, size_t *bytes);
 
+/* The critical path as a member of it, path.c. */
+void page_put_path(FILE *out, const struct page *p);
+
 /* Chooses what records keep so that the page has p->size bytes at most, and makes its sections. */
 kymo_status_t page_fit(struct page *p, void (*progress)(void *data, double done),
 		       void *progress_data);

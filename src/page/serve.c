@@ -37,6 +37,7 @@ struct page_server {
 	struct http http;
 	struct MHD_Daemon *daemon;
 	const struct page_kept *kept;
+	struct page_records *records;
 	char token[PAGE_TOKEN];
 	char address[80];
 	char host[2][32]; /* that requests may be meant for */
@@ -114,6 +115,21 @@ static enum MHD_Result answer_part(const struct page_server *s, struct MHD_Conne
 	return answer(s, c, MHD_HTTP_OK, type, r);
 }
 
+static enum MHD_Result answer_record(const struct page_server *s, struct MHD_Connection *c,
+				     const struct page_asked *asked)
+{
+	struct text text = {0};
+	struct MHD_Response *r = NULL;
+
+	if (page_records_find(s->records, asked, &text))
+		r = s->http.MHD_create_response_from_buffer(text.length, text.s,
+							    MHD_RESPMEM_MUST_COPY);
+	text_release(&text);
+	if (!r)
+		return refuse(s, c, MHD_HTTP_INTERNAL_SERVER_ERROR, "the trace cannot be read\n");
+	return answer(s, c, MHD_HTTP_OK, "application/json", r);
+}
+
 /* ---- requests ---------------------------------------------------------------------------------- */
 
 /* Takes as long wherever they differ. */
@@ -149,6 +165,51 @@ static uint32_t section_of(const struct page_server *s, const char *text)
 	return *end || errno || n >= s->kept->count ? UINT32_MAX : (uint32_t)n;
 }
 
+/* A number of the request; one that is missing is 0. False: it is none. */
+static bool number_of(const struct page_server *s, struct MHD_Connection *c, const char *name,
+		      uint64_t most, uint64_t *out)
+{
+	const char *text = s->http.MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, name);
+	char *end;
+
+	*out = 0;
+	if (!text)
+		return true;
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	return !*end && !errno && *out <= most;
+}
+
+static enum MHD_Result on_record(const struct page_server *s, struct MHD_Connection *c)
+{
+	static const struct {
+		const char *name;
+		uint64_t most;
+	} numbers[] = {{"process", UINT32_MAX},
+		       {"thread", UINT32_MAX},
+		       {"queue", UINT32_MAX},
+		       {"start", INT64_MAX},
+		       {"end", INT64_MAX},
+		       {"id", UINT64_MAX},
+		       {"work", 1}};
+	uint64_t v[sizeof(numbers) / sizeof(*numbers)];
+	struct page_asked asked;
+
+	for (unsigned i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		if (!number_of(s, c, numbers[i].name, numbers[i].most, &v[i]))
+			return refuse(s, c, MHD_HTTP_BAD_REQUEST, "this is no record\n");
+	asked = (struct page_asked){.process = (uint32_t)v[0],
+				    .thread = (uint32_t)v[1],
+				    .queue = (uint32_t)v[2],
+				    .start = (int64_t)v[3],
+				    .end = (int64_t)v[4],
+				    .id = v[5],
+				    .work = v[6] != 0};
+	return answer_record(s, c, &asked);
+}
+
 static enum MHD_Result on_request(void *data, struct MHD_Connection *c, const char *url,
 				  const char *method, const char *version, const char *upload,
 				  size_t *upload_size, void **state)
@@ -169,6 +230,8 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *c, const ch
 				   s->html_bytes);
 	if (strcmp(url, "/head.json") == 0)
 		return answer_part(s, c, "application/json", s->kept->head, s->kept->head_bytes);
+	if (strcmp(url, "/record") == 0)
+		return on_record(s, c);
 	if (strncmp(url, section, sizeof(section) - 1) != 0 ||
 	    (n = section_of(s, url + sizeof(section) - 1)) == UINT32_MAX)
 		return refuse(s, c, MHD_HTTP_NOT_FOUND, "there is no such thing here\n");
@@ -235,6 +298,7 @@ struct page_server *page_server_start(const struct page_server_options *o, struc
 	if (!s)
 		return NULL;
 	s->kept = o->kept;
+	s->records = o->records;
 	if (load(&s->http, log)) {
 		if (!make_page(s, o->name) || !make_token(s->token))
 			stream_error(log, "%s: not enough memory", o->name);

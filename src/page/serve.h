@@ -4,6 +4,7 @@
 #define PAGE_SERVE_H
 
 #include "page/kept.h"
+#include "page/record.h"
 
 struct page_server;
 
@@ -13,6 +14,7 @@ struct page_server_options {
 	uint16_t port; /* 0: any that is free */
 	const char *name;
 	const struct page_kept *kept;
+	struct page_records *records;
 };
 
 /* NULL: said why in `log`. What the options point to must stay. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/vec.h"
 #include "stream/names.h"
 #include "stream/trace.h"
@@ -57,31 +58,69 @@ static uint32_t new_track(struct page_data *d, uint32_t parent, uint32_t process
 	return d->track_count++;
 }
 
+static uint32_t numbered(struct page_data *d, uint32_t track, uint32_t number)
+{
+	if (track != UINT32_MAX)
+		d->tracks[track].number = number;
+	return track;
+}
+
 /* Ranks in their order, what is no rank behind them. */
 static uint32_t sort_of_process(const struct t_process *p, uint32_t index)
 {
 	return p->rank != UINT32_MAX && p->rank < 1u << 30 ? p->rank : (1u << 30) + index;
 }
 
+/* Another process is called the same, or (`hosts`) is on another host. */
+static bool is_any_other(const struct trace *t, const struct t_process *p, bool hosts)
+{
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		const struct t_process *q = &t->processes[i];
+
+		if (q == p || q->telemetry)
+			continue;
+		if (hosts ? strcmp(q->hostname, p->hostname) != 0
+			  : strcmp(name_program(q), name_program(p)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What tells processes apart comes first: labels are cut where there is no room. */
+static void label_process(const struct trace *t, const struct t_process *p, struct text *out)
+{
+	const char *name = p->name ? p->name : name_program(p);
+	bool hosts = p->hostname[0] && is_any_other(t, p, true);
+
+	if (p->telemetry) {
+		text_addf(out, "telemetry of %.200s", p->hostname);
+		return;
+	}
+	if (p->rank != UINT32_MAX)
+		text_addf(out, "rank %u \u00b7 ", p->rank);
+	if (hosts)
+		text_addf(out, "%.100s \u00b7 ", p->hostname);
+	if (p->rank == UINT32_MAX && is_any_other(t, p, false))
+		text_addf(out, "(%u) %.200s", p->pid, name);
+	else
+		text_addf(out, "%.200s (%u)", name, p->pid);
+	if (!hosts && p->rank != UINT32_MAX && p->hostname[0])
+		text_addf(out, " on %.100s", p->hostname);
+}
+
 uint32_t page_track_of_process(struct page_data *d, uint32_t process)
 {
 	const struct t_process *p = &d->t->processes[process];
 	bool rank = p->rank != UINT32_MAX;
-	char label[400], number[40] = "";
+	struct text label = {0};
 
 	if (d->of_process[process])
 		return d->of_process[process] - 1;
-	if (rank)
-		snprintf(number, sizeof(number), "rank %u \u00b7 ", p->rank);
-	if (p->telemetry)
-		snprintf(label, sizeof(label), "telemetry of %.200s", p->hostname);
-	else
-		snprintf(label, sizeof(label), "%s%.200s (%u)%s%.100s", number,
-			 p->name ? p->name : name_program(p), p->pid, rank ? " on " : "",
-			 rank ? p->hostname : "");
+	label_process(d->t, p, &label);
 	d->of_process[process] =
 		1 + new_track(d, UINT32_MAX, process, rank ? TRACK_RANK : TRACK_PROCESS,
-			      sort_of_process(p, process), label);
+			      sort_of_process(p, process), label.s ? label.s : "");
+	text_release(&label);
 	return d->of_process[process] - 1;
 }
 
@@ -101,7 +140,7 @@ uint32_t page_track_of_thread(struct page_data *d, uint32_t process, uint32_t th
 		 th->own ? " (of Kymo)" : "");
 	d->of_thread[thread] = 1 + new_track(d, parent, th->process, TRACK_THREAD,
 					     SORT_THREADS + (th->main ? 0 : 1 + th->index), label);
-	return d->of_thread[thread] - 1;
+	return numbered(d, d->of_thread[thread] - 1, thread);
 }
 
 /* Several runtimes may call one device, each by an agent of its own: one track. */
@@ -145,7 +184,7 @@ uint32_t page_track_of_queue(struct page_data *d, uint32_t process, uint32_t age
 	snprintf(label, sizeof(label), "%.200s (%.60s)", q->label, q->domain);
 	d->of_queue[queue] =
 		1 + new_track(d, parent, q->process, TRACK_QUEUE, SORT_THREADS + queue, label);
-	return d->of_queue[queue] - 1;
+	return numbered(d, d->of_queue[queue] - 1, queue);
 }
 
 uint32_t page_track_of_gaps(struct page_data *d, uint32_t process)

@@ -208,17 +208,25 @@ static void json_lines(FILE *out, const char *text)
 	fprintf(out, "]");
 }
 
-static void json_at(const struct diagnosis *d, const struct finding *f, FILE *out)
+struct places {
+	finding_places *put;
+	const void *data;
+};
+
+static void json_at(const struct diagnosis *d, const struct finding *f, const struct places *places,
+		    FILE *out)
 {
-	if (f->end > f->start)
-		fprintf(out,
-			", \"at\": {\"start\": %" PRIu64 ", \"end\": %" PRIu64 ", \"tracks\": []}",
-			since(d, f->start), since(d, f->end));
-	else
+	if (f->end <= f->start) {
 		fprintf(out, ", \"at\": null");
+		return;
+	}
+	fprintf(out, ", \"at\": {\"start\": %" PRIu64 ", \"end\": %" PRIu64 ", \"tracks\": [",
+		since(d, f->start), since(d, f->end));
+	places->put(places->data, f, out);
+	fprintf(out, "]}");
 }
 
-static void print_json_findings(const struct diagnosis *d, bool at, FILE *out)
+static void print_json_findings(const struct diagnosis *d, const struct places *places, FILE *out)
 {
 	for (uint32_t i = 0; i < d->count; i++) {
 		const struct finding *f = &d->findings[i];
@@ -238,16 +246,18 @@ static void print_json_findings(const struct diagnosis *d, bool at, FILE *out)
 		json_lines(out, f->evidence.s);
 		json_member(out, "show", &f->show);
 		json_member(out, "try", &f->advice);
-		if (at)
-			json_at(d, f, out);
+		if (places)
+			json_at(d, f, places, out);
 		fprintf(out, "}");
 	}
 }
 
-void findings_json(const struct diagnosis *d, FILE *out)
+void findings_json(const struct diagnosis *d, finding_places *put, const void *data, FILE *out)
 {
+	const struct places places = {put, data};
+
 	fprintf(out, "[");
-	print_json_findings(d, true, out);
+	print_json_findings(d, &places, out);
 	fprintf(out, "]");
 }
 
@@ -257,7 +267,7 @@ static void print_json(const struct diagnosis *d, FILE *out)
 	json_string(out, d->path);
 	fprintf(out, ", \"run_ns\": %" PRIu64 ", \"work_ns\": %" PRIu64 ", \"findings\": [",
 		timeline_length(d->tl), d->work);
-	print_json_findings(d, false, out);
+	print_json_findings(d, NULL, out);
 	fprintf(out, "],\n \"not_known\": ");
 	json_lines(out, d->abstained.s);
 	fprintf(out, "}\n");

@@ -66,7 +66,7 @@ kymo_status_t output_replace(const char *path, bool force, struct stream_log *lo
 	return KYMO_ERROR_SYSTEM;
 }
 
-static void flush(struct output *o)
+void output_flush(struct output *o)
 {
 	size_t done = 0;
 
@@ -98,7 +98,7 @@ char *output_reserve(struct output *o, size_t n)
 		o->error = o->error ? o->error : ENOSPC;
 		return NULL;
 	}
-	flush(o);
+	output_flush(o);
 	if (vec_reserve(&o->data, &o->size, 0, n))
 		return o->data;
 	o->error = o->error ? o->error : ENOMEM;
@@ -111,7 +111,7 @@ kymo_status_t output_close(struct output *o, struct stream_log *log)
 
 	if (!o->data)
 		return KYMO_OK;
-	flush(o);
+	output_flush(o);
 	if (o->path && close(o->fd) != 0 && !o->error)
 		o->error = errno;
 	if (o->error)

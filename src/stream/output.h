@@ -38,6 +38,9 @@ kymo_status_t output_folder(const char *path, bool force, struct stream_log *log
 /* Writes what is buffered and closes. Explains in `log` why the output is incomplete, if it is. */
 kymo_status_t output_close(struct output *o, struct stream_log *log);
 
+/* What is buffered goes where it is to go. */
+void output_flush(struct output *o);
+
 /* KYMO_ERROR_SYSTEM once writing has failed. */
 static inline kymo_status_t output_status(const struct output *o)
 {

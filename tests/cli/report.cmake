@@ -19,5 +19,10 @@ if(TARGET kymo_page AND TARGET kymo-inject AND KYMO_HAVE_SQLITE AND NOT KYMO_SAN
 		add_test(NAME cli.view COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/view.py
 			$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth>)
 		set_tests_properties(cli.view PROPERTIES LABELS cli TIMEOUT 300)
+		if(TARGET every_kind)
+			add_test(NAME cli.view.record COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/record.py
+				$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth> $<TARGET_FILE:every_kind>)
+			set_tests_properties(cli.view.record PROPERTIES LABELS cli TIMEOUT 300)
+		endif()
 	endif()
 endif()

@@ -212,6 +212,35 @@ def check_messages(page, db):
     return sum(wanted.values())
 
 
+def check_path(page):
+    """The critical path: where it goes on another rank, that one's end of what is waited for is seen in the slices."""
+    path = page.head["path"]
+    expect(not path["unknown"] and path["sections"], path["unknown"])
+    checks.equal("path: ranks", sorted(name for name, _ in path["ranks"]), sorted(f"rank {p}" for p in range(page.head["trace"]["ranks"])))
+    checks.equal("path: tracks", [page.head["tracks"][t]["kind"] for _, t in path["ranks"]], ["thread"] * len(path["ranks"]))
+    sections, waits = path["sections"], 0
+    for (start, end, rank, waiting, op), after in zip(sections, sections[1:] + [None]):
+        checks.equal(f"path at {start}: ahead", start < end, True)
+        if not after:
+            checks.equal("path: its end", (waiting, op), (-1, -1))
+            continue
+        checks.equal(f"path at {end}: goes on there", (after[0], after[2]), (end, waiting))
+        checks.equal(f"path at {end}: another rank", waiting != rank, True)
+        slices = [s for row in page.head["tracks"][path["ranks"][waiting][1]]["rows"] for s in page.slices(row)]
+        checks.equal(f"path at {end}: who waits is in that call", any(s[0] < end <= s[1] and s[2] == op for s in slices), True)
+        waits += 1
+    checks.equal("path: all of it", path["left_out"], 0)
+    return waits
+
+
+def check_digest(page, trace):
+    """The digest is that of the summary, though it is made of the findings that the page has."""
+    shown = {line.rstrip() for line in must(KYMO, "summary", trace).splitlines()}
+    checks.equal("digest", [line for line in page.head["digest"].splitlines() if line.rstrip() not in shown], [])
+    found = json.loads(must(KYMO, "diagnose", "-f", "json", trace))["findings"]
+    checks.equal("findings", [{k: v for k, v in f.items() if k != "at"} for f in page.head["findings"]], found)
+
+
 def check_summary(page, trace):
     """Kernels and calls as the summary counts them."""
     tables = {t["name"]: t["rows"] for t in json.loads(must(KYMO, "summary", "-f", "json", trace))["tables"]}
@@ -246,6 +275,7 @@ def check_trace(trace, seed=1):
     check_levels(page)
     check_search(page)
     check_summary(page, trace)
+    check_digest(page, trace)
     check_policy(page)
     return page, db
 
@@ -290,6 +320,17 @@ def part_made(folder):
     bin_ = page.head["curves"][0]["levels"][0]["bin"]
     checks.equal("a curve's bin", (most[300000 // bin_], last[300000 // bin_ + 1], least[300000 // bin_ - 1] == 0.0),
                  (1048576.0, 1048576.0, False))
+    part = page_of(demo, "--after", "0.0005s")  # the allocation lies before it: nothing is known to be in use
+    checks.equal("no curve of what is never in use", part.head["curves"], [])
+    checks.equal("processes of one name: what tells them apart comes first", sorted(t["label"] for t in page.head["tracks"] if t["parent"] < 0),
+                 ["(4242) demo", "rank 1 · demo (5151) on node1"])
+    # Two devices that idle: each finding leads to its own one.
+    idle = os.path.join(folder, "idle.kymo")
+    lines = [line for i in range(100) for line in (f"kernel one 64 {i * 20000000} 1000000 1", f"kernel two 64 {i * 20000000 + 9000000} 2000000 2")]
+    must(SYNTH, "timed", idle, input="\n".join(lines) + "\nend 2000000000\n")
+    part = page_of(idle)
+    checks.equal("places of findings", [(f["rule"], [part.head["tracks"][t]["label"] for t in f["at"]["tracks"]]) for f in part.head["findings"]],
+                 [("device-idle", ["Test GPU #0"]), ("device-idle", ["Test GPU #1"])])
     checks.equal("said of loss", "17" in page.head["loss"]["text"] and page.head["loss"]["records"], 17)
 
 
@@ -299,6 +340,7 @@ def part_recorded(folder):
         trace = os.path.join(folder, f"{i}.kymo")
         must(KYMO, "run", "-o", trace, program)
         page, db = check_trace(trace)
+        checks.equal("no path of one process", "fewer than two ranks" in page.head["path"]["unknown"], True)
         links = check_links(page, db)
         expect(links > 0 or program != heat, "no link was compared")
 
@@ -309,6 +351,7 @@ def part_messages(folder):
     must(mpirun, *PROGRAMS[2:], "-n", "2", KYMO, "run", "-o", trace, program, timeout=600)
     page, db = check_trace(trace)
     expect(check_messages(page, db) > 0, "no message was compared")
+    expect(check_path(page) > 0, "the critical path stays on one rank")
 
 
 def part_small(folder):

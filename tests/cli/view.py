@@ -49,7 +49,8 @@ class View:
         """(status, headers, body)"""
         c = http.client.HTTPConnection("127.0.0.1", self.url.port, timeout=60)
         token = self.token if token is None else token
-        c.putrequest(method, path + (f"?token={token}" if token else ""), skip_host=True)
+        sign = "&" if "?" in path else "?"
+        c.putrequest(method, path + (f"{sign}token={token}" if token else ""), skip_host=True)
         c.putheader("Host", host or f"127.0.0.1:{self.url.port}")
         c.putheader("Content-Length", str(len(body or b"")))
         c.endheaders(body)
@@ -94,7 +95,7 @@ def check_answers(view):
         checks.equal(f"hash of {tag}", f"'{page_file.sha(inner)}'" in headers["content-security-policy"], True)
     checks.equal("policy", ("unsafe" in headers["content-security-policy"], "frame-ancestors 'none'" in headers["content-security-policy"],
                             "connect-src 'self'" in headers["content-security-policy"]), (False, True, True))
-    for path in ("/", "/head.json", "/section/0"):
+    for path in ("/", "/head.json", "/section/0", "/record?process=1"):
         status, headers, _ = view.ask(path)
         checks.equal(f"{path}: headers", (headers["cache-control"], headers["x-content-type-options"], "content-security-policy" in headers,
                                           [k for k in headers if k.startswith("access-control")]), ("no-store", "nosniff", True, []))
@@ -111,6 +112,14 @@ def check_answers(view):
     for path in ("/section/999999", "/section/-1", "/section/", "/section/0x1", "/section/00000000000000000000001e", "/etc/passwd", "/../../etc/passwd",
                  "/section/18446744073709551616", "//head.json"):
         checks.equal(path, view.ask(path)[0], 404)
+
+
+    for path in ("/record?process=x", "/record?process=-1", "/record?start=9223372036854775808", "/record?work=2", "/record?id=18446744073709551616", "/record?process=4294967296"):
+        checks.equal(path, view.ask(path)[0], 400)
+    for path in ("/record", "/record?process=4294967295&start=1", "/record?process=1&start=9223372036854775807&end=9223372036854775807&thread=4294967295&queue=4294967295",
+                 "/record?process=1&start=5&end=1&work=1&id=18446744073709551615"):
+        status, _, body = view.ask(path)
+        checks.equal(path, (status, json.loads(body)), (200, {"records": [], "related": [], "whole": True}))
 
 
 def bound_to(port):

@@ -350,6 +350,9 @@ const tableOf = (name, title, kinds) => ({ name, title,
   rows: [...perOp].filter(([o]) => kinds.includes(ops[o].kind)).sort((a, b) => b[1].time - a[1].time)
     .map(([o, t]) => [names[ops[o].name].slice(0, 4000), t.time, 100 * t.time / length, t.n, t.time / t.n, t.most]) });
 const needleAt = needle ?? { row: 0, start: length / 3, length: 1000 };
+// The critical path: from rank to rank, each with its first thread.
+const pathRanks = Array.from({ length: RANKS }, (_, r) => [HOSTILE ? hostile[r % hostile.length] : `rank ${r}`, tracks.filter(t => t.kind === "thread")[r]?.id ?? -1]);
+const pathSections = Array.from({ length: 40 }, (_, i) => [Math.floor(length * i / 40), Math.floor(length * (i + 1) / 40), i % RANKS, i === 39 ? -1 : (i + 1) % RANKS, i === 39 ? -1 : 0]);
 const head = {
   page: 1,
   trace: { name: HOSTILE ? hostile[0] : "train.kymo", command: HOSTILE ? hostile[1] : "python3 train.py --steps 100 --batch 32", host: "node17", started: 1795000000, version: "0.1.0", imported: null,
@@ -369,6 +372,7 @@ const head = {
       rows: heads.map((_, r) => [`NVIDIA H200 (${r})`, length, length * (0.3 + r * 0.05), length * 0.1, length * 0.05, length * 0.05, length * (0.65 - r * 0.05), length * 0.1, length * 0.3, length * 0.15, length * (0.1 - r * 0.05 + 0.05)]) },
     { name: "many", title: "A long table", columns: [{ name: "n", title: "n", unit: "", kind: "count" }, { name: "text", title: "text", unit: "", kind: "text" }, { name: "bytes", title: "size", unit: "B", kind: "size" }],
       rows: Array.from({ length: 10000 }, (_, i) => [i, i % 7 ? `row ${i}` : "every seventh, =1+1", i * i]) }],
+  path: { unknown: null, ranks: pathRanks, sections: pathSections, left_out: 0 },
   names, ops, tracks, rows: headRows, levels: levels.map(({ bytes, ...l }) => l), curves: headCurves, messages: headMessages, block_ops: blockOps, sections,
 };
 const script = fs.readFileSync(path.join(DIST, "page.js"), "utf8"), style = fs.readFileSync(path.join(DIST, "page.css"), "utf8");

@@ -306,7 +306,7 @@ def tables(b, _wanted):
 def plots(b, _wanted):
     b.key("4")
     names = b.run("kymo.page.plots.all.map(p => p.name)")
-    checks.equal("plots", names, ["busy", "flame", "durations", "idle", "overlap", "bandwidth", "memory", "messages"])
+    checks.equal("plots", names, ["busy", "flame", "durations", "idle", "overlap", "bandwidth", "memory", "messages", "path"])
     for n in names:
         b.until(f"(p => p.tabled && p.g)(kymo.page.plots.all.find(p => p.name === '{n}'))")
         b.run(f"document.querySelector('#plot-{n} details').open = true")
@@ -320,8 +320,40 @@ def plots(b, _wanted):
     kinds = b.run("kymo.page.plots.all.find(p => p.name === 'messages').roots.map(t => t.kind)")
     checks.equal("messages: between ranks alone", kinds, ["rank"] * b.run("kymo.model.roots.filter(t => t.kind === 'rank').length"))
     checks.equal("the telemetry is drawn elsewhere", b.run("kymo.model.roots.some(t => t.label.startsWith('telemetry'))"), True)
+    length = b.run("(p => p.tabled.rows().reduce((n, r) => n + r[1], 0))(kymo.page.plots.all.find(p => p.name === 'path'))")
+    checks.equal("the path: all of the run", length, b.run("kymo.model.head.length"))
     host = b.run("(p => p.tabled.rows().filter(r => !r[0].includes('›')).reduce((n, r) => n + r[1], 0))(kymo.page.plots.all.find(p => p.name === 'flame'))")
     checks.equal("paths: all ranges", host, b.run("kymo.model.head.tables.find(t => t.name === 'ranges').rows.reduce((n, r) => n + r[1], 0)"))
+
+
+def critical(b, wanted):
+    """The critical path lies as a line over the ranks that it is on, folded or not, and can be taken away."""
+    b.key("2")
+    b.key("Escape")
+    b.run("kymo.page.overlay.span = null, kymo.page.timeline.lines.foldAll(false), kymo.page.timeline.changed(), kymo.page.timeline.whole()")
+    settled(b)
+    line = ("(i => { const o = kymo.page.overlay, s = kymo.model.critical.sections[i], l = kymo.page.timeline.lines.list.find(l => l.track === kymo.model.tracks[s.track]), t = kymo.page.timeline,"
+            " x = t.x((s.start + s.end) / 2), y = l.y - t.top + 16,"
+            " c = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true }); c.drawImage(t.over, -Math.round(x * t.ratio), -Math.round(y * t.ratio)); return [c.getImageData(0, 0, 1, 1).data[3], y < t.height]; })(%d)")
+    for i in (4, 20):
+        checks.equal(f"section {i}", b.run(line % i), [255, True])
+    checks.equal("all are drawn", b.run("kymo.page.overlay.pathDrawn"), 40)
+    b.press("#path-toggle")
+    settled(b)
+    checks.equal("taken away", (b.run(line % 4)[0], b.run("document.querySelector('#path-toggle').getAttribute('aria-pressed')")), (0, "false"))
+    b.press("#path-toggle")
+    b.run("kymo.page.timeline.lines.foldAll(true), kymo.page.timeline.changed()")
+    settled(b)
+    checks.equal("folded: still drawn", b.run("kymo.page.overlay.pathDrawn"), 40)
+    b.run("kymo.page.timeline.lines.foldAll(false), kymo.page.timeline.changed()")
+    # A finding's link unfolds what hides its track, also where the track itself has no rows.
+    b.run("kymo.page.timeline.lines.foldAll(true), kymo.page.timeline.changed()")
+    where = b.run("(() => { const d = kymo.model.tracks.find(t => t.kind === 'device' && !t.rows.length && kymo.model.firstRow([t], { start: 0, end: kymo.model.length }) !== undefined); if (!d) return null; kymo.page.jump({ start: 0, end: kymo.model.length, tracks: [d.id] });"
+                  " const row = kymo.model.firstRow([d], { start: 0, end: kymo.model.length }), l = kymo.page.timeline.lines.ofRow.get(row); return [l.type, l.y >= kymo.page.timeline.scroller.scrollTop && l.y < kymo.page.timeline.scroller.scrollTop + kymo.page.timeline.height]; })()")
+    checks.equal("a device without rows of its own", where, ["row", True])
+    b.run("kymo.page.timeline.lines.foldAll(false), kymo.page.timeline.changed()")
+    b.key("Escape")
+    b.key("0")
 
 
 def looks(b, _wanted):
@@ -398,7 +430,7 @@ def fingers(b, wanted):
     b.key("0")
 
 
-PARTS = [counts, drawn, overview, needle, zooming, fingers, folding, arrows, measuring, tables, plots, looks, alone]
+PARTS = [counts, drawn, overview, needle, zooming, fingers, folding, arrows, measuring, critical, tables, plots, looks, alone]
 
 
 def hostile(folder):

@@ -53,6 +53,8 @@ static void add_where(struct diagnosis *d, struct finding *f, const struct tally
 	if (c) {
 		f->start = c->start;
 		f->end = c->end;
+		f->thread = c->thread;
+		f->process = y->key[0];
 		plain_addf(&f->evidence, "the first at %.6f s of the run\n",
 			   (double)(c->start - d->trace->origin) / 1e9);
 	}

@@ -297,6 +297,7 @@ static void tell(struct diagnosis *d, struct place *at, uint32_t count)
 	f->count = regions;
 	f->start = at->start;
 	f->end = at->end;
+	f->thread = at->thread;
 	teams_add_rank(d, &f->where, at->primary);
 	if (at->site) {
 		finding_add_site(d, &f->where, at->site);

@@ -144,6 +144,7 @@ static void tell(struct diagnosis *d, const struct search *s)
 	f->count = s->number;
 	f->start = s->most->since;
 	f->end = x->start;
+	f->thread = (uint32_t)(s->most - s->threads);
 	text_addf(&f->where, "rank %" PRIu32 ", %s", p->rank, op_name(d, x->op));
 	if (x->site) {
 		text_add(&f->where, " at ");

@@ -104,6 +104,7 @@ static void tell(struct diagnosis *d, const struct asking *all, uint32_t count)
 	f->count = all->number;
 	f->start = all->start;
 	f->end = all->end;
+	f->thread = all->thread;
 	add_who(d, &f->where, all);
 	if (all->site) {
 		text_add(&f->where, ", ");

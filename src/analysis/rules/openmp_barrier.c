@@ -249,6 +249,7 @@ static void tell(struct diagnosis *d, struct meeting *at, uint32_t count, uint64
 	f->count = barriers;
 	f->start = at->start;
 	f->end = at->end;
+	f->thread = at->primary;
 	teams_add_rank(d, &f->where, at->primary);
 	if (at->site)
 		finding_add_site(d, &f->where, at->site);

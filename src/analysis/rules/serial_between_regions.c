@@ -146,6 +146,7 @@ static void tell(struct diagnosis *d, struct stretch *at, uint32_t count)
 	f->count = number;
 	f->start = at->start;
 	f->end = at->end;
+	f->thread = at->thread;
 	teams_add_rank(d, &f->where, at->thread);
 	teams_add_thread(d, &f->where, at->thread);
 	if (at->after && at->before) {

@@ -126,6 +126,7 @@ static void say(struct diagnosis *d, struct finding *f, uint32_t first, uint64_t
 
 	f->start = d->tl->start;
 	f->end = idle->begun;
+	f->agent = d->tl->devices[first].agent;
 	plain_addf(&f->where,
 		   idle->early ? "before %s goes on working" : "before the first work of %s",
 		   device_label(d, first));

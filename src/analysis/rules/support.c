@@ -221,8 +221,10 @@ void finding_set_place(struct diagnosis *d, struct finding *f, const struct plac
 
 	name_kernels(d, most, 1, &kernel);
 	add_place(d, &f->where, most, &kernel);
-	if (most->device < d->tl->devices_count)
+	if (most->device < d->tl->devices_count) {
 		plain_addf(&f->where, ", %s", device_label(d, most->device));
+		f->agent = d->tl->devices[most->device].agent;
+	}
 	f->start = most->start;
 	f->end = most->end;
 	finding_set_show(d, f, "");

@@ -4,6 +4,7 @@
 
 #include "base/vec.h"
 #include "formats/json/json.h"
+#include "formats/json/lines.h"
 
 static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
 {
@@ -98,6 +99,23 @@ static void json_free(struct stream_sink *s)
 	free(w->open_calls);
 	free(w->unfinished);
 	free(w);
+}
+
+struct stream_sink *json_lines_new(const struct trace *t, struct output **out)
+{
+	const struct format_options none = {0};
+	struct stream_sink *s;
+
+	if (make_writer(&none, true, &s) != KYMO_OK)
+		return NULL;
+	json_writer_of(s)->t = t;
+	*out = &json_writer_of(s)->out;
+	return s;
+}
+
+void json_lines_free(struct stream_sink *s)
+{
+	json_free(s);
 }
 
 extern const struct format format_json;

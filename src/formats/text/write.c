@@ -2,6 +2,7 @@
 /* The text format: one record a line, for people and grep. */
 #include <stdlib.h>
 
+#include "formats/text/lines.h"
 #include "formats/text/text.h"
 
 static kymo_status_t begin(struct stream_sink *s, const struct trace *t)
@@ -67,6 +68,26 @@ static void text_free(struct stream_sink *s)
 	free(w->exits);
 	text_names_release(w);
 	free(w);
+}
+
+struct stream_sink *text_lines_new(const struct trace *t, struct stream_log *log,
+				   struct output **out)
+{
+	const struct format_options o = {.log = log};
+	struct stream_sink *s;
+
+	if (text_write(&o, &s) != KYMO_OK)
+		return NULL;
+	*out = &text_writer_of(s)->out;
+	if (begin(s, t) == KYMO_OK)
+		return s;
+	text_free(s);
+	return NULL;
+}
+
+void text_lines_free(struct stream_sink *s)
+{
+	text_free(s);
 }
 
 extern const struct format format_text;

@@ -92,8 +92,8 @@ export function slices(bytes, first, quantum) {
 }
 
 export function more(bytes) {
-  const found = columns(bytes, new Set([BY_ROW, BY_INDEX, BYTES, OP]));
-  return { byRow: found[BY_ROW] ?? null, byIndex: found[BY_INDEX] ?? null, bytes: found[BYTES] ?? null };
+  const found = columns(bytes, new Set([BY_ROW, BY_INDEX, ID, BYTES, OP]));
+  return { byRow: found[BY_ROW] ?? null, byIndex: found[BY_INDEX] ?? null, id: found[ID] ?? null, bytes: found[BYTES] ?? null };
 }
 
 // Of a block: by op the count, the time, a histogram of durations by powers of two; and its longest slices.

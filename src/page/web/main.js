@@ -85,14 +85,19 @@ class Page {
 
   tools() {
     const { timeline: t } = this, button = (text, title, act) => h("button.small", { type: "button", title, onclick: act }, text);
-    this.toolbar.append(this.search.element, h("span.grow"),
+    this.toolbar.append(...[this.search.element, h("span.grow"),
       button("−", "Zoom out (s)", () => t.zoom(1.6)), button("+", "Zoom in (w)", () => t.zoom(1 / 1.6)), button("Whole run", "(0)", () => t.whole()),
+      this.model.critical ? h("button.small", { type: "button", id: "path-toggle", title: "The critical path: which rank the run waits for", "aria-pressed": "true", onclick: e => {
+        this.overlay.path = this.overlay.path ? null : this.model.critical;
+        e.currentTarget.setAttribute("aria-pressed", String(Boolean(this.overlay.path)));
+        t.redraw();
+      } }, "Critical path") : null,
       button("Fold all", "Fold all tracks", () => { t.lines.foldAll(true); t.changed(); }), button("Unfold all", "Unfold all tracks", () => { t.lines.foldAll(false); t.changed(); }),
       h("button.small", { type: "button", "aria-pressed": "true", onclick: e => {
         this.panel.hidden = this.panel.element.hidden = !this.panel.element.hidden;
         e.currentTarget.setAttribute("aria-pressed", String(!this.panel.hidden));
         this.panel.refresh();
-      } }, "Details"));
+      } }, "Details")].filter(Boolean));
   }
 
   failed(e) {
@@ -136,7 +141,7 @@ class Page {
 
   jump(place) {
     this.open("timeline", true);
-    const span = Math.max(place.end - place.start, 20), row = (place.tracks ?? []).map(t => this.model.tracks[t]?.rows[0]).find(r => r !== undefined);
+    const span = Math.max(place.end - place.start, 20), row = this.model.firstRow((place.tracks ?? []).map(t => this.model.tracks[t]).filter(Boolean), place);
     this.timeline.show(place.start - span * 0.1, place.end + span * 0.1, true);
     if (row !== undefined) this.timeline.revealRow(row);
     this.overlay.span = { start: place.start, end: place.end };

@@ -31,6 +31,7 @@ export class Model {
     for (const t of this.tracks) t.children.sort((a, b) => a.sort - b.sort);
     this.roots.sort((a, b) => a.sort - b.sort);
     this.rows = head.rows.map((r, n) => this.rowOf(r, n));
+    this.critical = head.path && !head.path.unknown ? pathOf(head.path) : null;
     this.curves = head.curves.map((c, n) => ({ ...c, number: n, blocks: c.blocks.map(([start, end, count, section]) => ({ start, end, count, section, key: `c${section}` })),
       levels: [...c.levels].sort((a, b) => a.bin - b.bin) }));
   }
@@ -41,6 +42,12 @@ export class Model {
     for (const b of blocks) { b.before = count; b.busyBefore = busy; count += b.count; busy += b.busy; }
     const levels = r.levels.map(l => ({ ...this.head.levels[l], busy: null })).sort((a, b) => a.bin - b.bin);
     return { ...r, number, blocks, levels, device: DEVICE.has(this.head.tracks[r.track]?.kind) };
+  }
+
+  // The first row of these tracks, or below them, that has something in a window; else their first row.
+  firstRow(tracks, { start, end }) {
+    const rows = tracks.flatMap(t => this.below(t)).flatMap(t => t.rows).filter(r => this.rows[r].records);
+    return rows.find(r => { const [low, high] = blocksIn(this.rows[r], start, end); return low < high; }) ?? rows[0];
   }
 
   name(op) {
@@ -181,6 +188,11 @@ export class Model {
   sliceOf(b, got, i) {
     return { row: b.row, index: b.first + i, start: got.start[i], end: got.end[i], op: got.op[i], flags: got.flags ? got.flags[i] : 0, block: b, i };
   }
+}
+
+// The critical path: sections in order of time, of several worlds of ranks one over the other.
+function pathOf({ ranks, sections, left_out }) {
+  return { leftOut: left_out, sections: sections.map(([start, end, rank, waits, op]) => ({ start, end, rank: ranks[rank][0], track: ranks[rank][1], waits: waits < 0 ? null : ranks[waits][0], to: waits < 0 ? -1 : ranks[waits][1], op })) };
 }
 
 // The first i with values[i] > time; values ascend.

@@ -9,6 +9,7 @@ export class Overlay {
     this.pointer = null;
     this.span = null; // measured: { start, end }
     this.zooming = null; // dragged on the axis
+    this.path = timeline.model.critical; // the critical one, where it is shown
     timeline.on("frame", () => this.draw());
   }
 
@@ -21,10 +22,11 @@ export class Overlay {
   draw() {
     const { of } = this, g = of.over.getContext("2d"), { ratio } = of;
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const wanted = Boolean(this.span || this.zooming || this.pointer || of.selected);
+    const wanted = Boolean(this.span || this.zooming || this.pointer || of.selected || this.path);
     if (wanted || this.drawn) g.clearRect(0, 0, of.width, of.height);
     this.drawn = wanted;
     if (!wanted) return;
+    if (this.path) this.drawPath(g, this.path.sections);
     if (this.span) this.band(g, this.span, of.colour.accent, 0.13, true);
     if (this.zooming) this.band(g, this.zooming, of.colour.text, 0.1, true);
     if (this.pointer) {
@@ -47,6 +49,41 @@ export class Overlay {
       g.fillStyle = of.colour.text;
       g.beginPath(); g.moveTo(x0 + 0.5, y + 1); g.lineTo(x0 - 4, y - 6); g.lineTo(x0 + 5, y - 6); g.fill();
     }
+  }
+
+  // A line along the rank that the run waits for, from rank to rank where that changes. What is narrower than a pixel is drawn as one.
+  drawPath(g, sections) {
+    const { of } = this, { start, end } = of.view, rows = new Map(), y = track => {
+      if (!rows.has(track)) {
+        const t = of.model.tracks[track], line = t && of.lines.list.find(l => l.track === t && l.type !== "curve") ;
+        const row = t && (line ?? of.lines.ofRow.get(of.model.firstRow([t], { start: 0, end: of.model.length })));
+        rows.set(track, row ? row.y - of.top + Math.min(row.h, 18) - 2 : null);
+      }
+      return rows.get(track);
+    };
+    this.pathDrawn = 0;
+    const stroke = (colour, wide) => {
+      g.strokeStyle = colour;
+      g.lineWidth = wide;
+      g.beginPath();
+      for (let i = 0, last = -10; i < sections.length; i++) {
+        const s = sections[i];
+        if (s.end < start || s.start > end) continue;
+        const at = y(s.track), a = Math.max(-4, of.x(s.start)), b = Math.min(of.width + 4, of.x(s.end));
+        if (at === null || (b - a < 0.5 && b - last < 1)) continue;
+        last = b;
+        this.pathDrawn++;
+        g.moveTo(a, at);
+        g.lineTo(Math.max(a + 1, b), at);
+        const next = s.to < 0 ? null : y(s.to);
+        if (next !== null && b <= of.width) g.lineTo(b, next);
+      }
+      g.stroke();
+    };
+    g.lineJoin = "round";
+    stroke(of.colour.background, 5);
+    this.pathDrawn = 0;
+    stroke(of.colour.text, 2.5);
   }
 
   band(g, { start, end }, colour, alpha, told) {

@@ -5,6 +5,7 @@ import { duration, exact, grouped, line as clean, percent, size } from "./format
 import { linksOf } from "./arrows.js";
 import { countOps, countRow, missingBlocks } from "./count.js";
 import { told } from "./input.js";
+import { recordOf } from "./record.js";
 
 const AT_ONCE = 3e6; // slices that are counted without being asked
 
@@ -42,6 +43,9 @@ export class Panel {
       ...links.messages.map(m => m.sent ? { from: s, to: m.slice, kind: "message" } : { from: m.slice, to: s, kind: "message" })];
     this.tellSlice(s, links);
     this.of.redraw();
+    if (!this.model.source.record) return;
+    const record = await recordOf(this.model, s).catch(e => h("p.hint", { text: `The record cannot be read: ${e.message}` }));
+    if (this.of.selected === s) this.slice.querySelector(".record")?.replaceWith(record);
   }
 
   tellSlice(s, links) {
@@ -60,7 +64,8 @@ export class Panel {
     for (const e of links?.effects.slice(0, 3) ?? []) put("device work", go(e, `${clean(model.name(e.op), 60)}, ${duration(e.start - s.start, 3)} later`, "e"));
     if (links && !links.effects.length && !links.whole) put("device work", "none in the blocks nearby");
     for (const m of links?.messages.slice(0, 3) ?? []) put(m.sent ? "sent to" : "sent by", go(m.slice, `${clean(model.rankOf(model.rows[m.slice.row].track).label, 40)}, ${size(m.bytes)}`, "m"));
-    this.slice.replaceChildren(h("h2", { title: name }, swatch, name), list);
+    const record = h("p.hint.record", { text: model.source.record ? "Reading the record …" : "Arguments, call site, stack and the like are in the trace: kymo view shows them here, kymo show prints them." });
+    this.slice.replaceChildren(h("h2", { title: name }, swatch, name), list, record);
   }
 
   // A name, and of what it is where another op has the same one.

@@ -5,9 +5,10 @@ import { durations, idle, overlap } from "./plots/bars.js";
 import { flame } from "./plots/flame.js";
 import { busyHeat, messageMatrix } from "./plots/heat.js";
 import { bandwidth, memory } from "./plots/over_time.js";
+import { path } from "./plots/path.js";
 
 export function plots(model, timeline) {
-  const all = [busyHeat, flame, durations, idle, overlap, bandwidth, memory, messageMatrix].map(make => make(model, timeline)).filter(Boolean);
+  const all = [busyHeat, flame, durations, idle, overlap, bandwidth, memory, messageMatrix, path].map(make => make(model, timeline)).filter(Boolean);
   const element = h("div.plots", {}, all.map(p => p.element));
   if (!all.length) element.append(h("p.hint", { text: "This trace has nothing to plot: no device work, no nested calls, no memory, no messages." }));
   let seen = false, waiting = 0;

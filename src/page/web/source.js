@@ -102,13 +102,15 @@ function embedded(data) {
 }
 
 async function served() {
-  const get = async path => {
-    const answered = await fetch(path + location.search);
+  const get = async (path, more = "") => {
+    const answered = await fetch(path + location.search + more);
     if (!answered.ok) throw new Error(`kymo view answered ${answered.status} to ${path}`);
     return answered;
   };
   const head = await (await get("head.json")).json();
-  return new Source(head, async n => new Uint8Array(await (await get(`section/${n}`)).arrayBuffer()));
+  const source = new Source(head, async n => new Uint8Array(await (await get(`section/${n}`)).arrayBuffer()));
+  source.record = async about => (await get("record", `&${new URLSearchParams(about)}`)).json();
+  return source;
 }
 
 export async function openSource() {

@@ -393,7 +393,7 @@ export class Timeline {
       const end = this.lines.list[last];
       high = end.y + end.h - l.y;
     }
-    const e = h(`div.label.${l.type}.${t.kind}`, { role: "treeitem", "aria-level": l.level + 1, title: text, tabindex: this.focused === t.id && l.labelled ? 0 : -1, "data-track": t.id });
+    const e = h(`div.label.${l.type}.${t.kind}`, { role: "treeitem", "aria-level": l.level + 1, title: clean(l.type === "curve" ? `${this.model.path(t.id)} › ${l.curve.name}` : this.model.path(t.id), 1000), tabindex: this.focused === t.id && l.labelled ? 0 : -1, "data-track": t.id });
     if (l.folds) {
       e.setAttribute("aria-expanded", String(!l.folded));
       e.append(icon(l.folded ? "M6 3l5 5-5 5z" : "M3 6l5 5 5-5z"));

@@ -7,6 +7,7 @@
 #define BASE_PEER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -23,6 +24,13 @@ bool peer_may_ask(int fd);
  * there that there was no place within `wait_ms`, and nothing that is sent later waits longer.
  */
 int peer_connect(const char *path, bool any, int wait_ms);
+
+/*
+ * Whether who has connected from port `from` of 127.0.0.1 to port `to` of it is this user or the superuser; *who: its
+ * user, where that is known. A connection through another host's address, or that has ended, is not known.
+ */
+enum peer_port { PEER_PORT_UNKNOWN, PEER_PORT_MAY, PEER_PORT_MAY_NOT };
+enum peer_port peer_port_may_ask(uint16_t from, uint16_t to, uid_t *who);
 
 /* Sends a message of `count` parts and with it a descriptor, which stays the caller's too. False: errno. */
 bool peer_send(int fd, const struct iovec *parts, size_t count, int descriptor);

@@ -14,12 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/peer.h"
 
 #define HTTP_FUNCTIONS(X)                                                                          \
 	X(MHD_start_daemon)                                                                        \
 	X(MHD_stop_daemon)                                                                         \
-	X(MHD_get_daemon_info)                                                                     \
 	X(MHD_create_response_from_buffer)                                                         \
 	X(MHD_create_response_from_fd_at_offset64)                                                 \
 	X(MHD_add_response_header)                                                                 \
@@ -44,6 +46,9 @@ struct page_server {
 	struct text policy;
 	char *html;
 	size_t html_bytes;
+	uint16_t port;
+	struct stream_log *log;
+	bool told; /* that others were turned away */
 };
 
 /* Stays loaded. */
@@ -239,6 +244,28 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *c, const ch
 			   s->kept->at[n].length);
 }
 
+/*
+ * Other users could hold all connections that there are, also without the token. Of 127.0.0.1 the kernel tells whose
+ * the other end is.
+ */
+static enum MHD_Result on_connection(void *data, const struct sockaddr *from, socklen_t size)
+{
+	struct page_server *s = data;
+	struct sockaddr_in in;
+	uid_t who;
+
+	if (size < sizeof(in) || from->sa_family != AF_INET)
+		return MHD_NO;
+	memcpy(&in, from, sizeof(in));
+	if (peer_port_may_ask(ntohs(in.sin_port), s->port, &who) != PEER_PORT_MAY_NOT)
+		return MHD_YES;
+	if (!s->told)
+		stream_warn(s->log, "another user (uid %u) wants to connect: turned away",
+			    (unsigned)who);
+	s->told = true;
+	return MHD_NO;
+}
+
 /* ---- life -------------------------------------------------------------------------------------- */
 
 static bool make_page(struct page_server *s, const char *name)
@@ -267,28 +294,52 @@ static bool make_token(char token[PAGE_TOKEN])
 	return true;
 }
 
-static bool start(struct page_server *s, uint16_t port, struct stream_log *log)
+/* -1: errno. The port is chosen by the system where it is 0. */
+static int listen_at(uint16_t *port)
 {
 	struct sockaddr_in where = {.sin_family = AF_INET,
-				    .sin_port = htons(port),
+				    .sin_port = htons(*port),
 				    .sin_addr = {htonl(INADDR_LOOPBACK)}};
-	const union MHD_DaemonInfo *info;
+	socklen_t size = sizeof(where);
+	const int on = 1;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	s->daemon = s->http.MHD_start_daemon(
-		MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, on_request, s,
-		MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&where, MHD_OPTION_CONNECTION_TIMEOUT, 60u,
-		MHD_OPTION_CONNECTION_LIMIT, 64u, MHD_OPTION_END);
-	if (!s->daemon) {
+	if (fd < 0)
+		return -1;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+	    bind(fd, (struct sockaddr *)&where, size) == 0 && listen(fd, SOMAXCONN) == 0 &&
+	    getsockname(fd, (struct sockaddr *)&where, &size) == 0) {
+		*port = ntohs(where.sin_port);
+		return fd;
+	}
+	close(fd);
+	return -1;
+}
+
+static bool start(struct page_server *s, uint16_t port, struct stream_log *log)
+{
+	int fd = listen_at(&port);
+
+	if (fd < 0) {
 		stream_error(log, "port %u of 127.0.0.1: %s; --port names another", port,
-			     errno ? strerror(errno) : "it cannot be had");
+			     strerror(errno));
 		return false;
 	}
-	info = s->http.MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
-	port = info ? info->port : port;
+	s->port = port;
+	s->log = log;
 	snprintf(s->address, sizeof(s->address), "http://127.0.0.1:%u/?token=%s", port, s->token);
 	snprintf(s->host[0], sizeof(s->host[0]), "127.0.0.1:%u", port);
 	snprintf(s->host[1], sizeof(s->host[1]), "localhost:%u", port);
-	return true;
+	s->daemon = s->http.MHD_start_daemon(
+		MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD, 0, on_connection, s, on_request, s,
+		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_TIMEOUT, 60u,
+		MHD_OPTION_CONNECTION_LIMIT, 64u, MHD_OPTION_END);
+	if (!s->daemon) {
+		stream_error(log, "port %u of 127.0.0.1: it cannot be served: %s", port,
+			     errno ? strerror(errno) : "libmicrohttpd gives no reason");
+		close(fd);
+	}
+	return s->daemon != NULL;
 }
 
 struct page_server *page_server_start(const struct page_server_options *o, struct stream_log *log)

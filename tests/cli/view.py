@@ -11,6 +11,7 @@ import json
 import os
 import random
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -133,6 +134,17 @@ def bound_to(port):
     return found
 
 
+def check_strangers(view):
+    """Another user is turned away before anything is read, with the token as well."""
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        return
+    ask = ("import http.client, sys; c = http.client.HTTPConnection('127.0.0.1', int(sys.argv[1]), timeout=60); "
+           "c.request('GET', '/?token=' + sys.argv[2]); print(c.getresponse().status)")
+    for uid, wanted in (("0", "200"), ("65534", "")):
+        done = run("setpriv", "--reuid", uid, "--clear-groups", "/usr/bin/python3", "-c", ask, view.url.port, view.token)
+        checks.equal(f"asked by user {uid}", done.stdout.strip(), wanted)
+
+
 def names_of(view):
     return json.loads(view.ask("/head.json")[2])["names"]
 
@@ -211,6 +223,7 @@ def main():
             checks.equal("where it listens", bound_to(view.url.port), ["0100007F"])
             check_data(view, page)
             check_answers(view)
+            check_strangers(view)
             checks.equal("readable for the user alone", os.stat(kept).st_mode & 0o77, 0)
             first = os.stat(kept).st_ino
             other = run(KYMO, "view", "--port", view.url.port, trace)

@@ -132,6 +132,20 @@ class Run:
         self.status, self.out, self.err = done.returncode, done.stdout, done.stderr
 
 
+# The end of what a terminal shows, written by the test when the program is gone: a master may report the end of its
+# other side before it has handed out all that was written there.
+TERMINAL_END = b"\0the end\0"
+
+
+def read_terminal(master, seen=lambda shown: None):
+    """What is shown until TERMINAL_END; seen() is called with all so far whenever there is more."""
+    shown = b""
+    while not shown.endswith(TERMINAL_END):
+        shown += os.read(master, 65536)
+        seen(shown)
+    return shown.removesuffix(TERMINAL_END)
+
+
 def query(kymo, trace, sql):
     """Rows of a query, as dictionaries."""
     done = Run([kymo, "query", "--format", "json", trace, sql])

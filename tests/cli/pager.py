@@ -58,28 +58,26 @@ class Screen:
             [KYMO, *words], stdin=slave, stdout=slave if terminal else subprocess.PIPE, stderr=subprocess.PIPE,
             env={**env, "PATH": FOLDER + ":" + os.environ["PATH"], "SEEN": self.seen.name, **variables},
             preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)))
-        os.close(slave)
-        self.shown, self.keys = b"", keys
+        self.shown, self.keys = None, keys
         reader = threading.Thread(target=self.read, args=(master,))
         reader.start()
         out, err = self.process.communicate(timeout=kymotest.WAIT)
         self.pager_first = self.had("got") is not None  # when kymo was gone
+        os.write(slave, kymotest.TERMINAL_END)
         reader.join()
+        os.close(slave)
         os.close(master)
         self.status, self.out, self.err = self.process.returncode, out, err.decode()
         self.got, self.less, self.name = (self.had(n) for n in ("got", "less", "name"))
         self.seen.cleanup()
 
     def read(self, master):
-        while True:
-            try:
-                part = os.read(master, 65536)
-            except OSError:  # the other end is closed
-                return
-            self.shown += part
-            if self.keys and b"here" in self.shown:
+        def press(shown):
+            if self.keys and b"here" in shown:
                 os.write(master, self.keys)
                 self.keys = None
+
+        self.shown = kymotest.read_terminal(master, press)
 
     def had(self, name):
         try:
@@ -102,7 +100,7 @@ def what_it_gets(trace):
                   ["compare", trace, trace], ["query", trace, "SELECT name, start FROM markers ORDER BY 2"],
                   ["query", "--schema"], ["summary", "--tables", "help"]):
         alone, paged = plain(*words), Screen(*words)
-        expect(paged.got == alone.shown, words, paged.got, alone.shown)
+        expect(paged.got == alone.shown, words, vars(alone), vars(paged))
         expect((paged.shown, paged.status, paged.err) == (b"", alone.status, alone.err), words, vars(paged))
         expect(paged.pager_first, words, "kymo was gone before its pager")
     lines = Screen("summary", "--tables", "ranges", trace).got

@@ -18,6 +18,7 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
 import kymotest  # noqa: E402
@@ -303,17 +304,12 @@ def on_terminal(trace, columns):
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     with subprocess.Popen([KYMO, "summary", trace], stdin=subprocess.DEVNULL, stdout=slave,
-                          stderr=subprocess.DEVNULL, env={**os.environ, "NO_COLOR": "1", "KYMO_PAGER": "cat"}):
-        os.close(slave)
-        data = b""
-        while True:
-            try:
-                part = os.read(master, 65536)
-            except OSError:  # the other end is closed
-                break
-            if not part:
-                break
-            data += part
+                          stderr=subprocess.DEVNULL, env={**os.environ, "NO_COLOR": "1", "KYMO_PAGER": "cat"}) as kymo:
+        end = threading.Thread(target=lambda: (kymo.wait(), os.write(slave, kymotest.TERMINAL_END)))
+        end.start()
+        data = kymotest.read_terminal(master)
+        end.join()
+    os.close(slave)
     os.close(master)
     return data.decode().replace("\r\n", "\n").splitlines()
 

@@ -182,7 +182,8 @@ class Deaths(Job):
         return self.rows(f"SELECT count(*) FROM open_call c JOIN op o ON o.id = c.op WHERE o.name = '{op}'")[0][0]
 
     def test_exit(self):
-        self.check("exit", end="^ended with status 5 without MPI_Finalize$")
+        # Hydra ends with 255, or by SIGPIPE where it loses a proxy that it still writes to, traced or not.
+        self.check("exit", also=(255, 141, -13) if IMPLEMENTATION == "mpich" else (), end="^ended with status 5 without MPI_Finalize$")
 
     def test_kill(self):
         self.check("kill", end=r"^was killed by signal 9 \(")

@@ -46,11 +46,17 @@ static void add_place(const char *trace, unsigned stands, void *data)
 	follow_add(data, trace);
 }
 
-/* A recording that has ended and one that begins are looked for as often as others are looked at. */
+/*
+ * Recordings that begin are looked for as often as others are looked at. Of all that there are, one that has ended is
+ * shown once more, and longer only while it is the last one.
+ */
 static void refresh(struct follow *f)
 {
-	if (all_recordings)
+	if (all_recordings) {
 		place_each(add_place, f);
+		if (follow_running(f))
+			follow_let_go(f);
+	}
 	follow_look(f);
 	for (uint32_t i = 0; i < f->recording_count; i++)
 		if (!f->recordings[i]->command)
@@ -235,6 +241,8 @@ static int run_top(int argc, char **argv)
 		status = options.once   ? print_once(&f)
 			 : options.json ? print_lines(&f)
 					: top_live(&f, options.delay_ns, refresh);
+	if (status == TOP_NO_SCREEN)
+		status = print_once(&f);
 	follow_release(&f);
 	return status;
 }

@@ -75,7 +75,11 @@ void top_picture_release(struct top_picture *p);
 
 /* ---- top_screen.c ---- */
 
-/* Shows it until the user has enough. `refresh` looks for recordings and at them. Returns the exit status. */
+/*
+ * Shows it until the user has enough. `refresh` looks for recordings and at them. Returns the exit status, or
+ * TOP_NO_SCREEN after telling that this terminal has none.
+ */
+enum { TOP_NO_SCREEN = -1 };
 int top_live(struct follow *f, uint64_t delay_ns, void (*refresh)(struct follow *f));
 
 #endif

@@ -63,7 +63,7 @@ static double waited_in(const struct follow_process *p)
 
 static double share(double part, double whole)
 {
-	return whole > 0 ? fmin(part / whole, 1) : NAN;
+	return isnan(part) || whole <= 0 ? NAN : fmin(part / whole, 1);
 }
 
 double top_waiting(const struct follow *f, const struct follow_process *p)
@@ -105,10 +105,10 @@ bool top_extremes(const struct follow *f, const struct follow_process **slowest,
 
 /* ---- devices, losses, cost --------------------------------------------------------------------- */
 
-/* Of kernels that were not looked into nobody knows when they ran, and beside which others. */
+/* Of kernels that were not looked into, or of a recording that was let go, nobody knows when they ran beside others. */
 double top_busy_ns(const struct follow *f, const struct follow_device *d)
 {
-	return follow_complete(f) ? d->busy_now : NAN;
+	return follow_complete(f) && !d->shared ? d->busy_now : NAN;
 }
 
 double top_busy_now(const struct follow *f, const struct follow_device *d)
@@ -118,7 +118,7 @@ double top_busy_now(const struct follow *f, const struct follow_device *d)
 
 double top_busy(const struct follow *f, const struct follow_device *d)
 {
-	return follow_complete(f) ? share(d->busy_now, (double)top_elapsed(f)) : NAN;
+	return share(top_busy_ns(f, d), (double)top_elapsed(f));
 }
 
 double top_overhead_ns(const struct follow_process *p)

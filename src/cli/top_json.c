@@ -92,7 +92,7 @@ static void add_devices(struct json *j, const struct follow *f)
 	for (uint32_t i = 0; i < f->device_count; i++) {
 		const struct follow_device *d = &f->devices[i];
 
-		if (!d->name && !d->now.count && !d->under_way)
+		if (!d->now.count && !d->under_way && (!d->name || !d->users))
 			continue;
 		json_open(j, '{');
 		add_device_name(j, d);
@@ -119,6 +119,8 @@ static void add_memory(struct json *j, const struct follow *f)
 	for (uint32_t i = 0; i < f->memory_count; i++) {
 		const struct follow_memory *m = &f->memory[i];
 
+		if (m->peak <= 0)
+			continue;
 		json_open(j, '{');
 		add_device_name(j, &f->devices[m->device]);
 		add_text(j, "kind", top_memory_kinds[m->kind < TOP_MEMORY_KINDS ? m->kind : 0]);
@@ -204,6 +206,7 @@ static void add_recordings(struct json *j, const struct follow *f)
 		json_add_raw(j, r->command ? r->command : "null");
 		json_name(j, "running");
 		json_add_bool(j, r->running);
+		add_whole(j, "drain_silent_ns", (double)r->silent);
 		json_close(j);
 	}
 	json_close(j);

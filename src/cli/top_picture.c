@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/brief_names.h"
+#include "analysis/table.h"
 #include "base/plain.h"
 #include "base/units.h"
 #include "base/vec.h"
@@ -55,15 +56,17 @@ void top_picture_release(struct top_picture *p)
 /* ---- numbers ----------------------------------------------------------------------------------- */
 
 /* Exact below a million, else four digits. */
-static const char *count_text(double v, char out[UNITS_TEXT])
+static const char *number_text(double v, char out[UNITS_TEXT])
 {
 	static const char units[] = " kMGTP";
 	unsigned u = 0;
 
 	if (!isfinite(v))
 		return "-";
+	if (v >= 0 && v < 999999.5 && (v == floor(v) || v >= 100))
+		return count_text((uint64_t)round(v), out);
 	if (v < 999999.5) {
-		snprintf(out, UNITS_TEXT, v == floor(v) || v >= 100 ? "%.0f" : "%.1f", v);
+		snprintf(out, UNITS_TEXT, "%.1f", v);
 		return out;
 	}
 	while (v >= 999.95 && units[u + 1]) {
@@ -83,7 +86,7 @@ static const char *rate_text(double v, char out[UNITS_TEXT])
 	if (v >= 10000 && v < 999999.5)
 		snprintf(number, sizeof(number), "%.1f k", v / 1000);
 	else
-		snprintf(number, sizeof(number), "%s", count_text(v, out));
+		snprintf(number, sizeof(number), "%s", number_text(v, out));
 	snprintf(out, UNITS_TEXT, "%.24s/s", number);
 	return out;
 }
@@ -149,16 +152,25 @@ static struct totals add_up(const struct follow *f)
 	return t;
 }
 
-/* Words of a JSON list, without their quotes. */
+/* Words of a JSON list, without their quotes; the program without its folder. */
 static void add_words(struct text *out, const char *list)
 {
-	bool inside = false;
+	bool inside = false, program = true;
+	size_t begin;
+
+	if (out->length)
+		text_add(out, " ");
+	begin = out->length;
 
 	for (const char *c = list; *c; c++) {
 		if (*c == '"') {
 			inside = !inside;
-			if (inside && out->length)
+			program &= inside || out->length == begin;
+			if (inside && out->length > begin)
 				text_add(out, " ");
+		} else if (inside && program && *c == '/' && c[1] != '"' && out->s) {
+			out->length = begin;
+			out->s[begin] = '\0';
 		} else if (inside) {
 			if (*c == '\\' && (c[1] == '"' || c[1] == '\\'))
 				c++; /* other escapes stay: they are of what cannot be shown */
@@ -167,10 +179,19 @@ static void add_words(struct text *out, const char *list)
 	}
 }
 
+/* One that goes on, if any does. */
+static const struct follow_recording *first_of(const struct follow *f)
+{
+	for (uint32_t i = 0; i < f->recording_count; i++)
+		if (f->recordings[i]->running)
+			return f->recordings[i];
+	return f->recording_count ? f->recordings[0] : NULL;
+}
+
 /* What is left of the width goes to the name; a path loses its beginning. */
 static void draw_title(struct top_picture *p, const struct follow *f, const struct top_look *look)
 {
-	const struct follow_recording *r = f->recording_count ? f->recordings[0] : NULL;
+	const struct follow_recording *r = first_of(f);
 	char state[64], time[UNITS_TEXT], more[32] = "";
 	struct text name = {0};
 	unsigned room;
@@ -202,10 +223,13 @@ static void draw_program(struct top_picture *p, const struct follow *f, const st
 	struct text words = {0}, counts = {0};
 
 	for (uint32_t i = 0; i < f->recording_count; i++) {
-		if (!f->recordings[i]->command)
+		const struct follow_recording *r = f->recordings[i];
+
+		if (!r->command)
 			continue;
 		text_add(&words, words.length ? ";" : "");
-		add_words(&words, f->recordings[i]->command);
+		add_words(&words, r->command);
+		text_add(&words, r->running || f->recording_count == 1 ? "" : " (ended)");
 	}
 	text_addf(&counts, "%u process%s", t->running, t->running == 1 ? "" : "es");
 	if (t->ranks)
@@ -227,9 +251,9 @@ static void draw_rates(struct top_picture *p, const struct follow *f, const stru
 
 	add_line(p, look, TOP_PLAIN, "Calls    %10s %9s   Kernels %10s %9s   Waiting %s",
 		 rate_text(top_per_s(f, f->calls_now, f->calls_then), a),
-		 count_text(f->calls_now, b),
-		 rate_text(top_per_s(f, t->kernels, t->kernels_then), c), count_text(t->kernels, d),
-		 share_text(top_waiting_all(f), e));
+		 number_text(f->calls_now, b),
+		 rate_text(top_per_s(f, t->kernels, t->kernels_then), c),
+		 number_text(t->kernels, d), share_text(top_waiting_all(f), e));
 }
 
 static void draw_copies(struct top_picture *p, const struct follow *f, const struct top_look *look)
@@ -262,7 +286,7 @@ static void draw_memory(struct top_picture *p, const struct follow *f, const str
 		uint32_t kind = f->memory[i].kind < TOP_MEMORY_KINDS ? f->memory[i].kind : 0;
 
 		sums[kind] += f->memory[i].bytes;
-		there[kind] = true;
+		there[kind] |= f->memory[i].peak > 0;
 	}
 	for (unsigned i = 0; i < TOP_MEMORY_KINDS; i++)
 		if (there[i])
@@ -294,14 +318,34 @@ static void draw_cost(struct top_picture *p, const struct follow *f, const struc
 	struct follow_losses lost = follow_lost(f);
 
 	add_line(p, look, TOP_PLAIN, "Lost     %s record%s   Overhead %s, %s   Written %s (%s)",
-		 count_text(lost.records, a), lost.records == 1 ? "" : "s",
+		 number_text(lost.records, a), lost.records == 1 ? "" : "s",
 		 time_text(t->overhead, b),
 		 share_text(t->lived > 0 ? t->overhead / t->lived : NAN, c),
 		 byte_rate_text(top_per_s(f, f->written_now, f->written_then), d),
 		 bytes_text(f->written_now, e));
 	if (lost.definitions > 0 || lost.overwritten > 0)
 		add_line(p, look, TOP_PLAIN, "         %s definitions lost, %s records overwritten",
-			 count_text(lost.definitions, a), count_text(lost.overwritten, b));
+			 number_text(lost.definitions, a), number_text(lost.overwritten, b));
+}
+
+/* What is written last of a path. */
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static void draw_silence(struct top_picture *p, const struct follow *f, const struct top_look *look)
+{
+	char a[UNITS_TEXT];
+
+	for (uint32_t i = 0; i < f->recording_count; i++)
+		if (f->recordings[i]->silent)
+			add_line(p, look, TOP_STRONG,
+				 "No answer from the drain for %s (stopped?): buffers fill up: %s",
+				 time_text((double)f->recordings[i]->silent, a),
+				 base_of(f->recordings[i]->trace));
 }
 
 static void draw_doubts(struct top_picture *p, const struct follow *f, const struct top_look *look,
@@ -311,14 +355,14 @@ static void draw_doubts(struct top_picture *p, const struct follow *f, const str
 
 	if (t->unrecorded > 0)
 		add_line(p, look, TOP_PLAIN, "         %s calls are left out in this mode",
-			 count_text(t->unrecorded, a));
+			 number_text(t->unrecorded, a));
 	if (!follow_complete(f))
 		add_line(p, look, TOP_STRONG,
 			 "Estimated: one part of the records was looked into, %s of them",
 			 share_text(top_read_share(f), a));
 	if (f->damaged)
 		add_line(p, look, TOP_STRONG, "Damaged: %s blocks of raw files could not be read",
-			 count_text((double)f->damaged, a));
+			 number_text((double)f->damaged, a));
 	if (top_age(f) > 1000000000)
 		add_line(p, look, TOP_STRONG,
 			 "Up to %s old: only files can be seen, which get full chunks",
@@ -338,6 +382,7 @@ static void draw_head(struct top_picture *p, const struct follow *f, const struc
 	draw_memory(p, f, look);
 	draw_ranks(p, f, look);
 	draw_cost(p, f, look, &t);
+	draw_silence(p, f, look);
 	draw_doubts(p, f, look, &t);
 }
 
@@ -419,7 +464,7 @@ static void draw_row(struct top_picture *p, const struct follow *f, const struct
 
 	add_name(&row, look, ROW_NUMBERS, name);
 	add_cell(&row, look, rate_text(top_per_s(f, r->now.count, r->then.count), a));
-	add_cell(&row, look, count_text(r->now.count, a));
+	add_cell(&row, look, number_text(r->now.count, a));
 	add_cell(&row, look, time_text(r->now.ns, a));
 	add_cell(&row, look, share_text(all->now > 0 ? r->now.ns / all->now : NAN, a));
 	add_cell(&row, look,
@@ -499,8 +544,8 @@ static unsigned draw_devices(struct top_picture *p, const struct follow *f,
 		add_cell(&row, look, share_text(top_busy_now(f, d), a));
 		add_cell(&row, look, share_text(top_busy(f, d), a));
 		add_cell(&row, look, rate_text(top_per_s(f, d->now.count, d->then.count), a));
-		add_cell(&row, look, count_text(d->now.count, a));
-		add_cell(&row, look, count_text((double)d->under_way, a));
+		add_cell(&row, look, number_text(d->now.count, a));
+		add_cell(&row, look, number_text((double)d->under_way, a));
 		end_row(p, look, TOP_PLAIN, &row);
 		text_release(&name);
 	}
@@ -545,10 +590,10 @@ static unsigned draw_processes(struct top_picture *p, const struct follow *f,
 		add_name(&row, look, 5, name.s ? name.s : "");
 		add_cell(&row, look,
 			 rate_text(top_per_s(f, q->calls.count, q->calls_then.count), a));
-		add_cell(&row, look, count_text(q->calls.count, a));
+		add_cell(&row, look, number_text(q->calls.count, a));
 		add_cell(&row, look, share_text(top_waiting(f, q), a));
-		add_cell(&row, look, count_text(q->kernels_sum.count, a));
-		add_cell(&row, look, count_text(top_lost(q), a));
+		add_cell(&row, look, number_text(q->kernels_sum.count, a));
+		add_cell(&row, look, number_text(top_lost(q), a));
 		end_row(p, look, TOP_PLAIN, &row);
 		text_release(&name);
 	}

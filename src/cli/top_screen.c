@@ -114,34 +114,49 @@ static void take_size(struct screen *s)
 	s->x->clearok(s->window, TRUE);
 }
 
-static bool open_screen(struct screen *s)
+/* It can write where it wants to; a "dumb" terminal, or one that nobody knows, cannot. */
+static bool has_screen(const struct screen *s)
+{
+	const char *type = getenv("TERM"), *move = s->screen ? s->x->tigetstr("cup") : NULL;
+
+	if (move && move != (const char *)-1)
+		return true;
+	if (!type || !*type)
+		cli_note("TERM is not set, so that it is not known what the terminal can: one "
+			 "picture, as with --once");
+	else
+		cli_note("the terminal \"%s\" (TERM) %s: one picture, as with --once", type,
+			 s->screen ? "has no way to place text" : "is not known to ncurses");
+	return false;
+}
+
+/* The exit status; TOP_NO_SCREEN. */
+static int open_screen(struct screen *s)
 {
 	const struct top_curses *x = s->x;
-	const char *type = getenv("TERM");
 
 	setlocale(LC_CTYPE, "");
 	s->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 	tcgetattr(STDIN_FILENO, &terminal_before);
+	s->screen = x->newterm(NULL, stdout, stdin);
+	if (s->screen)
+		x->set_term(s->screen);
+	if (!has_screen(s))
+		return TOP_NO_SCREEN;
 	s->signals = open_signals();
-	s->screen = x->newterm(type, stdout, stdin);
-	if (!s->screen) {
-		cli_error("the terminal \"%s\" (TERM) is not known to ncurses; --once works "
-			  "without",
-			  type ? type : "");
-		return false;
-	}
-	x->set_term(s->screen);
 	s->window = x->newwin(0, 0, 0, 0);
+	if (!s->window || s->signals < 0) {
+		cli_error("not enough memory or descriptors");
+		return CLI_FAILURE;
+	}
 	x->cbreak();
 	x->noecho();
 	x->curs_set(0);
-	if (s->window) {
-		x->keypad(s->window, TRUE);
-		x->nodelay(s->window, TRUE);
-		watch_crashes(x);
-		take_size(s);
-	}
-	return s->window && s->signals >= 0;
+	x->keypad(s->window, TRUE);
+	x->nodelay(s->window, TRUE);
+	watch_crashes(x);
+	take_size(s);
+	return CLI_OK;
 }
 
 static void close_screen(struct screen *s)
@@ -338,6 +353,7 @@ static void look_on(struct screen *s, struct follow *f, void (*refresh)(struct f
 int top_live(struct follow *f, uint64_t delay_ns, void (*refresh)(struct follow *f))
 {
 	struct screen s = {.x = top_curses_load(), .signals = -1};
+	int status;
 
 	if (!s.x) {
 		cli_error("the live view needs ncurses (%s), which cannot be loaded: install "
@@ -346,11 +362,9 @@ int top_live(struct follow *f, uint64_t delay_ns, void (*refresh)(struct follow 
 		return CLI_FAILURE;
 	}
 	set_delay(&s, delay_ns);
-	if (!open_screen(&s)) {
-		close_screen(&s);
-		return CLI_FAILURE;
-	}
-	look_on(&s, f, refresh);
+	status = open_screen(&s);
+	if (status == CLI_OK)
+		look_on(&s, f, refresh);
 	close_screen(&s);
 	if (s.ended_by) {
 		sigset_t set;
@@ -361,7 +375,7 @@ int top_live(struct follow *f, uint64_t delay_ns, void (*refresh)(struct follow 
 		sigprocmask(SIG_UNBLOCK, &set, NULL);
 		raise(s.ended_by);
 	}
-	return CLI_OK;
+	return status;
 }
 
 #endif

@@ -202,8 +202,14 @@ static void define_domain(struct follow *f, struct follow_process *p, const stru
 static void define_agent(struct follow *f, struct follow_process *p, const struct wire_def *d)
 {
 	uint64_t id = wire_def_get(d, DEF_AGENT_ID);
+	uint32_t device;
 
-	if (!map_get(&p->agents, id) && !map_set(&p->agents, id, follow_device(f, p, d) + 1u))
+	if (map_get(&p->agents, id))
+		return;
+	device = follow_device(f, p, d);
+	if (map_set(&p->agents, id, device + 1u))
+		f->devices[device].users++;
+	else
 		f->failed = true;
 }
 

@@ -61,16 +61,14 @@ static bool take_header(struct follow *f, struct follow_process *p)
 	memcpy(&h, data, sizeof(h));
 	if (h.magic != RAW_MAGIC || h.version < RAW_VERSION_MIN || h.version > RAW_VERSION ||
 	    h.wire_version != WIRE_VERSION || h.header_size < sizeof(h)) {
-		f->damaged += !p->ended;
+		p->damaged += !p->ended;
 		p->ended = p->aside = true;
 		return false;
 	}
 	p->header = h;
 	p->at = h.header_size;
-	if (!p->headed && h.unrecorded) {
+	if (!p->headed && h.unrecorded)
 		p->ended = p->aside = true;
-		f->unrecorded++;
-	}
 	if (!p->headed && p->rank < 0 && h.rank != SHM_NONE)
 		p->rank = h.rank;
 	p->headed = true;
@@ -142,8 +140,7 @@ static bool plausible(const struct raw_block *b)
  * The payload as it was in memory; NULL: damaged. Where there is much, the checksums of records are left out, which
  * cost as much as looking into them; a record that cannot be is noticed as well.
  */
-static const uint8_t *payload(struct follow *f, const struct follow_process *p,
-			      const struct raw_block *b)
+static const uint8_t *payload(struct follow *f, struct follow_process *p, const struct raw_block *b)
 {
 	const uint8_t *data = fetch(f, p, p->at + sizeof(*b), b->stored, true);
 	size_t bytes = b->stored;
@@ -153,7 +150,7 @@ static const uint8_t *payload(struct follow *f, const struct follow_process *p,
 	if (((b->chunk_type != WIRE_CHUNK_RECORDS || f->spent < CHECKED_MOST) &&
 	     XXH3_64bits(data, b->stored) != b->checksum) ||
 	    raw_block_unpack(b, &f->reading->plain, &data, &bytes) || bytes != b->raw) {
-		f->damaged++;
+		p->damaged++;
 		return NULL;
 	}
 	return data;
@@ -218,7 +215,7 @@ static bool passes(struct follow *f, struct follow_process *p, struct follow_thr
 	}
 	if (begun || ++p->passed >= f->stride)
 		return false;
-	f->left_out += b->raw;
+	p->left_out += b->raw;
 	t->seq = b->seq + 1;
 	t->done = 0;
 	return true;
@@ -321,7 +318,7 @@ void follow_read_file(struct follow *f, struct follow_process *p)
 			return;
 		memcpy(&b, data, sizeof(b));
 		if (!plausible(&b)) {
-			f->damaged++;
+			p->damaged++;
 			p->at = after_damage(f, p);
 			continue;
 		}

@@ -39,9 +39,14 @@ struct follow_device {
 	double busy_now, busy_then;  /* ns that at least one kernel ran */
 	struct follow_sum now, then; /* of kernels */
 	uint64_t under_way;          /* commands submitted and not seen complete */
+	uint32_t users;              /* agents of processes that are followed */
+	bool shared; /* with a recording that was let go: what `busy` holds is not of those left */
 };
 
-/* Memory in use of a kind (enum memory_kind) and a device; device 0 of `devices` is no device. */
+/*
+ * Memory in use of a kind (enum memory_kind) and a device; device 0 of `devices` is no device. The peak is the one since
+ * a recording was let go.
+ */
 struct follow_memory {
 	uint32_t device, kind;
 	double bytes, peak;
@@ -51,10 +56,13 @@ struct follow_process; /* process.h */
 
 struct follow_recording {
 	char trace[PATH_MAX];
-	char *command;  /* JSON; owned, given by who follows, or NULL */
-	bool running;   /* a drain is at work on it */
-	int64_t folder; /* when `raw` changed last; -1: it has not been read */
-	uint64_t asked; /* CLOCK_MONOTONIC ns when the drains were asked last */
+	char *command;             /* JSON; owned, given by who follows, or NULL */
+	bool running;              /* a drain is at work on it */
+	int64_t folder;            /* when `raw` changed last; -1: it has not been read */
+	uint64_t asked;            /* CLOCK_MONOTONIC ns when the drains were asked last */
+	struct follow_door *doors; /* drains.c: those of its drains that are on this host */
+	uint32_t door_count, door_room;
+	uint64_t silent; /* ns that a drain has owed an answer; 0: none does for long */
 };
 
 /* Losses as the processes tell them. */
@@ -102,8 +110,17 @@ struct follow {
 bool follow_init(struct follow *f);
 void follow_release(struct follow *f);
 
-/* Follows the recording in that trace directory, if it is not followed yet. False: no memory. */
+/*
+ * Follows the recording in that trace directory, if it is not followed yet; one that had ended there is let go. False:
+ * no memory.
+ */
 bool follow_add(struct follow *f, const char *trace);
+
+/*
+ * Recordings that had ended at the last look are followed no longer, and what they added to any sum is taken away: sums
+ * are of those that are left.
+ */
+void follow_let_go(struct follow *f);
 
 /* What has come since the last look. */
 void follow_look(struct follow *f);

@@ -54,7 +54,7 @@ void follow_lines(struct follow *f, struct follow_process *p, const uint8_t *chu
 /* ---- tallies ----------------------------------------------------------------------------------- */
 
 /* What was added to the entry at that place since the last look; NULL: no memory. */
-static struct follow_tally *before(struct follow *f, struct follow_process *p, uint64_t place)
+static struct follow_sum *before(struct follow *f, struct follow_process *p, uint64_t place)
 {
 	uint64_t i = map_get(&p->tally_places, place);
 
@@ -68,25 +68,18 @@ static struct follow_tally *before(struct follow *f, struct follow_process *p, u
 	return &p->tallies[p->tally_count++];
 }
 
-static void add(struct follow_sum *s, const struct follow_tally *t)
-{
-	s->count += t->count;
-	s->ns += t->ns;
-	s->bytes += t->bytes;
-}
-
 static void add_work(struct follow *f, struct follow_process *p, const struct wire_work *w,
-		     const struct follow_tally *more)
+		     const struct follow_sum *more)
 {
 	uint64_t agent, row;
 
 	if (w->kind == WIRE_TALLY_DISPATCH) {
 		agent = map_get(&p->agents, w->key[WIRE_KEY_DISPATCH_AGENT]);
 		row = map_get(&p->kernels, w->key[WIRE_KEY_DISPATCH_KERNEL]);
-		add(&p->kernels_sum, more);
-		add(&f->devices[agent ? agent - 1 : 0].now, more);
+		follow_sum_add(&p->kernels_sum, more);
+		follow_add_to(f, p, TABLE_DEVICES, agent ? (uint32_t)agent - 1 : 0, more);
 		if (row)
-			add(&f->kernels.at[row - 1].now, more);
+			follow_add_to(f, p, TABLE_KERNELS, (uint32_t)row - 1, more);
 	}
 }
 
@@ -95,10 +88,10 @@ static void add_entry(struct follow *f, struct follow_process *p, uint64_t place
 {
 	bool on_device = w && (w->kind == WIRE_TALLY_DISPATCH || w->kind == WIRE_TALLY_COPY);
 	struct follow_op *op = y->op < p->op_room ? &p->ops[y->op] : NULL;
-	struct follow_tally now = {(double)y->count,
-				   on_device ? (double)y->total : follow_ns(p, y->total),
-				   w ? (double)w->bytes : 0},
-			    more, *then;
+	struct follow_sum now = {(double)y->count,
+				 on_device ? (double)y->total : follow_ns(p, y->total),
+				 w ? (double)w->bytes : 0},
+			  more, *then;
 
 	if (y->flags & WIRE_TALLY_GIVEN || !op)
 		return;
@@ -107,17 +100,17 @@ static void add_entry(struct follow *f, struct follow_process *p, uint64_t place
 	then = before(f, p, place);
 	if (!then)
 		return;
-	more = (struct follow_tally){now.count - then->count, now.ns - then->ns,
-				     now.bytes - then->bytes};
+	more = (struct follow_sum){now.count - then->count, now.ns - then->ns,
+				   now.bytes - then->bytes};
 	*then = now;
 	if (op->kind == FOLLOW_CALL) {
-		add(&f->calls.at[op->row - 1].now, &more);
-		add(&p->calls, &more);
+		follow_add_to(f, p, TABLE_CALLS, op->row - 1, &more);
+		follow_sum_add(&p->calls, &more);
 		if (op->flags & KYMO_OP_WAITS)
 			p->waited += more.ns;
 	} else if (op->kind == FOLLOW_COPY) {
-		add(&f->copies.at[op->row - 1].now, &more);
-		add(&p->copies, &more);
+		follow_add_to(f, p, TABLE_COPIES, op->row - 1, &more);
+		follow_sum_add(&p->copies, &more);
 	} else if (w) {
 		add_work(f, p, w, &more);
 	}

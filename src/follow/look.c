@@ -32,10 +32,8 @@ void follow_release(struct follow *f)
 
 	for (uint32_t i = 0; i < f->process_count; i++)
 		follow_process_free(f->processes[i]);
-	for (uint32_t i = 0; i < f->recording_count; i++) {
-		free(f->recordings[i]->command);
-		free(f->recordings[i]);
-	}
+	for (uint32_t i = 0; i < f->recording_count; i++)
+		follow_recording_free(f->recordings[i]);
 	for (uint32_t i = 0; i < f->device_count; i++) {
 		free(f->devices[i].name);
 		free(f->devices[i].host);
@@ -67,8 +65,12 @@ bool follow_add(struct follow *f, const char *trace)
 	struct follow_recording *r;
 
 	for (uint32_t i = 0; i < f->recording_count; i++)
-		if (strcmp(f->recordings[i]->trace, trace) == 0)
-			return true;
+		if (strcmp(f->recordings[i]->trace, trace) == 0) {
+			if (f->recordings[i]->running)
+				return true;
+			follow_let_go(f);
+			break;
+		}
 	r = calloc(1, sizeof(*r));
 	if (!r || !vec_reserve(&f->recordings, &f->recording_room, f->recording_count, 1)) {
 		free(r);
@@ -130,9 +132,14 @@ static void find_processes(struct follow *f, struct follow_recording *r)
 	bool running = raw_being_written(r->trace);
 
 	list_files(f, r);
-	if (running && (!r->asked || f->looked - r->asked >= ASK_NS)) {
-		follow_ask_drains(f, r);
-		r->asked = f->looked;
+	if (running) {
+		bool again = !r->asked || f->looked - r->asked >= ASK_NS;
+
+		follow_ask_drains(f, r, again);
+		r->asked = again ? f->looked : r->asked;
+	} else {
+		follow_close_doors(r);
+		r->silent = 0;
 	}
 	r->running = running;
 }
@@ -207,7 +214,7 @@ static void look_at(struct follow *f, struct follow_process *p)
 			break;
 	}
 	if (p->size > before)
-		f->written_now += (double)(p->size - before);
+		p->written += (double)(p->size - before);
 }
 
 void follow_look(struct follow *f)
@@ -223,11 +230,9 @@ void follow_look(struct follow *f)
 		if (f->recordings[i]->running)
 			find_processes(f, f->recordings[i]);
 	set_stride(f);
-	f->calls_now = 0;
-	for (uint32_t i = 0; i < f->process_count; i++) {
+	for (uint32_t i = 0; i < f->process_count; i++)
 		look_at(f, f->processes[i]);
-		f->calls_now += f->processes[i]->calls.count;
-	}
+	follow_add_up(f);
 	for (uint32_t i = 0; i < f->device_count; i++)
 		f->devices[i].busy_now = busy_union_total(&f->devices[i].busy);
 }

@@ -79,6 +79,8 @@ void follow_process_free(struct follow_process *p)
 	free(p->program);
 	free(p->threads);
 	free(p->tallies);
+	for (unsigned i = 0; i < TABLES; i++)
+		free(p->parts[i].at);
 	if (p->fd >= 0)
 		close(p->fd);
 	if (p->memory >= 0)

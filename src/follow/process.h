@@ -67,9 +67,12 @@ struct follow_thread {
 	unsigned wait_count;
 };
 
-/* Tallies count on in place: an entry as it was when it was looked at last. */
-struct follow_tally {
-	double count, ns, bytes;
+/* Sums of all, as far as a process added to them. */
+enum follow_table { TABLE_CALLS, TABLE_KERNELS, TABLE_COPIES, TABLE_DEVICES, TABLE_MEMORY, TABLES };
+
+struct follow_parts {
+	struct follow_sum *at; /* by place in the table */
+	uint32_t room;
 };
 
 struct follow_call_open { /* the one that has been open longest */
@@ -120,13 +123,17 @@ struct follow_process {
 
 	struct follow_thread *threads;
 	uint32_t thread_count, thread_room;
-	struct map thread_places; /* index + 1: place + 1 */
-	struct follow_tally *tallies;
+	struct map thread_places;   /* index + 1: place + 1 */
+	struct follow_sum *tallies; /* count on in place: as they were at the last look */
 	uint32_t tally_count, tally_room;
 	struct map tally_places;
 	struct map allocations; /* id: bytes + 1 */
 
 	/* Sums. */
+	struct follow_parts parts[TABLES];
+	double written;        /* bytes of its file that were seen to be written */
+	double read, left_out; /* bytes of chunks of records */
+	uint64_t damaged;      /* blocks, or stretches of the file */
 	struct follow_sum calls, calls_then, kernels_sum, kernels_then, copies, copies_then;
 	double waited, waiting,
 		waited_then;     /* ns: in calls that have ended, in open ones; both, then */
@@ -143,8 +150,17 @@ void follow_read_file(struct follow *f, struct follow_process *p);
 void follow_read_memory(struct follow *f, struct follow_process *p, bool again);
 /* memory.c: `fd` of a process's memory, which is its own then. */
 void follow_take_memory(struct follow_process *p, int fd);
-/* drains.c: files and memory of the processes that the drains of a trace here record. */
-void follow_ask_drains(struct follow *f, struct follow_recording *r);
+/* drains.c: files and memory of the processes that the drains of a trace here record. `again`: those that owe no answer
+ * are asked once more. */
+void follow_ask_drains(struct follow *f, struct follow_recording *r, bool again);
+void follow_close_doors(struct follow_recording *r);
+void follow_recording_free(struct follow_recording *r);
+/* sums.c: adds to a row, a device or memory in use, which follow_take_away() takes back. */
+void follow_add_to(struct follow *f, struct follow_process *p, enum follow_table table,
+		   uint32_t place, const struct follow_sum *more);
+void follow_take_away(struct follow *f, const struct follow_process *p);
+/* Sums that processes keep themselves. */
+void follow_add_up(struct follow *f);
 /* process.c */
 struct follow_process *follow_process_of(struct follow *f, struct follow_recording *r,
 					 const char *path);
@@ -170,8 +186,16 @@ void follow_tallies(struct follow *f, struct follow_process *p, const uint8_t *c
 uint32_t follow_row(struct follow *f, struct follow_rows *rows, const char *domain,
 		    const char *name, size_t length);
 uint32_t follow_device(struct follow *f, const struct follow_process *p, const struct wire_def *d);
-struct follow_memory *follow_memory(struct follow *f, uint32_t device, uint32_t kind);
+/* Place + 1; 0: no memory. */
+uint32_t follow_memory(struct follow *f, uint32_t device, uint32_t kind);
 void follow_rows_release(struct follow_rows *rows);
+
+static inline void follow_sum_add(struct follow_sum *s, const struct follow_sum *more)
+{
+	s->count += more->count;
+	s->ns += more->ns;
+	s->bytes += more->bytes;
+}
 
 static inline double follow_ns(const struct follow_process *p, uint64_t ticks)
 {

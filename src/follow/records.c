@@ -31,13 +31,6 @@ static void add_wait(struct follow_process *p, struct follow_thread *t, uint64_t
 
 /* ---- work of devices --------------------------------------------------------------------------- */
 
-static void add(struct follow_sum *s, double count, double ns, double bytes)
-{
-	s->count += count;
-	s->ns += ns;
-	s->bytes += bytes;
-}
-
 static uint32_t device_of(const struct follow_process *p, const uint64_t value[FIELDS])
 {
 	uint64_t agent = value[FIELD_AGENT];
@@ -56,48 +49,50 @@ static void add_kernel(struct follow *f, struct follow_process *p, const uint64_
 {
 	uint64_t row = map_get(&p->kernels, value[FIELD_KERNEL]), start = value[FIELD_START];
 	double ns = start ? (double)value[FIELD_DURATION] : 0;
-	struct follow_device *d = &f->devices[device_of(p, value)];
+	const struct follow_sum more = {weight, weight * ns, 0};
+	uint32_t device = device_of(p, value);
 
-	add(&p->kernels_sum, weight, weight * ns, 0);
-	add(&d->now, weight, weight * ns, 0);
-	if (start && !busy_union_add(&d->busy, start, start + value[FIELD_DURATION]))
+	follow_sum_add(&p->kernels_sum, &more);
+	follow_add_to(f, p, TABLE_DEVICES, device, &more);
+	if (start &&
+	    !busy_union_add(&f->devices[device].busy, start, start + value[FIELD_DURATION]))
 		f->failed = true;
 	if (!row)
 		row = follow_row(f, &f->kernels, "", "(unknown)", strlen("(unknown)"));
 	if (row)
-		add(&f->kernels.at[row - 1].now, weight, weight * ns, 0);
+		follow_add_to(f, p, TABLE_KERNELS, (uint32_t)row - 1, &more);
 }
 
 static void add_copy(struct follow *f, struct follow_process *p, const struct follow_op *op,
 		     const uint64_t value[FIELDS], double weight)
 {
-	double ns = value[FIELD_START] ? (double)value[FIELD_DURATION] : 0,
-	       bytes = (double)value[FIELD_BYTES];
+	double ns = value[FIELD_START] ? (double)value[FIELD_DURATION] : 0;
+	const struct follow_sum more = {weight, weight * ns, weight * (double)value[FIELD_BYTES]};
 
-	add(&p->copies, weight, weight * ns, weight * bytes);
-	add(&f->copies.at[op->row - 1].now, weight, weight * ns, weight * bytes);
+	follow_sum_add(&p->copies, &more);
+	follow_add_to(f, p, TABLE_COPIES, op->row - 1, &more);
 }
 
 /* Parts of other allocations are not counted again. What is freed says how much it was, or its allocation has. */
 static void add_memory(struct follow *f, struct follow_process *p, const uint64_t value[FIELDS],
 		       bool freed)
 {
-	struct follow_memory *m = value[FIELD_PARENT] ? NULL
-						      : follow_memory(f, device_of(p, value),
-								      (uint32_t)value[FIELD_KIND]);
+	uint32_t place = value[FIELD_PARENT] ? 0
+					     : follow_memory(f, device_of(p, value),
+							     (uint32_t)value[FIELD_KIND]);
 	uint64_t bytes = value[FIELD_BYTES], known;
 
-	if (!m)
+	if (!place)
 		return;
 	if (!freed) {
 		if (!map_set(&p->allocations, value[FIELD_ID], bytes + 1))
 			f->failed = true;
-		m->bytes += (double)bytes;
-		m->peak = m->bytes > m->peak ? m->bytes : m->peak;
-		return;
+	} else {
+		known = map_remove(&p->allocations, value[FIELD_ID]);
+		bytes = known ? known - 1 : bytes;
 	}
-	known = map_remove(&p->allocations, value[FIELD_ID]);
-	m->bytes -= (double)(known ? known - 1 : bytes);
+	follow_add_to(f, p, TABLE_MEMORY, place - 1,
+		      &(struct follow_sum){.bytes = freed ? -(double)bytes : (double)bytes});
 }
 
 static bool take_values(const struct follow_op *op, const struct wire_record *r,
@@ -168,11 +163,11 @@ static void flush_calls(struct follow *f, struct follow_process *p, double weigh
 {
 	for (uint32_t i = 0; i < p->met_count; i++) {
 		struct follow_op *op = &p->ops[p->met[i]];
-		struct follow_row *row = &f->calls.at[op->row - 1];
-		double ns = weight * follow_ns(p, op->ticks), count = weight * op->count;
+		const struct follow_sum more = {weight * op->count,
+						weight * follow_ns(p, op->ticks), 0};
 
-		add(&row->now, count, ns, 0);
-		add(&p->calls, count, ns, 0);
+		follow_add_to(f, p, TABLE_CALLS, op->row - 1, &more);
+		follow_sum_add(&p->calls, &more);
 		op->count = 0;
 		op->ticks = 0;
 	}
@@ -210,7 +205,7 @@ bool follow_records(struct follow *f, struct follow_process *p, struct follow_th
 
 		memcpy(&h, at, sizeof(h));
 		if (h.words < sizeof(h) / 4 || (size_t)(end - at) < h.words * 4u) {
-			f->damaged++;
+			p->damaged++;
 			at = end;
 			break;
 		}
@@ -234,7 +229,7 @@ bool follow_records(struct follow *f, struct follow_process *p, struct follow_th
 		at += h.words * 4u;
 	}
 	flush_calls(f, p, weight);
-	f->read += (double)(at - chunk - t->done);
+	p->read += (double)(at - chunk - t->done);
 	t->done = (uint32_t)(at - chunk);
 	return all;
 }

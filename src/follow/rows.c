@@ -129,15 +129,15 @@ out:
 	return i < f->device_count ? i : 0;
 }
 
-struct follow_memory *follow_memory(struct follow *f, uint32_t device, uint32_t kind)
+uint32_t follow_memory(struct follow *f, uint32_t device, uint32_t kind)
 {
 	for (uint32_t i = 0; i < f->memory_count; i++)
 		if (f->memory[i].device == device && f->memory[i].kind == kind)
-			return &f->memory[i];
+			return i + 1;
 	if (!vec_reserve(&f->memory, &f->memory_room, f->memory_count, 1)) {
 		f->failed = true;
-		return NULL;
+		return 0;
 	}
 	f->memory[f->memory_count] = (struct follow_memory){.device = device, .kind = kind};
-	return &f->memory[f->memory_count++];
+	return ++f->memory_count;
 }

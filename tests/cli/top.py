@@ -189,6 +189,90 @@ def all_of_them(folder):
     q.end()
 
 
+def let_go(folder):
+    """Of all recordings one that ends is shown once more and let go, with all that it added; the last one stays."""
+    runtime = os.path.join(folder, "runtime_let_go")
+    os.mkdir(runtime, 0o700)
+    env = kymotest.environment(XDG_RUNTIME_DIR=runtime)
+    p, q = Recording(folder, "goes", env=env), Recording(folder, "stays", env=env)
+    p.tell("calls 300", "kernels 0 first 5", "kernels 0 second 2", "write 0 1000 3", "allocate 5000")
+    q.tell("calls 40", "kernels 0 first 3", "write 0 10 1")
+    lines = subprocess.Popen([KYMO, "top", "--json", "-d", "50ms"], stdout=subprocess.PIPE, text=True, env=env)
+
+    def until(what, holds):
+        for line in lines.stdout:
+            now = json.loads(line)
+            now["traces"] = {r["trace"]: r["running"] for r in now["recordings"] if r["trace"] in (p.trace, q.trace)}
+            if holds(now):
+                return now
+        raise kymotest.Failure(what)
+    alone = look(q.trace)
+    both = until("both", lambda now: len(now["traces"]) == 2 and now["kernels"] == 10)
+    check("kernels of both", by(both["top_kernels"], "name", "count"), {"first": 8, "second": 2})
+    check("busy of both", both["devices"][0]["busy_ns"] > 0, True)
+    p.end()
+    until("it is shown as ended", lambda now: now["traces"].get(p.trace) is False)
+    left = until("let go", lambda now: p.trace not in now["traces"])
+    check("numbers of the one that is left", counts(left), counts(alone))
+    check("no rate below zero", [left[k] >= 0 for k in ("calls_per_s", "kernels_per_s", "written_bytes_per_s")], [True] * 3)
+    check("its processes", [(x["pid"], x["running"]) for x in left["processes"]], [(q.pids[0], True)])
+    check("not known of a device that both used", [(d["kernels"], d["busy_ns"], d["busy_share"]) for d in left["devices"]],
+          [(3, None, None)])
+    held = [os.path.realpath(f"/proc/{lines.pid}/fd/{n}") for n in os.listdir(f"/proc/{lines.pid}/fd")]
+    check("its files are closed", [name for name in held if name.startswith(p.trace)], [])
+    q.tell("calls 2")
+    more = until("it goes on", lambda now: now["calls"] == left["calls"] + 2)
+    check("more", by(more["top_calls"], "name", "count")["clGetDeviceInfo"], 42)
+    q.end()
+    last = until("the last one stays", lambda now: now["traces"] == {q.trace: False})
+    check("its last numbers", (last["running"], last["kernels"], last["processes_ended"]), (False, 3, 1))
+    r = Recording(folder, "comes", env=env)
+    r.tell("calls 7")
+    new = until("until another comes", lambda now: not now["traces"] and now["kernels"] == 0 and now["running"])
+    check("of that alone", [x["trace"] for x in new["recordings"]], [r.trace])
+    r.end()
+    lines.kill()
+    lines.communicate()
+
+
+def below(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as f:
+        for child in f.read().split():
+            yield int(child)
+            yield from below(child)
+
+
+def stopped_drain(folder):
+    """A drain that does not answer is told, and looks do not wait for it again and again; it is heard when it goes on."""
+    p = Recording(folder, "stopped")
+    p.tell("calls 5")
+    programs = set(p.pids)
+    drains = [p.process.pid] + [x for x in below(p.process.pid) if x not in programs and os.path.realpath(f"/proc/{x}/exe") == KYMO]
+    stop = [x for x in drains if x != p.process.pid] or drains
+    lines = subprocess.Popen([KYMO, "top", "--json", "-d", "100ms", p.trace], stdout=subprocess.PIPE, text=True)
+    now = json.loads(lines.stdout.readline())
+    check("it answers", (now["recordings"][0]["drain_silent_ns"], now["processes"][0]["memory_seen"]), (0, True))
+    for x in stop:
+        os.kill(x, signal.SIGSTOP)
+    p.tell("calls 6")
+    for line in lines.stdout:
+        now = json.loads(line)
+        if now["recordings"][0]["drain_silent_ns"]:
+            break
+    check("silent for a second", (now["recordings"][0]["drain_silent_ns"] >= 1e9, now["calls"] >= 11), (True, True))
+    text = must(KYMO, "top", "--once", "-d", "0", p.trace)
+    check("text of silence", [w in text for w in ("No answer from the drain for ", "(stopped?)", "stopped.kymo")], [True] * 3)
+    for x in stop:
+        os.kill(x, signal.SIGCONT)
+    for line in lines.stdout:
+        now = json.loads(line)
+        if not now["recordings"][0]["drain_silent_ns"]:
+            break
+    p.end()
+    last = json.loads(lines.communicate(timeout=kymotest.WAIT)[0].splitlines()[-1])
+    check("it goes on", (last["running"], by(last["top_calls"], "name", "count")["clGetDeviceInfo"]), (False, 11))
+
+
 def killed(folder):
     p = Recording(folder, "killed")
     p.tell("calls 100", "kernels 0 first 4")
@@ -288,7 +372,8 @@ def main():
         kymotest.skip("no OpenCL")
     with kymotest.Folder() as folder:
         try:
-            for test in (exact, estimated, two_processes, summary_mode, all_of_them, killed, refusals, damaged, no_files):
+            for test in (exact, estimated, two_processes, summary_mode, all_of_them, let_go, stopped_drain, killed, refusals, damaged,
+                         no_files):
                 test(folder)
                 print(test.__name__)
         finally:

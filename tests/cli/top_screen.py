@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 
 from top_programs import KYMO, Recording, kymotest
 from kymotest import check, expect, must, run, wait_for
@@ -87,7 +88,7 @@ def fits(picture, width=80, height=24):
 
 def numbers(t, p):
     t.run(f"{shlex.quote(KYMO)} top -d 200ms {p.trace}")
-    if "without ncurses" in "\n".join(t.shows(r"clGetDeviceInfo +\S+/s +4321 |without ncurses")):
+    if "without ncurses" in "\n".join(t.shows(r"clGetDeviceInfo +\S+/s +4,321 |without ncurses")):
         kymotest.skip("no ncurses")
     picture = fits(t.shows(r"Calls +0/s", "Waiting 0.0 %"))
     text = "\n".join(picture)
@@ -125,7 +126,7 @@ def keys(t, p):
     p.tell("calls 9")
     p.tell("calls 1")
     t.keys("p")
-    t.shows(r"clGetDeviceInfo +\S+/s +4331 ", "recording$", what="goes on")
+    t.shows(r"clGetDeviceInfo +\S+/s +4,331 ", "recording$", what="goes on")
     t.keys("-")
     t.shows(r"every 0\.4 s", what="slower")
     t.keys("+", "+")
@@ -133,7 +134,7 @@ def keys(t, p):
 
 
 def sizes(t):
-    for width, height in ((120, 40), (60, 12), (30, 6), (80, 24)):
+    for width, height in ((200, 60), (120, 40), (60, 12), (40, 10), (30, 6), (80, 24)):
         t.tmux("resize-window", "-x", width, "-y", height)
         fits(t.shows(r"\Akymo  ", rf"(?s)\A([^\n]*\n){{{height - 1}}}q quit[^\n]*\Z", what=f"{width} x {height}"), width, height)
 
@@ -158,18 +159,32 @@ def plain(folder, p):
     """Without UTF-8, and without colours, which there are none of."""
     t = Terminal(folder, LANG="C", LC_ALL="C", NO_COLOR="1")
     t.run(f"{shlex.quote(KYMO)} top -d 200ms {p.trace}")
-    picture = fits(t.shows(r"clGetDeviceInfo +\S+/s +4331 "))
+    picture = fits(t.shows(r"clGetDeviceInfo +\S+/s +4,331 "))
     check("ASCII alone", [line for line in picture if not line.isascii()], [])
     check("no colours", re.findall(r"\x1b\[[\d;]*[34][0-8]", t.tmux("capture-pane", "-p", "-e")), [])
     t.quit()
     t.end()
 
 
+def no_screen(folder, p):
+    """A terminal that cannot place text, or that is not known, gets words and one picture."""
+    for term, words in (("dumb", 'the terminal "dumb" (TERM) has no way to place text: one picture, as with --once'),
+                        ("kymo-unknown", 'the terminal "kymo-unknown" (TERM) is not known to ncurses: one picture'),
+                        ("", "TERM is not set")):
+        out = os.path.join(folder, f"screen{term}")
+        shown = f"{'env -u TERM' if not term else f'env TERM={term}'} {KYMO} top -d 100ms {p.trace}; echo status $?"
+        done = run("script", "-qec", shown, out, stdin=subprocess.DEVNULL)
+        text = re.sub(r"\r?\n", "\n", done.stdout)
+        expect(words in text, term, text)
+        expect(re.search(r"^clGetDeviceInfo +0/s +4,331 ", text, re.M), term, text)
+        check(f"no control characters, TERM={term}", ["\x1b" in text, "status 0" in text], [False, True])
+
+
 def recording_ends(t, p):
     t.run(f"clear; {shlex.quote(KYMO)} top -d 100ms {p.trace}")
     t.shows("recording$", what="before it ends")
     p.end()
-    t.shows("ENDED$", r"^0 processes, 1 ended: ", r"clGetDeviceInfo +\S+/s +4331 ", what="the last numbers stay")
+    t.shows("ENDED$", r"^0 processes, 1 ended: ", r"clGetDeviceInfo +\S+/s +4,331 ", what="the last numbers stay")
     t.quit()
 
 
@@ -190,6 +205,7 @@ def main():
             leaves(t, p, "TERM", 143, 15)
             leaves(t, p, "SEGV", 139, 11)
             plain(folder, p)
+            no_screen(folder, p)
             recording_ends(t, p)
         finally:
             t.end()

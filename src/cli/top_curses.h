@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ncurses, loaded by its name when a live view is wanted: linking it would cost every other command its pages. NULL
- * where it cannot be loaded.
+ * where it cannot be loaded; `why` says why.
  */
 #ifndef CLI_TOP_CURSES_H
 #define CLI_TOP_CURSES_H
@@ -11,6 +11,8 @@
 #define NCURSES_ENABLE_STDBOOL_H 0
 #include <curses.h>
 #include <stdio.h>
+
+#include "base/library.h"
 
 #define TOP_CURSES_FUNCTIONS(X)                                                                    \
 	X(newterm)                                                                                 \
@@ -37,11 +39,9 @@
 	X(tigetstr)
 
 struct top_curses {
-#define TOP_CURSES_MEMBER(name) __typeof__(&name) name;
-	TOP_CURSES_FUNCTIONS(TOP_CURSES_MEMBER)
-#undef TOP_CURSES_MEMBER
+	TOP_CURSES_FUNCTIONS(LIBRARY_POINTER)
 };
 
-const struct top_curses *top_curses_load(void);
+const struct top_curses *top_curses_load(char why[LIBRARY_WHY]);
 
 #endif

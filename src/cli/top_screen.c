@@ -352,13 +352,12 @@ static void look_on(struct screen *s, struct follow *f, void (*refresh)(struct f
 
 int top_live(struct follow *f, uint64_t delay_ns, void (*refresh)(struct follow *f))
 {
-	struct screen s = {.x = top_curses_load(), .signals = -1};
+	char why[LIBRARY_WHY];
+	struct screen s = {.x = top_curses_load(why), .signals = -1};
 	int status;
 
 	if (!s.x) {
-		cli_error("the live view needs ncurses (%s), which cannot be loaded: install "
-			  "libncursesw6; --once and --json work without",
-			  KYMO_CURSES_LIBRARY);
+		cli_error("the live view needs ncurses: %s; --once and --json work without", why);
 		return CLI_FAILURE;
 	}
 	set_delay(&s, delay_ns);

@@ -3,13 +3,14 @@
 #include "page/draw_cairo.h"
 
 #include <cairo-pdf.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #ifdef KYMO_TURBOJPEG_LIBRARY
 #include <turbojpeg.h>
 #endif
+
+#include "base/library.h"
 
 #define CAIRO_FUNCTIONS(X)                                                                         \
 	X(cairo_create)                                                                            \
@@ -44,9 +45,7 @@
 	X(cairo_text_extents)
 
 struct cairo {
-#define CAIRO_FUNCTION(name) __typeof__(&name) name;
-	CAIRO_FUNCTIONS(CAIRO_FUNCTION)
-#undef CAIRO_FUNCTION
+	CAIRO_FUNCTIONS(LIBRARY_POINTER)
 };
 
 struct canvas {
@@ -59,25 +58,20 @@ struct canvas {
 
 static struct cairo x;
 
+static char library_why[LIBRARY_WHY];
+
 static bool load(const char **why)
 {
-	static void *library;
+#define ROW(name) LIBRARY_FUNCTION(struct cairo, name, #name),
+	static const struct library_function rows[] = {CAIRO_FUNCTIONS(ROW)};
+#undef ROW
+	static const char *const names[] = {KYMO_CAIRO_LIBRARY, NULL};
+	static bool loaded;
 
-	if (library)
-		return true;
-	library = dlopen(KYMO_CAIRO_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	if (!library) {
-		*why = dlerror();
-		return false;
-	}
-	*why = KYMO_CAIRO_LIBRARY " is not the one that kymo was built with";
-#define CAIRO_FUNCTION(name)                                                                       \
-	x.name = (__typeof__(x.name))dlsym(library, #name);                                        \
-	if (!x.name)                                                                               \
-		library = NULL;
-	CAIRO_FUNCTIONS(CAIRO_FUNCTION)
-#undef CAIRO_FUNCTION
-	return library;
+	*why = library_why;
+	loaded = loaded || library_find(names, "libcairo2", rows, sizeof(rows) / sizeof(rows[0]),
+					&x, library_why);
+	return loaded;
 }
 
 static cairo_status_t write_bytes(void *to, const unsigned char *data, unsigned n)
@@ -119,31 +113,22 @@ static bool open_surface(struct canvas *c, double width, double height, const ch
 	X(tjFree)                                                                                  \
 	X(tjInitCompress)
 
-static struct {
-#define JPEG_FUNCTION(name) __typeof__(&name) name;
-	JPEG_FUNCTIONS(JPEG_FUNCTION)
-#undef JPEG_FUNCTION
+static struct jpeg {
+	JPEG_FUNCTIONS(LIBRARY_POINTER)
 } jpeg;
 
 static bool load_jpeg(const char **why)
 {
-	static void *library;
+#define ROW(name) LIBRARY_FUNCTION(struct jpeg, name, #name),
+	static const struct library_function rows[] = {JPEG_FUNCTIONS(ROW)};
+#undef ROW
+	static const char *const names[] = {KYMO_TURBOJPEG_LIBRARY, NULL};
+	static bool loaded;
 
-	if (library)
-		return true;
-	library = dlopen(KYMO_TURBOJPEG_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	if (!library) {
-		*why = dlerror();
-		return false;
-	}
-	*why = KYMO_TURBOJPEG_LIBRARY " is not the one that kymo was built with";
-#define JPEG_FUNCTION(name)                                                                        \
-	jpeg.name = (__typeof__(jpeg.name))dlsym(library, #name);                                  \
-	if (!jpeg.name)                                                                            \
-		library = NULL;
-	JPEG_FUNCTIONS(JPEG_FUNCTION)
-#undef JPEG_FUNCTION
-	return library;
+	*why = library_why;
+	loaded = loaded || library_find(names, "libturbojpeg0", rows,
+					sizeof(rows) / sizeof(rows[0]), &jpeg, library_why);
+	return loaded;
 }
 
 static bool write_jpeg(struct canvas *c)

@@ -7,7 +7,6 @@
 #include "page/serve.h"
 
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
@@ -17,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/library.h"
 #include "base/peer.h"
 
 #define HTTP_FUNCTIONS(X)                                                                          \
@@ -30,9 +30,7 @@
 	X(MHD_lookup_connection_value)
 
 struct http {
-#define HTTP_FUNCTION(name) __typeof__(&name) name;
-	HTTP_FUNCTIONS(HTTP_FUNCTION)
-#undef HTTP_FUNCTION
+	HTTP_FUNCTIONS(LIBRARY_POINTER)
 };
 
 struct page_server {
@@ -51,20 +49,18 @@ struct page_server {
 	bool told; /* that others were turned away */
 };
 
-/* Stays loaded. */
 static bool load(struct http *h, struct stream_log *log)
 {
-	void *library = dlopen(KYMO_MICROHTTPD_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	bool ok = library != NULL;
+#define ROW(name) LIBRARY_FUNCTION(struct http, name, #name),
+	static const struct library_function rows[] = {HTTP_FUNCTIONS(ROW)};
+#undef ROW
+	static const char *const names[] = {KYMO_MICROHTTPD_LIBRARY, NULL};
+	char why[LIBRARY_WHY];
+	bool ok = library_find(names, "libmicrohttpd12", rows, sizeof(rows) / sizeof(rows[0]), h,
+			       why);
 
-#define HTTP_FUNCTION(name)                                                                        \
-	if (ok)                                                                                    \
-		ok = (h->name = (__typeof__(h->name))dlsym(library, #name)) != NULL;
-	HTTP_FUNCTIONS(HTTP_FUNCTION)
-#undef HTTP_FUNCTION
 	if (!ok)
-		stream_error(log, "libmicrohttpd cannot be loaded: %s; kymo report needs none",
-			     dlerror());
+		stream_error(log, "kymo view needs libmicrohttpd: %s; kymo report needs none", why);
 	return ok;
 }
 

@@ -134,9 +134,10 @@ bool report_workbook(const struct report *r, const char *path)
 	lxw_worksheet *first;
 	lxw_format *bold;
 	lxw_row_t row = 0;
+	char why[LIBRARY_WHY];
 	bool ok;
 
-	x = xlsx_load();
+	x = xlsx_load(why);
 	book = x ? x->workbook_new_opt(path, &options) : NULL;
 	first = book ? x->workbook_add_worksheet(book, "summary") : NULL;
 	bold = book ? x->workbook_add_format(book) : NULL;

@@ -147,7 +147,7 @@ static void try_library(struct library *l)
 					    NULL};
 	int status;
 
-	if (!library_find(files, names, sizeof(names) / sizeof(names[0]), &l->f, l->why) ||
+	if (!library_find(files, NULL, names, sizeof(names) / sizeof(names[0]), &l->f, l->why) ||
 	    !version_is_known(l))
 		return;
 	status = l->f.init(INIT_GPUS);

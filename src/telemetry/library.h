@@ -7,30 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/library.h"
 #include "telemetry/source.h"
 
-struct library_function {
-	const char *name;
-	size_t offset; /* of the pointer in the structure that is filled */
-	bool optional;
-};
-
-#define LIBRARY_FUNCTION(structure, member, symbol)                                                \
-	{                                                                                          \
-		symbol, offsetof(structure, member), false                                         \
-	}
-#define LIBRARY_OPTIONAL(structure, member, symbol)                                                \
-	{                                                                                          \
-		symbol, offsetof(structure, member), true                                          \
-	}
-
-enum { LIBRARY_WHY = 160 };
-
-/* Loads the first of `names` (NULL terminated) and finds the functions. False: `why` says why not. */
-bool library_find(const char *const *names, const struct library_function *functions, size_t count,
-		  void *out, char why[LIBRARY_WHY]);
-
-/* The same for a source; false: the probe was told. */
+/* library_find() for a source; false: the probe was told. */
 bool library_load(struct probe *p, const char *const *names,
 		  const struct library_function *functions, size_t count, void *out);
 

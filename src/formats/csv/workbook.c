@@ -4,7 +4,6 @@
  * sheet's rows in a temporary file. Numbers are numbers where a cell's, a double, can hold all their digits, else text;
  * text is text, whatever it begins with.
  */
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -133,6 +132,7 @@ static kymo_status_t workbook_open(struct csv_writer *w)
 {
 	char *folder = getenv("TMPDIR");
 	lxw_workbook_options options = {.constant_memory = 1, .tmpdir = folder, .use_zip64 = 1};
+	char why[LIBRARY_WHY];
 	kymo_status_t status;
 
 	if (!w->o.output) {
@@ -140,11 +140,9 @@ static kymo_status_t workbook_open(struct csv_writer *w)
 			     "xlsx cannot go to standard output: give the file a name with -o");
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	}
-	x = xlsx_load();
+	x = xlsx_load(why);
 	if (!x) {
-		stream_error(w->o.log,
-			     "workbooks need libxlsxwriter, which cannot be loaded: %s; install it",
-			     dlerror());
+		stream_error(w->o.log, "workbooks need libxlsxwriter: %s", why);
 		return KYMO_ERROR_SYSTEM;
 	}
 	status = output_open(&w->file, w->o.output, w->o.force, w->o.log);

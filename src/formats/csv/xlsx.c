@@ -2,24 +2,16 @@
 /* See xlsx.h. */
 #include "formats/csv/xlsx.h"
 
-#include <dlfcn.h>
-#include <stddef.h>
-
-const struct xlsx *xlsx_load(void)
+const struct xlsx *xlsx_load(char why[LIBRARY_WHY])
 {
+#define ROW(name) LIBRARY_FUNCTION(struct xlsx, name, #name),
+	static const struct library_function rows[] = {XLSX_FUNCTIONS(ROW)};
+#undef ROW
+	static const char *const names[] = {KYMO_XLSX_LIBRARY, NULL};
 	static struct xlsx x;
-	static void *library;
+	static bool loaded;
 
-	if (library)
-		return &x;
-	library = dlopen(KYMO_XLSX_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	if (!library)
-		return NULL;
-#define XLSX_FUNCTION(name)                                                                        \
-	x.name = (__typeof__(x.name))dlsym(library, #name);                                        \
-	if (!x.name)                                                                               \
-		library = NULL;
-	XLSX_FUNCTIONS(XLSX_FUNCTION)
-#undef XLSX_FUNCTION
-	return library ? &x : NULL;
+	loaded = loaded || library_find(names, "libxlsxwriter4", rows,
+					sizeof(rows) / sizeof(rows[0]), &x, why);
+	return loaded ? &x : NULL;
 }

@@ -2,13 +2,15 @@
 /*
  * libxlsxwriter, loaded when a workbook is written: it brings libcrypto along, for which launchers and drains, which
  * are the same program, have no use and where memory is limited no room.
- *	const struct xlsx *x = xlsx_load();       // NULL: it cannot be loaded, dlerror() says why
+ *	const struct xlsx *x = xlsx_load(why);       // NULL: it cannot be loaded; `why` says why
  *	x->workbook_close(book);
  */
 #ifndef FORMATS_CSV_XLSX_H
 #define FORMATS_CSV_XLSX_H
 
 #include <xlsxwriter.h>
+
+#include "base/library.h"
 
 #define XLSX_FUNCTIONS(X)                                                                          \
 	X(format_set_bold)                                                                         \
@@ -26,12 +28,10 @@
 	X(worksheet_write_string)
 
 struct xlsx {
-#define XLSX_FUNCTION(name) __typeof__(&name) name;
-	XLSX_FUNCTIONS(XLSX_FUNCTION)
-#undef XLSX_FUNCTION
+	XLSX_FUNCTIONS(LIBRARY_POINTER)
 };
 
 /* Stays for ever. One thread at a time. */
-const struct xlsx *xlsx_load(void);
+const struct xlsx *xlsx_load(char why[LIBRARY_WHY]);
 
 #endif

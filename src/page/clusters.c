@@ -36,6 +36,11 @@ static uint64_t name_of(const struct trace *t, unsigned kind, const struct tally
 {
 	uint32_t op = kind == TALLY_COPY ? y->key[KEY_COPY_OP] : y->key[KEY_OP];
 
+	if (kind == TALLY_MARKER) {
+		uint32_t n = y->key[KEY_MARKER_NAME];
+
+		return hash_mix(kind, n < t->strings_count ? hash_string(t->strings[n].text) : 0);
+	}
 	if (kind == TALLY_DISPATCH) {
 		uint32_t k = y->key[KEY_DISPATCH_KERNEL];
 		const char *name = k < t->kernels_count ? t->kernels[k].name : NULL;
@@ -45,12 +50,12 @@ static uint64_t name_of(const struct trace *t, unsigned kind, const struct tally
 	return hash_mix(kind, hash_string(t->ops[op].name));
 }
 
-static const unsigned kinds[] = {TALLY_CALL, TALLY_DISPATCH, TALLY_COPY};
+static const unsigned kinds[] = {TALLY_CALL, TALLY_MARKER, TALLY_DISPATCH, TALLY_COPY};
 
-/* Calls in calls count once. */
+/* Calls in calls count once, and ranges in ranges. */
 static uint64_t time_of(unsigned kind, const struct tally *y)
 {
-	return kind == TALLY_CALL ? y->self : y->total;
+	return kind == TALLY_CALL || kind == TALLY_MARKER ? y->self : y->total;
 }
 
 static bool collect(struct vectors *v, const struct summary *s)

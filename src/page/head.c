@@ -130,7 +130,8 @@ static void put_clusters(FILE *out, const char **comma, const struct page *p)
 	snprintf(
 		line, sizeof(line),
 		"of %s processes %u are drawn: they fall into %u cluster%s (%u of a process alone) "
-		"by the shares of their time that calls, kernels and copies take; of each the one "
+		"by the shares of their time that calls, ranges, kernels and copies take; of each "
+		"the one "
 		"nearest to its middle is there%s; timeline, counts and plots are of those that "
 		"are drawn, the digest, findings and tables of all; the table \"Processes by what "
 		"they spend time on\" says which is like which, and kymo report --rank draws "

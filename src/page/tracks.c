@@ -106,7 +106,7 @@ static void label_process(const struct trace *t, uint32_t process, uint32_t like
 		text_addf(out, "%u \u00b7 ", p->rank);
 	}
 	if (like)
-		text_addf(out, "and %s like it \u00b7 ", count_text(like, number));
+		text_addf(out, "+%s like it \u00b7 ", count_text(like, number));
 	if (hosts)
 		text_addf(out, "%.100s \u00b7 ", p->hostname);
 	if (p->rank == UINT32_MAX && is_any_other(t, p, false))

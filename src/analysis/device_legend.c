@@ -102,6 +102,7 @@ static bool each_cell(struct report *r, struct names *n,
 
 	for (unsigned i = 0; i < r->table_count; i++) {
 		struct table *t = r->tables[i];
+		uint32_t shown = table_shown(t, r->top);
 
 		for (unsigned k = 0; !t->hidden && k < t->column_count; k++) {
 			const struct table_column *c = &t->columns[k];
@@ -110,7 +111,7 @@ static bool each_cell(struct report *r, struct names *n,
 			    (strcmp(c->name, "device") != 0 && strcmp(c->name, "subdevice") != 0 &&
 			     strcmp(c->name, "queue") != 0))
 				continue;
-			for (uint32_t at = 0; ok && at < t->row_count; at++) {
+			for (uint32_t at = 0; ok && at < shown; at++) {
 				struct cell *cell = &t->cells[(size_t)at * t->column_count + k];
 
 				ok = cell->none || what(n, cell);

@@ -96,10 +96,43 @@ static void add_processes(struct rows *all, const struct summary *s)
 	all->count += kept;
 }
 
-static void add_columns(struct table *t, unsigned traces, bool delayed)
+/* Some of them are ranks. */
+static bool any_ranks(const struct summary *s, unsigned count)
 {
-	table_column_if(t, traces > 1, "trace", "trace", CELL_TEXT);
+	for (unsigned i = 0; i < count; i++)
+		if (summary_ranks(s[i].trace))
+			return true;
+	return false;
+}
+
+/* Whose row it is. */
+static void add_owner_columns(struct table *t, const struct summary *s, unsigned count)
+{
+	table_column_if(t, count > 1, "trace", "trace", CELL_TEXT);
 	table_column(t, "process", "process", CELL_TEXT);
+	table_column_if(t, any_ranks(s, count), "rank", "rank", CELL_TEXT);
+}
+
+/* Returns the cell behind them. */
+static struct cell *put_owner(struct table *t, struct cell *c, const struct summary *s,
+			      uint32_t process)
+{
+	static const unsigned by[] = {BY_PROCESS, BY_RANK};
+	const struct tally key = {.key = {process}};
+
+	cell_text(t, c++, s->path);
+	for (unsigned i = 0; i < sizeof(by) / sizeof(*by); i++) {
+		struct text label = {0};
+
+		label_add(&label, s, TALLY_CALL, &key, by[i]);
+		cell_text(t, c++, label.s ? label.s : "");
+		text_release(&label);
+	}
+	return c;
+}
+
+static void add_columns(struct table *t, bool delayed)
+{
 	table_column(t, "wall_ns", "wall", CELL_TIME);
 	table_column(t, "user_ns", "user", CELL_TIME);
 	table_column(t, "system_ns", "system", CELL_TIME);
@@ -114,16 +147,12 @@ static void add_row(struct table *t, const struct row *x)
 {
 	const struct trace *trace = x->s->trace;
 	const struct t_process *p = last_of(x);
-	const struct tally key = {.key = {x->last}};
 	int64_t wall = recorded_until(trace, p) - trace->processes[x->first].start;
 	struct cell *c = table_row(t);
-	struct text label = {0};
 
 	if (!c)
 		return;
-	label_add(&label, x->s, TALLY_CALL, &key, BY_PROCESS);
-	cell_text(t, c++, x->s->path);
-	cell_text(t, c++, label.s ? label.s : "");
+	c = put_owner(t, c, x->s, x->last);
 	cell_number(c++, wall > 0 ? (uint64_t)wall : 0);
 	if (p->usage) {
 		cell_number(c, p->user_ns);
@@ -137,7 +166,6 @@ static void add_row(struct table *t, const struct row *x)
 		cell_number(c + 4, p->delay_ns);
 	if (p->usage)
 		cell_text(t, c + 5, p->usage == RAW_USAGE_WHOLE ? "whole" : "at least");
-	text_release(&label);
 }
 
 /* So much that people are to see it. */
@@ -192,7 +220,8 @@ bool summary_processes(struct report *r, const struct summary *s, unsigned count
 	t->ranked = true;
 	for (unsigned i = 0; i < count; i++)
 		add_processes(&all, &s[i]);
-	add_columns(t, count, is_delayed(&all));
+	add_owner_columns(t, s, count);
+	add_columns(t, is_delayed(&all));
 	if (all.count)
 		qsort(all.list, all.count, sizeof(*all.list), by_use);
 	for (uint32_t i = 0; i < all.count; i++)
@@ -212,18 +241,14 @@ static void add_thread(struct table *t, const struct summary *s, uint32_t thread
 {
 	const struct trace *trace = s->trace;
 	const struct t_thread *th = &trace->threads[thread];
-	const struct tally key = {.key = {th->process}};
 	int64_t end = th->end ? th->end : recorded_until(trace, &trace->processes[th->process]);
 	int64_t start = recorded_thread_start(trace, th);
 	struct cell *c = table_row(t);
-	struct text label = {0};
 	char name[64];
 
 	if (!c)
 		return;
-	label_add(&label, s, TALLY_CALL, &key, BY_PROCESS);
-	cell_text(t, c++, s->path);
-	cell_text(t, c++, label.s ? label.s : "");
+	c = put_owner(t, c, s, th->process);
 	cell_text(t, c++, name_thread(th, name, sizeof(name)));
 	cell_number(c++, end > start ? (uint64_t)(end - start) : 0);
 	if (th->processor_ns) {
@@ -231,7 +256,6 @@ static void add_thread(struct table *t, const struct summary *s, uint32_t thread
 		if (end > start)
 			cell_real(c + 1, 100.0 * (double)th->processor_ns / (double)(end - start));
 	}
-	text_release(&label);
 }
 
 bool summary_threads_used(struct report *r, const struct summary *s, unsigned count, unsigned by)
@@ -244,8 +268,7 @@ bool summary_threads_used(struct report *r, const struct summary *s, unsigned co
 	if (!t)
 		return false;
 	t->hidden = true;
-	table_column_if(t, count > 1, "trace", "trace", CELL_TEXT);
-	table_column(t, "process", "process", CELL_TEXT);
+	add_owner_columns(t, s, count);
 	table_column(t, "thread", "thread", CELL_TEXT);
 	table_column(t, "wall_ns", "wall", CELL_TIME);
 	table_column(t, "processor_ns", "on processors", CELL_TIME);

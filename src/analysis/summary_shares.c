@@ -11,7 +11,9 @@
 #include "base/vec.h"
 #include "stream/recorded.h"
 
-/* Of one rank (or process) in one runtime; the first of them also its time. */
+enum { IN_ORDER = 32 }; /* rows; more are in order of their time, and people see the first */
+
+/* Of one rank (or process) in one runtime, beside its time. */
 struct runtime_share {
 	char *who; /* owned */
 	const char *domain, *title;
@@ -45,6 +47,13 @@ static int by_time(const void *a, const void *b)
 	if (!order)
 		order = (x->ns < y->ns) - (x->ns > y->ns);
 	return order ? order : strcmp(x->domain, y->domain);
+}
+
+static int by_most(const void *a, const void *b)
+{
+	const struct runtime_share *x = a, *y = b;
+
+	return x->ns != y->ns ? (x->ns < y->ns ? 1 : -1) : by_time(a, b);
 }
 
 static void add_share(struct runtime_shares *all, const struct summary *s, const struct tally *row,
@@ -121,38 +130,52 @@ static void merge(struct runtime_shares *all)
 	all->count = n;
 }
 
-static void add_row(struct table *t, const struct runtime_share *x, uint64_t wall)
+static void add_row(struct table *t, const struct runtime_share *x)
 {
 	struct cell *c = table_row(t);
 
 	if (!c)
 		return;
 	cell_text(t, c++, x->who);
-	if (wall)
-		cell_number(c, wall);
+	if (x->wall)
+		cell_number(c, x->wall);
 	cell_text(t, ++c, x->title);
 	cell_number(++c, x->ns);
-	if (wall)
-		cell_real(c + 1, 100.0 * (double)x->ns / (double)wall);
+	if (x->wall)
+		cell_real(c + 1, 100.0 * (double)x->ns / (double)x->wall);
 	cell_number(c + 2, x->calls);
 }
 
-/* Domains have no name where they are the time of the rank, which sorts first. */
+/* The time of the rank, which sorts first and has no name, goes to all of its rows. */
+static void take_walls(struct runtime_shares *all)
+{
+	uint64_t wall = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < all->count; i++) {
+		struct runtime_share *x = &all->list[i];
+
+		if (i == 0 || compare_who(&all->list[i - 1], x) != 0)
+			wall = *x->domain ? 0 : x->wall;
+		x->wall = wall;
+	}
+	for (uint32_t i = 0; i < all->count; i++) {
+		if (*all->list[i].domain)
+			all->list[n++] = all->list[i];
+		else
+			free(all->list[i].who);
+	}
+	all->count = n;
+}
+
 static void add_rows(struct table *t, struct runtime_shares *all)
 {
-	uint32_t at = 0, end;
-
-	for (; at < all->count; at = end) {
-		uint64_t wall = *all->list[at].domain ? 0 : all->list[at].wall;
-
-		for (end = at + 1;
-		     end < all->count && compare_who(&all->list[at], &all->list[end]) == 0; end++)
-			;
-		qsort(all->list + at, end - at, sizeof(*all->list), by_time);
-		for (uint32_t i = at; i < end; i++)
-			if (*all->list[i].domain)
-				add_row(t, &all->list[i], wall);
-	}
+	take_walls(all);
+	t->ranked = all->count > IN_ORDER;
+	if (all->count)
+		qsort(all->list, all->count, sizeof(*all->list), t->ranked ? by_most : by_time);
+	for (uint32_t i = 0; i < all->count; i++)
+		add_row(t, &all->list[i]);
 }
 
 static uint32_t people_of(const struct trace *t)

@@ -560,6 +560,8 @@ static bool queue_rows(struct table *t, struct walls *w, enum tally_kind kind, c
 	return ok;
 }
 
+enum { QUEUES_IN_ORDER = 64 }; /* rows; of more people see the first */
+
 /* Kernels, copies and the rest by queue, side by side. */
 bool summary_queues(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
@@ -584,6 +586,7 @@ bool summary_queues(struct report *r, const struct summary *s, unsigned count, u
 	     queue_rows(t, &w, TALLY_COPY, "copies", &copy) &&
 	     queue_rows(t, &w, TALLY_COPY, "fills", &fill) &&
 	     queue_rows(t, &w, TALLY_COPY, "maps", &map);
+	t->ranked = t->row_count > QUEUES_IN_ORDER;
 	walls_release(&w);
 	report_drop_empty(r);
 	return ok;

@@ -36,6 +36,11 @@ static uint64_t name_of(const struct trace *t, unsigned kind, const struct tally
 {
 	uint32_t op = kind == TALLY_COPY ? y->key[KEY_COPY_OP] : y->key[KEY_OP];
 
+	if (kind == TALLY_MARKER) {
+		uint32_t n = y->key[KEY_MARKER_NAME];
+
+		return hash_mix(kind, n < t->strings_count ? hash_string(t->strings[n].text) : 0);
+	}
 	if (kind == TALLY_DISPATCH) {
 		uint32_t k = y->key[KEY_DISPATCH_KERNEL];
 		const char *name = k < t->kernels_count ? t->kernels[k].name : NULL;
@@ -45,12 +50,12 @@ static uint64_t name_of(const struct trace *t, unsigned kind, const struct tally
 	return hash_mix(kind, hash_string(t->ops[op].name));
 }
 
-static const unsigned kinds[] = {TALLY_CALL, TALLY_DISPATCH, TALLY_COPY};
+static const unsigned kinds[] = {TALLY_CALL, TALLY_MARKER, TALLY_DISPATCH, TALLY_COPY};
 
-/* Calls in calls count once. */
+/* Calls in calls count once, and ranges in ranges. */
 static uint64_t time_of(unsigned kind, const struct tally *y)
 {
-	return kind == TALLY_CALL ? y->self : y->total;
+	return kind == TALLY_CALL || kind == TALLY_MARKER ? y->self : y->total;
 }
 
 static bool collect(struct vectors *v, const struct summary *s)
@@ -236,6 +241,7 @@ static void find_middles(struct clusters *c)
 {
 	for (uint32_t k = 0; k < c->clusters; k++) {
 		struct cluster_member *best = NULL;
+		uint32_t number = 0;
 
 		for (uint32_t m = 0; m < c->count; m++) {
 			struct cluster_member *x = &c->members[m];
@@ -243,11 +249,13 @@ static void find_middles(struct clusters *c)
 			if (x->cluster != k)
 				continue;
 			x->cluster = c->drawn;
+			number++;
 			if (!best || x->distance < best->distance)
 				best = x;
 		}
 		if (best) {
-			best->place = CLUSTER_MIDDLE;
+			best->place = number > 1 ? CLUSTER_MIDDLE : CLUSTER_ALONE;
+			c->alone += number == 1;
 			c->drawn++;
 		}
 	}
@@ -280,6 +288,19 @@ static void find_outliers(struct clusters *c, uint32_t most)
 	}
 }
 
+/* Of each cluster, the one that is drawn stands for those that are not and are like it. */
+static void count_like(struct clusters *c)
+{
+	uint32_t number[CLUSTERS_MOST] = {0};
+
+	for (uint32_t m = 0; m < c->count; m++)
+		number[c->members[m].cluster] +=
+			c->members[m].place == CLUSTER_MEMBER && c->members[m].distance <= NEAR;
+	for (uint32_t m = 0; m < c->count; m++)
+		if (c->members[m].place == CLUSTER_MIDDLE)
+			c->like[c->members[m].process] = number[c->members[m].cluster];
+}
+
 /* ------------------------------------------------------------------------------------------------ */
 
 /* Of what is selected, those that have some of it. */
@@ -307,7 +328,8 @@ static bool cluster(struct vectors *v, struct clusters *c, const struct summary 
 	v->member = calloc(t->processes_count + 1u, sizeof(*v->member));
 	v->at = calloc(c->count + 1u, sizeof(*v->at));
 	c->draws = calloc(t->processes_count + 1u, sizeof(*c->draws));
-	if (!v->member || !v->at || !c->draws || !collect(v, s) || !rank_features(v))
+	c->like = calloc(t->processes_count + 1u, sizeof(*c->like));
+	if (!v->member || !v->at || !c->draws || !c->like || !collect(v, s) || !rank_features(v))
 		return false;
 	for (uint32_t m = 0; m < c->count; m++)
 		v->member[c->members[m].process] = m + 1;
@@ -316,6 +338,7 @@ static bool cluster(struct vectors *v, struct clusters *c, const struct summary 
 		return false;
 	find_middles(c);
 	find_outliers(c, most);
+	count_like(c);
 	for (uint32_t i = 0; i < t->processes_count; i++)
 		c->draws[i] = t->processes[i].telemetry || i == 0;
 	for (uint32_t m = 0; m < c->count; m++)
@@ -348,28 +371,32 @@ void clusters_release(struct clusters *c)
 {
 	free(c->members);
 	free(c->draws);
+	free(c->like);
 	*c = (struct clusters){0};
 }
 
-static void put_row(struct table *t, const struct cluster_member *m, const struct t_process *p)
+static void put_row(struct table *t, const struct cluster_member *m, const struct trace *trace)
 {
-	static const char *const places[] = {"no, it is like the one in the middle",
-					     "yes, in the middle of its cluster",
-					     "yes, it is unlike its cluster"};
+	const struct t_process *p = &trace->processes[m->process];
+	static const char *const places[] = {
+		"no, it is like the one in the middle", "yes, in the middle of its cluster",
+		"yes, it is like no other", "yes, it is unlike its cluster"};
 	struct cell *cells = table_row(t);
 
 	if (!cells)
 		return;
-	if (p->rank != UINT32_MAX)
-		cell_number(&cells[0], p->rank);
-	cell_number(&cells[1], p->pid);
-	cell_text(t, &cells[2], p->hostname);
-	cell_number(&cells[3], m->cluster + 1);
-	cell_text(t, &cells[4],
+	if (p->rank != UINT32_MAX) {
+		cell_number(&cells[0], p->world);
+		cell_number(&cells[1], p->rank);
+	}
+	cell_number(&cells[2], p->pid);
+	cell_text(t, &cells[3], p->hostname);
+	cell_number(&cells[4], m->cluster + 1);
+	cell_text(t, &cells[5],
 		  m->place == CLUSTER_MEMBER && m->distance > NEAR
 			  ? "no, though it is unlike its cluster: too many are"
 			  : places[m->place]);
-	cell_real(&cells[5], 100 * m->distance);
+	cell_real(&cells[6], 100 * m->distance);
 }
 
 void clusters_table(const struct clusters *c, const struct trace *t, struct report *r)
@@ -380,6 +407,7 @@ void clusters_table(const struct clusters *c, const struct trace *t, struct repo
 
 	if (!table)
 		return;
+	table_column_if(table, t->worlds > 1, "world", "world", CELL_ID);
 	table_column(table, "rank", "rank", CELL_ID);
 	table_column(table, "process", "process", CELL_ID);
 	table_column(table, "host", "host", CELL_TEXT);
@@ -387,5 +415,5 @@ void clusters_table(const struct clusters *c, const struct trace *t, struct repo
 	table_column(table, "drawn", "drawn", CELL_TEXT);
 	table_column(table, "distance_percent", "% of time unlike its cluster", CELL_PERCENT);
 	for (uint32_t m = 0; m < c->count; m++)
-		put_row(table, &c->members[m], &t->processes[c->members[m].process]);
+		put_row(table, &c->members[m], t);
 }

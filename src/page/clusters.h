@@ -13,6 +13,7 @@ enum { CLUSTERS_MOST = 16 };
 enum cluster_place {
 	CLUSTER_MEMBER, /* not drawn */
 	CLUSTER_MIDDLE, /* stands for its cluster */
+	CLUSTER_ALONE,  /* is a cluster of its own */
 	CLUSTER_OUTLIER /* lies farther from it than most */
 };
 
@@ -26,8 +27,10 @@ struct cluster_member {
 struct clusters {
 	struct cluster_member *members; /* processes of the program, by index */
 	uint32_t count, clusters, drawn;
+	uint32_t alone;    /* clusters of one process */
 	uint32_t left_out; /* outliers for which there was no room */
 	bool *draws;       /* by process; NULL: all are drawn */
+	uint32_t *like;    /* by process: those not drawn that it stands for; NULL: all are drawn */
 };
 
 /* Chooses `most` processes at most, all if there are no more. False: no memory. */

@@ -105,6 +105,8 @@ struct page_data {
 	struct page_store store;
 	struct stream_log *log;
 	const bool *draws; /* by process; NULL: all are drawn */
+	const uint32_t
+		*like; /* by process: those not drawn that it stands for; NULL: all are drawn */
 	int64_t origin;
 	uint64_t length; /* ns */
 	uint64_t records;

@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/map.h"
 #include "base/units.h"
 #include "page/page.h"
 #include "report/findings.h"
 #include "stream/names.h"
 #include "stream/trace.h"
 
-enum { TABLE_ROWS = 10000 };
+enum { TABLE_ROWS = 10000, HOSTS_TOLD = 8 };
 
 static void member(FILE *out, const char *name)
 {
@@ -28,23 +30,25 @@ static void number(FILE *out, double v)
 
 /* ---- the trace --------------------------------------------------------------------------------- */
 
+/* The first of them, and how many there are. */
 static void put_hosts(FILE *out, const struct trace *t)
 {
-	const char *comma = "";
+	struct map seen = {0};
+	uint32_t count = 0;
 
-	fputs("[", out);
+	fputs(", \"recorded_on\": [", out);
 	for (uint32_t i = 1; i < t->processes_count; i++) {
-		uint32_t k = 1;
+		uint64_t name = hash_string(t->processes[i].hostname);
 
-		while (k < i && strcmp(t->processes[k].hostname, t->processes[i].hostname) != 0)
-			k++;
-		if (k < i || i > 4096)
+		if (map_get(&seen, name) || !map_set(&seen, name, 1))
 			continue;
-		fputs(comma, out);
+		if (count++ >= HOSTS_TOLD)
+			continue;
+		fputs(count > 1 ? ", " : "", out);
 		json_string(out, t->processes[i].hostname);
-		comma = ", ";
 	}
-	fputs("]", out);
+	map_release(&seen);
+	fprintf(out, "], \"hosts\": %u", count);
 }
 
 static void put_trace(FILE *out, const struct page *p)
@@ -76,9 +80,8 @@ static void put_trace(FILE *out, const struct page *p)
 		json_string(out, p->summary->selection);
 	else
 		fputs("null", out);
-	fputs(", \"recorded_on\": ", out);
 	put_hosts(out, t);
-	fputs("}", out);
+	fprintf(out, ", \"drawn\": %u}", p->clusters.draws ? p->clusters.drawn : processes);
 }
 
 static void put_quality(FILE *out, const struct page *p)
@@ -118,18 +121,23 @@ static void put_line(FILE *out, const char **comma, const char *line)
 static void put_clusters(FILE *out, const char **comma, const struct page *p)
 {
 	const struct clusters *c = &p->clusters;
-	char line[600], n[32];
+	uint32_t unlike = c->drawn - c->clusters;
+	char line[800], n[2][32], more[100] = "";
 
-	snprintf(line, sizeof(line),
-		 "of %u processes %u are drawn: they fall into %u cluster%s by the shares of their "
-		 "time "
-		 "that calls, kernels and copies take; of each the one nearest to its middle is "
-		 "there, "
-		 "and %u unlike theirs%s; the table \"Processes by what they spend time on\" has "
-		 "all, and "
-		 "kymo report --rank draws others; %s records are of those that are not drawn",
-		 c->count, c->drawn, c->clusters, plural(c->clusters), c->drawn - c->clusters,
-		 c->left_out ? ", the farthest of more" : "", count_text(p->data.apart, n));
+	if (unlike)
+		snprintf(more, sizeof(more), ", and %u that %s unlike theirs%s", unlike,
+			 unlike == 1 ? "is" : "are", c->left_out ? ", the farthest of more" : "");
+	snprintf(
+		line, sizeof(line),
+		"of %s processes %u are drawn: they fall into %u cluster%s (%u of a process alone) "
+		"by the shares of their time that calls, ranges, kernels and copies take; of each "
+		"the one "
+		"nearest to its middle is there%s; timeline, counts and plots are of those that "
+		"are drawn, the digest, findings and tables of all; the table \"Processes by what "
+		"they spend time on\" says which is like which, and kymo report --rank draws "
+		"others; %s records are of those that are not drawn",
+		count_text(c->count, n[0]), c->drawn, c->clusters, plural(c->clusters), c->alone,
+		more, count_text(p->data.apart, n[1]));
 	put_line(out, comma, line);
 }
 

@@ -46,6 +46,7 @@ static kymo_status_t read_records(struct page *p, const char *folder,
 	kymo_status_t status = page_data_init(&p->data, folder, o->log);
 
 	p->data.draws = p->clusters.draws;
+	p->data.like = p->clusters.like;
 	if (status == KYMO_OK)
 		status = page_encode_init(&p->encoded, folder);
 	if (status == KYMO_OK)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/table.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "stream/names.h"
@@ -87,17 +88,25 @@ static bool is_any_other(const struct trace *t, const struct t_process *p, bool 
 }
 
 /* What tells processes apart comes first: labels are cut where there is no room. */
-static void label_process(const struct trace *t, const struct t_process *p, struct text *out)
+static void label_process(const struct trace *t, uint32_t process, uint32_t like, struct text *out)
 {
+	const struct t_process *p = &t->processes[process];
 	const char *name = p->name ? p->name : name_program(p);
 	bool hosts = p->hostname[0] && is_any_other(t, p, true);
+	char number[32];
 
 	if (p->telemetry) {
 		text_addf(out, "telemetry of %.200s", p->hostname);
 		return;
 	}
-	if (p->rank != UINT32_MAX)
-		text_addf(out, "rank %u \u00b7 ", p->rank);
+	if (p->rank != UINT32_MAX) {
+		text_add(out, "rank ");
+		if (t->worlds > 1)
+			text_addf(out, "%u.", p->world);
+		text_addf(out, "%u \u00b7 ", p->rank);
+	}
+	if (like)
+		text_addf(out, "+%s like it \u00b7 ", count_text(like, number));
 	if (hosts)
 		text_addf(out, "%.100s \u00b7 ", p->hostname);
 	if (p->rank == UINT32_MAX && is_any_other(t, p, false))
@@ -116,7 +125,7 @@ uint32_t page_track_of_process(struct page_data *d, uint32_t process)
 
 	if (d->of_process[process])
 		return d->of_process[process] - 1;
-	label_process(d->t, p, &label);
+	label_process(d->t, process, d->like ? d->like[process] : 0, &label);
 	d->of_process[process] =
 		1 + new_track(d, UINT32_MAX, process, rank ? TRACK_RANK : TRACK_PROCESS,
 			      sort_of_process(p, process), label.s ? label.s : "");

@@ -8,6 +8,7 @@ import collections
 import json
 import os
 import random
+import re
 import resource
 import sqlite3
 import subprocess
@@ -424,10 +425,29 @@ def part_ranks(folder):
     clusters = len({r["cluster"] for r in rows})
     checks.equal("clusters", (3 < clusters <= 16, {r["cluster"] for r in rows}), (True, set(range(1, clusters + 1))))
     checks.equal("others are unlike theirs", sum("unlike" in r["drawn"] for r in rows), 28 - clusters)
+    sizes = collections.Counter(r["cluster"] for r in rows)
+    checks.equal("clusters of one", {r["rank"] for r in rows if "like no other" in r["drawn"]}, {r["rank"] for r in rows if sizes[r["cluster"]] == 1})
+    like = collections.Counter(r["cluster"] for r in rows if r["drawn"].startswith("no, it is like"))
+    stands = {r["rank"]: like[r["cluster"]] for r in rows if "in the middle" in r["drawn"] and r["drawn"].startswith("yes")}
+    said = {int(t["label"].split()[1]): re.search(r"\u00b7 \+(\d+) like it \u00b7", t["label"]) for t in page.head["tracks"] if t["kind"] == "rank"}
+    checks.equal("labels say for how many a rank stands", {r: int(m[1]) for r, m in said.items() if m}, {r: n for r, n in stands.items() if n})
+    checks.equal("all that are not drawn are in these", sum(stands.values()), 72)
+    checks.equal("the head says how many are drawn", (page.head["trace"]["drawn"], page.head["trace"]["processes"]), (28, 100))
+    used = next(t for t in page.head["tables"] if t["name"] == "processes")
+    at = [c["name"] for c in used["columns"]].index("rank")
+    checks.equal("processes have their rank", sorted(int(r[at]) for r in used["rows"]), list(range(100)))
     kept = " ".join(page.head["kept"])
-    checks.equal("it is said", (f"of 100 processes 28 are drawn: they fall into {clusters} clusters" in kept and f"and {28 - clusters} unlike theirs" in kept, f"{72 * 20:,} records are of those" in kept), (True, True))
+    checks.equal("it is said", (f"of 100 processes 28 are drawn: they fall into {clusters} clusters ({sum(n == 1 for n in sizes.values())} of a process alone)" in kept and f"and {28 - clusters} that are unlike theirs" in kept, f"{72 * 20:,} records are of those" in kept), (True, True))
     checks.equal("all are counted", page.head["trace"]["records"] >= 2000, True)
     chosen = page_of(trace, "--rank", "0-9")
+    shares = next(t for t in page.head["tables"] if t["name"] == "shares")
+    names = [c["name"] for c in shares["columns"]]
+    most = [(r[names.index("time_ns")], int(r[names.index("rank")])) for r in shares["rows"]]
+    callers = {r: 20 * (40000 + r) for r in range(100) if r % 10 // 4 != 1 and r not in odd}
+    checks.equal("runtimes in ranks: the most time first", most, sorted(((n, r) for r, n in callers.items()), reverse=True))
+    for table in ("shares", "processes"):
+        text = must(KYMO, "summary", "--tables", table, trace)
+        checks.equal(f"people see ten rows of {table}", (len(text.splitlines()) < 30, "more" in text), (True, True))
     checks.equal("ten ranks are all drawn", {int(t["label"].split()[1]) for t in chosen.head["tracks"] if t["kind"] == "rank"}, set(range(10)))
     checks.equal("links and rows", all(page.slices(i) for i in range(len(page.head["rows"]))), True)
 

@@ -5,6 +5,7 @@ windows, which kernel it finds for a launch, and what is shown without JavaScrip
 import json
 import os
 import random
+import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -60,6 +61,48 @@ def counted(slices, a, b):
     return found
 
 
+def many(folder):
+    """Of 100 processes of two kinds two are drawn: every tab says so, counts are of them, and what leads to the table of all does."""
+    trace, page = os.path.join(folder, "many.json"), os.path.join(folder, "many.html")
+    events = [{"ph": "X", "cat": "cpu_op", "name": ("ponder", "toil")[pid % 4 == 0], "pid": 100 + pid, "tid": 100 + pid, "ts": 1000 + 100 * i, "dur": (90, 50)[pid % 4 == 0]} for pid in range(100) for i in range(10)]
+    with open(trace, "w", encoding="utf-8") as f:
+        json.dump({"traceEvents": events}, f)
+    must(sys.argv[1], "report", trace, "-o", page)
+    with browser.Browser() as b:
+        b.open(page)
+        b.until("window.kymo")
+        labels = b.run("kymo.model.head.tracks.filter(t => t.parent < 0).map(t => t.label)")
+        checks.equal("those that are drawn, and for how many each stands", sorted(int(m[1]) for m in (re.search(r"\+(\d+) like it", text) for text in labels) if m), [24, 74])
+        for tab in "1234":
+            b.key(tab)
+            checks.equal(f"tab {tab} says how many are drawn", b.run("(e => e.offsetParent && e.textContent)(document.querySelector('#drawn'))"), "2 of 100 processes drawn")
+        b.press("#drawn")
+        checks.equal("it leads to the table", b.run("[kymo.page.tab, kymo.page.tables.made.size > 0 && document.querySelector('.pane-tables .sheet').id]"), ["tables", "table-clusters"])
+        got = dict(b.run("kymo.countOps(0, kymo.model.length + 1).then(l => l.map(([o, v]) => [kymo.model.name(o), v[0]]))"))
+        checks.equal("counts are of what is drawn", got, {"ponder": 10, "toil": 10})
+        checks.equal("many: problems", b.problems, [])
+
+
+FINDINGS = """(f => { const all = f.querySelectorAll('article.finding'), below = f.querySelector('details.more');
+  return [all.length, below && below.querySelectorAll('article.finding').length, below && below.querySelector('summary').textContent, new Set([...all].map(a => a.getAttribute('aria-labelledby'))).size]; })(document.querySelector('.overview'))"""
+
+
+def repeated(folder):
+    """Eight devices that idle alike: five findings in sight, three below a line, none twice."""
+    trace, page = os.path.join(folder, "idle.json"), os.path.join(folder, "idle.html")
+    events = [{"ph": "X", "cat": "kernel", "name": "k", "pid": d, "tid": 7, "ts": 1000 + 1000 * i, "dur": 100 + d, "args": {"device": d, "stream": 7, "correlation": 100 * d + i + 1}} for d in range(8) for i in range(10)]
+    with open(trace, "w", encoding="utf-8") as f:
+        json.dump({"schemaVersion": 1, "deviceProperties": [{"id": d, "name": "GPU"} for d in range(8)], "traceEvents": events}, f)
+    must(sys.argv[1], "report", trace, "-o", page)
+    with browser.Browser() as b:
+        b.open(page)
+        b.until("window.kymo")
+        rules = b.run("kymo.model.head.findings.map(f => f.rule)")
+        checks.equal("a finding of each device", rules.count("device-idle"), 8)
+        checks.equal("five and three", b.run(FINDINGS), [len(rules), 3, "3 more of device-idle", len(rules)])
+        checks.equal("repeated: problems", b.problems, [])
+
+
 def main():
     if not browser.find():
         skip("no Chromium")
@@ -67,6 +110,8 @@ def main():
         trace, page = os.path.join(folder, "trace.json"), os.path.join(folder, "page.html")
         slices = written(trace)
         must(sys.argv[1], "report", trace, "-o", page)
+        many(folder)
+        repeated(folder)
         with browser.Browser() as b:
             b.open(page)
             b.until("window.kymo")

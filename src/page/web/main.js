@@ -73,6 +73,7 @@ class Page {
     this.model.onerror = e => this.failed(e);
     const mark = h("span.mark", { "aria-hidden": "true" }, icon("M1 8h2l2-6 3 12 3-9 1.5 3H15"));
     const app = h("div.app", {}, h("header.bar", {}, mark, h("strong", { text: "Kymo" }), h("span.trace", { title: clean(trace?.command ?? "", 400), text: clean(trace?.name ?? "", 120) }), bar, h("span.grow"),
+      trace?.drawn < trace?.processes ? h("button.chip", { type: "button", id: "drawn", title: "They stand for those that are like them, in the timeline, counts and plots. Opens the table that says which is like which; kymo report --rank draws others.", onclick: () => { this.open("tables", true); this.tables.open("clusters"); } }, `${trace.drawn.toLocaleString("en")} of ${trace.processes.toLocaleString("en")} processes drawn`) : null,
       loss?.records ? h("span.chip.bad", { title: clean(loss.text ?? "", 400) }, `${loss.records.toLocaleString("en")} records lost`) : null,
       this.themeButton = h("button.quiet", { type: "button", title: "Light, dark, as the system has it (t)", onclick: () => this.nextTheme() }, "Theme"),
       h("button.quiet", { type: "button", title: "Keys (?)", onclick: () => this.help.showModal() }, "Keys")), this.error, ...TABS.map(t => this.panes[t]), this.help, liveRegion());

@@ -158,6 +158,7 @@ export function tables(model) {
   const element = h("div.tables", {}, list, place);
   return {
     element, made,
+    open(name) { const t = sheets.find(x => x.name === name); if (t) open(t); },
     shown() {
       if (!current && sheets.length) open(sheets[0]);
       else if (current) made.get(current).draw(true);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -29,6 +30,9 @@
 	X(MHD_destroy_response)                                                                    \
 	X(MHD_lookup_connection_value)
 
+/* Each has a thread of its own: what takes long holds up no other request. */
+static const unsigned CONNECTIONS = 64;
+
 struct http {
 	HTTP_FUNCTIONS(LIBRARY_POINTER)
 };
@@ -38,6 +42,7 @@ struct page_server {
 	struct MHD_Daemon *daemon;
 	const struct page_kept *kept;
 	struct page_records *records;
+	pthread_mutex_t reading; /* held by who uses `records` or, while it serves, `log` */
 	char token[PAGE_TOKEN];
 	char address[80];
 	char host[2][32]; /* that requests may be meant for */
@@ -116,13 +121,17 @@ static enum MHD_Result answer_part(const struct page_server *s, struct MHD_Conne
 	return answer(s, c, MHD_HTTP_OK, type, r);
 }
 
-static enum MHD_Result answer_record(const struct page_server *s, struct MHD_Connection *c,
+static enum MHD_Result answer_record(struct page_server *s, struct MHD_Connection *c,
 				     const struct page_asked *asked)
 {
 	struct text text = {0};
 	struct MHD_Response *r = NULL;
+	bool found;
 
-	if (page_records_find(s->records, asked, &text))
+	pthread_mutex_lock(&s->reading);
+	found = page_records_find(s->records, asked, &text);
+	pthread_mutex_unlock(&s->reading);
+	if (found)
 		r = s->http.MHD_create_response_from_buffer(text.length, text.s,
 							    MHD_RESPMEM_MUST_COPY);
 	text_release(&text);
@@ -183,7 +192,7 @@ static bool number_of(const struct page_server *s, struct MHD_Connection *c, con
 	return !*end && !errno && *out <= most;
 }
 
-static enum MHD_Result on_record(const struct page_server *s, struct MHD_Connection *c)
+static enum MHD_Result on_record(struct page_server *s, struct MHD_Connection *c)
 {
 	static const struct {
 		const char *name;
@@ -216,7 +225,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *c, const ch
 				  size_t *upload_size, void **state)
 {
 	static const char section[] = "/section/";
-	const struct page_server *s = data;
+	struct page_server *s = data;
 	uint32_t n;
 
 	if (strcmp(method, "GET") != 0)
@@ -255,9 +264,12 @@ static enum MHD_Result on_connection(void *data, const struct sockaddr *from, so
 	memcpy(&in, from, sizeof(in));
 	if (peer_port_may_ask(ntohs(in.sin_port), s->port, &who) != PEER_PORT_MAY_NOT)
 		return MHD_YES;
-	if (!s->told)
+	if (!s->told) {
+		pthread_mutex_lock(&s->reading); /* who reads uses the log, too */
 		stream_warn(s->log, "another user (uid %u) wants to connect: turned away",
 			    (unsigned)who);
+		pthread_mutex_unlock(&s->reading);
+	}
 	s->told = true;
 	return MHD_NO;
 }
@@ -327,9 +339,10 @@ static bool start(struct page_server *s, uint16_t port, struct stream_log *log)
 	snprintf(s->host[0], sizeof(s->host[0]), "127.0.0.1:%u", port);
 	snprintf(s->host[1], sizeof(s->host[1]), "localhost:%u", port);
 	s->daemon = s->http.MHD_start_daemon(
-		MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD, 0, on_connection, s, on_request, s,
-		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_TIMEOUT, 60u,
-		MHD_OPTION_CONNECTION_LIMIT, 64u, MHD_OPTION_END);
+		MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION, 0,
+		on_connection, s, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_TIMEOUT, 60u, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS,
+		MHD_OPTION_END);
 	if (!s->daemon) {
 		stream_error(log, "port %u of 127.0.0.1: it cannot be served: %s", port,
 			     errno ? strerror(errno) : "libmicrohttpd gives no reason");
@@ -344,6 +357,7 @@ struct page_server *page_server_start(const struct page_server_options *o, struc
 
 	if (!s)
 		return NULL;
+	pthread_mutex_init(&s->reading, NULL);
 	s->kept = o->kept;
 	s->records = o->records;
 	if (load(&s->http, log)) {
@@ -365,6 +379,7 @@ void page_server_stop(struct page_server *s)
 {
 	if (s->daemon)
 		s->http.MHD_stop_daemon(s->daemon);
+	pthread_mutex_destroy(&s->reading);
 	text_release(&s->policy);
 	free(s->html);
 	free(s);

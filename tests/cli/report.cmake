@@ -16,8 +16,10 @@ if(TARGET kymo_page AND TARGET kymo-inject AND KYMO_HAVE_SQLITE AND NOT KYMO_SAN
 		set_tests_properties(cli.report.messages PROPERTIES LABELS "cli;mpi" TIMEOUT 600)
 	endif()
 	if(MICROHTTPD_INCLUDE AND MICROHTTPD_LIBRARY)
+		add_library(hold_open MODULE ${PROJECT_SOURCE_DIR}/tests/support/hold_open.c)
+		target_link_libraries(hold_open PRIVATE ${CMAKE_DL_LIBS})
 		add_test(NAME cli.view COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/view.py
-			$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth>)
+			$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth> $<TARGET_FILE:hold_open>)
 		set_tests_properties(cli.view PROPERTIES LABELS cli TIMEOUT 300)
 		if(TARGET every_kind)
 			add_test(NAME cli.view.record COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/record.py

@@ -3,7 +3,8 @@
 """What `kymo view` answers, and whom: the page's data are those of the report; without the token, for another host, by
 another method nothing is told; what it has prepared is used again until the trace changes.
 
-    view.py KYMO SYNTH"""
+    view.py KYMO SYNTH HOLD_OPEN"""
+import concurrent.futures
 import ctypes
 import gzip
 import http.client
@@ -145,6 +146,27 @@ def check_strangers(view):
         checks.equal(f"asked by user {uid}", done.stdout.strip(), wanted)
 
 
+def check_held(folder, trace):
+    """While a record is looked for, and another waits for its turn, everything else is answered."""
+    pipes = os.path.join(folder, "hold")
+    with View(trace, env={**os.environ, "LD_PRELOAD": os.path.abspath(sys.argv[3]), "HOLD_OPEN": pipes}) as view:
+        for end in ("held", "go"):
+            os.mkfifo(f"{pipes}.{end}")
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            records = [pool.submit(view.ask, "/record?process=4294967295") for _ in range(2)]
+            with open(f"{pipes}.held", "rb"):
+                pass
+            try:
+                for path in ("/", "/head.json", "/section/0"):
+                    checks.equal(f"{path}, while a record is looked for", view.ask(path)[0], 200)
+                checks.equal("no record is told yet", [r.done() for r in records], [False, False])
+            finally:
+                with open(f"{pipes}.go", "wb"):
+                    pass
+            checks.equal("then both are", [r.result()[0] for r in records], [200, 200])
+        checks.equal("ends when it is asked to", view.end(), 0)
+
+
 def names_of(view):
     return json.loads(view.ask("/head.json")[2])["names"]
 
@@ -251,6 +273,7 @@ def main():
         check_places(folder, trace, kept)
         with View(trace):
             pass
+        check_held(folder, trace)
         check_mangled(folder)
         check_ended(folder)
         with open("/dev/full", "w", encoding="ascii") as device:

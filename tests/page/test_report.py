@@ -14,7 +14,10 @@ import browser  # noqa: E402
 from kymotest import Checks, Folder, must, skip  # noqa: E402
 
 checks = Checks()
-KERNELS = ["gemm<float, 4>", "</script><img src=x onerror=window.broken=1>", "softmax"]
+LONG = "void at::native::(anonymous namespace)::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int, float*)"
+# Shortened these two were one.
+ALIKE = [f"void at::native::{space}::elementwise_kernel_with_index<4, at::native::CUDAFunctor_add<float> >(int, float*)" for space in ("(anonymous namespace)", "(anonymous namespace)::(anonymous namespace)")]
+KERNELS = ["gemm<float, 4>", LONG, *ALIKE, "</script><img src=x onerror=window.broken=1>", "softmax"]
 
 
 def written(path, count=4000):
@@ -81,6 +84,10 @@ def main():
             told = {o["name"]: o for o in b.run("kymo.model.head.ops.map(o => ({ name: kymo.model.head.names[o.name], count: o.count, busy: o.busy }))")}
             for name, times in slices.items():
                 checks.equal(f"{name}: in the head", [told[name]["count"], told[name]["busy"]], [len(times), sum(e - s for s, e in times)])
+            briefs = {name: b.run(f"kymo.model.brief(kymo.model.ops.findIndex((o, n) => kymo.model.name(n) === {json.dumps(name)}))") for name in KERNELS}
+            checks.equal("short as the summary has it", ("anonymous" in briefs[LONG], briefs[LONG].startswith("vectorized_elementwise_kernel"), len(briefs[LONG]) <= 60), (False, True, True))
+            checks.equal("two kernels are never called alike", len(set(briefs.values())), len(KERNELS))
+            checks.equal("short names stay", briefs["softmax"], "softmax")
             b.key("2")
             b.key("/")
             b.type("softmax")
@@ -88,8 +95,7 @@ def main():
             b.until("kymo.page.timeline.selected && kymo.page.timeline.found_links")
             first = min(slices["softmax"])
             checks.equal("the first one", b.run("(s => [s.start, s.end])(kymo.page.timeline.selected)"), list(first))
-            b.key("Escape")
-            b.run("document.querySelector('#rows').focus()")
+            b.until("document.activeElement.id === 'rows'")
             b.key("c")
             b.until("kymo.model.name(kymo.page.timeline.selected.op) === 'cudaLaunchKernel' && kymo.page.timeline.found_links")
             b.key("e")

@@ -18,7 +18,7 @@ function finding(model, f, n, jump) {
     lines(f.evidence).length > 0 && h("ul", {}, lines(f.evidence).map(e => h("li", { text: clean(e, 1000) }))),
     f.try && h("p", {}, h("b", { text: "Try: " }), clean(f.try, 1000)),
     f.show && h("p.show", {}, h("code", { text: clean(f.show, 1000) })),
-    h("footer", {}, h("span.rule", { text: f.rule ?? "" }), place && h("a.jump", { href: `#t=${place.start},${place.end}`, onclick: e => { e.preventDefault(); jump(place); } }, "Show in the timeline")));
+    h("footer", {}, h("span.rule", { text: f.rule ?? "" }), !place && h("span.muted", { text: "It is of the whole run: no place in the timeline shows it." }), place && h("a.jump", { href: `#t=${place.start},${place.end}`, onclick: e => { e.preventDefault(); jump(place); } }, "Show in the timeline")));
 }
 
 export function overview(model, jump) {

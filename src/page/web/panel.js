@@ -60,8 +60,8 @@ export class Panel {
     const flags = [s.flags & 1 && "failed", s.flags & 2 && "cut by the end of the trace, or never returned", s.flags & 4 && "overlaps its row, drawn in a lane of its own"].filter(Boolean);
     if (flags.length) put("note", flags.join("; "));
     if (links?.bytes) put("bytes", `${size(links.bytes)}  (${grouped(links.bytes)} B), ${size(links.bytes / Math.max(1e-9, (s.end - s.start) / 1e9))}/s`);
-    if (links?.cause) put("submitted by", go(links.cause, `${clean(model.name(links.cause.op), 60)}, ${duration(s.start - links.cause.start, 3)} before`, "c"));
-    for (const e of links?.effects.slice(0, 3) ?? []) put("device work", go(e, `${clean(model.name(e.op), 60)}, ${duration(e.start - s.start, 3)} later`, "e"));
+    if (links?.cause) put("submitted by", go(links.cause, `${clean(model.brief(links.cause.op), 60)}, ${duration(s.start - links.cause.start, 3)} before`, "c"));
+    for (const e of links?.effects.slice(0, 3) ?? []) put("device work", go(e, `${clean(model.brief(e.op), 60)}, ${duration(e.start - s.start, 3)} later`, "e"));
     if (links && !links.effects.length && !links.whole) put("device work", "none in the blocks nearby");
     for (const m of links?.messages.slice(0, 3) ?? []) put(m.sent ? "sent to" : "sent by", go(m.slice, `${clean(model.rankOf(model.rows[m.slice.row].track).label, 40)}, ${size(m.bytes)}`, "m"));
     const record = h("p.hint.record", { text: model.source.record ? "Reading the record …" : "Arguments, call site, stack and the like are in the trace: kymo view shows them here, kymo show prints them." });
@@ -76,7 +76,7 @@ export class Panel {
       for (const o of model.ops) this.same.set(model.head.names[o.name], (this.same.get(model.head.names[o.name]) ?? 0) + 1);
     }
     const name = model.name(op), o = model.ops[op];
-    return clean(name, 120) + (this.same.get(name) > 1 ? `  (${o.domain}, ${o.kind})` : "");
+    return clean(model.brief(op), 120) + (this.same.get(name) > 1 ? `  (${o.domain}, ${o.kind})` : "");
   }
 
   // ---- counts ---------------------------------------------------------------------------------------

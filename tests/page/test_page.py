@@ -487,6 +487,39 @@ def looks(b, _wanted):
     b.resize(1600, 900)
 
 
+NAMED = {"button", "checkbox", "textbox", "searchbox", "combobox", "tab", "link", "treeitem", "image", "table", "columnheader", "region", "dialog", "listbox", "option", "application", "tree", "tablist"}
+
+
+def tree(b, _wanted):
+    """What assistive technology is given: all that can be reached has a role and a name, pictures have words, tables have heads."""
+    b.call("Accessibility.enable")
+    seen = set()
+    for tab in "1234":
+        b.key(tab)
+        settled(b)
+        if tab == "4":
+            b.run("document.querySelectorAll('.plot details').forEach(e => { e.open = true; })")
+            b.until("[...document.querySelectorAll('.plot details')].every(e => e.querySelector('th'))")
+        wrong = []
+        for n in b.call("Accessibility.getFullAXTree")["nodes"]:
+            if n.get("ignored"):
+                continue
+            role, name = n["role"]["value"], n.get("name", {}).get("value", "").strip()
+            can = {p["name"]: p["value"].get("value") for p in n.get("properties", [])}
+            seen.add(role)
+            if (can.get("focusable") and role not in ("RootWebArea",) and (not name or role == "generic")) or (role in NAMED and not name):
+                node = b.call("DOM.describeNode", backendNodeId=n["backendDOMNodeId"])["node"]
+                wrong.append((role, name, node["nodeName"], node.get("attributes")))
+        checks.equal(f"tab {tab}: without role or name", wrong, [])
+        heads = b.run("[...document.querySelectorAll('table')].filter(e => e.offsetParent && [...e.querySelectorAll('thead th')].filter(h => h.scope === 'col' && h.textContent.trim()).length !== e.querySelectorAll('thead th, thead td').length).length")
+        checks.equal(f"tab {tab}: tables without heads", heads, 0)
+        # In the order in which they stand, none before the others by a number of its own.
+        checks.equal(f"tab {tab}: order", b.run("[...document.querySelectorAll('[tabindex]')].filter(e => e.tabIndex > 0).length"), 0)
+    b.run("document.querySelectorAll('.plot details').forEach(e => { e.open = false; })")
+    checks.equal("roles that must be there", {"tab", "tabpanel", "tree", "treeitem", "application", "table", "columnheader", "searchbox", "image", "region"} - seen, set())
+    b.call("Accessibility.disable")
+
+
 def alone(b, _wanted):
     """All tabs and a slice by the keyboard alone, from the beginning of the page."""
     b.run("document.activeElement.blur()")
@@ -536,7 +569,7 @@ def fingers(b, wanted):
     b.key("0")
 
 
-PARTS = [counts, drawn, overview, needle, zooming, fingers, folding, arrows, measuring, critical, tables, plots, keys, names, paper, looks, alone]
+PARTS = [counts, drawn, overview, needle, zooming, fingers, folding, arrows, measuring, critical, tables, plots, keys, names, paper, looks, tree, alone]
 
 
 def hostile(folder):

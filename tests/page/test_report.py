@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of `kymo report` in a real browser: test_report.py KYMO. A trace of known slices in Chrome's format is made a page; what the page counts in random
+"""Pages of `kymo report` in a real browser: test_report.py KYMO SYNTH. A trace of known slices in Chrome's format is made a page; what the page counts in random
 windows, which kernel it finds for a launch, and what is shown without JavaScript must be what was written."""
 import json
 import os
@@ -63,6 +63,36 @@ def counted(slices, a, b):
     return found
 
 
+def lost(b, folder):
+    """What was lost is hatched both ways, where and as long as it was; what is not drawn is told with its number."""
+    trace, page = os.path.join(folder, "demo.kymo"), os.path.join(folder, "demo.html")
+    must(sys.argv[2], "demo", trace)
+    must(sys.argv[1], "report", trace, "-o", page)
+    b.open(page)
+    b.until("window.kymo")
+    kept = b.run("[...document.querySelectorAll('.kept li')].map(e => e.textContent)")
+    checks.equal("not drawn", [k for k in kept if k.startswith("not drawn: ")],
+                 ["not drawn: pieces of device work that have no device times (1)", "not drawn: waits, barriers and events recorded, as their calls are there (1)"])
+    checks.equal("the mark of losses", b.run("document.querySelector('.chip.bad').textContent"), "17 records lost")
+    b.key("2")
+    b.until("kymo.page.timeline.read && !kymo.page.timeline.waiting")
+    marks = b.run("""(() => { const t = kymo.page.timeline, m = kymo.model, g = m.tracks.find(x => x.kind === 'group').id;
+        return [t.rects.filter(r => r.hatch && m.tracks[r.l.track.id].id === g).map(r => [r.hatch, Math.round(r.a / t.ratio), Math.round(r.b / t.ratio)]), [0, 400900].map(x => Math.round(t.x(x)))]; })()""")
+    checks.equal("hatched both ways", {k for k, _, _ in marks[0]}, {2})
+    ends = [marks[0][0][1], marks[0][-1][2]]
+    checks.equal(f"from begin to end, to a pixel: {ends}, {marks[1]}", all(abs(a - b) <= 1 for a, b in zip(ends, marks[1])), True)
+    found = []
+    for _ in range(2):
+        b.run("kymo.page.search.set('records lost')")
+        b.run("kymo.page.search.go(true)")
+        b.until("kymo.page.timeline.selected && !kymo.page.search.busy")
+        found.append(b.run("(s => [kymo.model.name(s.op), kymo.model.kind(s.op), s.start, s.end])(kymo.page.timeline.selected)"))
+    checks.equal("losses", found, [["17 records lost", "loss", 0, 140000], ["records lost, whole chunks are missing", "loss", 140000, 400900]])
+    colours = b.run("(() => { const t = kymo.page.timeline; kymo.page.search.set(''); t.whole(); t.frame(); const l = t.lines.ofRow.get(t.selected.row), g = t.canvas.getContext('2d'), y = Math.round((l.y - t.top + l.h / 2) * t.ratio), s = new Set();"
+                    " const d = g.getImageData(Math.round(t.x(200000) * t.ratio), y, 60, 6).data; for (let i = 0; i < d.length; i += 4) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return s.size; })()")
+    checks.equal("a pattern, not a colour alone", colours > 1, True)
+
+
 def main():
     if not browser.find():
         skip("no Chromium")
@@ -104,6 +134,8 @@ def main():
             for tab in "134":
                 b.key(tab)
             checks.equal("nothing of a name ran", b.run("window.broken === undefined && !document.querySelector('img')"), True)
+            checks.equal("problems", b.problems, [])
+            lost(b, folder)
             checks.equal("problems", b.problems, [])
             b.call("Emulation.setScriptExecutionDisabled", value=True)
             b.open(page)

@@ -126,13 +126,13 @@ export class Panel {
 
   rowTable(list, span) {
     list.sort((a, b) => b.busy - a.busy);
-    return h("table", {}, h("thead", {}, h("tr", {}, ["row", "starts", "busy", "share"].map((t, n) => h(n ? "th.n" : "th", { scope: "col", text: t })))),
+    return h("table", { "aria-label": "Counts by row" }, h("thead", {}, h("tr", {}, ["row", "starts", "busy", "share"].map((t, n) => h(n ? "th.n" : "th", { scope: "col", text: t })))),
       h("tbody", {}, list.slice(0, 60).map(x => h("tr", {}, h("td", { text: `${clean(this.model.path(x.r.track), 80)}${x.r.depth ? ` (${x.r.depth})` : ""}` }), h("td.n", { text: grouped(x.count) }), h("td.n", { text: duration(x.busy) }), h("td.n", { text: percent(100 * x.busy / span) })))));
   }
 
   countTable(ops, byRow, span) {
     const list = [...ops].sort((a, b) => b[1][1] - a[1][1]), by = h("div.switch", { role: "group", "aria-label": "Counts by" });
-    const names = h("table", {}, h("thead", {}, h("tr", {}, ["name", "starts", "busy", "share"].map((t, n) => h(n ? "th.n" : "th", { scope: "col", text: t })))),
+    const names = h("table", { "aria-label": "Counts by name" }, h("thead", {}, h("tr", {}, ["name", "starts", "busy", "share"].map((t, n) => h(n ? "th.n" : "th", { scope: "col", text: t })))),
       h("tbody", {}, list.slice(0, 60).map(([op, [count, busy]]) => {
         const s = h("i.swatch");
         s.style.background = this.of.palette.css[this.model.slots[op]];
@@ -150,7 +150,7 @@ export class Panel {
   }
 
   longTable(list) {
-    return h("table", {}, h("caption.unseen", { text: "The longest slices in view" }), h("thead", {}, h("tr", {}, ["name", "duration", "start", "on"].map((t, n) => h(n === 1 || n === 2 ? "th.n" : "th", { scope: "col", text: t })))),
+    return h("table", { "aria-label": "The longest slices" }, h("caption.unseen", { text: "The longest slices in view" }), h("thead", {}, h("tr", {}, ["name", "duration", "start", "on"].map((t, n) => h(n === 1 || n === 2 ? "th.n" : "th", { scope: "col", text: t })))),
       h("tbody", {}, list.map(s => h("tr", {}, h("td", {}, h("button.link", { type: "button", onclick: async () => this.of.select(await this.model.slice(s.row, s.index), { near: true, close: true }) }, clean(this.model.name(s.op), 90))),
         h("td.n", { text: duration(s.end - s.start) }), h("td.n", { text: duration(s.start, 6) }), h("td", { text: clean(this.model.tracks[this.model.rows[s.row].track].label, 40) })))));
   }

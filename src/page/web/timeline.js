@@ -35,12 +35,12 @@ export class Timeline {
   build() {
     this.map = h("canvas.map", { role: "img", "aria-label": "Overview of the whole run: how busy hosts (upper half) and devices (lower half) are; the window is marked" });
     this.axis = h("canvas.axis", { role: "img", "aria-label": "Time" });
-    this.canvas = h("canvas.rows", { tabindex: 0, role: "img", id: "rows", "aria-describedby": "live" });
+    this.canvas = h("canvas.rows", { tabindex: 0, role: "application", id: "rows", "aria-describedby": "live" });
     this.over = h("canvas.over", { "aria-hidden": "true" });
     this.gutter = h("div.gutter", { role: "tree", "aria-label": "Tracks" });
     this.pane = h("div.pane", {}, this.gutter, h("div.plane", {}, this.canvas, this.over));
     this.space = h("div.space", {}, this.pane);
-    this.scroller = h("div.lanes", { tabindex: -1 }, this.space);
+    this.scroller = h("div.lanes", { tabindex: -1, role: "group", "aria-label": "Tracks and their rows" }, this.space);
     this.tip = h("div.tip", { hidden: true });
     if (!this.lines.list.length) this.space.append(h("p.nothing", { text: "This trace has nothing with a time: no calls, no device work, no curves." }));
     this.readout = h("span.readout");

@@ -19,7 +19,7 @@ all:
 help:
 	@echo 'make            build into build/release'
 	@echo 'make setup      install what is missing from the distribution (root or sudo)'
-	@echo 'make demo       setup, build, record two bundled programs, export timelines'
+	@echo 'make demo       setup, build, record two bundled programs, make reports, export timelines'
 	@echo 'make check      setup, build, run all tests'
 	@echo 'make quick      build, run the tests of a minute (tests/quick.list)'
 	@echo 'make asan       the same tests with the address and undefined behaviour sanitizers'
@@ -40,13 +40,16 @@ demo:
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
 	@echo && echo 'A program that gives its work to a device with OpenCL:'
 	build/release/bin/kymo run -o $(DEMO)/heat.kymo build/release/bin/heat
+	build/release/bin/kymo report -o $(DEMO)/heat.html $(DEMO)/heat.kymo
 	build/release/bin/kymo export --to perfetto -o $(DEMO)/heat.pftrace $(DEMO)/heat.kymo
 	@echo && echo 'A job of two ranks with MPI, OpenMP, OpenCL and ranges of its own:'
 	OMP_NUM_THREADS=2 $(MPIRUN) -n 2 build/release/bin/kymo run -o $(DEMO)/drum.kymo build/release/bin/drum.openmpi
+	build/release/bin/kymo report -o $(DEMO)/drum.html $(DEMO)/drum.kymo
 	build/release/bin/kymo export --to perfetto -o $(DEMO)/drum.pftrace $(DEMO)/drum.kymo
 	@echo
 	@echo 'traces:    $(DEMO)/heat.kymo $(DEMO)/drum.kymo (look into them with build/release/bin/kymo summary or show)'
 	@echo 'timelines: $(DEMO)/heat.pftrace $(DEMO)/drum.pftrace (open them in https://ui.perfetto.dev)'
+	@echo 'reports:   $(DEMO)/heat.html $(DEMO)/drum.html (open them in a browser: xdg-open $(DEMO)/drum.html)'
 
 check:
 	@tools/setup.sh

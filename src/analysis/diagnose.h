@@ -56,7 +56,7 @@ struct finding {
 		spent; /* ns of a processor that it costs besides, where nothing of the run is won */
 	uint64_t count;     /* how often it happens, 0: has no number */
 	int64_t start, end; /* where in time it can be seen best, node ns; 0, 0: all over the run */
-	uint32_t agent, thread, process; /* on what, then; 0: the rule does not tell */
+	uint32_t agent, thread, process; /* on what; 0: the rule does not tell */
 	struct text title;               /* one sentence with its numbers */
 	struct text where;               /* function and line, kernel, rank, device; may be empty */
 	struct text evidence;            /* lines */

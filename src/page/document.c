@@ -88,7 +88,7 @@ enum { WIDTH = 842, HEIGHT = 595, EDGE = 36, LINE = 11, LETTER = 8, COLUMNS = 15
 struct pages {
 	struct draw *d;
 	double y;
-	unsigned number;
+	unsigned number, all; /* pages; all: as they were counted, 0: not yet */
 };
 
 /* The number stands on the page that ends. */
@@ -96,7 +96,7 @@ static void number_page(struct pages *g)
 {
 	char number[32];
 
-	snprintf(number, sizeof(number), "page %u", ++g->number);
+	snprintf(number, sizeof(number), "page %u of %u", ++g->number, g->all);
 	draw_text(g->d, WIDTH - EDGE, HEIGHT - 16, 8, DRAW_PLAIN, DRAW_RIGHT, DRAW_MUTED, number);
 }
 
@@ -239,24 +239,50 @@ static void put_facts(struct pages *g, const struct page *p)
 	release_facts(&f);
 }
 
+static bool put_pages(struct pages *g, const struct page *p)
+{
+	bool ok;
+
+	g->y = EDGE;
+	put_facts(g, p);
+	g->y += LINE;
+	heading(g, "Digest", 14);
+	for (unsigned i = 0; i < p->people.head.count; i++)
+		put_wrapped(g, p->people.head.lines[i]);
+	g->y += LINE;
+	ok = (!p->diagnosis || put_findings(g, p)) && put_plots(g, p) && put_tables(g, p);
+	number_page(g);
+	return draw_end(g->d) && ok;
+}
+
+/* How many pages there will be: written once to nowhere, without cairo, as each tells their number. 0: *why, or errno. */
+static unsigned count_pages(const struct page *p, const char **why)
+{
+	FILE *nowhere = fopen("/dev/null", "we");
+	struct pages g = {0};
+	bool ok = false;
+
+	if (!nowhere)
+		return 0;
+	g.d = draw_begin(DRAW_SVG, WIDTH, HEIGHT, nowhere, "", why);
+	if (g.d) {
+		*why = NULL;
+		ok = put_pages(&g, p);
+	}
+	fclose(nowhere);
+	return ok ? g.number : 0;
+}
+
 bool document_pdf(const struct page *p, FILE *out, const char **why)
 {
-	struct pages g = {.y = EDGE};
-	bool ok = true;
+	struct pages g = {.d = draw_begin(DRAW_PDF, WIDTH, HEIGHT, out, "Kymo report", why)};
+	bool ok;
 
-	g.d = draw_begin(DRAW_PDF, WIDTH, HEIGHT, out, "Kymo report", why);
 	if (!g.d)
 		return false;
 	*why = NULL;
-	put_facts(&g, p);
-	g.y += LINE;
-	heading(&g, "Digest", 14);
-	for (unsigned i = 0; i < p->people.head.count; i++)
-		put_wrapped(&g, p->people.head.lines[i]);
-	g.y += LINE;
-	ok = (!p->diagnosis || put_findings(&g, p)) && put_plots(&g, p) && put_tables(&g, p);
-	number_page(&g);
-	ok = draw_end(g.d) && ok;
+	g.all = count_pages(p, why);
+	ok = put_pages(&g, p) && g.all;
 	if (!ok && !errno)
 		errno = ENOMEM;
 	return ok;

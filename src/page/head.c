@@ -209,6 +209,18 @@ static void put_cell(FILE *out, const struct cell *c, enum cell_unit unit)
 		fputs(*raw ? raw : "null", out);
 }
 
+/* As a line of the column is called where people read it. */
+static void put_title(FILE *out, const struct table_column *k)
+{
+	char title[80];
+
+	snprintf(title, sizeof(title), "%s", *k->heading ? k->heading : k->name);
+	for (unsigned c = 0; c < IDLE_CAUSES; c++)
+		if (strcmp(k->name, idle_column((enum idle_cause)c)) == 0)
+			snprintf(title, sizeof(title), "idle: %s", idle_name((enum idle_cause)c));
+	json_string(out, title);
+}
+
 static void put_table(FILE *out, const struct table *t)
 {
 	uint32_t rows = t->row_count < TABLE_ROWS ? t->row_count : TABLE_ROWS;
@@ -225,7 +237,7 @@ static void put_table(FILE *out, const struct table *t)
 		fprintf(out, "%s{\"name\": ", c ? ", " : "");
 		json_string(out, k->name);
 		fputs(", \"title\": ", out);
-		json_string(out, *k->heading ? k->heading : k->name);
+		put_title(out, k);
 		fprintf(out, ", \"unit\": \"%s\", \"kind\": \"%s\"}",
 			unit_name((enum cell_unit)k->unit),
 			k->unit == CELL_TEXT ? "text" : "number");
@@ -461,6 +473,16 @@ static void put_findings(FILE *out, const struct page *p)
 		fputs("[]", out);
 }
 
+/* Columns of the table of devices, and what people read for them. */
+static void put_idle_causes(FILE *out)
+{
+	fputs("[", out);
+	for (unsigned c = 0; c < IDLE_CAUSES; c++)
+		fprintf(out, "%s[\"%s\", \"%s\"]", c ? ", " : "", idle_column((enum idle_cause)c),
+			idle_name((enum idle_cause)c));
+	fputs("]", out);
+}
+
 static void put_names(FILE *out, const struct page_data *d)
 {
 	fputs("[", out);
@@ -489,10 +511,14 @@ static void put_head(FILE *out, const struct page *p)
 	put_findings(out, p);
 	member(out, "path");
 	page_put_path(out, p);
+	member(out, "idle_causes");
+	put_idle_causes(out);
 	member(out, "tables");
 	put_tables(out, &p->programs);
 	member(out, "names");
 	put_names(out, &p->data);
+	member(out, "briefs");
+	page_put_briefs(out, &p->data);
 	member(out, "ops");
 	put_ops(out, &p->data);
 	member(out, "tracks");

@@ -48,6 +48,9 @@ char *page_head(const struct page *p, size_t *bytes);
 /* The critical path as a member of it, path.c. */
 void page_put_path(FILE *out, const struct page *p);
 
+/* What tells kernels in little room, likewise, briefs.c. */
+void page_put_briefs(FILE *out, const struct page_data *d);
+
 /* Chooses what records keep so that the page has p->size bytes at most, and makes its sections. */
 kymo_status_t page_fit(struct page *p, void (*progress)(void *data, double done),
 		       void *progress_data);

@@ -216,12 +216,14 @@ struct places {
 static void json_at(const struct diagnosis *d, const struct finding *f, const struct places *places,
 		    FILE *out)
 {
-	if (f->end <= f->start) {
+	const bool always = f->end <= f->start;
+
+	if (always && !f->agent && !f->thread && !f->process) {
 		fprintf(out, ", \"at\": null");
 		return;
 	}
 	fprintf(out, ", \"at\": {\"start\": %" PRIu64 ", \"end\": %" PRIu64 ", \"tracks\": [",
-		since(d, f->start), since(d, f->end));
+		since(d, always ? d->tl->start : f->start), since(d, always ? d->tl->end : f->end));
 	places->put(places->data, f, out);
 	fprintf(out, "]}");
 }

@@ -284,7 +284,7 @@ def test_pdf(trace, folder, digest):
     for title in ("Devices over time", "Why devices idle", "Memory in use", "Kernels:", "Findings"):
         checks.equal(f"PDF: {title}", title in said, True)
     # A page of a plot has no number: the picture fills it.
-    checks.equal("pages have numbers", [int(n) for n in re.findall(r"\bpage (\d+)", said)], list(range(1, len(pages) + 1)))
+    checks.equal("pages have numbers", re.findall(r"\bpage (\d+) of (\d+)", said), [(str(n), str(len(pages))) for n in range(1, len(pages) + 1)])
 
 
 def test_markdown(trace, digest):

@@ -332,6 +332,16 @@ def part_made(folder):
     part = page_of(idle)
     checks.equal("places of findings", [(f["rule"], [part.head["tracks"][t]["label"] for t in f["at"]["tracks"]]) for f in part.head["findings"]],
                  [("device-idle", ["Test GPU #0"]), ("device-idle", ["Test GPU #1"])])
+    # One that works more than its like, at no time in particular: its finding leads to the device, over all of the run.
+    uneven = os.path.join(folder, "uneven.kymo")
+    lines = [line for i in range(100) for line in (f"kernel one 64 {i * 20000000} 6000000 1", f"kernel two 64 {i * 20000000} 19000000 2")]
+    must(SYNTH, "timed", uneven, input="\n".join(lines) + "\nend 2000000000\n")
+    part = page_of(uneven)
+    checks.equal("of a device, all over the run", [(f["at"]["end"] - f["at"]["start"], [part.head["tracks"][t]["label"] for t in f["at"]["tracks"]])
+                                                   for f in part.head["findings"] if f["rule"] == "imbalance-devices"], [(part.head["length"], ["Test GPU #1"])])
+    causes, columns = part.head["idle_causes"], {c["name"]: c["title"] for t in part.head["tables"] if t["name"] == "devices" for c in t["columns"]}
+    checks.equal("causes of idling: words of people for each column", {k: v for k, v in columns.items() if k in dict(causes)}, {k: f"idle: {v}" for k, v in causes})
+    checks.equal("start-up is called so", dict(causes)["idle_startup_ns"], "start-up")
     checks.equal("said of loss", "17" in page.head["loss"]["text"] and page.head["loss"]["records"], 17)
 
 

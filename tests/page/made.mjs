@@ -55,6 +55,7 @@ const CALLS = ["clSetKernelArg", "clCreateBuffer", "clReleaseMemObject", "clGetE
 const NESTED = ["zeCommandListAppend", "ioctl", "mmap"].map(n => op(n, "ze", "call"));
 const KERNELS = ["gemm_128x64", "softmax", "layer_norm_fused", "advance", "border", "reduce_sum", "flash_attention_fwd",
   "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>"].map(n => op(n, "opencl", "kernel"));
+const LONG = KERNELS[7]; // has a shorter name
 const COPIES = ["write (host pageable to device)", "read (device to host pageable)"].map(n => op(n, "opencl", "copy"));
 const BARRIER = op("MPI_Barrier", "mpi", "barrier");
 const NEEDLE = op("needle_in_the_haystack", "opencl", "kernel");
@@ -369,10 +370,12 @@ const head = {
     { rule: "waits", gain_ns: length * 0.05, share: 0.05, count: 12, title: HOSTILE ? hostile[0] : "The host waits after every step", where: "main thread", evidence: ["clFinish 12 times"], show: "", try: "Wait for events instead.", at: null }],
   tables: [tableOf("kernels", `Kernels: ${total} dispatched`, ["kernel"]), tableOf("opencl", "OpenCL calls", ["call", "wait"]), tableOf("copies", "Copies", ["copy"]), tableOf("ranges", "Ranges", ["range"]),
     { name: "devices", title: "", columns: ["device", "run_ns", "kernels_ns", "transfers_ns", "overlap_ns", "transfers_alone_ns", "idle_ns", "idle_startup_ns", "idle_host_ns", "idle_waiting_ns", "idle_wind_down_ns"].map((n, i) => ({ name: n, title: n, unit: i ? "ns" : "", kind: i ? "time" : "text" })),
-      rows: heads.map((_, r) => [`NVIDIA H200 (${r})`, length, length * (0.3 + r * 0.05), length * 0.1, length * 0.05, length * 0.05, length * (0.65 - r * 0.05), length * 0.1, length * 0.3, length * 0.15, length * (0.1 - r * 0.05 + 0.05)]) },
+      rows: heads.map((_, r) => [`NVIDIA H200 (${r})`, length, length * (0.3 + r * 0.05), length * 0.1, length * 0.05, length * 0.05, length * (0.65 - r * 0.05), length * 0.1, length * 0.3, length * 0.15, length * (0.1 - r * 0.05)]) },
     { name: "many", title: "A long table", columns: [{ name: "n", title: "n", unit: "", kind: "count" }, { name: "text", title: "text", unit: "", kind: "text" }, { name: "bytes", title: "size", unit: "B", kind: "size" }],
       rows: Array.from({ length: 10000 }, (_, i) => [i, i % 7 ? `row ${i}` : "every seventh, =1+1", i * i]) }],
   path: { unknown: null, ranks: pathRanks, sections: pathSections, left_out: 0 },
+  idle_causes: [["idle_startup_ns", "start-up"], ["idle_host_ns", "host code"], ["idle_waiting_ns", "return from waits"], ["idle_wind_down_ns", "after the last work"]],
+  briefs: [[ops[LONG].name, "vectorized_elementwise_kernel"]],
   names, ops, tracks, rows: headRows, levels: levels.map(({ bytes, ...l }) => l), curves: headCurves, messages: headMessages, block_ops: blockOps, sections,
 };
 const script = fs.readFileSync(path.join(DIST, "page.js"), "utf8"), style = fs.readFileSync(path.join(DIST, "page.css"), "utf8");
@@ -413,5 +416,5 @@ for (let w = 0; w < WINDOWS; w++) {
 }
 const cause = rows.findIndex(r => r.n && r.columns.byRow[0]);
 fs.writeFileSync(OUT + ".expected.json", JSON.stringify({ slices: total, length, needle, windows, messages: messages.slice(0, 3), cause: cause < 0 ? null : { row: cause, index: 0, byRow: rows[cause].columns.byRow[0] - 1, byIndex: rows[cause].columns.byIndex[0] },
-  kernels: KERNELS, hostile: WEIRD }));
+  kernels: KERNELS, kernels_long: names[ops[LONG].name], hostile: WEIRD }));
 console.log(JSON.stringify({ slices: total, rows: rows.length, ms: length / 1e6, bytes: fs.statSync(OUT).size, needle }));

@@ -323,7 +323,113 @@ def plots(b, _wanted):
     length = b.run("(p => p.tabled.rows().reduce((n, r) => n + r[1], 0))(kymo.page.plots.all.find(p => p.name === 'path'))")
     checks.equal("the path: all of the run", length, b.run("kymo.model.head.length"))
     host = b.run("(p => p.tabled.rows().filter(r => !r[0].includes('›')).reduce((n, r) => n + r[1], 0))(kymo.page.plots.all.find(p => p.name === 'flame'))")
+    shown = b.run("document.querySelector('#plot-idle .legend').textContent")
+    for name in ("kernels", "copies and the like alone", "start-up", "host code", "after the last work"):
+        checks.equal(f"idling is told as the summary does: {name} in {shown}", name in shown, True)
+    checks.equal("a device's parts are the run", b.run("(p => p.tabled.rows().filter(r => r[0] === p.tabled.rows()[0][0]).reduce((n, r) => n + r[3], 0).toFixed(6))(kymo.page.plots.all.find(p => p.name === 'idle'))"), "100.000000")
     checks.equal("paths: all ranges", host, b.run("kymo.model.head.tables.find(t => t.name === 'ranges').rows.reduce((n, r) => n + r[1], 0)"))
+
+
+def keys(b, wanted):
+    """After a search the keys are the timeline's again: what is found is gone through, and nothing is typed into the field."""
+    b.key("2")
+    b.run("kymo.page.search.set(''), kymo.page.timeline.select(null), kymo.page.timeline.whole()")
+    b.key("/")
+    b.type("softmax")
+    checks.equal("names that fit are shown", b.run("kymo.page.search.list.hidden"), False)
+    b.key("Enter")
+    b.until("kymo.page.timeline.selected && document.activeElement.id === 'rows'")
+    settled(b)
+    first, before = selected(b), view(b)
+    b.key("w")
+    checks.equal("a key zooms", view(b)["end"] - view(b)["start"] < before["end"] - before["start"], True)
+    checks.equal("nothing was typed", b.run("kymo.page.search.input.value"), "softmax")
+    b.key("Enter")
+    b.until(f"kymo.page.timeline.selected.start !== {first['start']} && !kymo.page.search.busy")
+    checks.equal("Enter: a later one", selected(b)["start"] > first["start"], True)
+    b.key("Enter", SHIFT)
+    b.until(f"kymo.page.timeline.selected.start === {first['start']} && !kymo.page.search.busy")
+    checks.equal("Shift+Enter: back to the first", selected(b), first)
+    # What is not found leaves the field as it is, to be changed.
+    b.key("/")
+    b.run("kymo.page.search.input.select()")
+    b.type("no such name")
+    b.key("Enter")
+    checks.equal("nothing fits: still in the field", b.run("document.activeElement.id"), "search")
+    b.key("Escape")
+    checks.equal("Escape gives the keys back", (b.run("document.activeElement.id"), b.run("kymo.page.search.input.value")), ("rows", ""))
+    before = view(b)
+    b.key("d")
+    checks.equal("and they move", view(b)["start"] > before["start"], True)
+    # A button has the focus after it was clicked: letters are the timeline's, Enter and blank the button's.
+    b.run("[...document.querySelectorAll('.toolbar button')].find(e => e.textContent === 'Whole run').focus()")
+    b.key("w")
+    b.key("w")
+    checks.equal("from a button", view(b)["end"] - view(b)["start"] < wanted["length"] / 1.5, True)
+    b.key("Escape")
+    b.key("0")
+
+
+def names(b, wanted):
+    """A kernel has its short name where there is little room, its full one where it is pointed at, selected or searched."""
+    full, brief = wanted["kernels_long"], "vectorized_elementwise_kernel"
+    op = b.run(f"kymo.model.ops.findIndex((o, n) => kymo.model.name(n) === {json.dumps(full)})")
+    checks.equal("brief", b.run(f"kymo.model.brief({op})"), brief)
+    b.key("2")
+    b.run("kymo.page.search.set(''), kymo.page.timeline.select(null), kymo.page.timeline.whole()")
+    b.key("/")
+    b.type("CUDAFunctor_add")
+    checks.equal("in the list of what fits", b.run("(e => [e.textContent, e.title])(document.querySelector('.fit .name'))"), [brief, full])
+    b.key("Enter")
+    b.until("kymo.page.timeline.selected && kymo.page.timeline.found_links")
+    checks.equal("selected", b.run("document.querySelector('.card.slice h2').textContent"), full)
+    settled(b)
+    s = selected(b)
+    texts = b.run(f"(() => {{ const t = kymo.page.timeline; return kymo.page.input.tipOf(t.lines.ofRow.get({s['row']}), t.x(({s['start']} + {s['end']}) / 2)); }})()")
+    checks.equal("pointed at", texts[0], full)
+    b.until("[...document.querySelectorAll('.counts tbody td:first-child')].some(e => e.textContent === %s)" % json.dumps(brief))
+    checks.equal("in the timeline", b.run("[...kymo.page.timeline.names.values()].some(n => n.text === %s)" % json.dumps(brief)), True)
+    b.key("4")
+    b.until("document.querySelector('#plot-durations select')")
+    checks.equal("in plots", b.run("[...document.querySelectorAll('#plot-durations option')].filter(e => e.textContent === %s).length" % json.dumps(brief)), 1)
+    b.key("2")
+    b.run("kymo.page.search.set(''), kymo.page.timeline.select(null)")
+    b.key("0")
+
+
+def paper(b, wanted):
+    """Paper has the whole run and all lines, whatever is on the screen; then the screen is as it was."""
+    b.key("2")
+    b.run("kymo.page.timeline.lines.foldAll(false), kymo.page.timeline.changed(), kymo.page.timeline.whole()")
+    settled(b)
+    b.run(f"kymo.page.timeline.show({wanted['length'] // 2}, {wanted['length'] // 2 + 5000})")
+    settled(b)
+    before = view(b), b.run("kymo.page.timeline.scroller.scrollTop")
+    b.run("dispatchEvent(new Event('beforeprint'))")
+    lines = b.run("kymo.page.timeline.lines.list.length")
+    told = b.run("[...document.querySelectorAll('.paper p')].map(e => e.textContent)")
+    checks.equal("told: all lines, and the window of the screen", (told[0], told[1].startswith("On the screen, and in the lists below the timeline: ")), (f"All {lines} lines.", True))
+    checks.equal("the window", [round(v) for v in view(b).values()], [0, wanted["length"]])
+    labels = b.run("[...document.querySelectorAll('.paper .label')].filter(e => e.offsetTop < e.parentElement.clientHeight).map(e => e.textContent)")
+    checks.equal("every labelled line is on paper once", sorted(labels), sorted(b.run("kymo.page.timeline.lines.list.filter(l => l.labelled || l.type === 'curve').map(l => (kymo.page.timeline.labelOf(l, 0).textContent))")))
+    checks.equal("pictures are none of them empty", b.run("""[...document.querySelectorAll('.paper figure')].map(f => { const c = f.querySelectorAll('canvas')[1], d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, s = new Set();
+        for (let i = 0; i < d.length; i += 4) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return s.size > 4; }).filter(v => !v).length"""), 0)
+    b.run("dispatchEvent(new Event('afterprint'))")
+    settled(b)
+    checks.equal("as it was", ((view(b), b.run("kymo.page.timeline.scroller.scrollTop")), b.run("document.querySelector('.paper') === null && !kymo.page.timeline.root.hidden")), (before, True))
+    # More lines than the pictures have room for: how many are there is told, and each line is in one picture.
+    got = b.run("""(() => { const l = kymo.page.timeline.lines, kept = [l.list, l.height], many = [];
+        for (let n = 0; n < 60; n++) for (const x of kept[0]) many.push({ ...x, y: n * kept[1] + x.y, n: many.length });
+        l.list = many; l.height = 60 * kept[1];
+        dispatchEvent(new Event('beforeprint'));
+        const told = document.querySelector('.paper p').textContent, figures = document.querySelectorAll('.paper figure').length, last = [...document.querySelectorAll('.paper figure')].map(f => f.querySelectorAll('canvas')[1].getAttribute('aria-label').match(/[0-9]+/g).map(Number));
+        l.list = kept[0]; l.height = kept[1];
+        dispatchEvent(new Event('afterprint'));
+        return [told, figures, last, many.length]; })()""")
+    checks.equal("bounded", (got[1], got[0].startswith(f"The first {got[2][-1][1]:,} of {got[3]:,} lines: 12 of ")), (12, True))
+    checks.equal("one behind the other", [a for a, _ in got[2]][1:], [z + 1 for _, z in got[2]][:-1])
+    settled(b)
+    b.key("0")
 
 
 def critical(b, wanted):
@@ -381,6 +487,39 @@ def looks(b, _wanted):
     b.resize(1600, 900)
 
 
+NAMED = {"button", "checkbox", "textbox", "searchbox", "combobox", "tab", "link", "treeitem", "image", "table", "columnheader", "region", "dialog", "listbox", "option", "application", "tree", "tablist"}
+
+
+def tree(b, _wanted):
+    """What assistive technology is given: all that can be reached has a role and a name, pictures have words, tables have heads."""
+    b.call("Accessibility.enable")
+    seen = set()
+    for tab in "1234":
+        b.key(tab)
+        settled(b)
+        if tab == "4":
+            b.run("document.querySelectorAll('.plot details').forEach(e => { e.open = true; })")
+            b.until("[...document.querySelectorAll('.plot details')].every(e => e.querySelector('th'))")
+        wrong = []
+        for n in b.call("Accessibility.getFullAXTree")["nodes"]:
+            if n.get("ignored"):
+                continue
+            role, name = n["role"]["value"], n.get("name", {}).get("value", "").strip()
+            can = {p["name"]: p["value"].get("value") for p in n.get("properties", [])}
+            seen.add(role)
+            if (can.get("focusable") and role not in ("RootWebArea",) and (not name or role == "generic")) or (role in NAMED and not name):
+                node = b.call("DOM.describeNode", backendNodeId=n["backendDOMNodeId"])["node"]
+                wrong.append((role, name, node["nodeName"], node.get("attributes")))
+        checks.equal(f"tab {tab}: without role or name", wrong, [])
+        heads = b.run("[...document.querySelectorAll('table')].filter(e => e.offsetParent && [...e.querySelectorAll('thead th')].filter(h => h.scope === 'col' && h.textContent.trim()).length !== e.querySelectorAll('thead th, thead td').length).length")
+        checks.equal(f"tab {tab}: tables without heads", heads, 0)
+        # In the order in which they stand, none before the others by a number of its own.
+        checks.equal(f"tab {tab}: order", b.run("[...document.querySelectorAll('[tabindex]')].filter(e => e.tabIndex > 0).length"), 0)
+    b.run("document.querySelectorAll('.plot details').forEach(e => { e.open = false; })")
+    checks.equal("roles that must be there", {"tab", "tabpanel", "tree", "treeitem", "application", "table", "columnheader", "searchbox", "image", "region"} - seen, set())
+    b.call("Accessibility.disable")
+
+
 def alone(b, _wanted):
     """All tabs and a slice by the keyboard alone, from the beginning of the page."""
     b.run("document.activeElement.blur()")
@@ -430,7 +569,7 @@ def fingers(b, wanted):
     b.key("0")
 
 
-PARTS = [counts, drawn, overview, needle, zooming, fingers, folding, arrows, measuring, critical, tables, plots, looks, alone]
+PARTS = [counts, drawn, overview, needle, zooming, fingers, folding, arrows, measuring, critical, tables, plots, keys, names, paper, looks, tree, alone]
 
 
 def hostile(folder):

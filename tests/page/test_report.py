@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of `kymo report` in a real browser: test_report.py KYMO. A trace of known slices in Chrome's format is made a page; what the page counts in random
+"""Pages of `kymo report` in a real browser: test_report.py KYMO SYNTH. A trace of known slices in Chrome's format is made a page; what the page counts in random
 windows, which kernel it finds for a launch, and what is shown without JavaScript must be what was written."""
 import json
 import os
@@ -15,7 +15,10 @@ import browser  # noqa: E402
 from kymotest import Checks, Folder, must, skip  # noqa: E402
 
 checks = Checks()
-KERNELS = ["gemm<float, 4>", "</script><img src=x onerror=window.broken=1>", "softmax"]
+LONG = "void at::native::(anonymous namespace)::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int, float*)"
+# Shortened these two were one.
+ALIKE = [f"void at::native::{space}::elementwise_kernel_with_index<4, at::native::CUDAFunctor_add<float> >(int, float*)" for space in ("(anonymous namespace)", "(anonymous namespace)::(anonymous namespace)")]
+KERNELS = ["gemm<float, 4>", LONG, *ALIKE, "</script><img src=x onerror=window.broken=1>", "softmax"]
 
 
 def written(path, count=4000):
@@ -103,6 +106,36 @@ def repeated(folder):
         checks.equal("repeated: problems", b.problems, [])
 
 
+def lost(b, folder):
+    """What was lost is hatched both ways, where and as long as it was; what is not drawn is told with its number."""
+    trace, page = os.path.join(folder, "demo.kymo"), os.path.join(folder, "demo.html")
+    must(sys.argv[2], "demo", trace)
+    must(sys.argv[1], "report", trace, "-o", page)
+    b.open(page)
+    b.until("window.kymo")
+    kept = b.run("[...document.querySelectorAll('.kept li')].map(e => e.textContent)")
+    checks.equal("not drawn", [k for k in kept if k.startswith("not drawn: ")],
+                 ["not drawn: pieces of device work that have no device times (1)", "not drawn: waits, barriers and events recorded, as their calls are there (1)"])
+    checks.equal("the mark of losses", b.run("document.querySelector('.chip.bad').textContent"), "17 records lost")
+    b.key("2")
+    b.until("kymo.page.timeline.read && !kymo.page.timeline.waiting")
+    marks = b.run("""(() => { const t = kymo.page.timeline, m = kymo.model, g = m.tracks.find(x => x.kind === 'group').id;
+        return [t.rects.filter(r => r.hatch && m.tracks[r.l.track.id].id === g).map(r => [r.hatch, Math.round(r.a / t.ratio), Math.round(r.b / t.ratio)]), [0, 400900].map(x => Math.round(t.x(x)))]; })()""")
+    checks.equal("hatched both ways", {k for k, _, _ in marks[0]}, {2})
+    ends = [marks[0][0][1], marks[0][-1][2]]
+    checks.equal(f"from begin to end, to a pixel: {ends}, {marks[1]}", all(abs(a - b) <= 1 for a, b in zip(ends, marks[1])), True)
+    found = []
+    for _ in range(2):
+        b.run("kymo.page.search.set('records lost')")
+        b.run("kymo.page.search.go(true)")
+        b.until("kymo.page.timeline.selected && !kymo.page.search.busy")
+        found.append(b.run("(s => [kymo.model.name(s.op), kymo.model.kind(s.op), s.start, s.end])(kymo.page.timeline.selected)"))
+    checks.equal("losses", found, [["17 records lost", "loss", 0, 140000], ["records lost, whole chunks are missing", "loss", 140000, 400900]])
+    colours = b.run("(() => { const t = kymo.page.timeline; kymo.page.search.set(''); t.whole(); t.frame(); const l = t.lines.ofRow.get(t.selected.row), g = t.canvas.getContext('2d'), y = Math.round((l.y - t.top + l.h / 2) * t.ratio), s = new Set();"
+                    " const d = g.getImageData(Math.round(t.x(200000) * t.ratio), y, 60, 6).data; for (let i = 0; i < d.length; i += 4) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return s.size; })()")
+    checks.equal("a pattern, not a colour alone", colours > 1, True)
+
+
 def main():
     if not browser.find():
         skip("no Chromium")
@@ -126,6 +159,10 @@ def main():
             told = {o["name"]: o for o in b.run("kymo.model.head.ops.map(o => ({ name: kymo.model.head.names[o.name], count: o.count, busy: o.busy }))")}
             for name, times in slices.items():
                 checks.equal(f"{name}: in the head", [told[name]["count"], told[name]["busy"]], [len(times), sum(e - s for s, e in times)])
+            briefs = {name: b.run(f"kymo.model.brief(kymo.model.ops.findIndex((o, n) => kymo.model.name(n) === {json.dumps(name)}))") for name in KERNELS}
+            checks.equal("short as the summary has it", ("anonymous" in briefs[LONG], briefs[LONG].startswith("vectorized_elementwise_kernel"), len(briefs[LONG]) <= 60), (False, True, True))
+            checks.equal("two kernels are never called alike", len(set(briefs.values())), len(KERNELS))
+            checks.equal("short names stay", briefs["softmax"], "softmax")
             b.key("2")
             b.key("/")
             b.type("softmax")
@@ -133,8 +170,7 @@ def main():
             b.until("kymo.page.timeline.selected && kymo.page.timeline.found_links")
             first = min(slices["softmax"])
             checks.equal("the first one", b.run("(s => [s.start, s.end])(kymo.page.timeline.selected)"), list(first))
-            b.key("Escape")
-            b.run("document.querySelector('#rows').focus()")
+            b.until("document.activeElement.id === 'rows'")
             b.key("c")
             b.until("kymo.model.name(kymo.page.timeline.selected.op) === 'cudaLaunchKernel' && kymo.page.timeline.found_links")
             b.key("e")
@@ -143,6 +179,8 @@ def main():
             for tab in "134":
                 b.key(tab)
             checks.equal("nothing of a name ran", b.run("window.broken === undefined && !document.querySelector('img')"), True)
+            checks.equal("problems", b.problems, [])
+            lost(b, folder)
             checks.equal("problems", b.problems, [])
             b.call("Emulation.setScriptExecutionDisabled", value=True)
             b.open(page)

@@ -3,7 +3,7 @@
 add_test(NAME page.browser COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/test_page.py)
 add_test(NAME page.bundle COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/bundle.py)
 if(TARGET kymo_page)
-  add_test(NAME page.report COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/test_report.py $<TARGET_FILE:kymo>)
+  add_test(NAME page.report COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/test_report.py $<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth>)
   set_tests_properties(page.report PROPERTIES LABELS page TIMEOUT 900 SKIP_RETURN_CODE 77)
   if(MICROHTTPD_INCLUDE AND MICROHTTPD_LIBRARY AND TARGET every_kind)
     add_test(NAME page.view COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/test_view.py

@@ -70,6 +70,7 @@ static void find(struct diagnosis *d)
 			units_time(mean, average));
 	if (!f)
 		return;
+	f->agent = d->tl->devices[most].agent;
 	plain_addf(&f->where, "%s", device_label(d, most));
 	add_each(d, f, most);
 	text_add(&f->show, "kymo summary --by device,op ");

@@ -160,6 +160,8 @@ static void say(struct finding *f, struct look *s, const struct collective_circl
 	if (places_sort(&places))
 		finding_set_place(s->d, f, places.at);
 	places_release(&places);
+	if (!f->agent)
+		f->agent = s->d->tl->devices[v->cause->device].agent;
 	plain_addf(&f->evidence, "%s is the last at %u of %u collectives of %u devices\n", cause,
 		   v->cause->last, c->meetings, c->size);
 	plain_addf(&f->evidence, "it computes for %s, the other%s for %s%s\n",

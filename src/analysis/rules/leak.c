@@ -61,6 +61,7 @@ static void tell(struct diagnosis *d, const struct tally *y)
 	if (!f)
 		return;
 	f->count = y->count;
+	f->process = (uint32_t)y->key[0];
 	if (p->rank != UINT32_MAX)
 		plain_addf(&f->where, "rank %" PRIu32 ", ", p->rank);
 	finding_add_site(d, &f->where, site);

@@ -172,6 +172,10 @@ static void tell(struct diagnosis *d, const struct growth *g, const struct event
 		name_memory_kind(events[0].a->kind), units_bytes((double)g->least[middle], half),
 		units_bytes((double)g->now, end));
 
+	if (f) {
+		f->process = events[0].process;
+		f->agent = events[0].a->agent;
+	}
 	add_places(d, &places, events, count);
 	most = places_sort(&places);
 	if (f && most) {

@@ -44,6 +44,7 @@ static void tell(struct diagnosis *d, const struct object_line *l)
 	if (!f)
 		return;
 	f->count = l->alive;
+	f->process = l->process;
 	if (p->rank != UINT32_MAX)
 		text_addf(&f->where, "rank %" PRIu32 ", ", p->rank);
 	plain_addf(&f->where, "%s", op_name(d, l->op));

@@ -8,7 +8,7 @@ export const KEYS = [
     ["wheel", "zoom about the pointer; with Shift left and right, with Alt up and down"], ["drag", "move; with Shift measure, with Ctrl zoom to what was dragged over; the same on the time axis"], ["two fingers", "zoom"]]],
   ["Timeline: slices", [["click", "select"], ["n  p   or   .  ,", "next, previous slice of the row"], ["↑  ↓", "slice in the row above, below"], ["f   or   Enter   or   double click", "zoom to it"],
     ["c", "to the call that submitted it"], ["e", "to the device work of the call"], ["m", "to the message’s other end"], ["b", "back to where you followed from"], ["i", "count the window exactly"], ["Escape", "select and measure nothing; then search nothing"]]],
-  ["Search", [["Enter  Shift+Enter", "next, previous slice (in the field)"], ["x  Shift+x", "the same, in the timeline"], ["/text/", "a regular expression"]]],
+  ["Search", [["Enter  Shift+Enter", "next, previous slice, in the timeline as well"], ["x  Shift+x", "the same, in the timeline"], ["/text/", "a regular expression"]]],
   ["Tracks (Tab goes to them)", [["↑  ↓", "next, previous track"], ["←  →", "fold, unfold"], ["Enter", "fold or unfold"]]],
 ];
 

@@ -221,7 +221,7 @@ export class Input {
       ArrowUp: () => this.otherRow(-1), ArrowDown: () => this.otherRow(1), PageUp: () => this.scroll(-0.8), PageDown: () => this.scroll(0.8),
       "0": () => of.whole(), Home: () => of.show(0, of.view.end - of.view.start, true), End: () => of.show(of.model.length - (of.view.end - of.view.start), of.model.length, true),
       n: () => this.step(1), p: () => this.step(-1), ".": () => this.step(1), ",": () => this.step(-1),
-      f: () => this.toSelected(), Enter: () => this.toSelected(), c: () => this.follow("cause"), e: () => this.follow("effect"), m: () => this.follow("message"), b: () => this.follow("back"),
+      f: () => this.toSelected(), Enter: () => this.search.ops ? this.search.go(!e.shiftKey) : this.toSelected(), c: () => this.follow("cause"), e: () => this.follow("effect"), m: () => this.follow("message"), b: () => this.follow("back"),
       i: () => this.measured(of.view.start, of.view.end), Escape: () => this.clear(), x: () => this.search.go(true), X: () => this.search.go(false),
     };
     const act = acts[e.key] ?? acts[e.key.toLowerCase()];

@@ -9,6 +9,7 @@ import { Model } from "./model.js";
 import { Overlay } from "./overlay.js";
 import { overview } from "./overview.js";
 import { Panel } from "./panel.js";
+import { Paper } from "./paper.js";
 import { plots } from "./plots.js";
 import { SearchBox } from "./searchbox.js";
 import { openSource } from "./source.js";
@@ -159,7 +160,7 @@ class Page {
     else if (e.key === "/") {
       if (this.tab === "tables") this.panes.tables.querySelector("input")?.focus();
       else { this.open("timeline", true); this.search.input.focus(); }
-    } else if (this.tab === "timeline" && e.target === document.body) {
+    } else if (this.tab === "timeline" && (e.target === document.body || (e.target.closest(".toolbar, .panel") && /^[^ ]$/.test(e.key)))) {
       this.input.key(e);
       return;
     } else return;
@@ -196,15 +197,16 @@ class Page {
     pane.style.width = `${Math.max(PAPER, innerWidth)}px`;
     this.tables.printed();
     this.timeline.theme();
-    this.timeline.resize();
-    this.timeline.frame();
+    this.paper = new Paper(this.timeline, PAPER / Math.max(PAPER, innerWidth));
+    pane.prepend(this.paper.element);
     this.plots.print();
-    pane.style.zoom = PAPER / Math.max(PAPER, innerWidth);
+    pane.style.zoom = this.paper.zoom;
   }
 
   printed() {
     delete document.documentElement.dataset.print;
     this.panes.timeline.style.width = this.panes.timeline.style.zoom = "";
+    this.paper?.remove();
     this.setTheme();
     this.tables.restored();
     this.open(this.tab, false);

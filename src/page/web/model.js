@@ -23,6 +23,7 @@ export class Model {
     this.sections = new Map();
     this.onload = () => {};
     this.ops = head.ops;
+    this.briefs = new Map(head.briefs ?? []);
     this.slots = Uint8Array.from(head.ops, o => slotOf(head.names[o.name] ?? "", o.kind));
     this.waits = Uint8Array.from(head.ops, o => WAITS.has(o.kind) ? 1 : LOSSES.has(o.kind) ? 2 : 0);
     this.tracks = head.tracks.map(t => ({ ...t, children: [] }));
@@ -53,6 +54,11 @@ export class Model {
   name(op) {
     const o = this.ops[op];
     return o ? this.head.names[o.name] ?? "" : "?";
+  }
+
+  // What tells a kernel in little room; else its name.
+  brief(op) {
+    return this.briefs.get(this.ops[op]?.name) ?? this.name(op);
   }
 
   kind(op) {

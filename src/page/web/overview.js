@@ -20,7 +20,7 @@ function finding(model, f, n, jump) {
     lines(f.evidence).length > 0 && h("ul", {}, lines(f.evidence).map(e => h("li", { text: clean(e, 1000) }))),
     f.try && h("p", {}, h("b", { text: "Try: " }), clean(f.try, 1000)),
     f.show && h("p.show", {}, h("code", { text: clean(f.show, 1000) })),
-    h("footer", {}, h("span.rule", { text: f.rule ?? "" }), place && h("a.jump", { href: `#t=${place.start},${place.end}`, onclick: e => { e.preventDefault(); jump(place); } }, "Show in the timeline")));
+    h("footer", {}, h("span.rule", { text: f.rule ?? "" }), !place && h("span.muted", { text: "It is of the whole run: no place in the timeline shows it." }), place && h("a.jump", { href: `#t=${place.start},${place.end}`, onclick: e => { e.preventDefault(); jump(place); } }, "Show in the timeline")));
 }
 
 function hostsOf(t) {
@@ -60,7 +60,7 @@ export function overview(model, jump) {
     h("section.about", {}, h("h1", { text: clean(t.name || "trace", 300) }), h("p.command", {}, h("code", { text: clean(t.command ?? "", 1000) })),
       h("p.muted", { text: [t.host && `on ${clean(t.host, 200)}`, started, t.imported && `read from ${clean(t.imported, 60)}`, t.version && `Kymo ${clean(t.version, 40)}`].filter(Boolean).join("  ·  ") }), facts),
     h("div.columns", {},
-      h("section", {}, h("h2", { text: "Digest" }), h("pre.digest", { tabindex: 0, text: (head.digest ?? "").split("\n").map(l => clean(l, 2000)).join("\n") }),
+      h("section", {}, h("h2", { text: "Digest" }), h("pre.digest", { tabindex: 0, role: "region", "aria-label": "Digest", text: (head.digest ?? "").split("\n").map(l => clean(l, 2000)).join("\n") }),
         findings.length ? kept : null),
       h("section", {}, h("h2", { text: findings.length ? `Findings: ${findings.length}` : "Findings" }), findings.length ? list(model, findings, jump) : h("p.hint", { text: head.no_findings ? clean(head.no_findings, 400) : "No finding." }), findings.length ? null : kept,
         (head.not_known ?? []).length > 0 && h("div", {}, h("h3", { text: "Not known" }), h("ul.kept", {}, head.not_known.map(k => h("li", { text: clean(k, 1000) })))))));

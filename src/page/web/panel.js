@@ -60,8 +60,8 @@ export class Panel {
     const flags = [s.flags & 1 && "failed", s.flags & 2 && "cut by the end of the trace, or never returned", s.flags & 4 && "overlaps its row, drawn in a lane of its own"].filter(Boolean);
     if (flags.length) put("note", flags.join("; "));
     if (links?.bytes) put("bytes", `${size(links.bytes)}  (${grouped(links.bytes)} B), ${size(links.bytes / Math.max(1e-9, (s.end - s.start) / 1e9))}/s`);
-    if (links?.cause) put("submitted by", go(links.cause, `${clean(model.name(links.cause.op), 60)}, ${duration(s.start - links.cause.start, 3)} before`, "c"));
-    for (const e of links?.effects.slice(0, 3) ?? []) put("device work", go(e, `${clean(model.name(e.op), 60)}, ${duration(e.start - s.start, 3)} later`, "e"));
+    if (links?.cause) put("submitted by", go(links.cause, `${clean(model.brief(links.cause.op), 60)}, ${duration(s.start - links.cause.start, 3)} before`, "c"));
+    for (const e of links?.effects.slice(0, 3) ?? []) put("device work", go(e, `${clean(model.brief(e.op), 60)}, ${duration(e.start - s.start, 3)} later`, "e"));
     if (links && !links.effects.length && !links.whole) put("device work", "none in the blocks nearby");
     for (const m of links?.messages.slice(0, 3) ?? []) put(m.sent ? "sent to" : "sent by", go(m.slice, `${clean(model.rankOf(model.rows[m.slice.row].track).label, 40)}, ${size(m.bytes)}`, "m"));
     const record = h("p.hint.record", { text: model.source.record ? "Reading the record …" : "Arguments, call site, stack and the like are in the trace: kymo view shows them here, kymo show prints them." });
@@ -76,7 +76,7 @@ export class Panel {
       for (const o of model.ops) this.same.set(model.head.names[o.name], (this.same.get(model.head.names[o.name]) ?? 0) + 1);
     }
     const name = model.name(op), o = model.ops[op];
-    return clean(name, 120) + (this.same.get(name) > 1 ? `  (${o.domain}, ${o.kind})` : "");
+    return clean(model.brief(op), 120) + (this.same.get(name) > 1 ? `  (${o.domain}, ${o.kind})` : "");
   }
 
   // ---- counts ---------------------------------------------------------------------------------------
@@ -126,13 +126,13 @@ export class Panel {
 
   rowTable(list, span) {
     list.sort((a, b) => b.busy - a.busy);
-    return h("table", {}, h("thead", {}, h("tr", {}, ["row", "starts", "busy", "share"].map((t, n) => h(n ? "th.n" : "th", { scope: "col", text: t })))),
+    return h("table", { "aria-label": "Counts by row" }, h("thead", {}, h("tr", {}, ["row", "starts", "busy", "share"].map((t, n) => h(n ? "th.n" : "th", { scope: "col", text: t })))),
       h("tbody", {}, list.slice(0, 60).map(x => h("tr", {}, h("td", { text: `${clean(this.model.path(x.r.track), 80)}${x.r.depth ? ` (${x.r.depth})` : ""}` }), h("td.n", { text: grouped(x.count) }), h("td.n", { text: duration(x.busy) }), h("td.n", { text: percent(100 * x.busy / span) })))));
   }
 
   countTable(ops, byRow, span) {
     const list = [...ops].sort((a, b) => b[1][1] - a[1][1]), by = h("div.switch", { role: "group", "aria-label": "Counts by" });
-    const names = h("table", {}, h("thead", {}, h("tr", {}, ["name", "starts", "busy", "share"].map((t, n) => h(n ? "th.n" : "th", { scope: "col", text: t })))),
+    const names = h("table", { "aria-label": "Counts by name" }, h("thead", {}, h("tr", {}, ["name", "starts", "busy", "share"].map((t, n) => h(n ? "th.n" : "th", { scope: "col", text: t })))),
       h("tbody", {}, list.slice(0, 60).map(([op, [count, busy]]) => {
         const s = h("i.swatch");
         s.style.background = this.of.palette.css[this.model.slots[op]];
@@ -150,7 +150,7 @@ export class Panel {
   }
 
   longTable(list) {
-    return h("table", {}, h("caption.unseen", { text: "The longest slices in view" }), h("thead", {}, h("tr", {}, ["name", "duration", "start", "on"].map((t, n) => h(n === 1 || n === 2 ? "th.n" : "th", { scope: "col", text: t })))),
+    return h("table", { "aria-label": "The longest slices" }, h("caption.unseen", { text: "The longest slices in view" }), h("thead", {}, h("tr", {}, ["name", "duration", "start", "on"].map((t, n) => h(n === 1 || n === 2 ? "th.n" : "th", { scope: "col", text: t })))),
       h("tbody", {}, list.map(s => h("tr", {}, h("td", {}, h("button.link", { type: "button", onclick: async () => this.of.select(await this.model.slice(s.row, s.index), { near: true, close: true }) }, clean(this.model.name(s.op), 90))),
         h("td.n", { text: duration(s.end - s.start) }), h("td.n", { text: duration(s.start, 6) }), h("td", { text: clean(this.model.tracks[this.model.rows[s.row].track].label, 40) })))));
   }

@@ -37,7 +37,7 @@ export class SearchBox {
     const shown = this.ops ? [...this.ops].slice(0, 12) : [];
     this.list.hidden = !shown.length;
     this.list.replaceChildren(...shown.map(op => h("button.fit", { type: "button", role: "option", "aria-selected": "false", onclick: () => this.only(op) },
-      this.swatch(op), h("span.name", { text: clean(this.model.name(op), 200) }), h("span.kind", { text: this.model.kind(op) }))),
+      this.swatch(op), h("span.name", { title: clean(this.model.name(op), 2000), text: clean(this.model.brief(op), 200) }), h("span.kind", { text: this.model.kind(op) }))),
     this.ops && this.ops.size > shown.length ? h("div.more", { text: `and ${grouped(this.ops.size - shown.length)} more` }) : "");
   }
 
@@ -52,14 +52,19 @@ export class SearchBox {
     this.of.mark(this.ops);
     this.state.textContent = "1 name";
     this.list.hidden = true;
-    this.go(true);
+    this.found(true);
+  }
+
+  // Where something was found the keys are the timeline's again, and Enter there goes on.
+  async found(forward) {
+    if (await this.go(forward)) this.of.canvas.focus({ preventScroll: true });
   }
 
   key(e) {
     if (e.key === "Enter") {
       e.preventDefault();
-      this.go(!e.shiftKey);
       this.list.hidden = true;
+      this.found(!e.shiftKey);
     } else if (e.key === "Escape") {
       e.preventDefault(); // which would empty the field alone
       if (this.list.hidden) this.set("");

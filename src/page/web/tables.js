@@ -45,7 +45,7 @@ class Sheet {
     this.before = h("td", { colspan: this.columns.length });
     this.behind = h("td", { colspan: this.columns.length });
     this.scroll = h("div.scroll", { tabindex: 0, role: "region", "aria-label": clean(table.title || table.name, 200), onscroll: () => this.draw() },
-      h("table", { "aria-rowcount": this.rows.length + 1 }, h("thead", {}, h("tr", {}, this.heads)), h("tbody", { "aria-hidden": "true" }, h("tr.space", {}, this.before)), this.body, h("tbody", { "aria-hidden": "true" }, h("tr.space", {}, this.behind))));
+      h("table", { "aria-label": named(table), "aria-rowcount": this.rows.length + 1 }, h("thead", {}, h("tr", {}, this.heads)), h("tbody", { "aria-hidden": "true" }, h("tr.space", {}, this.before)), this.body, h("tbody", { "aria-hidden": "true" }, h("tr.space", {}, this.behind))));
     this.element = h("section.sheet", { id: `table-${table.name}` },
       h("header", {}, h("h2", { text: named(table) }), this.count, h("span.grow"), this.filter,
         h("button", { type: "button", onclick: () => this.copy() }, "Copy CSV"), h("button", { type: "button", onclick: () => save(`${table.name}.csv`, this.text()) }, "Save CSV")),

@@ -35,12 +35,12 @@ export class Timeline {
   build() {
     this.map = h("canvas.map", { role: "img", "aria-label": "Overview of the whole run: how busy hosts (upper half) and devices (lower half) are; the window is marked" });
     this.axis = h("canvas.axis", { role: "img", "aria-label": "Time" });
-    this.canvas = h("canvas.rows", { tabindex: 0, role: "img", id: "rows", "aria-describedby": "live" });
+    this.canvas = h("canvas.rows", { tabindex: 0, role: "application", id: "rows", "aria-describedby": "live" });
     this.over = h("canvas.over", { "aria-hidden": "true" });
     this.gutter = h("div.gutter", { role: "tree", "aria-label": "Tracks" });
     this.pane = h("div.pane", {}, this.gutter, h("div.plane", {}, this.canvas, this.over));
     this.space = h("div.space", {}, this.pane);
-    this.scroller = h("div.lanes", { tabindex: -1 }, this.space);
+    this.scroller = h("div.lanes", { tabindex: -1, role: "group", "aria-label": "Tracks and their rows" }, this.space);
     this.tip = h("div.tip", { hidden: true });
     if (!this.lines.list.length) this.space.append(h("p.nothing", { text: "This trace has nothing with a time: no calls, no device work, no curves." }));
     this.readout = h("span.readout");
@@ -193,7 +193,7 @@ export class Timeline {
 
   // As high as all lines together. Set only where it changes: each setting lays the page out anew.
   fit() {
-    const high = Math.max(this.height, this.lines.height + 24);
+    const high = Math.max(this.height, this.lines.height + (this.onPaper ? this.height : 24));
     if (high === this.fitted) return;
     this.fitted = high;
     this.space.style.height = `${high}px`;
@@ -221,6 +221,7 @@ export class Timeline {
       else whole = this.paintLine(l, y + Math.round(ratio), height - Math.round(2 * ratio)) && whole;
     }
     if (!this.first && this.model.rows.every(r => !r.levels.length || r.levels[r.levels.length - 1].busy)) { this.first = true; performance.mark("kymo-first"); }
+    this.read = whole;
     if (whole && !this.complete) { this.complete = true; performance.mark("kymo-whole"); }
     g.setTransform(1, 0, 0, 1, 0, 0);
     g.putImageData(this.image, 0, 0);
@@ -302,7 +303,7 @@ export class Timeline {
     const key = r.op + (r.flags & 1) / 2;
     let known = this.names.get(key);
     if (!known) {
-      const text = (r.flags & 1 ? "! " : "") + clean(this.model.name(r.op), 160);
+      const text = (r.flags & 1 ? "! " : "") + clean(this.model.brief(r.op), 160);
       known = { text, width: g.measureText(text).width / this.ratio };
       this.names.set(key, known);
     }

@@ -46,11 +46,14 @@ function stacked(plot, list) {
 export function idle(model) {
   const devices = devicesOf(model).filter(d => d.idle_ns > 0);
   if (!devices.length) return null;
-  const keys = Object.keys(devices[0]).filter(k => /^idle_.*_ns$/.test(k) && devices.some(d => d[k] > 0));
-  if (!keys.length) return null;
+  const causes = model.head.idle_causes ?? [];
+  if (!causes.some(([k]) => devices.some(d => d[k] > 0))) return null;
   const plot = new Plot({ name: "idle", title: "Why devices idle", about: "share of the run by what the host did meanwhile, as the summary has it" });
-  plot.draw = () => stacked(plot, devices.map(d => ({ name: clean(String(d.device), 80), total: d.run_ns || model.length,
-    parts: [["at work", Math.max(0, (d.run_ns || model.length) - d.idle_ns), plot.colour?.dark ? "#3a4048" : "#d9d9d4", false], ...keys.map((k, n) => [k.replace(/^idle_|_ns$/g, "").replaceAll("_", " "), d[k] || 0, SERIES[n % SERIES.length], n % 2 === 1])] })));
+  plot.draw = () => stacked(plot, devices.map(d => {
+    const total = d.run_ns || model.length, copies = d.transfers_alone_ns || 0, dark = plot.colour?.dark;
+    return { name: clean(String(d.device), 80), total, parts: [["kernels", Math.max(0, total - d.idle_ns - copies), dark ? "#3a4048" : "#d9d9d4", false], ["copies and the like alone", copies, dark ? "#596069" : "#b4b4ae", false],
+      ...causes.map(([k, name], n) => [name, d[k] || 0, k === "idle_unknown_ns" ? plot.colour?.muted : SERIES[n % SERIES.length], n % 2 === 1 || n >= SERIES.length])] };
+  }));
   return plot;
 }
 
@@ -60,7 +63,7 @@ export function overlap(model) {
   const plot = new Plot({ name: "overlap", title: "Copies beside kernels", about: "share of the run in which a device computes, copies, does both" });
   plot.draw = () => stacked(plot, devices.map(d => {
     const both = d.overlap_ns || 0, total = d.run_ns || model.length, kernels = Math.max(0, d.kernels_ns - both), copies = Math.max(0, d.transfers_ns - both);
-    return { name: clean(String(d.device), 80), total, parts: [["kernels alone", kernels, SERIES[0], false], ["both at once", both, SERIES[2], false], ["copies alone", copies, SERIES[1], true], ["neither", Math.max(0, total - kernels - both - copies), plot.colour?.dark ? "#2a2e34" : "#ebebe7", false]] };
+    return { name: clean(String(d.device), 80), total, parts: [["kernels alone", kernels, SERIES[0], false], ["both at once", both, SERIES[2], false], ["copies and the like alone", copies, SERIES[1], true], ["neither", Math.max(0, total - kernels - both - copies), plot.colour?.dark ? "#2a2e34" : "#ebebe7", false]] };
   }));
   return plot;
 }
@@ -78,7 +81,7 @@ export function durations(model) {
     box.replaceChildren(progress);
     got = await countOps(model, rows, 0, model.length + 1, { histogram: true, progress: (n, m) => { progress.max = m; progress.value = n; } });
     const kernels = [...got.histogram.keys()].sort((a, b) => got.ops.get(b)[1] - got.ops.get(a)[1]);
-    box.replaceChildren(select("Kernels", [["kernels", "all kernels"], ["all", "all device work"], ...kernels.slice(0, 200).map(op => [String(op), clean(model.name(op), 60)])], v => { chosen = v; plot.draw(); }));
+    box.replaceChildren(select("Kernels", [["kernels", "all kernels"], ["all", "all device work"], ...kernels.slice(0, 200).map(op => [String(op), clean(model.brief(op), 60)])], v => { chosen = v; plot.draw(); }));
     plot.draw();
   };
   plot.draw = () => {

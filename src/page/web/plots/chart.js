@@ -10,6 +10,7 @@ export class Plot {
   constructor({ title, about, wide = false, height = 240, name }) {
     this.height = height;
     this.name = name;
+    this.title = title;
     this.canvas = h("canvas", { role: "img", "aria-label": `${title}. ${about}` });
     this.tools = h("div.tools");
     this.legendBox = h("div.legend");
@@ -87,7 +88,7 @@ export class Plot {
     if (!this.details.open || !this.tabled) return;
     const { heads } = this.tabled, rows = this.tabled.rows();
     this.tableBox.replaceChildren(h("button.small", { type: "button", onclick: () => save(`${this.name}.csv`, csv([heads.map(([t, u]) => u ? `${t} (${u})` : t), ...rows])) }, "Save CSV"),
-      h("table", {}, h("thead", {}, h("tr", {}, heads.map(([t], n) => h(typeof rows[0]?.[n] === "number" ? "th.n" : "th", { scope: "col", text: t })))),
+      h("table", { "aria-label": `${this.title}, as a table` }, h("thead", {}, h("tr", {}, heads.map(([t], n) => h(typeof rows[0]?.[n] === "number" ? "th.n" : "th", { scope: "col", text: t })))),
         h("tbody", {}, rows.slice(0, 500).map(r => h("tr", {}, r.map((v, n) => h(typeof v === "number" ? "td.n" : "td", { text: withUnit(v, heads[n][1]) })))))), rows.length > 500 ? h("p.muted", { text: `and ${rows.length - 500} more: save them` }) : "");
   }
 

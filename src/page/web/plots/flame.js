@@ -132,7 +132,7 @@ export function flame(model, timeline) {
       }
       places.push({ x, y, w, node });
       if (w > 30) {
-        const text = node ? clean(model.name(tree.op[node]), 120) : `${clean(which === "all" ? "all threads" : model.tracks[which].label, 80)}: ${duration(value[0])}`, fits = fitted(g, text, w - 8);
+        const text = node ? clean(model.brief(tree.op[node]), 120) : `${clean(which === "all" ? "all threads" : model.tracks[which].label, 80)}: ${duration(value[0])}`, fits = fitted(g, text, w - 8);
         g.fillStyle = node ? pal.text[slot] : plot.colour.text;
         if (fits.length > 1) g.fillText(fits, x + 4, y + ROW / 2 - 1);
       }

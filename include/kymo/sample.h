@@ -16,7 +16,7 @@
  *   timer  a POSIX timer for each thread and a real-time signal: where perf is not permitted. The
  *          program may notice: system calls that wait without being restartable may return EINTR,
  *          and a thread that waits for "any" signal gets ours. New threads are found within 20 ms.
- *          Taken only when asked for.
+ *          Taken only when asked for. On x86-64 callers need no frame pointers.
  */
 #ifndef KYMO_SAMPLE_H
 #define KYMO_SAMPLE_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Method "timer": where perf events are forbidden. Every thread gets a timer that sends it a
- * real-time signal; the handler walks frame pointers and leaves what it finds in a ring of the
+ * real-time signal; the handler takes the stack (core/unwind) and leaves what it finds in a ring of the
  * thread's own, which a thread of Kymo's empties. That thread also looks for new threads, and gives
  * up when the program takes the signal for itself.
  *
  * The handler touches nothing but its ring and its own stack: how far that stack reaches, the thread
- * of Kymo's has looked up; before it has, samples are program counters alone.
+ * of Kymo's has looked up; before it has, stacks are read with care.
  */
 #include <errno.h>
 #include <signal.h>
@@ -23,6 +23,7 @@
 #include "capture/hostsample/code.h"
 #include "capture/hostsample/hostsample.h"
 #include "base/perf_event.h"
+#include "core/unwind/unwind.h"
 
 #define THREADS 1024u
 #define RING    256u /* samples of a thread between two looks */
@@ -59,36 +60,17 @@ static uint32_t own_tid;
 
 /* ---- in the program's threads: only what signal handlers may do ---- */
 
-/* Frames lie above each other up to the end of the stack; anything else is no frame. */
-static uint32_t walk(uint64_t pc, uint64_t sp, uint64_t fp, uint64_t end, uint64_t *out)
-{
-	uint32_t n = 1;
-
-	out[0] = pc;
-	while (n < config.depth && fp >= sp && fp + 16 <= end && fp % 8 == 0) {
-		const uint64_t *frame = (const uint64_t *)(uintptr_t)fp;
-
-		if (!frame[1])
-			break;
-		out[n++] = frame[1];
-		if (frame[0] <= fp)
-			break;
-		fp = frame[0];
-	}
-	return n;
-}
-
-static bool registers(const ucontext_t *u, uint64_t *pc, uint64_t *sp, uint64_t *fp)
+static bool registers(const ucontext_t *u, struct unwind_registers *r)
 {
 #if defined(__x86_64__)
-	*pc = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
-	*sp = (uint64_t)u->uc_mcontext.gregs[REG_RSP];
-	*fp = (uint64_t)u->uc_mcontext.gregs[REG_RBP];
+	r->pc = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
+	r->sp = (uint64_t)u->uc_mcontext.gregs[REG_RSP];
+	r->fp = (uint64_t)u->uc_mcontext.gregs[REG_RBP];
 	return true;
 #elif defined(__aarch64__)
-	*pc = u->uc_mcontext.pc;
-	*sp = u->uc_mcontext.sp;
-	*fp = u->uc_mcontext.regs[29];
+	r->pc = u->uc_mcontext.pc;
+	r->sp = u->uc_mcontext.sp;
+	r->fp = u->uc_mcontext.regs[29];
 	return true;
 #else
 	return false;
@@ -112,20 +94,21 @@ static void take_sample(struct slot *slot, const ucontext_t *u, uint32_t overrun
 {
 	uint32_t head = atomic_load(&slot->head);
 	struct sample *s = &slot->ring[head % RING];
-	uint64_t pc, sp, fp, end;
+	struct unwind_registers r;
+	enum unwind_end end;
 	unsigned cpu = 0;
 
 	if (head - atomic_load(&slot->tail) == RING) {
 		atomic_fetch_add(&slot->lost, 1);
 		return;
 	}
-	if (!registers(u, &pc, &sp, &fp))
+	if (!registers(u, &r))
 		return;
-	atomic_store(&slot->last_sp, sp);
-	end = atomic_load(&slot->stack_end);
+	atomic_store(&slot->last_sp, r.sp);
 	s->intervals = 1u + overrun;
 	s->time = clock_ns(CLOCK_MONOTONIC_RAW);
-	s->count = walk(pc, sp, fp, end, s->addresses);
+	s->count =
+		unwind_stack(&r, atomic_load(&slot->stack_end), s->addresses, config.depth, &end);
 	syscall(SYS_getcpu, &cpu, NULL, NULL);
 	s->cpu = cpu;
 	innermost_call(s);
@@ -289,6 +272,7 @@ static void run(void)
 	bool ours = true;
 
 	own_tid = (uint32_t)syscall(SYS_gettid);
+	unwind_look();
 	look_for_threads();
 	helper_ready(&helper, true);
 	while (helper_wait(&helper, LOOK_NS)) {
@@ -298,6 +282,7 @@ static void run(void)
 			cap_note(2, "sample", "no more samples: the program uses signal %d itself",
 				 signal_number);
 		}
+		unwind_look();
 		if (ours) {
 			look_for_threads();
 			drain();
@@ -325,9 +310,9 @@ static int free_signal(void)
 static kymo_status_t check(const kymo_sample_desc_t *d, char *reason, size_t size)
 {
 	ucontext_t none = {0};
-	uint64_t pc, sp, fp;
+	struct unwind_registers r;
 
-	if (!registers(&none, &pc, &sp, &fp)) {
+	if (!registers(&none, &r)) {
 		snprintf(reason, size, "it supports no registers of this processor");
 		return KYMO_ERROR_UNSUPPORTED;
 	}

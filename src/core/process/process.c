@@ -13,6 +13,7 @@
 #include "core/ring/ring.h"
 #include "core/tally/tally.h"
 #include "core/tool/tool.h"
+#include "core/unwind/unwind.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -168,6 +169,7 @@ static void fork_child(void)
 		core_ending_fork_child();
 		core_select_fork_child();
 		core_stacks_fork_child();
+		unwind_fork_child();
 		core_buffers_fork_child();
 		atomic_store(&state, KYMO_STATE_RUNNING);
 		atomic_store(&core_finalized, false);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loaded objects; see unwind.h. */
+#include "core/unwind/unwind.h"
+
+#include <link.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define OBJECTS 4096u
+
+struct object {
+	uint64_t start, end; /* of code */
+	struct cfi_tables tables;
+};
+
+struct list {
+	uint32_t count;
+	struct object objects[OBJECTS]; /* by address */
+};
+
+/* Two, of which the one in use has the parity of `published`. `writing` goes ahead of it. */
+static struct list *_Atomic lists;
+static _Atomic uint32_t published, writing;
+static _Atomic bool looking;
+static unsigned long long seen_adds, seen_subs; /* of who looks */
+
+static void add_code(struct list *l, const struct dl_phdr_info *o, const ElfW(Phdr) * code,
+		     const ElfW(Phdr) * header)
+{
+	struct object *x = &l->objects[l->count];
+
+	if (l->count == OBJECTS)
+		return;
+	l->count++;
+	*x = (struct object){.start = o->dlpi_addr + code->p_vaddr};
+	x->end = x->start + code->p_memsz;
+	if (!header)
+		return;
+	x->tables.header = o->dlpi_addr + header->p_vaddr;
+	for (int i = 0; i < o->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &o->dlpi_phdr[i];
+
+		if (p->p_type == PT_LOAD && header->p_vaddr - p->p_vaddr < p->p_filesz) {
+			x->tables.start = o->dlpi_addr + p->p_vaddr;
+			x->tables.end = x->tables.start + p->p_filesz;
+		}
+	}
+}
+
+static int add_object(struct dl_phdr_info *o, size_t size, void *data)
+{
+	const ElfW(Phdr) *header = NULL;
+
+	for (int i = 0; i < o->dlpi_phnum; i++)
+		if (o->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME)
+			header = &o->dlpi_phdr[i];
+	for (int i = 0; i < o->dlpi_phnum; i++)
+		if (o->dlpi_phdr[i].p_type == PT_LOAD && (o->dlpi_phdr[i].p_flags & PF_X))
+			add_code(data, o, &o->dlpi_phdr[i], header);
+	return 0;
+}
+
+static int read_counts(struct dl_phdr_info *o, size_t size, void *data)
+{
+	unsigned long long *counts = data;
+
+	counts[0] = o->dlpi_adds;
+	counts[1] = o->dlpi_subs;
+	return 1;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct object *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static struct list *make_lists(void)
+{
+	struct list *l = atomic_load(&lists);
+	void *p;
+
+	if (l)
+		return l;
+	p = mmap(NULL, 2 * sizeof(*l), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	l = p == MAP_FAILED ? NULL : p;
+	atomic_store(&lists, l);
+	return l;
+}
+
+static void renew(void)
+{
+	uint32_t next = atomic_load(&published) + 1;
+	struct list *l = make_lists();
+
+	if (!l)
+		return;
+	l = &l[next & 1];
+	atomic_store(&writing, next);
+	l->count = 0;
+	dl_iterate_phdr(add_object, l);
+	qsort(l->objects, l->count, sizeof(*l->objects), by_address);
+	atomic_store(&published, next);
+}
+
+void unwind_look(void)
+{
+	unsigned long long counts[2] = {0, 0};
+
+	if (atomic_exchange(&looking, true))
+		return;
+	dl_iterate_phdr(read_counts, counts);
+	if (counts[0] != seen_adds || counts[1] != seen_subs || !atomic_load(&lists)) {
+		seen_adds = counts[0];
+		seen_subs = counts[1];
+		renew();
+	}
+	atomic_store(&looking, false);
+}
+
+/* The thread that looked may be the parent's alone. */
+void unwind_fork_child(void)
+{
+	seen_adds = 0;
+	atomic_store(&looking, false);
+}
+
+uint32_t unwind_generation(void)
+{
+	return atomic_load(&published);
+}
+
+static bool find(const struct list *l, uint64_t pc, struct cfi_tables *out)
+{
+	uint32_t low = 0, high = l->count < OBJECTS ? l->count : OBJECTS;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct object *o = &l->objects[middle];
+
+		if (pc < o->start) {
+			high = middle;
+		} else if (pc >= o->end) {
+			low = middle + 1;
+		} else {
+			*out = o->tables;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool unwind_object(uint64_t pc, struct cfi_tables *out)
+{
+	const struct list *l = atomic_load(&lists);
+	uint32_t in_use = atomic_load(&published);
+	bool found = l && in_use && find(&l[in_use & 1], pc, out);
+
+	atomic_thread_fence(memory_order_acquire);
+	return found && atomic_load(&writing) - in_use < 2;
+}

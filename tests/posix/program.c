@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -392,6 +393,15 @@ static void children(const char *folder)
 	printf("file %s 0 0 2 160\n", path);
 }
 
+/* ---- io_uring: 77 where there is none ---- */
+
+static int ring(void)
+{
+	char parameters[256] = {0};
+
+	return syscall(SYS_io_uring_setup, 1, parameters) < 0 ? 77 : 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 3)
@@ -406,6 +416,8 @@ int main(int argc, char **argv)
 		handlers(argv[2]);
 	else if (strcmp(argv[1], "children") == 0)
 		children(argv[2]);
+	else if (strcmp(argv[1], "ring") == 0)
+		return ring();
 	else
 		return 2;
 	return 0;

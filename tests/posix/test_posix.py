@@ -105,6 +105,14 @@ class Posix(unittest.TestCase):
                 "SELECT pid, count(*) FROM regions WHERE category = 'posix' AND name = 'write' GROUP BY 1")
         self.assertEqual([row[1] for row in csv.reader(q.stdout.splitlines())][1:], ["1", "1"], q.stderr)
 
+    @unittest.skipUnless(WHAT == "counted", "another test")
+    def test_ring(self):
+        for what, told in (("ring", True), ("children", False)):
+            if run(PROGRAM, what, self.folder).returncode == 77:
+                self.skipTest("no io_uring here")
+            self.record(PROGRAM, what, self.folder)
+            self.assertEqual(any("io_uring" in row["text"] for row in self.tables("notes")), told, what)
+
     @unittest.skipUnless(WHAT == "handlers", "another test")
     def test_handlers(self):
         p = self.record(PROGRAM, "handlers", self.folder)

@@ -23,8 +23,15 @@ void kymo_posix_passed(void)
 
 void posix_tell(void)
 {
+	static _Atomic bool told_rings;
 	uint64_t n = atomic_exchange(&passed, 0);
 
+	if (!told_rings && posix_rings()) {
+		told_rings = true;
+		cap_note(2, "posix",
+			 "the program has io_uring: what it reads and writes by that is not "
+			 "recorded");
+	}
 	if (n)
 		cap_count_untraced_slow(
 			"posix", "calls in signal handlers that came while Kymo recorded", n);

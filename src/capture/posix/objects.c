@@ -4,10 +4,12 @@
  * seen, and kept until it is closed. A handful of descriptors at a time is the ordinary case.
  */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -194,4 +196,19 @@ uint32_t posix_file(int fd, bool accepted)
 uint32_t kymo_posix_file(int fd)
 {
 	return posix_file(fd, false);
+}
+
+unsigned posix_rings(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	const struct dirent *entry;
+	unsigned count = 0;
+	char text[64];
+
+	while (folder && (entry = readdir(folder)))
+		count += name_of(atoi(entry->d_name), false, text, sizeof(text)) &&
+			 strcmp(text, "anon_inode:[io_uring]") == 0;
+	if (folder)
+		closedir(folder);
+	return count;
 }

@@ -139,6 +139,9 @@ enum posix_field {
 };
 const uint8_t *posix_fields_of(unsigned op);
 
+/* Rings of io_uring that the process has, through which it reads and writes without calls. */
+unsigned posix_rings(void);
+
 /* What is told when the process ends. */
 void posix_tell(void);
 

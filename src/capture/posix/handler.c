@@ -55,27 +55,20 @@ void posix_handler_init(void)
 }
 
 /*
- * The slot at `at` begins a signal's frame: as the system lays it out, after the address that the handler returns to come the
- * state, 304 bytes, and the signal. Frames of handlers that have returned lie about; but while one runs its signal is
- * blocked, unless the program said otherwise.
+ * The slot at `at` begins a signal's frame: behind the address that the handler returns to the system keeps the state of what
+ * was interrupted, at its end the signals that were blocked. Frames of handlers that have returned lie about; but while one
+ * runs more is blocked than before, unless the program said otherwise (SA_NODEFER).
  */
 static bool is_live(const char *at)
 {
-	enum { SIGNAL_AT = 8 + 304 };
-	const struct iovec there = {(void *)(uintptr_t)(at + SIGNAL_AT), sizeof(int)};
-	int signal = 0;
-	const struct iovec here = {&signal, sizeof(signal)};
-	struct kernel_action action;
-	sigset_t blocked;
+	enum { MASK_AT = 304 };
+	uint64_t before = 0, now = 0;
+	const struct iovec here = {&before, sizeof(before)},
+			   there = {(void *)(uintptr_t)(at + MASK_AT), sizeof(before)};
 
-	if (syscall(SYS_process_vm_readv, getpid(), &here, 1, &there, 1, 0) != sizeof(signal) ||
-	    signal < 1 || signal > SIGRTMAX)
-		return false;
-	if (pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && sigismember(&blocked, signal) == 1)
-		return true;
-	memset(&action, 0, sizeof(action));
-	return syscall(SYS_rt_sigaction, signal, NULL, &action, sizeof(action.mask)) == 0 &&
-	       (action.flags & SA_NODEFER);
+	return syscall(SYS_process_vm_readv, getpid(), &here, 1, &there, 1, 0) == sizeof(before) &&
+	       syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &now, sizeof(now)) == 0 &&
+	       (now & ~before) != 0;
 }
 
 enum { WORDS = 256, LOOKED_AT = 8 /* times WORDS: 16 KiB */ };

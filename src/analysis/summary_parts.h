@@ -41,6 +41,9 @@ bool summary_matrix(struct report *r, const struct summary *s, unsigned count);
 /* Kernels, devices and memory in OCCA's words. */
 summary_part summary_occa;
 
+/* Files, and the other sides of sockets. */
+summary_part summary_files;
+
 /* What runtimes take of ranks or processes. */
 summary_part summary_shares;
 

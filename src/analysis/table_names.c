@@ -18,6 +18,8 @@ const struct table_name table_names[] = {
 	{"gaps", "times in which devices had no work, the longest first, and why"},
 	{"overlap", "messages under way, and what ranks computed beside them"},
 	{"regions", "parallel regions of OpenMP and how long threads waited in their barriers"},
+	{"files", "files: opens, reads, writes, bytes, time, the longest call"},
+	{"sockets", "likewise, by the other side of sockets"},
 	{"builds", "builds and loads by program, with the log of those that failed"},
 	{"ranges", "annotations that span time"},
 	{"marks", "annotations of an instant"},

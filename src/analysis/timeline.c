@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Filling a timeline from a stream of records; see timeline.h. */
 #include "analysis/timeline.h"
+#include "analysis/file_use.h"
 #include "analysis/occa_use.h"
 
 #include <stdlib.h>
@@ -351,6 +352,7 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 		take_team(tl, r);
 	objects_call(tl->objects, r);
 	occa_use_call(tl->occa, r);
+	file_use_call(tl->files, r);
 	return FORWARD(s, call, r);
 }
 
@@ -570,8 +572,9 @@ static struct timeline *timeline_new(const struct trace *t)
 	tl->call_of = calloc(t->processes_count + 1, sizeof(*tl->call_of));
 	tl->objects = objects_new(t);
 	tl->occa = occa_use_new(t);
-	if (!tl->objects || !tl->occa || !tl->device_of_agent || !tl->op_is || !tl->addresses ||
-	    !tl->last || !tl->last_region || !tl->threads || !tl->call_of) {
+	tl->files = file_use_new(t);
+	if (!tl->objects || !tl->occa || !tl->files || !tl->device_of_agent || !tl->op_is ||
+	    !tl->addresses || !tl->last || !tl->last_region || !tl->threads || !tl->call_of) {
 		timeline_free(tl);
 		return NULL;
 	}
@@ -626,6 +629,7 @@ void timeline_free(struct timeline *tl)
 	map_release(&tl->used);
 	objects_free(tl->objects);
 	occa_use_free(tl->occa);
+	file_use_free(tl->files);
 	intervals_release(&tl->absent);
 	free(tl->call_of);
 	free(tl->device_of_agent);

@@ -217,6 +217,7 @@ struct timeline {
 	uint32_t teams_count, teams_room;
 	struct objects *objects; /* of runtimes, that are no memory */
 	struct occa_use *occa;
+	struct file_use *files;
 	uint32_t *order; /* work by device, then start */
 	uint32_t *outer; /* outermost calls by thread, then start */
 	struct tl_device *devices;

@@ -145,5 +145,7 @@ bool knob_duration(uint64_t *out, const char *s);
 /* True if `word` is in the comma separated `list`; a NULL list or "all" holds every word, "all,-mpi" and "-mpi" all
  * but one. */
 bool knob_list_has(const char *list, const char *word);
+/* True if `word` itself is in it: "all,posix" names posix, "all" nobody. */
+bool knob_list_names(const char *list, const char *word);
 
 #endif

@@ -21,3 +21,17 @@ bool knob_list_has(const char *list, const char *word)
 	}
 	return all || less;
 }
+
+bool knob_list_names(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *p = list; p && *p;) {
+		size_t m = strcspn(p, ",");
+
+		if (m == n && strncmp(p, word, n) == 0)
+			return true;
+		p += m + (p[m] == ',');
+	}
+	return false;
+}

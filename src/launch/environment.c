@@ -184,10 +184,7 @@ bool launch_wants(const struct launch_environment *e, const struct kymo_launch *
 
 bool launch_names(const struct launch_environment *e, const char *domain)
 {
-	const char *list = e->options->backends;
-
-	/* What is nobody's name is in "all" and "-mpi", which name none. */
-	return list && !knob_list_has(list, "?") && knob_list_has(list, domain);
+	return knob_list_names(e->options->backends, domain);
 }
 
 static bool set_tool(struct launch_environment *e, const struct launch_tool *t)

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Between the preloaded libkymo-posix.so, which stands before the C library's functions of files and
+ * sockets, and libkymo, which records their calls.
+ *
+ *	struct posix_call c = {.op = POSIX_READ, .fd = fd, .size = size};
+ *
+ *	if (!kymo_posix_enter(&c, caller, cap_sp()))
+ *		return next(...);
+ *	... next ...; c.moved = ...
+ *	kymo_posix_leave(&c, failed);
+ */
+#ifndef CAPTURE_POSIX_POSIX_H
+#define CAPTURE_POSIX_POSIX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kymo/schema.h>
+#include <kymo/tool.h>
+
+struct cap_frame;
+struct cap_op;
+
+/* X(ID, name, fields). Numbers of ops are positions: append only. */
+#define POSIX_OPS(X)                                                                               \
+	X(OPEN, "open", OPEN)                                                                      \
+	X(OPENAT, "openat", OPEN)                                                                  \
+	X(CREAT, "creat", OPEN)                                                                    \
+	X(CLOSE, "close", FD)                                                                      \
+	X(READ, "read", MOVE)                                                                      \
+	X(PREAD, "pread", MOVE_AT)                                                                 \
+	X(READV, "readv", MOVE)                                                                    \
+	X(PREADV, "preadv", MOVE_AT)                                                               \
+	X(PREADV2, "preadv2", MOVE_AT)                                                             \
+	X(WRITE, "write", MOVE)                                                                    \
+	X(PWRITE, "pwrite", MOVE_AT)                                                               \
+	X(WRITEV, "writev", MOVE)                                                                  \
+	X(PWRITEV, "pwritev", MOVE_AT)                                                             \
+	X(PWRITEV2, "pwritev2", MOVE_AT)                                                           \
+	X(LSEEK, "lseek", AT)                                                                      \
+	X(FSYNC, "fsync", FD)                                                                      \
+	X(FDATASYNC, "fdatasync", FD)                                                              \
+	X(SYNC_FILE_RANGE, "sync_file_range", AT)                                                  \
+	X(FTRUNCATE, "ftruncate", AT)                                                              \
+	X(FALLOCATE, "fallocate", AT)                                                              \
+	X(POSIX_FALLOCATE, "posix_fallocate", AT)                                                  \
+	X(FLOCK, "flock", FD)                                                                      \
+	X(LOCKF, "lockf", FD)                                                                      \
+	X(FCNTL, "fcntl", CONTROL)                                                                 \
+	X(DUP, "dup", NEW)                                                                         \
+	X(DUP2, "dup2", NEW)                                                                       \
+	X(DUP3, "dup3", NEW)                                                                       \
+	X(MMAP, "mmap", MAP)                                                                       \
+	X(MSYNC, "msync", RANGE)                                                                   \
+	X(SENDFILE, "sendfile", COPY)                                                              \
+	X(COPY_FILE_RANGE, "copy_file_range", COPY)                                                \
+	X(SPLICE, "splice", COPY)                                                                  \
+	X(CONNECT, "connect", FD)                                                                  \
+	X(ACCEPT, "accept", NEW)                                                                   \
+	X(ACCEPT4, "accept4", NEW)                                                                 \
+	X(SEND, "send", MOVE)                                                                      \
+	X(SENDTO, "sendto", MOVE)                                                                  \
+	X(SENDMSG, "sendmsg", MOVE)                                                                \
+	X(SENDMMSG, "sendmmsg", MOVE)                                                              \
+	X(RECV, "recv", MOVE)                                                                      \
+	X(RECVFROM, "recvfrom", MOVE)                                                              \
+	X(RECVMSG, "recvmsg", MOVE)                                                                \
+	X(RECVMMSG, "recvmmsg", MOVE)                                                              \
+	X(SHUTDOWN, "shutdown", FD)
+
+enum posix_op {
+#define POSIX_OP(id, name, fields) POSIX_##id,
+	POSIX_OPS(POSIX_OP)
+#undef POSIX_OP
+		POSIX_OP_COUNT
+};
+
+/* A call, on the caller's stack. What its op has no field for is not looked at. */
+struct posix_call {
+	uint8_t op;     /* enum posix_op */
+	bool named;     /* `file` and `to` are known */
+	int32_t fd;     /* < 0: none yet */
+	int32_t other;  /* the new descriptor, or the one written to */
+	uint32_t flags; /* of open(), or the command of fcntl() */
+	uint32_t file;  /* string of what `fd` is; 0: not known */
+	uint32_t to;    /* of what is written to */
+	int64_t offset; /* or length, of ftruncate() and fallocate(); -1: where the file is */
+	uint64_t size;  /* bytes asked for; of several messages the sum */
+	uint64_t moved; /* bytes */
+	uint64_t address;
+	const char *path; /* of open(): what it is called where it fails */
+	struct cap_frame *frame;
+};
+
+#define POSIX_FIELDS 5u /* of an op, at most */
+
+/* ---- for libkymo-posix.so ---- */
+
+/* Makes the domain and the calling thread known. False: nothing can be recorded. */
+KYMO_EXPORT bool kymo_posix_start(void);
+/* False: call on, nothing is recorded. Keeps errno, as all of these. */
+KYMO_EXPORT bool kymo_posix_enter(struct posix_call *c, const void *caller, const void *sp);
+/* The call returned; `error` is errno's number, 0: it succeeded. */
+KYMO_EXPORT void kymo_posix_leave(struct posix_call *c, int error);
+/* The string of what the descriptor is, by /proc the first time; 0: not known. */
+KYMO_EXPORT uint32_t kymo_posix_file(int fd);
+/* The descriptor is about to be closed, or was given to something else. */
+KYMO_EXPORT void kymo_posix_forget(int first, int last);
+/* A call from a signal's handler was not recorded, because its thread was being recorded just then. */
+KYMO_EXPORT void kymo_posix_passed(void);
+
+/* ---- inside libkymo ---- */
+
+/* The same; `accepted`: it is a connection that another made to here. */
+uint32_t posix_file(int fd, bool accepted);
+
+/* The thread that runs on the stack `sp` is in a signal's handler, as far as can be seen. Slow. */
+bool posix_in_handler(const void *sp);
+/* Once, before the first of these: finds what handlers return to. */
+void posix_handler_init(void);
+
+bool posix_describe(void);
+const kymo_op_desc_t *posix_op(unsigned op, struct cap_op **cap);
+/* Which member of the call a field is. */
+enum posix_field {
+	POSIX_NO_FIELD,
+	POSIX_FD,
+	POSIX_FILE,
+	POSIX_TO,
+	POSIX_SIZE,
+	POSIX_MOVED,
+	POSIX_OFFSET,
+	POSIX_FLAGS,
+	POSIX_NEW,
+	POSIX_ADDRESS,
+	POSIX_FIELD_KINDS
+};
+const uint8_t *posix_fields_of(unsigned op);
+
+/* Rings of io_uring that the process has, through which it reads and writes without calls. */
+unsigned posix_rings(void);
+
+/* What is told when the process ends. */
+void posix_tell(void);
+
+#endif

@@ -38,6 +38,12 @@ typedef enum kymo_sample_method {
 	KYMO_SAMPLE_TIMER = 2
 } kymo_sample_method_t;
 
+typedef enum kymo_sample_off_cpu {
+	KYMO_OFF_CPU_NONE = 0,
+	KYMO_OFF_CPU_BESIDE = 1, /* beside samples */
+	KYMO_OFF_CPU_ALONE = 2   /* instead of samples */
+} kymo_sample_off_cpu_t;
+
 #define KYMO_SAMPLE_DEPTH 64u /* of a stack, at most */
 
 typedef struct kymo_sample_desc {
@@ -57,6 +63,13 @@ typedef struct kymo_sample_desc {
 	 */
 	const char *event;
 	uint64_t event_period; /* 1 at least */
+	/*
+	 * Also the times in which threads had no processor: records of domain "off_cpu", a published one (publish.h),
+	 * on the thread that it happened to. The op says why: "preempted" or what the thread waited for, which is known
+	 * of waits that lasted long enough to be looked at, 10 ms; fields name the system call, the file, the futex.
+	 * A time is told when it is over or sampling stops. Method perf only.
+	 */
+	kymo_sample_off_cpu_t off_cpu;
 } kymo_sample_desc_t;
 
 /*

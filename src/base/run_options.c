@@ -96,6 +96,9 @@ static const struct knob rows[] = {
 	{"sample-threads", 0, KNOB_STRING, KNOB_HANDED_ON, AT(sample_threads), "LIST", NULL, NULL,
 	 NULL, "What is recorded",
 	 "Sample only these threads, comma separated: names, numbers of the system, main"},
+	{"off-cpu", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(off_cpu), NULL, NULL, NULL, NULL,
+	 "What is recorded",
+	 "Record the times in which threads have no processor, and what they wait for then"},
 	{"pc-sampling", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(pc_sampling), "N", "0",
 	 NULL, "18", "What is recorded",
 	 "Sample where kernels are on the GPU and why they wait, every 2^N cycles, N 5 to 31; 0: "

@@ -51,6 +51,7 @@ struct run_options {
 	const char *formulas;      /* file, or NULL */
 	const char *formula_lines; /* those that `counters` named, or NULL */
 	int64_t sample_hz;         /* 0: no samples */
+	bool off_cpu;              /* the times in which threads have no processor */
 	int sample_clock;          /* enum run_sample_clock */
 	const char *sample_event;  /* EVENT:N, a sample every N of them; or NULL */
 	const char *sample_threads; /* list, or NULL: all */

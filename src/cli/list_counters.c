@@ -219,8 +219,13 @@ static bool sampling_check(const struct run_options *o)
 		cli_error("--sample-clock goes with --sample");
 		return false;
 	}
-	if (list && !o->sample_event && !o->sample_hz) {
-		cli_error("--sample-threads goes with --sample or --sample-event");
+	if (o->off_cpu && o->sample_clock == RUN_SAMPLE_WALL) {
+		cli_error("--off-cpu goes with samples by time on a processor, not with "
+			  "--sample-clock wall");
+		return false;
+	}
+	if (list && !o->off_cpu && !o->sample_event && !o->sample_hz) {
+		cli_error("--sample-threads goes with --sample, --sample-event or --off-cpu");
 		return false;
 	}
 	if (list && (!*list || *list == ',' || list[strlen(list) - 1] == ',' ||
@@ -248,7 +253,7 @@ bool measures_check(struct run_options *o)
 	}
 	if (!sampling_check(o))
 		return false;
-	if (!o->counters && !o->sample_hz)
+	if (!o->counters && !o->sample_hz && !o->off_cpu)
 		return true;
 	if (o->sample_hz > 10000) {
 		cli_error("--sample takes at most 10000 samples a second");
@@ -263,6 +268,10 @@ bool measures_check(struct run_options *o)
 	if (o->sample_hz && of_preset("sample") && l.sample_check(method) != KYMO_OK) {
 		cli_note("--preset: not sampled: %s", l.sample_error());
 		o->sample_hz = 0;
+	}
+	if (o->off_cpu && l.sample_check(KYMO_SAMPLE_PERF) != KYMO_OK) {
+		cli_error("--off-cpu: %s", l.sample_error());
+		return false;
 	}
 	if (o->sample_hz && l.sample_check(method) != KYMO_OK) {
 		cli_error("--sample: %s%s", l.sample_error(),

@@ -174,6 +174,7 @@ static void start_recording(void)
 		.sample_hz = (uint64_t)o->sample_hz,
 		.sample_wall = o->sample_clock == RUN_SAMPLE_WALL,
 		.sample_threads = o->sample_threads,
+		.off_cpu = o->off_cpu,
 		.pc_sampling = (uint32_t)o->pc_sampling,
 		.pc_serialize = o->pc_serialize,
 		.share = connect_share,

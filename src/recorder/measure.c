@@ -96,7 +96,11 @@ static void request_samples(kymo_context_t context, const struct recorder_option
 		.method = options->sample_wall ? KYMO_SAMPLE_TIMER : KYMO_SAMPLE_QUIET,
 		.threads = options->sample_threads,
 		.event = options->sample_event,
-		.event_period = options->sample_every};
+		.event_period = options->sample_every,
+		.off_cpu = !options->off_cpu ? KYMO_OFF_CPU_NONE
+			   : options->sample_hz || options->sample_event
+				   ? KYMO_OFF_CPU_BESIDE
+				   : KYMO_OFF_CPU_ALONE};
 
 	kymo_sample_service(context, &desc);
 }
@@ -117,7 +121,7 @@ void recorder_measure(kymo_context_t context, const struct recorder_options *opt
 {
 	if (options->counters)
 		count_all(context, options->counters, counted);
-	if (options->sample_hz || options->sample_event)
+	if (options->sample_hz || options->sample_event || options->off_cpu)
 		request_samples(context, options);
 	if (options->pc_sampling)
 		sample_devices(context, options);

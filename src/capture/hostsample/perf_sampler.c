@@ -17,20 +17,24 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/vec.h"
 #include "capture/hostsample/code.h"
 #include "capture/hostsample/hostsample.h"
 #include "capture/hostsample/perf_ring.h"
+#include "capture/hostsample/switches.h"
 #include "base/perf_event.h"
 #include "base/perf_named.h"
 
 #define PAGES         32u /* of a ring; fewer where the system locks less */
+#define PAGES_OFF_CPU 64u /* where threads may come and go a million times a second */
 #define PAGES_LATE    8u  /* of the rings of all threads but the first */
 #define THREADS       4096u
 #define RINGS         16384u /* processors times threads that were there before */
 #define ROUNDS        4      /* of looking for threads that began meanwhile */
 #define PERIOD_MIN_NS 5000000u
 #define PERIOD_MAX_NS 100000000u
+#define LATE_NS       1000000u /* after its time a record is in its ring */
 
 #define LAYOUT                                                                                     \
 	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |                   \
@@ -54,6 +58,12 @@ struct lost {
 struct task {
 	struct perf_event_header header;
 	uint32_t pid, ppid, tid, ptid;
+};
+
+struct stamp { /* the end of all records but samples, as LAYOUT says */
+	uint32_t pid, tid;
+	uint64_t time;
+	uint32_t cpu, reserved;
 };
 
 static kymo_sample_desc_t config;
@@ -107,6 +117,31 @@ static void note_inherited(uint32_t tid)
 		inherited[inherited_count++] = tid;
 }
 
+static void take_switch(const struct perf_event_header *h, enum switch_kind kind)
+{
+	const struct stamp *s = (const struct stamp *)((const char *)h + h->size) - 1;
+
+	if (h->size >= sizeof(*h) + sizeof(*s) && s->pid == own_pid && s->tid != own_tid)
+		switches_note(kind, s->tid, s->time, s->cpu);
+}
+
+static enum switch_kind kind_of(uint16_t misc)
+{
+	if (!(misc & PERF_RECORD_MISC_SWITCH_OUT))
+		return SWITCH_IN;
+	return misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? SWITCH_OUT_PREEMPTED : SWITCH_OUT_WAITS;
+}
+
+static void take_exit(const struct task *t)
+{
+	if (t->pid != own_pid)
+		return;
+	if (config.off_cpu)
+		take_switch(&t->header, SWITCH_THREAD_ENDED);
+	else
+		cap_sample_thread_ended(t->tid);
+}
+
 static void take(const struct perf_event_header *h)
 {
 	switch (h->type) {
@@ -115,14 +150,17 @@ static void take(const struct perf_event_header *h)
 		break;
 	case PERF_RECORD_LOST:
 		lost += ((const struct lost *)h)->count;
+		switches_lost();
+		break;
+	case PERF_RECORD_SWITCH:
+		take_switch(h, kind_of(h->misc));
 		break;
 	case PERF_RECORD_FORK:
 		if (inherited_room) /* while threads are being looked for */
 			note_inherited(((const struct task *)h)->tid);
 		break;
 	case PERF_RECORD_EXIT:
-		if (((const struct task *)h)->pid == own_pid)
-			cap_sample_thread_ended(((const struct task *)h)->tid);
+		take_exit((const struct task *)h);
 		break;
 	case PERF_RECORD_THROTTLE:
 		if (!throttled)
@@ -139,9 +177,13 @@ static void take(const struct perf_event_header *h)
 
 static void drain(void)
 {
+	uint64_t begun = clock_ns(CLOCK_MONOTONIC_RAW);
+
 	cap_sample_begin();
 	for (uint32_t i = 0; i < ring_count; i++)
 		perf_ring_read(&rings[i], take);
+	if (config.off_cpu)
+		switches_round(begun - LATE_NS);
 	cap_sample_lost(lost);
 	lost = 0;
 }
@@ -151,11 +193,16 @@ static void drain(void)
 static struct perf_event_attr attr_of(const kymo_sample_desc_t *d)
 {
 	const struct perf_named *e = d->event ? perf_named_find(d->event) : NULL;
+	bool samples = d->off_cpu != KYMO_OFF_CPU_ALONE;
 
 	return (struct perf_event_attr){
 		.type = e ? e->type : PERF_TYPE_SOFTWARE,
-		.config = e ? e->config : PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = e ? d->event_period : d->interval_ns,
+		.config = e         ? e->config
+			  : samples ? PERF_COUNT_SW_CPU_CLOCK
+				    : PERF_COUNT_SW_DUMMY,
+		.sample_period = e ? d->event_period : samples ? d->interval_ns : 0,
+		.context_switch = d->off_cpu != KYMO_OFF_CPU_NONE,
+		.sample_id_all = d->off_cpu != KYMO_OFF_CPU_NONE,
 		.sample_type = LAYOUT,
 		.exclude_callchain_kernel = 1,
 		.inherit = 1,
@@ -208,7 +255,8 @@ static int make_ring(int fd, size_t pages)
 
 static int open_thread(pid_t tid)
 {
-	size_t pages = ring_count < cpu_count ? PAGES : PAGES_LATE;
+	size_t first = config.off_cpu ? PAGES_OFF_CPU : PAGES;
+	size_t pages = ring_count < cpu_count ? first : PAGES_LATE;
 
 	for (uint32_t c = 0; c < cpu_count; c++) {
 		int fd = open_event(&config, tid, (int)c), error;
@@ -324,7 +372,7 @@ static uint64_t period(void)
 	size_t record = sizeof(struct sample) + 8u * (config.depth + 2u);
 	uint64_t half = (uint64_t)PAGES * 4096 / record / 2 * config.interval_ns;
 
-	if (config.event) /* which may come fast */
+	if (config.event || config.off_cpu) /* which may come fast */
 		return PERIOD_MIN_NS;
 	return half < PERIOD_MIN_NS ? PERIOD_MIN_NS : half > PERIOD_MAX_NS ? PERIOD_MAX_NS : half;
 }
@@ -344,6 +392,8 @@ static void run(void)
 		helper_done(&helper);
 	}
 	drain();
+	if (config.off_cpu)
+		switches_end(clock_ns(CLOCK_MONOTONIC_RAW));
 	close_all();
 }
 
@@ -396,6 +446,7 @@ static void fork_child(void)
 	free(rings);
 	rings = NULL;
 	ring_count = 0;
+	switches_fork_child();
 }
 
 const struct cap_sampler perf_sampler = {

@@ -316,7 +316,7 @@ static kymo_status_t check(const kymo_sample_desc_t *d, char *reason, size_t siz
 		snprintf(reason, size, "it supports no registers of this processor");
 		return KYMO_ERROR_UNSUPPORTED;
 	}
-	if (d->event) {
+	if (d->event || d->off_cpu) {
 		snprintf(reason, size, "it samples by time alone");
 		return KYMO_ERROR_UNSUPPORTED;
 	}

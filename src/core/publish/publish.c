@@ -221,37 +221,27 @@ void core_publishing_end(void)
 	publishing = 0;
 }
 
-kymo_status_t kymo_publish(kymo_published_domain_t domain, uint32_t op,
-			   const kymo_publication_t *record, uint64_t *id)
+static struct published *domain_of(kymo_published_domain_t domain)
 {
-	kymo_status_t status = core_changeable();
-	const kymo_op_desc_t *desc;
-	struct published *p = NULL;
+	if (!domain.handle || domain.handle > atomic_load(&published_count))
+		return NULL;
+	return atomic_load(&published[domain.handle - 1]);
+}
+
+static void publish(struct published *p, uint32_t op, const kymo_publication_t *record,
+		    uint32_t track, uint64_t *id)
+{
+	const kymo_op_desc_t *desc = &p->desc.ops[op];
+	unsigned own = desc->field_count - TIMED_FIELDS;
 	struct cap_submission submission;
+	uint64_t now = tick_now();
 	struct cap_frame f;
 	struct wire_enc e;
-	uint32_t track;
-	uint64_t now;
-	unsigned own;
 
-	if (!record)
-		return KYMO_ERROR_INVALID_ARGUMENT;
-	if (status != KYMO_OK)
-		return status;
-	if (domain.handle && domain.handle <= atomic_load(&published_count))
-		p = atomic_load(&published[domain.handle - 1]);
-	status = check(p, op, record, &track);
-	if (status != KYMO_OK)
-		return status;
-	if (id)
-		*id = 0;
 	if (!cap_submission_take(&submission, NULL, &p->ops[op], NULL))
-		return KYMO_OK;
+		return;
 	if (track)
 		submission.scope = 0; /* the calling thread's */
-	desc = &p->desc.ops[op];
-	own = desc->field_count - TIMED_FIELDS;
-	now = tick_now();
 	if (cap_activity_begin(&f, &e, &p->ops[op], &submission, now, now, desc->field_count)) {
 		if (id)
 			*id = f.id;
@@ -262,7 +252,31 @@ kymo_status_t kymo_publish(kymo_published_domain_t domain, uint32_t op,
 		core_publishing_end();
 	}
 	cap_submission_end(&submission);
+}
+
+kymo_status_t kymo_publish(kymo_published_domain_t domain, uint32_t op,
+			   const kymo_publication_t *record, uint64_t *id)
+{
+	kymo_status_t status = core_changeable();
+	struct published *p = domain_of(domain);
+	uint32_t track;
+
+	if (!record)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	if (status == KYMO_OK)
+		status = check(p, op, record, &track);
+	if (status != KYMO_OK)
+		return status;
+	if (id)
+		*id = 0;
+	publish(p, op, record, track, id);
 	return KYMO_OK;
+}
+
+void core_publish_on(kymo_published_domain_t domain, uint32_t op, const kymo_publication_t *record,
+		     uint32_t thread)
+{
+	publish(domain_of(domain), op, record, thread, NULL);
 }
 
 /* ---- reading them again, for tools ---- */

@@ -13,6 +13,9 @@
 
 /* Encodes them from field `at` on. */
 void core_timed_put(struct wire_enc *e, unsigned at, const kymo_publication_t *r, uint32_t track);
+/* kymo_publish() of a record that core itself has made, on the thread of this index. */
+void core_publish_on(kymo_published_domain_t domain, uint32_t op, const kymo_publication_t *record,
+		     uint32_t thread);
 /* Around a commit: what tools may not publish from, and the id they are told. False: within one. */
 bool core_publishing_begin(uint64_t id);
 void core_publishing_end(void);

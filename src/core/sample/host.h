@@ -17,6 +17,10 @@ uint32_t sample_thread_index(uint32_t tid);
 void sample_thread_end(uint32_t tid);
 void sample_threads_fork_child(void);
 
+/* off_cpu.c */
+/* The domain is registered: who asks for times without a processor gets them. */
+kymo_status_t sample_off_cpu_ready(void);
+
 /* stack.c */
 /* Id of the stack, defined when it is new; 0: no memory. */
 uint32_t sample_stack(const uint64_t *addresses, uint32_t count);

@@ -284,7 +284,7 @@ static bool same(const kymo_sample_desc_t *a, const kymo_sample_desc_t *b)
 	return a->interval_ns == b->interval_ns && a->clock == b->clock &&
 	       sampler_for(a->method) == sampler_for(b->method) && a->depth == b->depth &&
 	       same_text(a->threads, b->threads) && same_text(a->event, b->event) &&
-	       a->event_period == b->event_period;
+	       a->event_period == b->event_period && a->off_cpu == b->off_cpu;
 }
 
 static const char *copy(char *to, size_t size, const char *from)
@@ -320,7 +320,7 @@ static kymo_status_t add(kymo_context_t context, const kymo_sample_desc_t *d)
 	if (status == KYMO_ERROR_BUSY)
 		snprintf(refusal, sizeof(refusal),
 			 "another context samples already, with another interval, clock, method, "
-			 "depth, event or other threads");
+			 "depth, event, other threads or other times");
 	return status == KYMO_OK && !slot ? KYMO_ERROR_LIMIT : status;
 }
 
@@ -336,6 +336,8 @@ kymo_status_t kymo_sample_service(kymo_context_t context, const kymo_sample_desc
 	    !core_size_known(from, sizeof(*from)))
 		return core_refuse_size();
 	core_take(&d, sizeof(d), from);
+	if ((unsigned)d.off_cpu > KYMO_OFF_CPU_ALONE)
+		return KYMO_ERROR_INVALID_ARGUMENT;
 	d.interval_ns = d.interval_ns ? d.interval_ns : ORDINARY_NS;
 	d.depth = d.depth ? d.depth : KYMO_SAMPLE_DEPTH;
 	if (d.interval_ns < MINIMUM_NS || d.interval_ns > MAXIMUM_NS ||
@@ -360,6 +362,8 @@ kymo_status_t kymo_sample_service(kymo_context_t context, const kymo_sample_desc
 		cap_note(2, "sample", "not sampled: %s", kymo_sample_error());
 	else
 		status = domain_ready();
+	if (status == KYMO_OK && d.off_cpu)
+		status = sample_off_cpu_ready();
 	if (status != KYMO_OK)
 		return status;
 	samplers_update(0); /* services of contexts that are gone let go */

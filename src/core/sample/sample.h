@@ -21,6 +21,29 @@ struct cap_sample {
 	const uint64_t *addresses; /* [0] the program counter, then return addresses */
 };
 
+/* Why a thread had no processor; these are op numbers of domain "off_cpu". */
+enum cap_off_cpu {
+	CAP_OFF_CPU_PREEMPTED,
+	CAP_OFF_CPU_WAIT, /* it was over before anybody could look what for */
+	CAP_OFF_CPU_LOCK,
+	CAP_OFF_CPU_SLEEP,
+	CAP_OFF_CPU_POLL,
+	CAP_OFF_CPU_IO,
+	CAP_OFF_CPU_NETWORK,
+	CAP_OFF_CPU_CHILD,
+	CAP_OFF_CPU_FAULT,
+	CAP_OFF_CPU_OTHER,
+	CAP_OFF_CPU_OPS
+};
+
+struct cap_off_cpu_time {
+	uint32_t tid, cpu_before, cpu_after;
+	uint64_t start, end; /* ns */
+	enum cap_off_cpu kind;
+	const char *call, *path; /* see waiting.h; NULL: not looked at */
+	uint64_t object, pc;
+};
+
 /* Who takes samples. Functions are called by one thread at a time, with no lock held. */
 struct cap_sampler {
 	const char *name;
@@ -42,6 +65,8 @@ void cap_sampler_register(const struct cap_sampler *s);
 void cap_sample_begin(void);
 void cap_sample(const struct cap_sample *s);
 void cap_sample_lost(uint64_t count);
+/* Where the description asks for it. */
+void cap_off_cpu(const struct cap_off_cpu_time *t);
 /* A thread ended (of which samples may still come in this batch). */
 void cap_sample_thread_ended(uint32_t tid);
 

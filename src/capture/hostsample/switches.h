@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the kernel's records that a thread got or lost its processor to the times between. One thread
+ * calls all of it.
+ */
+#ifndef CAPTURE_HOSTSAMPLE_SWITCHES_H
+#define CAPTURE_HOSTSAMPLE_SWITCHES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum switch_kind { SWITCH_IN, SWITCH_OUT_WAITS, SWITCH_OUT_PREEMPTED, SWITCH_THREAD_ENDED };
+
+/* In any order within a round; `time`: CLOCK_MONOTONIC_RAW. */
+void switches_note(enum switch_kind kind, uint32_t tid, uint64_t time, uint32_t cpu);
+/*
+ * The end of a round: tells what is over of what came before `until`, since later ones may lie in a ring that was
+ * read too early, and looks what threads wait for that wait now.
+ */
+void switches_round(uint64_t until);
+/* Records are missing: what is open may have ended meanwhile, and is given up. */
+void switches_lost(void);
+/* Tells those that are not over as far as they went. All is as at the beginning then. */
+void switches_end(uint64_t now);
+/* A child: what there was is the parent's. */
+void switches_fork_child(void);
+
+#endif

@@ -77,7 +77,8 @@ enum {
 	KYMO_OP_ALLOCATES = 16u,
 	KYMO_OP_ACTIVITY = 32u, /* of an activity domain: no call of a program */
 	KYMO_OP_OBJECT = 64u,   /* tells tools of what traces hold as definitions or otherwise */
-	KYMO_OP_TIMED = 128u    /* published: when and where it was is in its last six fields */
+	KYMO_OP_TIMED = 128u,   /* published: when and where it was is in its last six fields */
+	KYMO_OP_STATE = 256u /* published: what a thread is in, no call, and not counted as one */
 };
 
 typedef struct kymo_op_desc {

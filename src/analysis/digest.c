@@ -21,6 +21,7 @@ enum {
 	KERNELS = 5,
 	KERNEL_WIDTH = DIGEST_WIDTH - 41, /* of its name, behind its numbers */
 	CALLS = 3,
+	STATES = 2, /* of threads, where they are recorded */
 	FINDINGS = 3,
 	LAST_LINES = 2, /* of loss, clocks and overhead, which may be wrapped */
 	CAUSES = 4,
@@ -552,19 +553,19 @@ static int most_self(const void *a, const void *b)
 	return strcmp(x->key, y->key);
 }
 
-static bool tell_calls(struct digest *g)
+static bool tell_rows(struct digest *g, const char *title, uint32_t most, row_wanted *of)
 {
 	struct groups rows;
 	char time[UNITS_TEXT], number[32];
-	bool ok = gather(&rows, g->s, 1, TALLY_CALL, BY_OP, NULL, NULL);
+	bool ok = gather(&rows, g->s, 1, TALLY_CALL, BY_OP, of, NULL);
 
 	if (ok && rows.count)
 		qsort(rows.list, rows.count, sizeof(*rows.list), most_self);
-	for (uint32_t i = 0; ok && i < rows.count && i < g->calls && rows.list[i]->sum.self; i++) {
+	for (uint32_t i = 0; ok && i < rows.count && i < most && rows.list[i]->sum.self; i++) {
 		const struct group *c = rows.list[i];
 		struct text line = {0};
 
-		text_addf(&line, "%-8s %7s  %9s %9s x  ", i ? "" : "Calls", "",
+		text_addf(&line, "%-8s %7s  %9s %9s x  ", i ? "" : title, "",
 			  units_time(c->sum.self, time), count_text(c->sum.count, number));
 		plain_add(&line, c->key, strlen(c->key));
 		add_line(g, &line);
@@ -572,6 +573,12 @@ static bool tell_calls(struct digest *g)
 	}
 	groups_release(&rows);
 	return ok;
+}
+
+static bool tell_calls(struct digest *g)
+{
+	return tell_rows(g, "Calls", g->calls, row_is_call) &&
+	       tell_rows(g, "Off CPU", STATES, row_is_state);
 }
 
 /* ---- findings ---------------------------------------------------------------------------------- */

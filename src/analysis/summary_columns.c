@@ -124,6 +124,18 @@ struct totals totals_of(const struct groups *g)
 	return t;
 }
 
+bool row_is_state(const void *unused, const struct trace *t, const struct tally *row)
+{
+	uint32_t op = row->key[KEY_OP];
+
+	return op < t->ops_count && t->ops[op].flags & KYMO_OP_STATE;
+}
+
+bool row_is_call(const void *unused, const struct trace *t, const struct tally *row)
+{
+	return !row_is_state(NULL, t, row);
+}
+
 bool gather(struct groups *g, const struct summary *s, unsigned count, enum tally_kind kind,
 	    unsigned by, row_wanted *wanted, const void *data)
 {

@@ -22,6 +22,9 @@ struct totals totals_of(const struct groups *g);
 
 /* Chooses rows of a kind. */
 typedef bool row_wanted(const void *data, const struct trace *t, const struct tally *row);
+/* Of a row of TALLY_CALL: what a thread was in (KYMO_OP_STATE), or a call. */
+bool row_is_state(const void *unused, const struct trace *t, const struct tally *row);
+bool row_is_call(const void *unused, const struct trace *t, const struct tally *row);
 
 /* Groups the rows of a kind, all or those `wanted`. False: no memory. */
 bool gather(struct groups *g, const struct summary *s, unsigned count, enum tally_kind kind,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/labels.h"
+#include "analysis/summary_columns.h"
 #include "analysis/summary_parts.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -29,6 +30,16 @@ static uint64_t sum_of(const struct summary *s, enum tally_kind kind)
 
 	for (uint32_t i = 0; i < s->tallies->set[kind].count; i++)
 		n += s->tallies->set[kind].rows[i]->count;
+	return n;
+}
+
+static uint64_t calls_of(const struct summary *s)
+{
+	const struct tally_set *set = &s->tallies->set[TALLY_CALL];
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < set->count; i++)
+		n += row_is_call(NULL, s->trace, set->rows[i]) ? set->rows[i]->count : 0;
 	return n;
 }
 
@@ -446,7 +457,7 @@ static void head_numbers(struct report *r, const struct summary *s)
 	add_number(&line, processes, "process", "processes");
 	if (!summary_without_file(t) && !s->selection) /* else nobody has counted them */
 		add_number(&line, threads, "thread", "threads");
-	add_number(&line, sum_of(s, TALLY_CALL), "call", "calls");
+	add_number(&line, calls_of(s), "call", "calls");
 	add_number(&line, sum_of(s, TALLY_DISPATCH), "kernel", "kernels");
 	add_number(&line, copies_of(s), "copy", "copies");
 	if (sum_of(s, TALLY_COMM))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/labels.h"
+#include "analysis/summary_columns.h"
 #include "analysis/summary_parts.h"
 #include "base/vec.h"
 #include "stream/recorded.h"
@@ -96,6 +97,9 @@ static void collect(struct runtime_shares *all, const struct summary *s, unsigne
 	}
 	for (uint32_t i = 0; i < set->count; i++) {
 		const struct tally *row = set->rows[i];
+
+		if (row_is_state(NULL, t, row))
+			continue;
 		const struct t_op *op =
 			&t->ops[row->key[KEY_OP] < t->ops_count ? row->key[KEY_OP] : 0];
 		const struct t_domain *d = &t->domains[op->domain];

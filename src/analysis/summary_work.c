@@ -230,10 +230,19 @@ static bool of_domain(const void *domain, const struct trace *t, const struct ta
 	return strcmp(domain_of(t, row)->name, domain) == 0;
 }
 
+static bool has_states(const struct trace *t, const struct t_domain *d)
+{
+	for (uint32_t i = 0; i < t->ops_count; i++)
+		if (t->ops[i].flags & KYMO_OP_STATE &&
+		    strcmp(t->domains[t->ops[i].domain].name, d->name) == 0)
+			return true;
+	return false;
+}
+
 static bool domain_table(struct report *r, const struct summary *s, unsigned count, unsigned by,
 			 enum tally_kind kind, const struct t_domain *d)
 {
-	bool calls = kind == TALLY_CALL;
+	bool calls = kind == TALLY_CALL && !has_states(s->trace, d);
 	struct table_spec look = {
 		.kind = kind,
 		.has = HAS_SELF,

@@ -19,5 +19,10 @@ if(TARGET kymo AND TARGET spend AND KYMO_HAVE_SQLITE AND KYMO_HAVE_DW AND NOT KY
 	target_link_libraries(sampling_program PRIVATE Threads::Threads)
 	add_test(NAME cli.sampling COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/sampling.py $<TARGET_FILE:kymo>
 		$<TARGET_FILE:sampling_program>)
+	add_executable(off_cpu_program ${CMAKE_CURRENT_LIST_DIR}/off_cpu_program.c)
+	target_link_libraries(off_cpu_program PRIVATE Threads::Threads)
+	add_test(NAME cli.off_cpu COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/off_cpu.py $<TARGET_FILE:kymo>
+		$<TARGET_FILE:off_cpu_program> $<TARGET_FILE:sampling_program>)
+	set_tests_properties(cli.off_cpu PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)
 	set_tests_properties(cli.sampling PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)
 endif()

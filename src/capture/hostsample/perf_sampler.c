@@ -175,14 +175,16 @@ static void take(const struct perf_event_header *h)
 	}
 }
 
-static void drain(void)
+static void drain(bool flush)
 {
 	uint64_t begun = clock_ns(CLOCK_MONOTONIC_RAW);
 
 	cap_sample_begin();
 	for (uint32_t i = 0; i < ring_count; i++)
 		perf_ring_read(&rings[i], take);
-	if (config.off_cpu)
+	if (config.off_cpu && flush)
+		switches_flush();
+	else if (config.off_cpu)
 		switches_round(begun - LATE_NS);
 	cap_sample_lost(lost);
 	lost = 0;
@@ -200,7 +202,9 @@ static struct perf_event_attr attr_of(const kymo_sample_desc_t *d)
 		.config = e         ? e->config
 			  : samples ? PERF_COUNT_SW_CPU_CLOCK
 				    : PERF_COUNT_SW_DUMMY,
-		.sample_period = e ? d->event_period : samples ? d->interval_ns : 0,
+		.sample_period = e         ? d->event_period
+				 : samples ? d->interval_ns
+					   : 0,
 		.context_switch = d->off_cpu != KYMO_OFF_CPU_NONE,
 		.sample_id_all = d->off_cpu != KYMO_OFF_CPU_NONE,
 		.sample_type = LAYOUT,
@@ -388,12 +392,11 @@ static void run(void)
 	}
 	helper_ready(&helper, true);
 	while (helper_wait(&helper, period())) {
-		drain();
+		drain(helper_is_asked(&helper));
 		helper_done(&helper);
 	}
-	drain();
-	if (config.off_cpu)
-		switches_end(clock_ns(CLOCK_MONOTONIC_RAW));
+	drain(true);
+	switches_end();
 	close_all();
 }
 

@@ -179,17 +179,25 @@ void switches_lost(void)
 	forget();
 }
 
-void switches_end(uint64_t now)
+void switches_flush(void)
 {
-	switches_round(now);
-	for (uint32_t i = 0; i < off_count; i++)
+	uint64_t now;
+
+	switches_round(UINT64_MAX);
+	now = clock_ns(CLOCK_MONOTONIC_RAW);
+	for (uint32_t i = 0; i < off_count; i++) {
 		tell(&off[i], now, off[i].cpu);
+		off[i].since = now;
+		off[i].looked = 0;
+	}
+}
+
+void switches_end(void)
+{
 	forget();
 	change_count = 0;
 }
-
 void switches_fork_child(void)
 {
-	forget();
-	change_count = 0;
+	switches_end();
 }

@@ -20,8 +20,10 @@ void switches_note(enum switch_kind kind, uint32_t tid, uint64_t time, uint32_t 
 void switches_round(uint64_t until);
 /* Records are missing: what is open may have ended meanwhile, and is given up. */
 void switches_lost(void);
-/* Tells those that are not over as far as they went. All is as at the beginning then. */
-void switches_end(uint64_t now);
+/* A round to the end; what is not over is told as far as it went, and goes on from there. */
+void switches_flush(void);
+/* Forgets all. */
+void switches_end(void);
 /* A child: what there was is the parent's. */
 void switches_fork_child(void);
 

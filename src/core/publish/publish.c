@@ -228,21 +228,20 @@ static struct published *domain_of(kymo_published_domain_t domain)
 	return atomic_load(&published[domain.handle - 1]);
 }
 
-static void publish(struct published *p, uint32_t op, const kymo_publication_t *record,
+static void publish(const kymo_op_desc_t *desc, struct cap_op *op, const kymo_publication_t *record,
 		    uint32_t track, uint64_t *id)
 {
-	const kymo_op_desc_t *desc = &p->desc.ops[op];
 	unsigned own = desc->field_count - TIMED_FIELDS;
 	struct cap_submission submission;
 	uint64_t now = tick_now();
 	struct cap_frame f;
 	struct wire_enc e;
 
-	if (!cap_submission_take(&submission, NULL, &p->ops[op], NULL))
+	if (!cap_submission_take(&submission, NULL, op, NULL))
 		return;
 	if (track)
 		submission.scope = 0; /* the calling thread's */
-	if (cap_activity_begin(&f, &e, &p->ops[op], &submission, now, now, desc->field_count)) {
+	if (cap_activity_begin(&f, &e, op, &submission, now, now, desc->field_count)) {
 		if (id)
 			*id = f.id;
 		put_values(&e, desc, own, record);
@@ -269,14 +268,25 @@ kymo_status_t kymo_publish(kymo_published_domain_t domain, uint32_t op,
 		return status;
 	if (id)
 		*id = 0;
-	publish(p, op, record, track, id);
+	publish(&p->desc.ops[op], &p->ops[op], record, track, id);
 	return KYMO_OK;
 }
 
-void core_publish_on(kymo_published_domain_t domain, uint32_t op, const kymo_publication_t *record,
-		     uint32_t thread)
+const struct cap_op *core_published_op(kymo_published_domain_t domain, uint32_t op)
 {
-	publish(domain_of(domain), op, record, thread, NULL);
+	return &domain_of(domain)->ops[op];
+}
+
+void core_publish_on(kymo_published_domain_t domain, uint32_t number, uint64_t buffers,
+		     const kymo_publication_t *record, uint32_t thread)
+{
+	struct published *p = domain_of(domain);
+	struct cap_op op = {.wire = p->ops[number].wire,
+			    .number = p->ops[number].number,
+			    .domain = p->ops[number].domain};
+
+	atomic_store(&op.buffers, buffers);
+	publish(&p->desc.ops[number], &op, record, thread, NULL);
 }
 
 /* ---- reading them again, for tools ---- */

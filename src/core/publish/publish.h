@@ -13,9 +13,11 @@
 
 /* Encodes them from field `at` on. */
 void core_timed_put(struct wire_enc *e, unsigned at, const kymo_publication_t *r, uint32_t track);
-/* kymo_publish() of a record that core itself has made, on the thread of this index. */
-void core_publish_on(kymo_published_domain_t domain, uint32_t op, const kymo_publication_t *record,
-		     uint32_t thread);
+/* An op of a domain that was published. */
+const struct cap_op *core_published_op(kymo_published_domain_t domain, uint32_t op);
+/* kymo_publish() of a record that core itself has made, into these buffers, on the thread of this index. */
+void core_publish_on(kymo_published_domain_t domain, uint32_t op, uint64_t buffers,
+		     const kymo_publication_t *record, uint32_t thread);
 /* Around a commit: what tools may not publish from, and the id they are told. False: within one. */
 bool core_publishing_begin(uint64_t id);
 void core_publishing_end(void);

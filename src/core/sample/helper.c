@@ -93,3 +93,8 @@ void helper_done(struct helper *h)
 	atomic_store(&h->done, h->seen);
 	futex_wake(&h->done, FUTEX_ALL);
 }
+
+bool helper_is_asked(const struct helper *h)
+{
+	return h->seen != atomic_load(&h->done);
+}

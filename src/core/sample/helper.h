@@ -31,5 +31,7 @@ void helper_ready(struct helper *h, bool ok);
 /* Sleeps, at most so long. False: it is to end. */
 bool helper_wait(struct helper *h, uint64_t ns);
 void helper_done(struct helper *h);
+/* Somebody waits for the end of this round. */
+bool helper_is_asked(const struct helper *h);
 
 #endif

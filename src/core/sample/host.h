@@ -20,6 +20,8 @@ void sample_threads_fork_child(void);
 /* off_cpu.c */
 /* The domain is registered: who asks for times without a processor gets them. */
 kymo_status_t sample_off_cpu_ready(void);
+/* Contexts that sample now get its records, as far as they want them. */
+void sample_off_cpu_look(uint64_t contexts);
 
 /* stack.c */
 /* Id of the stack, defined when it is new; 0: no memory. */

@@ -26,7 +26,8 @@ static const kymo_field_t fields[FIELDS] = {
 	[FIELD_PC] = {"pc", "pointer", NULL, KYMO_KIND_POINTER, 0, 8, 0},
 };
 
-#define OP(kind, name, count) [CAP_OFF_CPU_##kind] = {name, fields, count, KYMO_OP_MINIMAL, NULL, 0}
+#define OP(kind, name, count)                                                                      \
+	[CAP_OFF_CPU_##kind] = {name, fields, count, KYMO_OP_MINIMAL | KYMO_OP_STATE, NULL, 0}
 
 static const kymo_op_desc_t ops[CAP_OFF_CPU_OPS] = {
 	OP(PREEMPTED, "preempted", SHORT_FIELDS), OP(WAIT, "wait", SHORT_FIELDS),
@@ -41,6 +42,15 @@ static const kymo_domain_desc_t desc = {sizeof(desc),    "off_cpu", "Without a p
 CAP_KNOWN_DOMAIN(off_cpu, &desc);
 
 static kymo_published_domain_t domain;
+/* Who gets records, by op: those who still are to get what was over before they stopped, too. */
+static _Atomic uint64_t buffers[CAP_OFF_CPU_OPS];
+
+void sample_off_cpu_look(uint64_t contexts)
+{
+	for (unsigned i = 0; domain.handle && i < CAP_OFF_CPU_OPS; i++)
+		atomic_store(&buffers[i],
+			     atomic_load(&core_published_op(domain, i)->buffers) & contexts);
+}
 
 kymo_status_t sample_off_cpu_ready(void)
 {
@@ -62,7 +72,8 @@ static void put_number(kymo_value_t *v, uint64_t number, bool present)
 
 void cap_off_cpu(const struct cap_off_cpu_time *t)
 {
-	uint32_t thread = sample_thread_index(t->tid);
+	uint64_t to = atomic_load(&buffers[t->kind]);
+	uint32_t thread = to ? sample_thread_index(t->tid) : 0;
 	kymo_value_t values[FIELDS];
 	kymo_publication_t p = {.size = sizeof(p),
 				.start = t->start,
@@ -70,7 +81,7 @@ void cap_off_cpu(const struct cap_off_cpu_time *t)
 				.values = values,
 				.value_count = t->call ? FIELDS : SHORT_FIELDS};
 
-	if (!thread || !domain.handle)
+	if (!thread)
 		return;
 	put_number(&values[FIELD_CPU_BEFORE], t->cpu_before, true);
 	put_number(&values[FIELD_CPU_AFTER], t->cpu_after, true);
@@ -80,5 +91,5 @@ void cap_off_cpu(const struct cap_off_cpu_time *t)
 		put_number(&values[FIELD_OBJECT], t->object, t->object != 0);
 		put_number(&values[FIELD_PC], t->pc, true);
 	}
-	core_publish_on(domain, t->kind, &p, thread);
+	core_publish_on(domain, t->kind, to, &p, thread);
 }

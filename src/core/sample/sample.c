@@ -61,6 +61,7 @@ static void buffers_look(uint64_t contexts)
 {
 	for (unsigned i = 0; i < SAMPLE_OPS; i++)
 		atomic_store(&buffers[i], atomic_load(&ops[i].buffers) & contexts);
+	sample_off_cpu_look(contexts);
 }
 
 static struct cap_op op_of(unsigned number)

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times without a processor, against what the program says of its own waits: off_cpu.py KYMO OFF_CPU_PROGRAM SAMPLING_PROGRAM."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import check, expect, must  # noqa: E402
+
+KYMO, PROGRAM, SPENDS = map(os.path.abspath, sys.argv[1:4])
+CALLS = {"wait for lock": {"futex"}, "sleep": {"nanosleep", "clock_nanosleep"}, "wait for descriptors": {"poll", "ppoll"},
+         "wait for file": {"read"}, "wait for socket": {"read"}, "wait for process": {"wait4", "waitid"}}
+FIELD = re.compile(r'(\w+)=("[^"]*"|\w+)')
+
+
+def waits(trace):
+    """(tid, reason): its times in ns and its fields, of those that somebody looked at."""
+    found = {}
+    for line in must(KYMO, "show", trace).splitlines():
+        m = re.match(r" *\S+ +(\S+) (\w+) +\S+/(\d+) .*off_cpu:([^(]+)\((.*)\)", line)
+        if m:
+            ns = float(m[1]) * {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[m[2]]
+            found.setdefault((int(m[3]), m[4]), []).append((ns, {k: v.strip('"') for k, v in FIELD.findall(m[5])}))
+    return found
+
+
+def as_told(trace, said):
+    """Each wait of the program is there, no longer than it says and not much shorter, for the reason that it knows."""
+    found = waits(trace)
+    told = [line.split("\t") for line in said.splitlines()]
+    lock = next(w[1] for w in told if w[0] == "lock")
+    told = [(int(tid), reason, int(ns)) for tid, reason, ns in (w for w in told if len(w) == 3)]
+    check("two threads wait for the lock, main six times", sorted(reason for _, reason, _ in told), sorted([*CALLS, "wait for lock"]))
+    for tid, reason, ns in told:
+        times = [(t, fields) for t, fields in found.get((tid, reason), ()) if fields["system_call"] in CALLS[reason]]
+        longest, fields = max(times, key=lambda w: w[0], default=(0, {}))
+        expect(ns / 2 < longest <= ns, reason, tid, longest, "of", ns, found.get((tid, reason)))
+        if reason == "wait for lock":
+            check("the futex", fields["object"], lock)
+        if reason in ("wait for file", "wait for socket"):
+            expect(fields["path"].startswith({"wait for file": "pipe:[", "wait for socket": "socket:["}[reason]), reason, fields)
+    # The thread that never ends is told as far as it went: all the while.
+    pause = [t for (_, reason), list_of in found.items() if reason == "sleep" for t, f in list_of if f["system_call"] in ("pause", "ppoll")]
+    expect(len(pause) == 1 and pause[0] > sum(ns for tid, reason, ns in told if reason != "wait for lock"), "the one that never ends", pause)
+
+
+def summary(trace):
+    """Rows add up to what show lists; what threads were in is no call."""
+    tables = {t["name"]: t["rows"] for t in json.loads(must(KYMO, "summary", "-f", "json", "--all", trace))["tables"]}
+    rows = {r["op"]: r for r in tables["off_cpu"]}
+    by_reason = {}
+    for (_, reason), times in waits(trace).items():
+        by_reason.setdefault(reason, []).extend(t for t, _ in times)
+    check("reasons", set(rows), set(by_reason))
+    for reason, times in by_reason.items():
+        check(f"{reason}: times", rows[reason]["calls"], len(times))
+        expect(abs(rows[reason]["time_ns"] - sum(times)) <= 1000 * len(times), reason, rows[reason], sum(times))
+    head = must(KYMO, "summary", trace)
+    expect(re.search(r", 0 calls, 0 kernels", head), head)
+    expect(re.search(r"^Off CPU +\S+ \S+ +\d+ x  \w", head, re.M), head)
+    expect(re.search(r"^Without a processor: \d+\n(\x1b\[\w+)?what ", head, re.M), head)
+
+
+def record(folder, *options, program=PROGRAM, user=()):
+    trace = os.path.join(folder, "t.kymo")
+    return trace, must(*user, KYMO, "run", "-f", "--no-summary", *options, "-o", trace, "--", program)
+
+
+def preempted(folder):
+    """Threads that always have something to do wait for nothing, and do not get their processor for ever: with samples beside."""
+    trace, _ = record(folder, "--off-cpu", "--sample=997", program=SPENDS)
+    rows = json.loads(must(KYMO, "query", "-f", "json", trace, "SELECT count(*) AS n, sum(weight) AS ns FROM sample"))
+    expect(rows[0]["n"] > 50, "samples beside", rows)
+    expect(any(reason == "preempted" for _, reason in waits(trace)) or len(os.sched_getaffinity(0)) > 8, "four busy threads were never preempted")
+
+
+def refused(folder):
+    for options, words in ((("--off-cpu", "--sample=100", "--sample-clock", "wall"), "--sample-clock wall"),):
+        done = subprocess.run([KYMO, "run", *options, "-o", os.path.join(folder, "no.kymo"), "--", PROGRAM], capture_output=True, text=True, check=False)
+        check(f"{options}: status", (done.returncode, words in done.stderr, done.stdout), (2, True, ""))
+
+
+def main():
+    probe = subprocess.run([KYMO, "run", "--off-cpu", "--no-summary", "-f", "-o", "/dev/null/no", "--", "true"], capture_output=True, text=True, check=False)
+    why = re.search(r"error: --off-cpu: (.*)", probe.stderr)
+    if why:
+        kymotest.skip(f"no perf events here: {why[1]}")
+    with kymotest.Folder() as folder:
+        users = [()]
+        if os.geteuid() == 0 and shutil.which("setpriv"):
+            os.chmod(folder, 0o777)
+            nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+            if subprocess.run([*nobody, "test", "-x", KYMO, "-a", "-x", PROGRAM], check=False).returncode == 0:
+                users.append(nobody)
+        for user in users:
+            trace, said = record(folder, "--off-cpu", user=user)
+            as_told(trace, said)
+            summary(trace)
+            kymotest.remove(trace)
+        preempted(folder)
+        refused(folder)
+
+
+if __name__ == "__main__":
+    main()

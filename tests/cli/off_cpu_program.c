@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads that wait for known things and say how long each was away: a line "TID REASON NS" a wait, by
+ * CLOCK_MONOTONIC_RAW around it; at the end the address of the lock that two have waited for.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define AWAY_MS 300 /* far longer than a busy machine keeps a thread from looking */
+
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t ready;
+
+static unsigned long long now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+	return (unsigned long long)t.tv_sec * 1000000000u + (unsigned long long)t.tv_nsec;
+}
+
+static void away(const char *reason, unsigned long long since)
+{
+	unsigned long long ns = now() - since;
+
+	printf("%ld\t%s\t%llu\n", syscall(SYS_gettid), reason, ns);
+}
+
+static void sleep_ms(long ms)
+{
+	struct timespec t = {0, ms * 1000000};
+
+	while (nanosleep(&t, &t) != 0)
+		;
+}
+
+static void *waiter(void *data)
+{
+	unsigned long long begun;
+
+	pthread_barrier_wait(&ready);
+	begun = now();
+	pthread_mutex_lock(&held);
+	away("wait for lock", begun);
+	pthread_mutex_unlock(&held);
+	return NULL;
+}
+
+static void *forever(void *data)
+{
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* A child writes into `to` after a while. */
+static pid_t later(int to, long ms)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		sleep_ms(ms);
+		if (to >= 0 && write(to, "x", 1) != 1)
+			_exit(1);
+		_exit(0);
+	}
+	return child;
+}
+
+static void read_late(const char *reason, int in, int out)
+{
+	pid_t child = later(out, AWAY_MS);
+	unsigned long long begun = now();
+	char c;
+
+	if (read(in, &c, 1) != 1)
+		exit(1);
+	away(reason, begun);
+	waitpid(child, NULL, 0);
+}
+
+int main(void)
+{
+	int pipes[2], sockets[2];
+	pthread_t a, b, f;
+	struct pollfd p;
+	unsigned long long begun;
+	pid_t child;
+
+	pthread_barrier_init(&ready, NULL, 3);
+	if (pipe(pipes) || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets))
+		return 1;
+	pthread_mutex_lock(&held);
+	pthread_create(&f, NULL, forever, NULL);
+	pthread_create(&a, NULL, waiter, NULL);
+	pthread_create(&b, NULL, waiter, NULL);
+	pthread_barrier_wait(&ready);
+	begun = now();
+	sleep_ms(AWAY_MS);
+	away("sleep", begun);
+	pthread_mutex_unlock(&held);
+	pthread_join(a, NULL);
+	pthread_join(b, NULL);
+	p = (struct pollfd){.fd = pipes[0], .events = POLLIN};
+	begun = now();
+	poll(&p, 1, AWAY_MS);
+	away("wait for descriptors", begun);
+	read_late("wait for file", pipes[0], pipes[1]);
+	read_late("wait for socket", sockets[0], sockets[1]);
+	child = later(-1, AWAY_MS);
+	begun = now();
+	waitpid(child, NULL, 0);
+	away("wait for process", begun);
+	printf("lock\t%p\n", (void *)&held);
+	return 0;
+}

@@ -97,10 +97,9 @@ static void request_samples(kymo_context_t context, const struct recorder_option
 		.threads = options->sample_threads,
 		.event = options->sample_event,
 		.event_period = options->sample_every,
-		.off_cpu = !options->off_cpu ? KYMO_OFF_CPU_NONE
-			   : options->sample_hz || options->sample_event
-				   ? KYMO_OFF_CPU_BESIDE
-				   : KYMO_OFF_CPU_ALONE};
+		.off_cpu = !options->off_cpu                             ? KYMO_OFF_CPU_NONE
+			   : options->sample_hz || options->sample_event ? KYMO_OFF_CPU_BESIDE
+									 : KYMO_OFF_CPU_ALONE};
 
 	kymo_sample_service(context, &desc);
 }

@@ -74,7 +74,7 @@ struct recorder_options {
 		*sample_event; /* instead: a sample every so many of these in a thread; or NULL */
 	uint64_t sample_every;
 	bool sample_wall;           /* by all time that passes, not that of a processor */
-	bool off_cpu; /* the times in which threads had no processor */
+	bool off_cpu;               /* the times in which threads had no processor */
 	const char *sample_threads; /* of these alone, as kymo_sample_desc_t has them; NULL: all */
 	uint32_t pc_sampling;       /* samples of kernels every 2^n cycles; 0: none */
 	bool pc_serialize;

@@ -13,8 +13,8 @@ import kymotest  # noqa: E402
 from kymotest import check, expect, must  # noqa: E402
 
 KYMO, PROGRAM, SPENDS = map(os.path.abspath, sys.argv[1:4])
-CALLS = {"wait for lock": {"futex"}, "sleep": {"nanosleep", "clock_nanosleep"}, "wait for descriptors": {"poll", "ppoll"},
-         "wait for file": {"read"}, "wait for socket": {"read"}, "wait for process": {"wait4", "waitid"}}
+CALLS = {"wait_lock": {"futex"}, "sleep": {"nanosleep", "clock_nanosleep"}, "wait_descriptors": {"poll", "ppoll"},
+         "wait_file": {"read"}, "wait_socket": {"read"}, "wait_process": {"wait4", "waitid"}}
 FIELD = re.compile(r'(\w+)=("[^"]*"|\w+)')
 
 
@@ -35,18 +35,18 @@ def as_told(trace, said):
     told = [line.split("\t") for line in said.splitlines()]
     lock = next(w[1] for w in told if w[0] == "lock")
     told = [(int(tid), reason, int(ns)) for tid, reason, ns in (w for w in told if len(w) == 3)]
-    check("two threads wait for the lock, main six times", sorted(reason for _, reason, _ in told), sorted([*CALLS, "wait for lock"]))
+    check("two threads wait for the lock, main six times", sorted(reason for _, reason, _ in told), sorted([*CALLS, "wait_lock"]))
     for tid, reason, ns in told:
         times = [(t, fields) for t, fields in found.get((tid, reason), ()) if fields["system_call"] in CALLS[reason]]
         longest, fields = max(times, key=lambda w: w[0], default=(0, {}))
         expect(ns / 2 < longest <= ns, reason, tid, longest, "of", ns, found.get((tid, reason)))
-        if reason == "wait for lock":
+        if reason == "wait_lock":
             check("the futex", fields["object"], lock)
-        if reason in ("wait for file", "wait for socket"):
-            expect(fields["path"].startswith({"wait for file": "pipe:[", "wait for socket": "socket:["}[reason]), reason, fields)
+        if reason in ("wait_file", "wait_socket"):
+            expect(fields["path"].startswith({"wait_file": "pipe:[", "wait_socket": "socket:["}[reason]), reason, fields)
     # The thread that never ends is told as far as it went: all the while.
     pause = [t for (_, reason), list_of in found.items() if reason == "sleep" for t, f in list_of if f["system_call"] in ("pause", "ppoll")]
-    expect(len(pause) == 1 and pause[0] > sum(ns for tid, reason, ns in told if reason != "wait for lock"), "the one that never ends", pause)
+    expect(len(pause) == 1 and pause[0] > sum(ns for tid, reason, ns in told if reason != "wait_lock"), "the one that never ends", pause)
 
 
 def summary(trace):

@@ -48,7 +48,7 @@ static void *waiter(void *data)
 	pthread_barrier_wait(&ready);
 	begun = now();
 	pthread_mutex_lock(&held);
-	away("wait for lock", begun);
+	away("wait_lock", begun);
 	pthread_mutex_unlock(&held);
 	return NULL;
 }
@@ -111,13 +111,13 @@ int main(void)
 	p = (struct pollfd){.fd = pipes[0], .events = POLLIN};
 	begun = now();
 	poll(&p, 1, AWAY_MS);
-	away("wait for descriptors", begun);
-	read_late("wait for file", pipes[0], pipes[1]);
-	read_late("wait for socket", sockets[0], sockets[1]);
+	away("wait_descriptors", begun);
+	read_late("wait_file", pipes[0], pipes[1]);
+	read_late("wait_socket", sockets[0], sockets[1]);
 	child = later(-1, AWAY_MS);
 	begun = now();
 	waitpid(child, NULL, 0);
-	away("wait for process", begun);
+	away("wait_process", begun);
 	printf("lock\t%p\n", (void *)&held);
 	return 0;
 }

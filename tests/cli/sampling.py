@@ -98,7 +98,7 @@ def refused(folder):
                           (["--sample-event", "page-faults:1", "--sample"], "give one of them"),
                           (["--sample-clock", "wall"], "--sample-clock goes with --sample"),
                           (["--sample-clock", "wall", "--sample-event", "page-faults:1"], "--sample-clock goes with --sample"),
-                          (["--sample-threads", "main"], "goes with --sample or --sample-event"),
+                          (["--sample-threads", "main"], "goes with --sample, --sample-event or --off-cpu"),
                           (["--sample", "--sample-threads", "a,,b"], "a name is missing"),
                           (["--sample", "--sample-threads", ""], "a name is missing")):
         done = kymotest.run(KYMO, "run", *options, "-o", trace, "--", "true")

@@ -30,11 +30,16 @@ static const kymo_field_t fields[FIELDS] = {
 	[CAP_OFF_CPU_##kind] = {name, fields, count, KYMO_OP_MINIMAL | KYMO_OP_STATE, NULL, 0}
 
 static const kymo_op_desc_t ops[CAP_OFF_CPU_OPS] = {
-	OP(PREEMPTED, "preempted", SHORT_FIELDS), OP(WAIT, "wait", SHORT_FIELDS),
-	OP(LOCK, "wait for lock", FIELDS),        OP(SLEEP, "sleep", FIELDS),
-	OP(POLL, "wait for descriptors", FIELDS), OP(IO, "wait for file", FIELDS),
-	OP(NETWORK, "wait for socket", FIELDS),   OP(CHILD, "wait for process", FIELDS),
-	OP(FAULT, "wait for page", FIELDS),       OP(OTHER, "wait in system call", FIELDS),
+	OP(PREEMPTED, "preempted", SHORT_FIELDS),
+	OP(WAIT, "wait", SHORT_FIELDS),
+	OP(LOCK, "wait_lock", FIELDS),
+	OP(SLEEP, "sleep", FIELDS),
+	OP(POLL, "wait_descriptors", FIELDS),
+	OP(IO, "wait_file", FIELDS),
+	OP(NETWORK, "wait_socket", FIELDS),
+	OP(CHILD, "wait_process", FIELDS),
+	OP(FAULT, "wait_page", FIELDS),
+	OP(OTHER, "wait_system_call", FIELDS),
 };
 
 static const kymo_domain_desc_t desc = {sizeof(desc),    "off_cpu", "Without a processor", 1,

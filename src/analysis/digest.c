@@ -565,7 +565,7 @@ static bool tell_rows(struct digest *g, const char *title, uint32_t most, row_wa
 		const struct group *c = rows.list[i];
 		struct text line = {0};
 
-		text_addf(&line, "%-8s %7s  %9s %9s x  ", i ? "" : title, "",
+		text_addf(&line, "%-16s  %9s %9s x  ", i ? "" : title,
 			  units_time(c->sum.self, time), count_text(c->sum.count, number));
 		plain_add(&line, c->key, strlen(c->key));
 		add_line(g, &line);
@@ -575,10 +575,18 @@ static bool tell_rows(struct digest *g, const char *title, uint32_t most, row_wa
 	return ok;
 }
 
+/* The others of a pool have nothing to do most of the time, which says nothing. */
+static bool row_is_state_of_main(const void *unused, const struct trace *t, const struct tally *row)
+{
+	uint32_t thread = row->key[KEY_THREAD];
+
+	return row_is_state(NULL, t, row) && thread < t->threads_count && t->threads[thread].main;
+}
+
 static bool tell_calls(struct digest *g)
 {
 	return tell_rows(g, "Calls", g->calls, row_is_call) &&
-	       tell_rows(g, "Off CPU", STATES, row_is_state);
+	       tell_rows(g, "Main off CPU", STATES, row_is_state_of_main);
 }
 
 /* ---- findings ---------------------------------------------------------------------------------- */

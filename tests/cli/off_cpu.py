@@ -62,7 +62,12 @@ def summary(trace):
         expect(abs(rows[reason]["time_ns"] - sum(times)) <= 1000 * len(times), reason, rows[reason], sum(times))
     head = must(KYMO, "summary", trace)
     expect(re.search(r", 0 calls, 0 kernels", head), head)
-    expect(re.search(r"^Off CPU +\S+ \S+ +\d+ x  \w", head, re.M), head)
+    # Of the main threads alone: it waits for no lock, but to join, and sleeps as long as any.
+    found = re.search(r"^Main off CPU +(\S+) (\S+) +(\d+) x  (\w+)\n +\S+ \S+ +\d+ x  (\w+)$", head, re.M)
+    mine = {reason: sum(t for t, _ in times) for (tid, reason), times in waits(trace).items() if tid == min(t for t, _ in waits(trace))}
+    expect(found, head)
+    check("the two longest of main's", [found[4], found[5]], sorted(mine, key=lambda r: -mine[r])[:2])
+    expect(abs(float(found[1]) * {"ms": 1e6, "s": 1e9}[found[2]] - mine[found[4]]) < 1e-3 * mine[found[4]] + 1e5, found[0], mine)
     expect(re.search(r"^Without a processor: \d+\n(\x1b\[\w+)?what ", head, re.M), head)
 
 

@@ -9,4 +9,5 @@ if(TARGET kymo AND TARGET ocl_two AND KYMO_HAVE_SQLITE)
 			$<TARGET_FILE:kymo> $<TARGET_FILE:top_program>)
 		set_tests_properties(cli.${part} PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)
 	endforeach()
+	set_tests_properties(cli.top PROPERTIES RUN_SERIAL TRUE) # it counts all recordings that there are
 endif()

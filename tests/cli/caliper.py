@@ -62,7 +62,7 @@ def check_totals(trace, p):
     for measure, sql in (("count", "count(*)"), ("inclusive#sum#time.duration", "sum(end - start)")):
         wanted = by_name(trace, f"SELECT name, {sql} AS n FROM regions GROUP BY name")
         check(f"{trace}: calls, {measure}", p.sums(is_call(wanted), measure), wanted)
-    on_device = lambda path, r: len(path) > 2 and "Processor #" in path[-2]  # noqa: E731 pylint: disable=unnecessary-lambda-assignment
+    on_device = lambda path, r: len(path) > 2 and " #" in path[-2]  # noqa: E731 pylint: disable=unnecessary-lambda-assignment
     kernels = by_name(trace, "SELECT name, sum(end - start) AS n FROM kernels GROUP BY name")
     check(f"{trace}: kernels", {k: v for k, v in p.sums(on_device, "device time").items() if k in kernels}, kernels)
     check(f"{trace}: executions", {k: v for k, v in p.sums(on_device, "count").items() if k in kernels},

@@ -69,6 +69,8 @@ def endings(checks, kymo, program, folder):
         trace = os.path.join(folder, f"{ending}.kymo")
         done = run(kymo, trace, [program, ending])
         checks.equal(f"{ending}: status", status_of(done), status)
+        if status_of(done) != status:
+            print(done.err)
         checks.equal(f"{ending}: printed", done.out, "ready\n")
         told(checks, kymo, trace, ending)
         threads(checks, kymo, trace, ending)

@@ -75,7 +75,7 @@ enum { WORDS = 256, LOOKED_AT = 8 /* times WORDS: 16 KiB */ };
 
 static bool is_above(const char *at)
 {
-	uintptr_t words[WORDS];
+	uintptr_t words[WORDS] = {0};
 
 	for (unsigned i = 0; i < LOOKED_AT; i++, at += sizeof(words)) {
 		/* The stack may end anywhere. */

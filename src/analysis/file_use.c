@@ -24,10 +24,10 @@ static uint8_t what_is(const struct trace *t, const struct t_op *op)
 
 	if (strcmp(t->domains[op->domain].name, "posix") != 0)
 		return NOT_OURS;
-	for (uint8_t i = OPENS; i <= COPIES; i++)
+	for (unsigned i = OPENS; i <= COPIES; i++)
 		for (const char *const *name = all[i]; *name; name++)
 			if (strcmp(op->name, *name) == 0)
-				return i;
+				return (uint8_t)i;
 	return OTHERS;
 }
 

@@ -16,7 +16,7 @@ enum { DEPTH_MAX = 16 }; /* of calls in calls */
 /* An allocation while it lived. */
 struct object {
 	uint32_t process;
-	uint64_t id, address, bytes;
+	uint64_t id, address, bytes; /* of what has a handle, which is no place in memory: 1 */
 	int64_t from, to;
 	bool chosen;
 	uint64_t parent;
@@ -99,22 +99,40 @@ bool calls_have_object(const struct filter_calls *c, uint32_t process, uint64_t 
 	return object_of(c, process, allocation) != NULL;
 }
 
-static bool is_chosen(const struct stream_filter *f, const struct rec_allocation *r)
+/* Users have a handle of it; what lies behind that is the runtime's own. */
+static bool has_handle_only(const struct trace *t, const struct rec_allocation *r)
 {
+	const char *domain =
+		r->context ? t->contexts[r->context].domain : t->agents[r->agent].domain;
+
+	if (r->what == ALLOCATION_IMAGE || r->what == ALLOCATION_PIPE)
+		return true;
+	return (r->what == ALLOCATION_BUFFER || r->what == ALLOCATION_SUB_BUFFER) && domain &&
+	       (strcmp(domain, "opencl") == 0 || strcmp(domain, "occa") == 0);
+}
+
+static uint64_t span_of(const struct trace *t, const struct rec_allocation *r)
+{
+	return has_handle_only(t, r) ? 1 : r->bytes;
+}
+
+static bool is_chosen(const struct filter_calls *c, const struct rec_allocation *r)
+{
+	const struct stream_filter *f = c->b->filter;
+
 	if (f->memory_id)
 		return r->allocation == f->memory;
 	return f->memory == r->address ||
-	       (f->memory > r->address && f->memory - r->address < r->bytes);
+	       (f->memory > r->address && f->memory - r->address < span_of(c->trace, r));
 }
 
 static kymo_status_t add_object(struct stream_sink *sink, const struct rec_allocation *r)
 {
 	struct filter_calls *c = (struct filter_calls *)(void *)sink;
-	const struct stream_filter *f = c->b->filter;
 	struct object *o = object_of(c, r->base.process, r->allocation);
 
 	if (!o) {
-		if (!is_chosen(f, r) && !r->parent)
+		if (!is_chosen(c, r) && !r->parent)
 			return KYMO_OK;
 		if (!vec_reserve(&c->object, &c->object_room, c->object_count, 1))
 			return KYMO_ERROR_NO_MEMORY;
@@ -122,10 +140,10 @@ static kymo_status_t add_object(struct stream_sink *sink, const struct rec_alloc
 		*o = (struct object){.process = r->base.process,
 				     .id = r->allocation,
 				     .address = r->address,
-				     .bytes = r->bytes,
+				     .bytes = span_of(c->trace, r),
 				     .from = INT64_MIN,
 				     .to = INT64_MAX,
-				     .chosen = is_chosen(f, r),
+				     .chosen = is_chosen(c, r),
 				     .parent = r->parent};
 		if (!map_set(&c->places[r->base.process], r->allocation, c->object_count))
 			return KYMO_ERROR_NO_MEMORY;

@@ -15,6 +15,8 @@
 
 #define N       4096
 #define DEVICES 2
+/* So large that handles of other objects lie in as many bytes behind that of a buffer. */
+#define BYTES ((size_t)256 << 20)
 
 static const char *source = "kernel void scale(global float *x) { x[get_global_id(0)] *= 2; }\n"
 			    "kernel void shift(global float *x) { x[get_global_id(0)] += 1; }\n";
@@ -125,7 +127,7 @@ static void begin(struct worker *w, cl_device_id device)
 	w->scale = clCreateKernel(program, "scale", &error);
 	w->shift = clCreateKernel(program, "shift", &error);
 	clReleaseProgram(program);
-	w->data = clCreateBuffer(w->context, CL_MEM_READ_WRITE, N * sizeof(float), NULL, &error);
+	w->data = clCreateBuffer(w->context, CL_MEM_READ_WRITE, BYTES, NULL, &error);
 	need(error == CL_SUCCESS, "buffer");
 }
 

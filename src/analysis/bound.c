@@ -120,7 +120,8 @@ static void parts_of_device(const struct idle *idle, uint64_t parts[PARTS])
 	parts[BOUND_LAUNCHES] = cause[IDLE_LAUNCH] + cause[IDLE_LATENCY] + cause[IDLE_HELD];
 	parts[BOUND_BUILDS] = cause[IDLE_BUILD];
 	parts[BOUND_ALLOCATION] = cause[IDLE_ALLOCATE];
-	parts[BOUND_WAITING] = cause[IDLE_WAIT] + cause[IDLE_DEVICE] + cause[IDLE_RUNTIME];
+	parts[BOUND_WAITING] =
+		cause[IDLE_WAIT] + cause[IDLE_DEVICE] + cause[IDLE_RUNTIME] + cause[IDLE_THREADS];
 	parts[BOUND_COMMUNICATION] = cause[IDLE_MPI] + idle->communication;
 	parts[BOUND_ABSENT] = cause[IDLE_ABSENT];
 	parts[BOUND_END] = cause[IDLE_END];
@@ -207,6 +208,7 @@ static void add_startup(struct text *out, const struct timeline *tl, uint32_t de
 					    [HOST_MPI] = "in MPI",
 					    [HOST_ALLOCATE] = "allocating",
 					    [HOST_BUILD] = "building or loading programs",
+					    [HOST_THREADS] = "waiting for other threads",
 					    [HOST_OTHER] = "in other API calls"};
 	char time[UNITS_TEXT];
 	unsigned told = 0;

@@ -347,11 +347,14 @@ static uint32_t busiest_thread(const struct timeline *tl, uint32_t process)
 	return best;
 }
 
-static const char *const state_words[] = {
-	[HOST_OUTSIDE] = "own code",         [HOST_LAUNCH] = "launching",
-	[HOST_WAIT] = "waiting for devices", [HOST_MPI] = "in MPI",
-	[HOST_ALLOCATE] = "allocating",      [HOST_BUILD] = "building",
-	[HOST_OTHER] = "other calls"};
+static const char *const state_words[] = {[HOST_OUTSIDE] = "own code",
+					  [HOST_LAUNCH] = "launching",
+					  [HOST_WAIT] = "waiting for devices",
+					  [HOST_MPI] = "in MPI",
+					  [HOST_ALLOCATE] = "allocating",
+					  [HOST_BUILD] = "building",
+					  [HOST_THREADS] = "waiting for threads",
+					  [HOST_OTHER] = "other calls"};
 
 struct host_sum {
 	uint64_t in[HOST_STATES], life;
@@ -406,7 +409,7 @@ static void hosts_table(struct digest *g)
 		[HOST_OUTSIDE] = "own_code_ns",    [HOST_LAUNCH] = "launching_ns",
 		[HOST_WAIT] = "waiting_ns",        [HOST_MPI] = "mpi_ns",
 		[HOST_ALLOCATE] = "allocating_ns", [HOST_BUILD] = "building_ns",
-		[HOST_OTHER] = "other_calls_ns"};
+		[HOST_THREADS] = "threads_ns",     [HOST_OTHER] = "other_calls_ns"};
 
 	if (!t)
 		return;

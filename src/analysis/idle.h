@@ -21,6 +21,7 @@
 enum idle_cause {
 	IDLE_STARTUP,  /* before the call that submits its first work, but for next to nothing */
 	IDLE_HOST,     /* the host was outside of all recorded calls */
+	IDLE_THREADS,  /* it waited for another thread */
 	IDLE_RUNTIME,  /* in other calls of a runtime */
 	IDLE_BUILD,    /* it built or loaded programs */
 	IDLE_ALLOCATE, /* it allocated or freed memory */

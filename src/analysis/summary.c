@@ -7,6 +7,7 @@
 #include "analysis/communicators.h"
 #include "analysis/details.h"
 #include "analysis/leaks.h"
+#include "analysis/lock_use.h"
 #include "analysis/summary.h"
 #include "analysis/occa_use.h"
 #include "formats/raw/read.h"
@@ -174,6 +175,11 @@ static bool has_buffers(const struct summary *s)
 	return s->timeline && s->timeline->occa && s->timeline->occa->memory_count;
 }
 
+static bool has_locks(const struct summary *s)
+{
+	return s->timeline && s->timeline->locks && s->timeline->locks->rows_count;
+}
+
 static kymo_status_t read_from(struct summary *s, const char *path, enum summary_source from,
 			       unsigned by, const struct format_options *o)
 {
@@ -194,8 +200,8 @@ static kymo_status_t read_from(struct summary *s, const char *path, enum summary
 		status = read_foreign(s, foreign, path, by & DETAILS_BY, o);
 	else
 		status = read_raw(s, path, by & DETAILS_BY, o);
-	if (status == KYMO_OK &&
-	    (s->tallies->set[TALLY_LEAK].count || has_objects(s) || has_buffers(s))) {
+	if (status == KYMO_OK && (s->tallies->set[TALLY_LEAK].count || has_objects(s) ||
+				  has_buffers(s) || has_locks(s))) {
 		s->symbols = symbols_new(s->trace, o->log);
 		status = s->symbols ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
 	}

@@ -44,6 +44,9 @@ summary_part summary_occa;
 /* Files, and the other sides of sockets. */
 summary_part summary_files;
 
+/* Locks and what else threads wait for. */
+summary_part summary_locks;
+
 /* What runtimes take of ranks or processes. */
 summary_part summary_shares;
 

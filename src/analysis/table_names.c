@@ -20,6 +20,8 @@ const struct table_name table_names[] = {
 	{"regions", "parallel regions of OpenMP and how long threads waited in their barriers"},
 	{"files", "files: opens, reads, writes, bytes, time, the longest call"},
 	{"sockets", "likewise, by the other side of sockets"},
+	{"locks",
+	 "locks, conditions, barriers, semaphores: waits, for whom, how long they were held"},
 	{"builds", "builds and loads by program, with the log of those that failed"},
 	{"ranges", "annotations that span time"},
 	{"marks", "annotations of an instant"},

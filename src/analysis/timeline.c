@@ -2,6 +2,7 @@
 /* Filling a timeline from a stream of records; see timeline.h. */
 #include "analysis/timeline.h"
 #include "analysis/file_use.h"
+#include "analysis/lock_use.h"
 #include "analysis/occa_use.h"
 
 #include <stdlib.h>
@@ -30,7 +31,8 @@ enum {
 	OP_IMPLICIT_TASK = 16, /* what a thread does in it */
 	OP_EXPLICIT_TASK = 32,
 	OP_TARGET = 64, /* of OpenMP, for a device */
-	OP_ASKS = 128   /* of MPI: whether messages are there */
+	OP_ASKS = 128,  /* of MPI: whether messages are there */
+	OP_LOCK = 256   /* waits for threads */
 };
 
 static struct timeline *of(struct stream_sink *s)
@@ -194,7 +196,7 @@ static bool joins(struct timeline *tl, const struct rec *r, uint16_t flags)
 	struct tl_call *c = last ? &tl->calls[last - 1] : NULL;
 
 	if (!c || (c->op_flags & KEPT) || (c->flags & (CALL_NESTED | CALL_FAILED)) ||
-	    ((c->flags ^ flags) & (CALL_MPI | CALL_OPENMP)) ||
+	    ((c->flags ^ flags) & (CALL_MPI | CALL_OPENMP | CALL_LOCK)) ||
 	    c->end - c->start >= TIMELINE_BURST_NS ||
 	    (!(c->flags & CALL_BURST) && c->end - c->start >= TIMELINE_LONG_NS) ||
 	    r->start < c->end || r->start - c->end > TIMELINE_PAUSE_NS)
@@ -327,6 +329,7 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 	bool kept = (op->flags & KEPT) || r->end - r->start >= TIMELINE_LONG_NS || !r->ok;
 	uint16_t flags = (uint16_t)((r->parent ? CALL_NESTED : 0) | (r->ok ? 0 : CALL_FAILED) |
 				    (tl->op_is[r->op] & OP_MPI ? CALL_MPI : 0) |
+				    (tl->op_is[r->op] & OP_LOCK ? CALL_LOCK : 0) |
 				    (tl->op_is[r->op] & OP_ASKS ? CALL_ASKS : 0) |
 				    (tl->op_is[r->op] & OP_OPENMP ? CALL_OPENMP : 0) |
 				    (tl->op_is[r->op] & OP_TARGET ? CALL_TARGET : 0) |
@@ -353,6 +356,7 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 	objects_call(tl->objects, r);
 	occa_use_call(tl->occa, r);
 	file_use_call(tl->files, r);
+	lock_use_call(tl->locks, r);
 	return FORWARD(s, call, r);
 }
 
@@ -545,7 +549,7 @@ static uint8_t op_of_mpi(const char *name)
 	return OP_MPI;
 }
 
-static uint8_t op_is(const struct trace *t, const struct t_op *op)
+static uint16_t op_is(const struct trace *t, const struct t_op *op)
 {
 	const char *domain = t->domains[op->domain].name;
 
@@ -553,6 +557,8 @@ static uint8_t op_is(const struct trace *t, const struct t_op *op)
 		return op_of_openmp(op->name);
 	if (strcmp(domain, "mpi") == 0)
 		return op_of_mpi(op->name);
+	if (strcmp(domain, "lock") == 0)
+		return OP_LOCK;
 	return strcmp(domain, "code_object") == 0 ? OP_CODE_OBJECT : 0;
 }
 
@@ -573,8 +579,10 @@ static struct timeline *timeline_new(const struct trace *t)
 	tl->objects = objects_new(t);
 	tl->occa = occa_use_new(t);
 	tl->files = file_use_new(t);
-	if (!tl->objects || !tl->occa || !tl->files || !tl->device_of_agent || !tl->op_is ||
-	    !tl->addresses || !tl->last || !tl->last_region || !tl->threads || !tl->call_of) {
+	tl->locks = lock_use_new(t);
+	if (!tl->objects || !tl->occa || !tl->files || !tl->locks || !tl->device_of_agent ||
+	    !tl->op_is || !tl->addresses || !tl->last || !tl->last_region || !tl->threads ||
+	    !tl->call_of) {
 		timeline_free(tl);
 		return NULL;
 	}
@@ -630,6 +638,7 @@ void timeline_free(struct timeline *tl)
 	objects_free(tl->objects);
 	occa_use_free(tl->occa);
 	file_use_free(tl->files);
+	lock_use_free(tl->locks);
 	intervals_release(&tl->absent);
 	free(tl->call_of);
 	free(tl->device_of_agent);

@@ -71,7 +71,8 @@ enum {
 	CALL_ASKS =
 		512, /* whether messages are there, and does not wait; of a burst: one of its calls */
 	CALL_COMMUNICATES = 1024, /* of a library that sends from devices, or made in such a call */
-	CALL_COMMUNICATION = 2048 /* the outermost of these */
+	CALL_COMMUNICATION = 2048, /* the outermost of these */
+	CALL_LOCK = 4096           /* of the domain "lock" */
 };
 
 struct tl_call {
@@ -173,7 +174,8 @@ enum host_state {
 	HOST_MPI,     /* communicating */
 	HOST_ALLOCATE,
 	HOST_BUILD,
-	HOST_OTHER, /* in another */
+	HOST_THREADS, /* waiting for another thread */
+	HOST_OTHER,   /* in another call */
 	HOST_STATES
 };
 
@@ -218,6 +220,7 @@ struct timeline {
 	struct objects *objects; /* of runtimes, that are no memory */
 	struct occa_use *occa;
 	struct file_use *files;
+	struct lock_use *locks;
 	uint32_t *order; /* work by device, then start */
 	uint32_t *outer; /* outermost calls by thread, then start */
 	struct tl_device *devices;
@@ -242,7 +245,7 @@ struct timeline {
 	bool cut, failed;
 	/* While it is filled. */
 	uint32_t *device_of_agent;      /* index + 1 */
-	uint8_t *op_is;                 /* by op */
+	uint16_t *op_is;                /* by op */
 	struct tl_addresses *addresses; /* by op */
 	uint32_t *last;                 /* by thread: its call that came last, index + 1 */
 	struct map used;          /* device and process that gave it work, see timeline_uses() */

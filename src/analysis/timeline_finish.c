@@ -512,6 +512,8 @@ enum host_state timeline_state(const struct tl_call *c)
 		return HOST_MPI;
 	if (c->flags & CALL_BUILD)
 		return HOST_BUILD;
+	if (c->flags & CALL_LOCK)
+		return HOST_THREADS;
 	if (c->flags & CALL_BURST)
 		return HOST_OTHER;
 	if (2 * c->waited >= (uint64_t)(c->end - c->start) && c->waited)

@@ -51,6 +51,9 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 		add_causes(f, idle);
 		finding_add_places(d, f, &groups, "idle before it");
 		text_add(&f->advice, "look at what the host does in the longest of these gaps");
+		if (2 * idle->cause[IDLE_THREADS] > gain)
+			text_add(&f->advice, "; kymo summary --tables locks names the locks, "
+					     "and who had them");
 	}
 	d->failed |= groups.failed;
 	places_release(&groups);

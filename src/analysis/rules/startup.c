@@ -67,6 +67,7 @@ static void add_parts(struct finding *f, const struct idle *idle)
 						       [HOST_ALLOCATE] =
 							       "allocation and the runtime's begin",
 						       [HOST_BUILD] = "builds",
+						       [HOST_THREADS] = "other threads",
 						       [HOST_OTHER] = "other calls"};
 	const char *comma = "";
 	char time[UNITS_TEXT];

@@ -13,6 +13,7 @@
 #include "capture/posix/posix.h"
 #include "core/capture.h"
 #include "core/marker/marker.h"
+#include "core/process/handler.h"
 
 static _Atomic uint64_t passed;
 
@@ -42,7 +43,7 @@ static bool started;
 static void start(void)
 {
 	cap_load();
-	posix_handler_init();
+	cap_handlers_init();
 	started = posix_describe();
 }
 
@@ -58,37 +59,15 @@ bool kymo_posix_start(void)
 	return started;
 }
 
-/* A record is being written: who comes now is a signal's handler. A frame that longjmp() has left is above no stack. */
-static bool is_recording(const struct cap_thread *t, const void *sp)
-{
-	uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
-
-	return atomic_load_explicit(&t->busy, memory_order_relaxed) ||
-	       (depth && depth <= CAP_FRAMES && t->frames[depth - 1].end &&
-		(const char *)t->frames[depth - 1].sp > (const char *)sp);
-}
-
-/* All that the call needs is there: nothing will be locked or allocated for it. A ring takes a new chunk without. */
-static bool is_ready(const struct cap_thread *t, const struct cap_op *op, const void *caller)
-{
-	const uint32_t plan = atomic_load_explicit(&op->plan, memory_order_relaxed);
-
-	return t && t->gate == CAP_GATE_OPEN && !(plan & CAP_PLAN_LOOK) &&
-	       t->sites[cap_site_slot((uintptr_t)caller)].address == (uintptr_t)caller &&
-	       (!(plan & CAP_PLAN_TALLY) || (t->tallies && t->tallies[op->wire]));
-}
-
 static __attribute__((noinline, cold)) void callbacks(const struct posix_call *c,
 						      enum cap_phase phase);
 
 bool kymo_posix_enter(struct posix_call *c, const void *caller, const void *sp)
 {
-	struct cap_thread *t = cap_thread_current;
 	struct cap_op *cap;
 
 	posix_op(c->op, &cap);
-	if (cap_unlikely(t && t->magic == CAP_THREAD_MAGIC && is_recording(t, sp)) ||
-	    (cap_unlikely(!is_ready(t, cap, caller)) && !cap_passes(cap) && posix_in_handler(sp))) {
+	if (cap_unlikely(!cap_may_enter(cap, caller, sp))) {
 		kymo_posix_passed();
 		return false;
 	}
@@ -114,7 +93,7 @@ static void name_files(struct posix_call *c, int error)
 	if (c->named)
 		return;
 	/* A path that the system could read can be read here. */
-	if (c->path && error && error != EFAULT && !posix_in_handler(cap_sp())) {
+	if (c->path && error && error != EFAULT && !cap_in_handler(cap_sp())) {
 		name = marker_name(c->path);
 		c->file = name ? name->id : 0;
 		return;

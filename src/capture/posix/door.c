@@ -4,7 +4,6 @@
  * sockets; what the C library calls inside its own functions does not come here, nor does what Kymo calls.
  */
 #include <dlfcn.h>
-#include <link.h>
 
 #include "capture/posix/door.h"
 
@@ -31,39 +30,6 @@ posix_fn *posix_find(enum posix_function f)
 	return next;
 }
 
-/* ---- Kymo's own calls ---- */
-
-#define OWN 16u
-static struct {
-	uintptr_t start, end;
-} own[OWN];
-static uint32_t own_count;
-
-bool posix_is_own(const void *caller)
-{
-	const uintptr_t at = (uintptr_t)caller;
-
-	for (uint32_t i = 0; i < own_count; i++)
-		if (at - own[i].start < own[i].end - own[i].start)
-			return true;
-	return false;
-}
-
-static int add_own(struct dl_phdr_info *info, size_t size, void *data)
-{
-	if (!info->dlpi_name || !strstr(info->dlpi_name, "/libkymo"))
-		return 0;
-	for (unsigned i = 0; i < info->dlpi_phnum && own_count < OWN; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X))
-			continue;
-		own[own_count].start = info->dlpi_addr + p->p_vaddr;
-		own[own_count++].end = info->dlpi_addr + p->p_vaddr + p->p_memsz;
-	}
-	return 0;
-}
-
 __attribute__((constructor)) static void loaded(void)
 {
 	int saved = errno;
@@ -71,7 +37,7 @@ __attribute__((constructor)) static void loaded(void)
 	/* Now, and not first in a signal's handler. */
 	for (unsigned f = 0; f < FUNCTIONS; f++)
 		posix_find((enum posix_function)f);
-	dl_iterate_phdr(add_own, NULL);
+	own_code_find();
 	posix_inside = 1;
 	posix_inside_sp = cap_sp();
 	posix_started = kymo_posix_start();

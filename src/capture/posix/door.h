@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/own_code.h"
 #include "capture/posix/posix.h"
 #include "core/capture.h"
 
@@ -59,15 +60,14 @@ extern _Thread_local uint32_t posix_inside __attribute__((tls_model("initial-exe
 /* Whose call it is in this library for. */
 extern _Thread_local const void *posix_inside_sp __attribute__((tls_model("initial-exec")));
 
-/* Recording began, and the call is not one of Kymo's own. */
+/* Recording began. */
 extern bool posix_started;
-bool posix_is_own(const void *caller);
 
 static inline bool posix_enter(struct posix_call *c, const void *caller, const void *sp)
 {
 	bool entered;
 
-	if (!posix_started || posix_is_own(caller))
+	if (!posix_started || own_code_has(caller))
 		return false;
 	/* A handler may have interrupted it; one that was left by longjmp() has not. */
 	if (cap_unlikely(posix_inside) &&

@@ -19,6 +19,7 @@
 #include "capture/posix/posix.h"
 #include "core/capture.h"
 #include "core/marker/marker.h"
+#include "core/process/handler.h"
 
 #define KNOWN 65536 /* descriptors from 0 on; of others the string is looked up at each call */
 
@@ -182,7 +183,7 @@ uint32_t posix_file(int fd, bool accepted)
 		if (cap_likely(id != 0))
 			return id;
 	}
-	if (!posix_in_handler(cap_sp()) && name_of(fd, accepted, text, sizeof(text))) {
+	if (!cap_in_handler(cap_sp()) && name_of(fd, accepted, text, sizeof(text))) {
 		name = marker_name(text);
 		id = name ? name->id : 0;
 	}

@@ -116,11 +116,6 @@ KYMO_EXPORT void kymo_posix_passed(void);
 /* The same; `accepted`: it is a connection that another made to here. */
 uint32_t posix_file(int fd, bool accepted);
 
-/* The thread that runs on the stack `sp` is in a signal's handler, as far as can be seen. Slow. */
-bool posix_in_handler(const void *sp);
-/* Once, before the first of these: finds what handlers return to. */
-void posix_handler_init(void);
-
 bool posix_describe(void);
 const kymo_op_desc_t *posix_op(unsigned op, struct cap_op **cap);
 /* Which member of the call a field is. */

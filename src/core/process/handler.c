@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a thread is in a signal's handler. The system does not say. But a handler returns to a function of the C library
- * whose address lies on the stack above it, in front of the state of what was interrupted.
+ * See handler.h. The system does not say whether a thread is in a handler. But a handler returns to a function of the C
+ * library whose address lies on the stack above it, in front of the state of what was interrupted.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "capture/posix/posix.h"
+#include "core/process/handler.h"
 
 static uintptr_t restorer; /* 0: not known */
 
@@ -42,7 +42,7 @@ static uintptr_t find_restorer(int signal)
 	return (uintptr_t)seen.restorer;
 }
 
-void posix_handler_init(void)
+static void init(void)
 {
 	const int signal = SIGRTMAX - 1;
 	sigset_t set, before;
@@ -92,7 +92,7 @@ static bool is_above(const char *at)
 	return false;
 }
 #else
-void posix_handler_init(void)
+static void init(void)
 {
 }
 
@@ -102,7 +102,14 @@ static bool is_above(const char *at)
 }
 #endif
 
-bool posix_in_handler(const void *sp)
+void cap_handlers_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, init);
+}
+
+bool cap_in_handler(const void *sp)
 {
 	int saved = errno;
 	stack_t alternate;
@@ -111,4 +118,35 @@ bool posix_in_handler(const void *sp)
 
 	errno = saved;
 	return in;
+}
+
+/* ---- calls ---- */
+
+/* A record is being written: who comes now is a signal's handler. A frame that longjmp() has left is above no stack. */
+static bool is_recording(const struct cap_thread *t, const void *sp)
+{
+	uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
+
+	return atomic_load_explicit(&t->busy, memory_order_relaxed) ||
+	       (depth && depth <= CAP_FRAMES && t->frames[depth - 1].end &&
+		(const char *)t->frames[depth - 1].sp > (const char *)sp);
+}
+
+/* All that the call needs is there: nothing will be locked or allocated for it. A ring takes a new chunk without. */
+static bool is_ready(const struct cap_thread *t, const struct cap_op *op, const void *caller)
+{
+	const uint32_t plan = atomic_load_explicit(&op->plan, memory_order_relaxed);
+
+	return t && t->gate == CAP_GATE_OPEN && !(plan & CAP_PLAN_LOOK) &&
+	       t->sites[cap_site_slot((uintptr_t)caller)].address == (uintptr_t)caller &&
+	       (!(plan & CAP_PLAN_TALLY) || (t->tallies && t->tallies[op->wire]));
+}
+
+bool cap_may_enter(struct cap_op *op, const void *caller, const void *sp)
+{
+	const struct cap_thread *t = cap_thread_current;
+
+	if (cap_unlikely(t && t->magic == CAP_THREAD_MAGIC && is_recording(t, sp)))
+		return false;
+	return cap_likely(is_ready(t, op, caller)) || cap_passes(op) || !cap_in_handler(sp);
 }

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls that signals' handlers make as well: of the C library, to which doors stand before. Their thread may be in the
+ * middle of anything, even of a record; then only what takes no lock and no memory may be done.
+ */
+#ifndef CORE_PROCESS_HANDLER_H
+#define CORE_PROCESS_HANDLER_H
+
+#include <stdbool.h>
+
+#include "core/capture.h"
+
+/* Before the first of these: finds what handlers return to. Any thread, as often as wanted. */
+void cap_handlers_init(void);
+
+/* The thread that runs on the stack `sp` is in a signal's handler, as far as can be seen. Slow. Keeps errno. */
+bool cap_in_handler(const void *sp);
+
+/* False: entering this call could do harm. Else cap_enter_at() is to be next. Keeps errno. */
+bool cap_may_enter(struct cap_op *op, const void *caller, const void *sp);
+
+#endif

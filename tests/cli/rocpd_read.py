@@ -325,6 +325,9 @@ def test_index(at):
     with open(at("i.rpdb/index.yaml"), "w", encoding="utf-8") as f:
         f.write(index)
     refused("all of them missing", at("i.rpdb"), "names 2 databases that cannot be found")
+    os.remove(at("i.rpdb/index.yaml"))
+    os.mkfifo(at("i.rpdb/index.yaml"))
+    refused("a pipe, which is not waited for", at("i.rpdb"), "or its index.yaml read")
 
 
 def test_many_files(at):

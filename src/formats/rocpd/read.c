@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads ROCpd: a first pass finds what only records tell (operations, queues, the earliest and latest time),
- * the next hands records on. In order of their starts they are sorted by keys of 40 bytes each; else memory
+ * the next hands records on. In order of their starts they are sorted by keys of 32 bytes each; else memory
  * does not depend on how many there are. See reader.h.
  */
 #include "formats/rocpd/reader.h"

@@ -31,6 +31,11 @@ static uint8_t what_is(const struct trace *t, const struct t_op *op)
 	return OTHERS;
 }
 
+bool file_use_op(const struct trace *t, const struct t_op *op)
+{
+	return what_is(t, op) != NOT_OURS;
+}
+
 struct file_use *file_use_new(const struct trace *t)
 {
 	struct file_use *u = calloc(1, sizeof(*u));

@@ -27,6 +27,9 @@ struct file_use {
 	bool failed;       /* no memory */
 };
 
+/* Its calls are looked at. */
+bool file_use_op(const struct trace *t, const struct t_op *op);
+
 struct file_use *file_use_new(const struct trace *t);
 void file_use_free(struct file_use *u);
 void file_use_call_wanted(struct file_use *u, const struct rec *r);

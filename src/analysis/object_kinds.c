@@ -153,18 +153,31 @@ static uint8_t field_of(const struct object_kind *k, const struct t_op *op, bool
 	return 0;
 }
 
+static enum object_does does_to(const struct object_kind *k, const struct t_op *op)
+{
+	if (op->flags & (KYMO_OP_ACTIVITY | KYMO_OP_TIMED))
+		return OBJECT_NONE;
+	return fits(k->makes, op->name, matches)      ? OBJECT_MAKES
+	       : fits(k->keeps, op->name, matches)    ? OBJECT_KEEPS
+	       : fits(k->releases, op->name, matches) ? OBJECT_RELEASES
+						      : OBJECT_NONE;
+}
+
+bool objects_op(const struct t_op *op)
+{
+	for (unsigned i = 0; i < KINDS; i++)
+		if (does_to(&kinds[i], op) != OBJECT_NONE)
+			return true;
+	return false;
+}
+
 struct object_op object_op_of(const struct trace *t, const struct t_op *op)
 {
 	struct object_op found = {0};
 
-	if (op->flags & (KYMO_OP_ACTIVITY | KYMO_OP_TIMED))
-		return found;
 	for (unsigned i = 0; i < KINDS && !found.field; i++) {
 		const struct object_kind *k = &kinds[i];
-		enum object_does does = fits(k->makes, op->name, matches)      ? OBJECT_MAKES
-					: fits(k->keeps, op->name, matches)    ? OBJECT_KEEPS
-					: fits(k->releases, op->name, matches) ? OBJECT_RELEASES
-									       : OBJECT_NONE;
+		enum object_does does = does_to(k, op);
 
 		if (does == OBJECT_NONE)
 			continue;

@@ -84,6 +84,8 @@ enum {
 	OBJECT_COMMUNICATOR = 4 /* handles that stand for none are never defined */
 };
 
+/* By its name it does something to an object. */
+bool objects_op(const struct t_op *op);
 /* What calls of this op do. */
 struct object_op object_op_of(const struct trace *t, const struct t_op *op);
 unsigned object_kind_flags(uint32_t kind);

@@ -47,6 +47,11 @@ static uint8_t what_is(const struct trace *t, const struct t_op *op)
 	return OTHER;
 }
 
+bool occa_use_op(const struct trace *t, const struct t_op *op)
+{
+	return what_is(t, op) != OTHER;
+}
+
 struct occa_use *occa_use_new(const struct trace *t)
 {
 	struct occa_use *o = calloc(1, sizeof(*o));

@@ -45,6 +45,9 @@ struct occa_use {
 	bool failed;                                            /* no memory */
 };
 
+/* Its calls are looked at. */
+bool occa_use_op(const struct trace *t, const struct t_op *op);
+
 struct occa_use *occa_use_new(const struct trace *t);
 void occa_use_free(struct occa_use *o);
 void occa_use_call_wanted(struct occa_use *o, const struct rec *r);

@@ -562,6 +562,14 @@ static uint16_t op_is(const struct trace *t, const struct t_op *op)
 	return strcmp(domain, "code_object") == 0 ? OP_CODE_OBJECT : 0;
 }
 
+/* Of these what was handed over is looked at. */
+static bool reads_fields(const struct trace *t, const struct t_op *op)
+{
+	return op->flags & KYMO_OP_SUBMITS ||
+	       op_is(t, op) & (OP_CODE_OBJECT | OP_PARALLEL | OP_IMPLICIT_TASK | OP_TARGET) ||
+	       objects_op(op) || occa_use_op(t, op) || file_use_op(t, op);
+}
+
 static struct timeline *timeline_new(const struct trace *t)
 {
 	struct timeline *tl = calloc(1, sizeof(*tl));
@@ -701,7 +709,7 @@ void timeline_sink_init(struct timeline_sink *s, struct stream_sink *next)
 					     .unfinished = on_unfinished,
 					     .end = on_end,
 					     .brief = true,
-					     .sites = true,
+					     .fields = reads_fields,
 					     .lists = true,
 					     .whole = true,
 					     .from = INT64_MIN,

@@ -28,18 +28,11 @@ static uint32_t big32(const uint8_t *p)
 	return big16(p) << 16 | big16(p + 2);
 }
 
+/* Of any length, near the end of a page. Returns the bytes that it took; 0: it reaches behind the end. */
 static unsigned long_varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
 {
 	uint64_t v = 0;
 
-	if (end - p >= 3 && !(p[1] & 0x80)) {
-		*out = (uint64_t)(p[0] & 0x7f) << 7 | p[1];
-		return 2;
-	}
-	if (end - p >= 3 && !(p[2] & 0x80)) {
-		*out = (uint64_t)(p[0] & 0x7f) << 14 | (uint64_t)(p[1] & 0x7f) << 7 | p[2];
-		return 3;
-	}
 	for (unsigned i = 0; i < 9 && p + i < end; i++) {
 		if (i == 8) {
 			*out = v << 8 | p[i];
@@ -54,13 +47,24 @@ static unsigned long_varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
 	return 0;
 }
 
-/* Returns the bytes that it took, mostly one; 0: it reaches behind the end. */
+/* The same, of the one to three bytes that most have. */
 static inline unsigned varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
 {
-	if (__builtin_expect(p >= end || *p & 0x80, 0))
+	if (__builtin_expect(end - p < 3, 0))
 		return long_varint(p, end, out);
-	*out = *p;
-	return 1;
+	if (!(p[0] & 0x80)) {
+		*out = p[0];
+		return 1;
+	}
+	if (!(p[1] & 0x80)) {
+		*out = (uint64_t)(p[0] & 0x7f) << 7 | p[1];
+		return 2;
+	}
+	if (!(p[2] & 0x80)) {
+		*out = (uint64_t)(p[0] & 0x7f) << 14 | (uint64_t)(p[1] & 0x7f) << 7 | p[2];
+		return 3;
+	}
+	return long_varint(p, end, out);
 }
 
 /* ---- files ------------------------------------------------------------------------------------- */
@@ -180,18 +184,13 @@ static const uint8_t *page_at(const struct dbfile *f, uint32_t number)
 	return number && number <= f->pages ? f->data + (size_t)(number - 1) * f->page : NULL;
 }
 
-struct node {
-	const uint8_t *page, *head;
-	unsigned type, cells, cell_array;
-};
-
 /* Pages without rows are roots of tables that have none, and have no text of rows either. */
-static bool is_empty(const struct dbfile *f, const struct node *n)
+static bool is_empty(const struct dbfile *f, const struct dbnode *n)
 {
 	return n->type == INTERIOR || big16(n->head + 5) == (f->usable & 0xffff);
 }
 
-static bool read_node(const struct dbfile *f, uint32_t number, struct node *n)
+static bool read_node(const struct dbfile *f, uint32_t number, struct dbnode *n)
 {
 	unsigned head = number == 1 ? HEADER : 0;
 
@@ -207,14 +206,14 @@ static bool read_node(const struct dbfile *f, uint32_t number, struct node *n)
 }
 
 /* NULL: it lies outside of the page. */
-static const uint8_t *cell_at(const struct dbfile *f, const struct node *n, unsigned i)
+static const uint8_t *cell_at(const struct dbfile *f, const struct dbnode *n, unsigned i)
 {
 	uint32_t at = big16(n->page + n->cell_array + 2 * i);
 
 	return at + 4 <= f->usable ? n->page + at : NULL;
 }
 
-static uint32_t child_of(const struct dbfile *f, const struct node *n, unsigned i)
+static uint32_t child_of(const struct dbfile *f, const struct dbnode *n, unsigned i)
 {
 	const uint8_t *cell;
 
@@ -269,7 +268,7 @@ static uint32_t local_size(const struct dbfile *f, uint64_t size)
 	return k <= most ? k : least;
 }
 
-static bool read_cell(struct dbwalk *w, const struct node *n, unsigned i)
+static bool read_cell(struct dbwalk *w, const struct dbnode *n, unsigned i)
 {
 	const struct dbfile *f = w->file;
 	const uint8_t *p = cell_at(f, n, i), *end = n->page + f->usable;
@@ -315,6 +314,7 @@ static void damage(struct dbwalk *w)
 /* Up from a page that is done, to the next cell of the one above. */
 static void leave_page(struct dbwalk *w)
 {
+	w->leaf.page = NULL;
 	if (--w->depth >= 0)
 		w->cell[w->depth]++;
 }
@@ -333,12 +333,26 @@ static void enter_child(struct dbwalk *w, uint32_t child)
 	w->cell[w->depth] = 0;
 }
 
+/* The next row of the leaf that it stands on; false: there is no more. */
+static bool next_of_leaf(struct dbwalk *w)
+{
+	while (w->cell[w->depth] < w->leaf.cells) {
+		if (read_cell(w, &w->leaf, w->cell[w->depth]++))
+			return true;
+		damage(w);
+	}
+	return false;
+}
+
 bool dbwalk_next(struct dbwalk *w)
 {
+	if (w->leaf.page && next_of_leaf(w))
+		return true;
 	while (w->depth >= 0) {
-		struct node n;
+		struct dbnode n;
 		unsigned at = w->cell[w->depth];
 
+		w->leaf.page = NULL;
 		if (!read_node(w->file, w->page[w->depth], &n)) {
 			damage(w);
 			leave_page(w);
@@ -347,17 +361,16 @@ bool dbwalk_next(struct dbwalk *w)
 		} else if (n.type == INTERIOR) {
 			enter_child(w, child_of(w->file, &n, at));
 		} else {
-			w->cell[w->depth]++;
-			if (read_cell(w, &n, at))
+			w->leaf = n;
+			if (next_of_leaf(w))
 				return true;
-			damage(w);
 		}
 	}
 	return false;
 }
 
 /* The key of a cell, as far as it can be read. */
-static bool cell_key(const struct dbfile *f, const struct node *n, unsigned i, int64_t *key)
+static bool cell_key(const struct dbfile *f, const struct dbnode *n, unsigned i, int64_t *key)
 {
 	const uint8_t *p = cell_at(f, n, i), *end = n->page + f->usable;
 	uint64_t v;
@@ -380,7 +393,7 @@ static bool cell_key(const struct dbfile *f, const struct node *n, unsigned i, i
 }
 
 /* The first cell whose key is not below; the number of cells: none. */
-static unsigned find_cell(const struct dbfile *f, const struct node *n, int64_t id)
+static unsigned find_cell(const struct dbfile *f, const struct dbnode *n, int64_t id)
 {
 	unsigned lo = 0, hi = n->cells;
 
@@ -401,23 +414,21 @@ static unsigned find_cell(const struct dbfile *f, const struct node *n, int64_t 
 /* The next row is what is looked for, mostly, or one near it, where ids have no gaps. */
 static bool is_near(struct dbwalk *w, int64_t id)
 {
-	struct node n;
 	int64_t key, at;
 
-	if (w->depth < 0 || !read_node(w->file, w->page[w->depth], &n) || n.type != LEAF)
-		return false;
-	if (__builtin_sub_overflow(id, w->id, &at) ||
+	if (!w->leaf.page || __builtin_sub_overflow(id, w->id, &at) ||
 	    __builtin_add_overflow(at, w->cell[w->depth] - 1, &at))
 		return false;
-	if (at < 0 || at >= n.cells || !cell_key(w->file, &n, (unsigned)at, &key) || key != id)
+	if (at < 0 || at >= w->leaf.cells || !cell_key(w->file, &w->leaf, (unsigned)at, &key) ||
+	    key != id)
 		return false;
 	w->cell[w->depth] = (uint16_t)(at + 1);
-	return read_cell(w, &n, (unsigned)at);
+	return read_cell(w, &w->leaf, (unsigned)at);
 }
 
 bool dbwalk_seek(struct dbwalk *w, int64_t id)
 {
-	struct node n;
+	struct dbnode n;
 	unsigned at;
 
 	if (is_near(w, id))
@@ -425,6 +436,7 @@ bool dbwalk_seek(struct dbwalk *w, int64_t id)
 	w->depth = 0;
 	w->visited = 0;
 	w->page[0] = w->root;
+	w->leaf.page = NULL;
 	for (;;) {
 		int64_t key;
 
@@ -436,6 +448,7 @@ bool dbwalk_seek(struct dbwalk *w, int64_t id)
 			if (at >= n.cells || !cell_key(w->file, &n, at, &key) || key != id)
 				return false;
 			w->cell[w->depth]++;
+			w->leaf = n;
 			return read_cell(w, &n, at);
 		}
 		if (w->depth + 1 >= DBFILE_DEPTH)
@@ -523,7 +536,7 @@ static inline void take_value(struct dbvalue *v, uint64_t type, uint64_t size, c
 	}
 }
 
-bool dbwalk_values(struct dbwalk *w, struct dbvalue *values, unsigned count, uint64_t wanted)
+bool dbwalk_values(struct dbwalk *w, struct dbvalue *values, uint64_t wanted)
 {
 	const uint8_t *row = w->row, *p = row, *types_end;
 	uint64_t at, whole = w->row_size, type, size;
@@ -532,7 +545,7 @@ bool dbwalk_values(struct dbwalk *w, struct dbvalue *values, unsigned count, uin
 	if (!took || at > whole || at < took)
 		return false;
 	types_end = row + at;
-	for (p += took; count && p < types_end; count--, values++, wanted >>= 1) {
+	for (p += took; wanted && p < types_end; values++, wanted >>= 1) {
 		type = *p;
 		if (__builtin_expect(type < 128, 1)) {
 			size = short_sizes[type];
@@ -551,9 +564,10 @@ bool dbwalk_values(struct dbwalk *w, struct dbvalue *values, unsigned count, uin
 		}
 		at += size; /* of at most DBFILE_COLUMNS: cannot wrap */
 	}
-	for (; count; count--)
-		*values++ = (struct dbvalue){0};
-	return at <= whole;
+	for (; wanted; values++, wanted >>= 1)
+		if (wanted & 1)
+			*values = (struct dbvalue){0};
+	return true;
 }
 
 /* ---- columns ----------------------------------------------------------------------------------- */

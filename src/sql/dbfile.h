@@ -36,14 +36,20 @@ struct dbvalue {
 	const char *text; /* not terminated */
 };
 
+struct dbnode { /* a page of a table */
+	const uint8_t *page, *head;
+	unsigned type, cells, cell_array;
+};
+
 struct dbwalk {
 	struct dbfile *file;
 	uint32_t root;
 	uint32_t page[DBFILE_DEPTH];
 	uint16_t cell[DBFILE_DEPTH];
-	int depth;        /* of what it stands on; -1: nowhere */
-	uint64_t visited; /* pages, which are no more than the file has */
-	int64_t id;       /* of the row */
+	int depth;          /* of what it stands on; -1: nowhere */
+	struct dbnode leaf; /* that it stands on; page NULL: none that was read yet */
+	uint64_t visited;   /* pages, which are no more than the file has */
+	int64_t id;         /* of the row */
 	const uint8_t *row;
 	uint32_t row_size;
 	uint8_t *spill; /* of a row that does not lie in one page */
@@ -57,10 +63,10 @@ bool dbwalk_next(struct dbwalk *w);
 /* The row with that id; false: there is none. dbwalk_next() goes on behind it. */
 bool dbwalk_seek(struct dbwalk *w, int64_t id);
 /*
- * Fills those of `count` values that have their bit in `wanted` with the first columns of the row; those it has not
- * are NULL. False: damaged.
+ * Fills those of the first DBFILE_COLUMNS values that have their bit in `wanted` with the columns of the row; those it
+ * has not are NULL. False: damaged.
  */
-bool dbwalk_values(struct dbwalk *w, struct dbvalue *values, unsigned count, uint64_t wanted);
+bool dbwalk_values(struct dbwalk *w, struct dbvalue *values, uint64_t wanted);
 
 static inline double dbvalue_real(const struct dbvalue *v)
 {

@@ -22,7 +22,7 @@ bool dbtable_each(struct dbfile *f, dbtable_take take, void *data)
 	while (ok && dbwalk_next(&w)) {
 		int64_t root;
 
-		if (!dbwalk_values(&w, v, SCHEMA_COLUMNS, UINT64_MAX)) {
+		if (!dbwalk_values(&w, v, (1u << SCHEMA_COLUMNS) - 1)) {
 			f->damaged++;
 			continue;
 		}
@@ -55,14 +55,11 @@ void dbtable_find_columns(struct dbtable *t, const char *const *wanted, const st
 	unsigned count = dbfile_columns(text ? sql->text : "", text ? sql->length : 0, room,
 					sizeof(room), names, DBFILE_COLUMNS);
 
-	t->columns = 0;
 	t->wanted = 0;
 	memset(t->at, -1, sizeof(t->at));
 	for (unsigned i = 0; i < DBTABLE_WANTED && wanted[i]; i++) {
 		for (unsigned k = 0; k < count && t->at[i] < 0; k++)
 			t->at[i] = strcmp(names[k], wanted[i]) == 0 ? (int8_t)k : -1;
-		if (t->at[i] >= t->columns)
-			t->columns = (uint8_t)(t->at[i] + 1);
 		t->wanted |= dbtable_column(t, i);
 	}
 }
@@ -76,7 +73,7 @@ bool dbrow_read(const struct dbtable *t, struct dbwalk *w, struct dbvalue all[DB
 bool dbrow_read_some(const struct dbtable *t, struct dbwalk *w, uint64_t columns,
 		     struct dbvalue all[DBFILE_COLUMNS], struct dbrow *out)
 {
-	if (!dbwalk_values(w, all, t->columns, columns)) {
+	if (!dbwalk_values(w, all, columns)) {
 		w->file->damaged++;
 		return false;
 	}
@@ -89,7 +86,7 @@ bool dbrow_read_number(const struct dbtable *t, struct dbwalk *w, unsigned wante
 	struct dbvalue all[DBFILE_COLUMNS];
 	const struct dbrow row = {.id = w->id, .all = all, .table = t};
 
-	if (!dbwalk_values(w, all, (unsigned)(t->at[wanted] + 1), dbtable_column(t, wanted))) {
+	if (!dbwalk_values(w, all, dbtable_column(t, wanted))) {
 		w->file->damaged++;
 		return false;
 	}

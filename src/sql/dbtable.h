@@ -19,7 +19,6 @@ enum { DBTABLE_WANTED = 30 };
 struct dbtable {
 	uint32_t root;             /* 0: the file has none */
 	int8_t at[DBTABLE_WANTED]; /* column of each that is wanted, -1: not there */
-	uint8_t columns;           /* that must be read for these */
 	uint64_t wanted;           /* a bit for each of them that is one of these */
 };
 

@@ -71,6 +71,9 @@ bool stream_filter_in_part(const struct stream_filter *f);
 /* It leaves out nothing but by time, and whole processes. */
 bool stream_filter_only_when(const struct stream_filter *f);
 
+/* What calls were handed is looked at: readers have fields for it, whatever the sink wants. */
+bool stream_filter_reads_fields(const struct stream_filter *f);
+
 /* ---- bound to a trace, for readers ------------------------------------------------------------- */
 
 struct filter_ranges;

@@ -253,6 +253,11 @@ bool stream_filter_only_when(const struct stream_filter *f)
 	       !s->memory && !s->min_duration && !s->inside;
 }
 
+bool stream_filter_reads_fields(const struct stream_filter *f)
+{
+	return f->spec.memory;
+}
+
 bool stream_filter_in_part(const struct stream_filter *f)
 {
 	const struct stream_filter_spec *s = &f->spec;

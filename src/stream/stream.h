@@ -426,8 +426,11 @@ struct stream_sink {
 	 * ids, scope and times are there; site, stack, external id and fields may be 0.
 	 */
 	bool brief;
-	/* With `brief`: `site` and fields are there as well. */
-	bool sites;
+	/*
+	 * With `brief`: `site` and fields are there as well of records of operations for which it is true, whose
+	 * own fields need not be known yet; NULL: of none.
+	 */
+	bool (*fields)(const struct trace *t, const struct t_op *op);
 	/*
 	 * Takes what the trace lists itself (tallies, open calls, unfinished work, what was left out): a
 	 * selection narrows these in the trace, or is refused where it cannot.

@@ -36,12 +36,13 @@ static bool unpack(gzFile from, int to, struct stream_log *log, const char **wro
 
 int unpack_open(const char *path, struct stream_log *log, const char **wrong)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), plain;
+	int fd = file_open_regular(path), plain;
 	uint8_t magic[2] = {0};
 	gzFile packed;
 
 	if (fd < 0) {
-		stream_error(log, "%s: %s", path, strerror(errno));
+		stream_error(log, "%s: %s", path,
+			     errno == EINVAL ? "it is no file" : strerror(errno));
 		return -1;
 	}
 	if (pread(fd, magic, 2, 0) != 2 || magic[0] != 0x1f || magic[1] != 0x8b)

@@ -288,6 +288,28 @@ def test_memory_of_many_threads():
     expect(len(rows) > 90 and all(int(b) - int(a) == 1000 * n for _, both in rows for a, b in [both.split(",")]), rows)
 
 
+def test_memory_of_kernels():
+    """What is known of kernels stays in the file: a hundred and twenty bytes an event, and what a command takes by itself."""
+    with open(KYMO, "rb") as f:
+        if b"__asan_init" in f.read():  # its own tables lie in memory that is limited here
+            return
+    n = 100000
+    launch = complete("cuda_runtime", "cudaLaunchKernel", 1, 1, 0, 1)
+    with open("kernels.json", "w", encoding="utf-8") as f:
+        f.write('{"traceEvents": [' + json.dumps(launch))
+        for i in range(1, n):
+            f.write(',\n{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":%d,"dur":1,"args":{"correlation":%d}}' % (2 * i, i))
+            f.write(',\n{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":%d,"dur":1,"args":{"device":0,"stream":7,"correlation":%d,'
+                    '"grid":[4,1,1],"block":[32,1,1]}}' % (2 * i + 1, i))
+        f.write("]}")
+    limit = 30000000 + 2 * n * 120
+    p = subprocess.run([KYMO, "import", "kernels.json"], capture_output=True, text=True, check=False,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit)))
+    expect(p.returncode == 0, p.stderr)
+    rows = query("kernels.kymo", "SELECT count(*), sum(call), sum(start) - count(*) * min(start) FROM dispatch")
+    expect(rows == [(n - 1, n * (n - 1) // 2, 1000 * (n - 2) * (n - 1))], rows)
+
+
 SUMS = """SELECT (SELECT count(*) FROM call), (SELECT sum(duration) FROM call), (SELECT sum(start) FROM call), (SELECT sum(id) FROM call) AS ids,
     (SELECT count(*) FROM dispatch) AS n, (SELECT sum(start) FROM dispatch) AS s, (SELECT sum(duration) FROM dispatch) AS d,
     (SELECT sum(global_x * 7 + global_y * 5 + local_x) FROM dispatch) AS g, (SELECT sum(call) FROM dispatch) AS c,

@@ -227,6 +227,28 @@ def test_summary(at):
     check("what was lost", "17 records" in must(KYMO, "summary", at.db), True)
 
 
+def test_fields(at):
+    """Of calls whose arguments a summary looks at these are read, in whatever order they are; of others they are left."""
+    sql = """UPDATE rocpd_string{s} SET string = 'OPENMP_API' WHERE string = 'TEST_API';
+        UPDATE rocpd_info_process{s} SET extdata = '{{}}';
+        DELETE FROM rocpd_region{s}; DELETE FROM rocpd_arg{s};
+        INSERT INTO rocpd_string{s} (id, string) VALUES (1001, 'parallel'), (1002, 'implicit_task'), (1003, 'dispatch');
+        CREATE TEMP TABLE n (i, event, stack, name, tid, at, ns);
+        INSERT INTO n VALUES (1, 101, 501, 1001, 4242, 0, 500000), (2, 102, 502, 1002, 4243, 1000, 400000),
+            (3, 103, 503, 1003, 4242, 510000, 10), (4, 104, 504, 1001, 4242, 700000, 100000);
+        INSERT INTO rocpd_event{s} (id, category_id, stack_id, parent_stack_id, correlation_id)
+            SELECT event, (SELECT id FROM rocpd_string{s} WHERE string = 'OPENMP_API'), stack, 0, 0 FROM n;
+        INSERT INTO rocpd_region{s} (id, nid, pid, tid, start, end, name_id, event_id)
+            SELECT i, (SELECT nid FROM rocpd_info_process{s}), 4242, tid, 5000000000 + at, 5000000000 + at + ns, name, event FROM n;
+        INSERT INTO rocpd_arg{s} (id, event_id, position, type, name, value) VALUES (1, 101, 0, 'unsigned', 'threads', '3'),
+            (2, 102, 0, 'unsigned', 'threads', '3'), (3, 103, 0, 'int', 'x', '7'), (4, 104, 0, 'unsigned', 'threads', '2'),
+            (5, 104, 1, 'ns', 'worked', '90000');"""
+    in_order = tables(at.changed("fields.db", sql))["regions"]
+    check("regions", [(r["regions"], r["threads"]) for r in in_order], [(2, 3)])
+    mixed = at.changed("mixed.db", sql, "UPDATE rocpd_arg{s} SET id = 9000 - 10 * event_id + position")
+    check("in another order", tables(mixed)["regions"], in_order)
+
+
 def test_shapes(at):
     wanted = shown(at.db)[1]
     for to in ("rocpd:3.0.1", "rocpd:3.0.2", "rocpd:3.0.3"):
@@ -303,6 +325,9 @@ def test_index(at):
     with open(at("i.rpdb/index.yaml"), "w", encoding="utf-8") as f:
         f.write(index)
     refused("all of them missing", at("i.rpdb"), "names 2 databases that cannot be found")
+    os.remove(at("i.rpdb/index.yaml"))
+    os.mkfifo(at("i.rpdb/index.yaml"))
+    refused("a pipe, which is not waited for", at("i.rpdb"), "or its index.yaml read")
 
 
 def test_many_files(at):

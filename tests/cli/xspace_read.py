@@ -368,6 +368,9 @@ def test_what_it_is():
     for name in ("jax.xplane.pb", "jax.xplane.pb.gz"):
         xspace.write(name, jax())
         expect("fusion_1" in run("summary", name).stdout, name)
+    os.mkdir("pipes")
+    os.mkfifo("pipes/node1.xplane.pb")
+    expect("it is no file" in run("summary", "pipes", status=3).stderr, "a pipe, which is not waited for")
 
 
 sys.exit(main(globals()))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The fuzz target for so many seconds, where there is no libFuzzer. The files that are named, then mutations of them, the
- * same ones each time, so that what was green stays so; KYMO_FUZZ_SEED=NUMBER makes others. An input that ends it, or takes too long, is left in a file beside the working directory's
- * others, which the target without a fuzzer repeats: mini_fuzz_NAME FILE.
+ * same ones each time, so that what was green stays so; KYMO_FUZZ_SEED=NUMBER makes others. An input that ends it, or
+ * takes a minute of a processor, which no load of the machine makes longer, is left in a file beside the working
+ * directory's others, which the target without a fuzzer repeats: mini_fuzz_NAME FILE.
  *
  *	timed_fuzz_NAME SECONDS FILE...
  */
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,13 +52,19 @@ static void on_end(int sig)
 	raise(sig);
 }
 
+/* Of its own time, so that SIGPROF comes. */
+static void set_limit(unsigned seconds)
+{
+	setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = seconds}, NULL);
+}
+
 static void run(const uint8_t *data, size_t size)
 {
 	input = data;
 	input_size = size;
-	alarm(INPUT_SECONDS);
+	set_limit(INPUT_SECONDS);
 	LLVMFuzzerTestOneInput(data, size);
-	alarm(0);
+	set_limit(0);
 }
 
 static void mutate(uint8_t *data, size_t size, const uint8_t *other, size_t other_size)
@@ -118,7 +126,7 @@ static unsigned load(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	static const int ends[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
+	static const int ends[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGPROF};
 	const char *name = strrchr(argv[0], '/'), *chosen = getenv("KYMO_FUZZ_SEED");
 	unsigned long runs = 0;
 	struct timespec now, end;

@@ -243,6 +243,21 @@ def damage(test, archive, rounds):
     expect(ends == {True, False}, "some can be read, some not:", ends)
 
 
+def pipes(test, archive):
+    """What is no file in an archive is told, not waited for."""
+    copy = os.path.join(test.work, "pipes")
+    first = min(f for f in os.listdir(os.path.join(archive, "traces")) if f.endswith(".evt"))
+    for name in ("traces.otf2", "traces.def", "traces.marker", os.path.join("traces", first)):
+        shutil.copytree(archive, copy)
+        for there in (name, "samples.otf2"):
+            if os.path.exists(os.path.join(copy, there)):
+                os.remove(os.path.join(copy, there))
+        os.mkfifo(os.path.join(copy, name))
+        got = subprocess.run([test.kymo, "summary", copy], capture_output=True, text=True, timeout=60, check=False)
+        expect(got.returncode == 3 and (name == "traces.otf2" or f"{name}: it is no file" in got.stderr), name, got)
+        kymotest.remove(copy)
+
+
 def main():
     kymo, programs = (os.path.abspath(p) for p in sys.argv[1:3])
     python = reader()
@@ -250,6 +265,7 @@ def main():
         test = Test(kymo, work)
         every_kind(test, programs)
         archive = recordings(test, programs, sys.argv[3] if len(sys.argv) > 3 else None)
+        pipes(test, archive)
         if python:
             scorep(test, python)
             contexts(test, python)

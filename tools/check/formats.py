@@ -23,6 +23,15 @@ Of each kind of record (`docs/records.md`): **yes** all of its values, *lossy* n
 end of an export. `kymo list formats FORMAT` prints this for one format. `tests/cli/kept.py` compares it with outputs.
 
 """
+MEMORY = """## Memory
+
+Writers hold what is open at once and names, not records: 1 to 42 MB, however long the trace is. So does reading `raw`, `ctf` and `rocpd`; where records
+of `rocpd` are wanted in order of time, as `kymo show` and some writers do, they take 52 bytes each while they are sorted. The other formats have no
+order of time in their files, and records that refer to each other over any distance: readers note each record, sort, and read the rest again from
+the file. So many bytes a record, for a trace of calls and the kernels they submit: `otf2` 66, `xspace` 101, `rocprofv3` 102 (JSON) to 134 (CSV), `nsys`
+109, `chrome` 115, `rpd` 161, `perfetto` 290 (its arrows are records as well). `bench/README.md` says what they are of, and how it was measured.
+
+"""
 WHY = """## What is left out, and why
 
 """
@@ -65,7 +74,7 @@ def page(kymo, every):
     kinds = {name: rows(kymo, name) for name in writers}
     which = table(["format", "", "", "suffix", "what it is"],
                   [[f["name"], f["read"], f["write"], f["suffix"], f["description"]] for f in every])
-    return HEAD + which + MATRIX + matrix(writers, kinds) + WHY + reasons(writers, kinds).rstrip("\n") + "\n"
+    return HEAD + which + MATRIX + matrix(writers, kinds) + MEMORY + WHY + reasons(writers, kinds).rstrip("\n") + "\n"
 
 
 def main():

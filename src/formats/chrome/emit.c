@@ -64,8 +64,7 @@ static kymo_status_t emit_marker(struct emitter *m, const struct entry *e)
 {
 	const struct details *d = details_of(m->r, e);
 	bool device = !e->thread;
-	struct rec_marker r = {.base = device ? base_of(m, e, device_of(m->r, e)->process)
-					      : host_base(m, e),
+	struct rec_marker r = {.base = device ? base_of(m, e, m->r->fallback) : host_base(m, e),
 			       .scope = e->number,
 			       .name = d->name,
 			       .domain = d->domain,
@@ -126,7 +125,7 @@ static struct rec_device times_of(const struct emitter *m, const struct entry *e
 static struct rec device_base(const struct emitter *m, const struct entry *e,
 			      const struct device_details *d)
 {
-	struct rec base = base_of(m, e, d->process);
+	struct rec base = base_of(m, e, placed_of(m->r, e)->process);
 	struct rec around = {0};
 
 	if (e->up)
@@ -139,11 +138,12 @@ static struct rec device_base(const struct emitter *m, const struct entry *e,
 static kymo_status_t emit_dispatch(struct emitter *m, const struct entry *e)
 {
 	const struct device_details *d = device_of(m->r, e);
+	const struct placed *p = placed_of(m->r, e);
 	struct rec_dispatch r = {.base = device_base(m, e, d),
 				 .device = times_of(m, e),
-				 .agent = d->agent,
-				 .queue = d->queue,
-				 .kernel = d->kernel,
+				 .agent = p->agent,
+				 .queue = p->queue,
+				 .kernel = p->kernel,
 				 .dims = 3};
 
 	for (unsigned i = 0; i < 3; i++) {
@@ -165,12 +165,13 @@ static kymo_status_t emit_dispatch(struct emitter *m, const struct entry *e)
 static kymo_status_t emit_copy(struct emitter *m, const struct entry *e)
 {
 	const struct device_details *d = device_of(m->r, e);
+	const struct placed *p = placed_of(m->r, e);
 	struct rec_copy r = {.base = device_base(m, e, d),
 			     .device = times_of(m, e),
-			     .queue = d->queue,
-			     .source_agent = d->source_agent,
-			     .destination_agent = d->destination_agent,
-			     .bytes = d->bytes,
+			     .queue = p->queue,
+			     .source_agent = p->source_agent,
+			     .destination_agent = p->destination_agent,
+			     .bytes = p->bytes,
 			     .source_kind = d->source_kind,
 			     .destination_kind = d->destination_kind};
 
@@ -181,9 +182,10 @@ static kymo_status_t emit_copy(struct emitter *m, const struct entry *e)
 static kymo_status_t emit_sync(struct emitter *m, const struct entry *e)
 {
 	const struct device_details *d = device_of(m->r, e);
+	const struct placed *p = placed_of(m->r, e);
 	struct rec_sync r = {.base = device_base(m, e, d),
 			     .correlation = e->up ? m->r->entries[e->up - 1].key : 0,
-			     .queue = d->queue,
+			     .queue = p->queue,
 			     .count = d->count,
 			     .event = d->address};
 
@@ -194,13 +196,14 @@ static kymo_status_t emit_sync(struct emitter *m, const struct entry *e)
 static kymo_status_t emit_memory(struct emitter *m, const struct entry *e)
 {
 	const struct device_details *d = device_of(m->r, e);
+	const struct placed *p = placed_of(m->r, e);
 	struct rec_allocation r = {.base = host_base(m, e),
-				   .agent = d->agent,
+				   .agent = p->agent,
 				   .kind = d->source_kind,
 				   .what = d->destination_kind,
 				   .bytes = d->bytes,
 				   .address = d->address,
-				   .allocation = d->allocation};
+				   .allocation = p->allocation};
 
 	r.correlation = r.base.parent;
 	r.base.op = make_activity(&m->r->model, RECORD_DOMAIN_allocation, d->op);

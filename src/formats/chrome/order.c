@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/hash.h"
+#include "base/vec.h"
 #include "formats/chrome/values.h"
 #include "record/fields.h"
 #include "stream/nest.h"
@@ -203,7 +204,7 @@ static void number_process_ranges(struct reader *r)
 		struct entry *e = &r->entries[r->order[i]];
 		uint32_t process = e->thread ? r->t->threads[e->thread].process : 0;
 
-		process = process ? process : device_of(r, e)->process;
+		process = process ? process : r->fallback;
 		e->number = ++r->scopes[process];
 	}
 }
@@ -270,20 +271,33 @@ static uint32_t submitter(const struct reader *r, const struct entry *e)
 	return best;
 }
 
-/* Bytes of copies that their call knows alone. */
-static void take_bytes_of_call(const struct reader *r, const struct entry *e,
-			       struct device_details *d)
+/* Bytes of copies, of some of which their call knows them alone. */
+static uint64_t bytes_of(const struct reader *r, const struct entry *e)
 {
-	const struct entry *call = &r->entries[e->up - 1];
+	const struct device_details *d = device_of(r, e);
+	const struct entry *call = e->up ? &r->entries[e->up - 1] : NULL;
 
-	if (!d->bytes)
-		d->bytes = values_unsigned(details_bytes(r, call), details_of(r, call)->values,
-					   "size");
+	if (d->bytes || !call || d->op == COPY_OP_FILL)
+		return d->bytes;
+	return values_unsigned(details_bytes(r, call), details_of(r, call)->values, "size");
 }
 
-static void place_device(struct reader *r, struct entry *e, uint32_t fallback)
+/* Its place; false: no memory. */
+static bool add_placed(struct reader *r, const struct placed *p, uint32_t *place)
 {
-	struct device_details *d = device_of(r, e);
+	if (!vec_reserve(&r->placed, &r->placed_room, r->placed_count, 1)) {
+		r->failed = true;
+		return false;
+	}
+	*place = r->placed_count;
+	r->placed[r->placed_count++] = *p;
+	return true;
+}
+
+static void place_device(struct reader *r, struct entry *e)
+{
+	const struct device_details *d = device_of(r, e);
+	struct placed p = {0};
 
 	e->up = submitter(r, e);
 	if (e->up) {
@@ -293,35 +307,34 @@ static void place_device(struct reader *r, struct entry *e, uint32_t fallback)
 		if (e->kind != ENTRY_SYNC)
 			r->t->ops[details_of(r, call)->op].flags |= KYMO_OP_SUBMITS;
 	}
-	d->process = e->up ? r->t->threads[e->thread].process : fallback;
-	d->agent = reader_agent(r, d->process, &d->place);
-	d->queue = reader_queue(r, d->process, &d->place);
+	p.process = e->up ? r->t->threads[e->thread].process : r->fallback;
+	p.agent = reader_agent(r, p.process, &d->place);
+	p.queue = reader_queue(r, p.process, &d->place);
 	if (e->kind == ENTRY_DISPATCH)
-		d->kernel = reader_kernel(r, d->process, d->base.name);
-	if (e->kind != ENTRY_COPY)
-		return;
-	d->source_agent = reader_agent(r, d->process, &d->from);
-	d->destination_agent = reader_agent(r, d->process, &d->to);
-	if (e->up && d->op != COPY_OP_FILL)
-		take_bytes_of_call(r, e, d);
+		p.kernel = reader_kernel(r, p.process, d->base.name);
+	if (e->kind == ENTRY_COPY) {
+		p.source_agent = reader_agent(r, p.process, &d->from);
+		p.destination_agent = reader_agent(r, p.process, &d->to);
+		p.bytes = bytes_of(r, e);
+	}
+	if (e->kind != ENTRY_PROCESS_RANGE) /* which is of its thread, or the first process */
+		add_placed(r, &p, &e->other);
 }
 
 /* Work whose call is not there is the only process's, or the first's: others have nothing to say of it. */
 static void place_devices(struct reader *r)
 {
 	const uint32_t kinds = KIND(DISPATCH) | KIND(COPY) | KIND(SYNC) | KIND(PROCESS_RANGE);
-	uint32_t fallback = 0;
-
 	for (uint32_t i = 0; i < r->count && !r->failed; i++) {
 		struct entry *e = &r->entries[i];
 
 		if (!has_kind(e, kinds) || (e->kind == ENTRY_PROCESS_RANGE && e->thread))
 			continue;
-		if (!fallback)
-			fallback = r->t->processes_count > 1
-					   ? 1
-					   : reader_process(r, (struct span){"0", 1});
-		place_device(r, e, fallback);
+		if (!r->fallback)
+			r->fallback = r->t->processes_count > 1
+					      ? 1
+					      : reader_process(r, (struct span){"0", 1});
+		place_device(r, e);
 	}
 }
 
@@ -336,17 +349,18 @@ static bool find_lifetimes(struct reader *r)
 	bool ok = true;
 
 	for (uint32_t i = 0; i < n && ok; i++) {
-		const struct entry *e = &r->entries[r->order[i]];
-		struct device_details *d = device_of(r, e);
+		struct entry *e = &r->entries[r->order[i]];
+		const struct device_details *d = device_of(r, e);
+		struct placed p = {.process = r->t->threads[e->thread].process};
 		uint64_t key, known;
 
-		d->process = r->t->threads[e->thread].process;
-		d->agent = reader_agent(r, d->process, &d->place);
-		key = hash_mix(hash_mix(hash_u64(d->process), d->agent), d->address);
+		p.agent = reader_agent(r, p.process, &d->place);
+		key = hash_mix(hash_mix(hash_u64(p.process), p.agent), d->address);
 		known = d->op == ALLOCATION_OP_FREE ? map_remove(&live, key) : 0;
-		d->allocation = known ? known : ++allocations;
-		if (d->op == ALLOCATION_OP_ALLOCATE)
-			ok = map_set(&live, key, d->allocation);
+		p.allocation = known ? known : ++allocations;
+		ok = add_placed(r, &p, &e->number);
+		if (ok && d->op == ALLOCATION_OP_ALLOCATE)
+			ok = map_set(&live, key, p.allocation);
 	}
 	map_release(&live);
 	return ok;
@@ -356,14 +370,15 @@ static bool find_lifetimes(struct reader *r)
 
 static bool map_details(struct reader *r)
 {
+	void *mapped;
+
 	if (!reader_flush(r))
 		return false;
 	if (!r->details_size)
 		return true;
-	r->mapped = mmap(NULL, r->details_size, PROT_READ | PROT_WRITE, MAP_PRIVATE,
-			 r->details_file, 0);
-	if (r->mapped == MAP_FAILED)
-		r->mapped = NULL;
+	mapped = mmap(NULL, r->details_size, PROT_READ, MAP_PRIVATE, r->details_file, 0);
+	if (mapped != MAP_FAILED)
+		r->mapped = mapped;
 	return r->mapped != NULL;
 }
 

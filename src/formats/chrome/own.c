@@ -202,24 +202,25 @@ void reader_take_untimed(const struct event *e, struct device_details *d)
 static void list_unfinished(struct reader *r, struct entry *e)
 {
 	const struct device_details *d = device_of(r, e);
+	const struct placed *p = placed_of(r, e);
 	bool kernel = e->kind == ENTRY_DISPATCH;
 	uint32_t op = make_activity(&r->model, kernel ? RECORD_DOMAIN_dispatch : RECORD_DOMAIN_copy,
 				    kernel ? DISPATCH_OP_KERNEL : d->op);
-	uint32_t agent = d->agent;
+	uint32_t agent = p->agent;
 
 	if (!kernel && !agent)
-		agent = d->destination_agent ? d->destination_agent : d->source_agent;
+		agent = p->destination_agent ? p->destination_agent : p->source_agent;
 	e->kind = ENTRY_UNFINISHED;
 	e->number = r->t->unfinished_count;
 	*trace_add(r->t, unfinished) =
-		(struct t_unfinished){.process = d->process,
+		(struct t_unfinished){.process = p->process,
 				      .thread = e->thread,
 				      .op = op,
 				      .agent = agent,
-				      .queue = d->queue,
-				      .kernel = d->kernel,
+				      .queue = p->queue,
+				      .kernel = p->kernel,
 				      .id = e->up ? r->entries[e->up - 1].key : 0,
-				      .bytes = d->bytes,
+				      .bytes = kernel ? d->bytes : p->bytes,
 				      .submit = e->start + r->shift};
 }
 

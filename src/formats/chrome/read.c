@@ -216,7 +216,7 @@ static void release(struct reader *r)
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
 	if (r->mapped)
-		munmap(r->mapped, r->details_size);
+		munmap((void *)(uintptr_t)r->mapped, r->details_size);
 	if (r->details_file >= 0)
 		close(r->details_file);
 	text_release(&r->scratch);
@@ -224,6 +224,7 @@ static void release(struct reader *r)
 	text_release(&r->packed);
 	text_release(&r->details_buffer);
 	free(r->entries);
+	free(r->placed);
 	free(r->order);
 	free(r->devices);
 	free(r->left_out);

@@ -58,9 +58,9 @@ struct entry {
 	uint64_t details : 54, kind : 8, correlated : 1, left_open : 1;
 	uint32_t thread; /* of the trace; of device work: of its call, 0: not known */
 	uint32_t up;     /* entry that it lies in, + 1; of device work: its call, + 1 */
-	uint32_t
-		other; /* around it, + 1: of what lies in a range the call, of what lies in a call the range */
-	uint32_t number; /* of ranges: the scope, in its process */
+	/* Around it, + 1: of what lies in a range the call, of what lies in a call the range. Of device work: `placed`. */
+	uint32_t other;
+	uint32_t number; /* of ranges: the scope, in its process; of memory: `placed` */
 };
 
 /* What emit.c needs besides. Of calls and ranges `values` bytes follow: see values_pack(). */
@@ -91,9 +91,15 @@ struct device_details {
 	uint8_t untimed; /* UNTIMED_...: its time is when it was submitted */
 	bool unfinished; /* likewise: it was never seen to finish */
 	bool launch;     /* registers and what follows are known */
-	/* Found by order.c. */
+};
+
+/* Of device work and memory: what it belongs to, which order.c finds when all events are known. */
+struct placed {
 	uint32_t process, agent, queue, kernel, source_agent, destination_agent;
-	uint64_t allocation;
+	union {
+		uint64_t bytes;      /* of copies */
+		uint64_t allocation; /* of memory */
+	};
 };
 
 struct message_details {
@@ -127,9 +133,13 @@ struct reader {
 	uint32_t count, room;
 	uint32_t *order, picked;
 	int details_file;
-	uint8_t *mapped; /* details */
+	const uint8_t *mapped; /* details */
 	uint64_t details_size;
 	struct text details_buffer; /* what is still to be written */
+
+	struct placed *placed; /* by entry, see there */
+	uint32_t placed_count, placed_room;
+	uint32_t fallback; /* process of what is of no thread */
 
 	struct keyed keyed;
 	struct map ops, agents, calls, rows, communicators;
@@ -218,18 +228,22 @@ bool reader_is_own_arg(struct span key);
 bool reader_order(struct reader *r);
 /* The call of that number in that process, + 1; 0: none. */
 uint32_t reader_call(const struct reader *r, uint32_t process, uint64_t key);
-static inline struct details *details_of(const struct reader *r, const struct entry *e)
+static inline const struct details *details_of(const struct reader *r, const struct entry *e)
 {
-	return (struct details *)(void *)(r->mapped + e->details);
+	return (const struct details *)(const void *)(r->mapped + e->details);
 }
 /* The values behind them. */
 static inline const uint8_t *details_bytes(const struct reader *r, const struct entry *e)
 {
 	return r->mapped + e->details + sizeof(struct details);
 }
-static inline struct device_details *device_of(const struct reader *r, const struct entry *e)
+static inline const struct device_details *device_of(const struct reader *r, const struct entry *e)
 {
-	return (struct device_details *)(void *)(r->mapped + e->details);
+	return (const struct device_details *)(const void *)(r->mapped + e->details);
+}
+static inline const struct placed *placed_of(const struct reader *r, const struct entry *e)
+{
+	return &r->placed[e->kind == ENTRY_MEMORY ? e->number : e->other];
 }
 
 static inline const struct message_details *message_of(const struct reader *r,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -24,11 +25,11 @@ static bool name_ends(const char *path)
 bool otf2r_is_anchor(const char *path)
 {
 	char begin[6] = "";
-	FILE *f = fopen(path, "rbe");
-	size_t n = f ? fread(begin, 1, sizeof(begin), f) : 0;
+	int fd = file_open_regular(path);
+	ssize_t n = fd >= 0 ? read(fd, begin, sizeof(begin)) : 0;
 
-	if (f)
-		fclose(f);
+	if (fd >= 0)
+		close(fd);
 	return n == sizeof(begin) && memcmp(begin + 2, "OTF2", 4) == 0 && name_ends(path);
 }
 

@@ -131,33 +131,57 @@ void otf2r_events(struct reader *r, OTF2_GlobalEvtReaderCallbacks *callbacks)
 
 /* ---- the trial ------------------------------------------------------------------------------- */
 
-/* Of a processor, by the files beside the anchor: "traces/" of "traces.otf2". */
-static rlim_t seconds_for(const char *anchor)
-{
-	struct text name = {0};
-	rlim_t files = 0, bytes = 0;
-	struct dirent *e;
-	struct stat st;
-	DIR *d;
+/* What there is beside the anchor "traces.otf2". */
+struct extent {
+	rlim_t files, bytes;
+};
 
-	text_add_bytes(&name, anchor, strlen(anchor) - strlen(".otf2"));
-	d = name.s ? opendir(name.s) : NULL;
-	while (d && (e = readdir(d)) != NULL) {
-		if (fstatat(dirfd(d), e->d_name, &st, 0) == 0 && S_ISREG(st.st_mode)) {
-			files++;
-			bytes += (rlim_t)st.st_size;
-		}
-	}
+/* Libotf2 opens whatever has the name of a file, and would wait for a pipe. False: it is none, which is said. */
+static bool add_file(struct reader *r, struct extent *e, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0 || S_ISDIR(st.st_mode))
+		return true;
+	e->files++;
+	e->bytes += (rlim_t)st.st_size;
+	if (!S_ISREG(st.st_mode))
+		stream_error(r->o->log, "%s: it is no file, and archives are made of files", path);
+	return S_ISREG(st.st_mode);
+}
+
+/* "traces" of the anchor, and what is behind it. */
+static bool add_named(struct reader *r, struct extent *e, struct text *path, const char *between,
+		      const char *name)
+{
+	path->length = 0;
+	text_addf(path, "%.*s%s%s", (int)(strlen(r->anchor) - strlen(".otf2")), r->anchor, between,
+		  name);
+	return path->failed || add_file(r, e, path->s);
+}
+
+/* "traces.def", "traces.marker", and all in "traces/". */
+static bool measure(struct reader *r, struct extent *e)
+{
+	struct text path = {0};
+	bool ok = add_named(r, e, &path, ".", "def") && add_named(r, e, &path, ".", "marker") &&
+		  add_named(r, e, &path, "/", "");
+	DIR *d = ok && !path.failed ? opendir(path.s) : NULL;
+	struct dirent *entry;
+
+	while (ok && d && (entry = readdir(d)) != NULL)
+		ok = add_named(r, e, &path, "/", entry->d_name);
 	if (d)
 		closedir(d);
-	text_release(&name);
-	return TRIAL_SECONDS + files / TRIAL_FILES_A_SECOND + bytes / TRIAL_BYTES_A_SECOND;
+	text_release(&path);
+	return ok;
 }
 
 /* All that is read later is read here, by the same calls. */
-static void attempt(struct reader *r)
+static void attempt(struct reader *r, const struct extent *e)
 {
-	const rlim_t seconds = seconds_for(r->anchor);
+	const rlim_t seconds = TRIAL_SECONDS + e->files / TRIAL_FILES_A_SECOND +
+			       e->bytes / TRIAL_BYTES_A_SECOND; /* of a processor */
 	const struct rlimit none = {0, 0}, time = {seconds, seconds};
 	OTF2_GlobalDefReaderCallbacks *defs = otf2r_define();
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -176,11 +200,15 @@ static void attempt(struct reader *r)
 
 bool otf2r_try(struct reader *r)
 {
+	struct extent e = {0};
 	int how = 0;
-	pid_t child = fork();
+	pid_t child;
 
+	if (!measure(r, &e))
+		return false;
+	child = fork();
 	if (child == 0)
-		attempt(r);
+		attempt(r, &e);
 	while (child > 0 && waitpid(child, &how, 0) < 0)
 		if (errno != EINTR)
 			break;

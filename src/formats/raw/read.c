@@ -63,7 +63,7 @@ static kymo_status_t read_calls(struct raw_chunk *c, const struct filter_binding
 			continue;
 		if (__builtin_expect(op->kind == RAW_KIND_CALL, 1)) {
 			raw_call(c, &w, op, ops[op->op].status_ok, &call);
-			if (sink->sites) {
+			if (sink->fields) {
 				call.site = (uint32_t)map_get(&c->source->sites, w.site);
 				call.wire = &w;
 			}

@@ -22,6 +22,7 @@ struct argument {
 struct op_arguments {
 	struct argument *list;
 	uint32_t count, room;
+	bool wanted;
 };
 
 struct arg_row {
@@ -84,6 +85,13 @@ static bool make_index(struct set *s)
 	return true;
 }
 
+/* Passes over records do not meet it again. */
+static void keep_damage(struct reader *r, const struct set *s, uint64_t before)
+{
+	if (r->damaged)
+		r->damaged[s->file - r->files] += s->file->damaged - before;
+}
+
 /* False: no memory. */
 static bool open_set(struct reader *r, struct set *s)
 {
@@ -95,6 +103,9 @@ static bool open_set(struct reader *r, struct set *s)
 	bool in_order = true;
 	int64_t event = INT64_MIN;
 
+	a->opened = true;
+	if (!t->root)
+		return true;
 	dbwalk_init(&a->walk, s->file, s->tables[T_ARG].root);
 	while (dbwalk_next(&a->walk)) {
 		if (!dbrow_read_some(t, &a->walk, dbtable_column(t, C_ARG_EVENT), all, &row))
@@ -106,6 +117,7 @@ static bool open_set(struct reader *r, struct set *s)
 		event = row_number(NULL, &row, C_ARG_EVENT);
 	}
 	in_order &= s->file->damaged == damaged;
+	keep_damage(r, s, damaged);
 	damaged = s->file->damaged;
 	a->before = INT64_MIN;
 	if (!in_order && !make_index(s))
@@ -115,10 +127,16 @@ static bool open_set(struct reader *r, struct set *s)
 	return true;
 }
 
-bool args_open(struct reader *r)
+static bool every_op(const struct trace *t, const struct t_op *op)
 {
+	return true;
+}
+
+bool args_want_all(struct reader *r)
+{
+	r->args_of = every_op;
 	for (uint32_t i = 0; i < r->sets_count; i++)
-		if (r->sets[i].tables[T_ARG].root && !open_set(r, &r->sets[i]))
+		if (!open_set(r, &r->sets[i]))
 			return false;
 	return true;
 }
@@ -265,9 +283,12 @@ static const char *keep(struct reader *r, const struct dbvalue *v)
 static struct op_arguments *of_op(struct reader *r, uint32_t op)
 {
 	while (r->op_args_count <= op) {
+		const struct t_op *next = &r->t->ops[r->op_args_count];
+
 		if (!vec_reserve(&r->op_args, &r->op_args_room, r->op_args_count, 1))
 			return NULL;
-		r->op_args[r->op_args_count++] = (struct op_arguments){0};
+		r->op_args[r->op_args_count++] =
+			(struct op_arguments){.wanted = r->args_of && r->args_of(r->t, next)};
 	}
 	return &r->op_args[op];
 }
@@ -306,14 +327,18 @@ static bool learn_one(struct reader *r, struct op_arguments *o, const struct dbr
 
 bool args_learn(struct reader *r, struct set *s, uint32_t op, int64_t event)
 {
-	struct op_arguments *o = s->args.rows ? of_op(r, op) : NULL;
+	struct op_arguments *o = of_op(r, op);
 	struct dbvalue all[DBFILE_COLUMNS];
 	struct dbrow row;
 	uint32_t at = 0;
 	bool ok = true;
 
-	if (!o)
-		return !s->args.rows;
+	if (!o || !o->wanted)
+		return o;
+	if (!s->args.opened && !open_set(r, s))
+		return false;
+	if (!s->args.rows)
+		return true;
 	for (find(s, event); ok && next(s, event, all, &row); done(s)) {
 		ok = learn_one(r, o, &row, &at);
 		s->args.of_calls++;
@@ -379,7 +404,7 @@ const struct wire_record *args_read(struct reader *r, struct set *s, uint32_t op
 	struct dbvalue all[DBFILE_COLUMNS];
 	struct dbrow row;
 
-	if (!o || !r->t->ops[op].field_count)
+	if (!o || !s->args.rows || !r->t->ops[op].field_count)
 		return NULL;
 	make_fields_begin(&r->fields, &r->t->ops[op]);
 	for (find(s, event); next(s, event, all, &row); done(s)) {
@@ -401,7 +426,7 @@ uint64_t args_of_others(const struct reader *r)
 {
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; i < r->sets_count; i++)
+	for (uint32_t i = 0; r->args_of == every_op && i < r->sets_count; i++)
 		n += r->sets[i].args.rows - r->sets[i].args.of_calls;
 	return n;
 }
@@ -409,8 +434,7 @@ uint64_t args_of_others(const struct reader *r)
 void args_close(struct reader *r)
 {
 	for (uint32_t i = 0; i < r->sets_count; i++) {
-		if (r->sets[i].tables[T_ARG].root)
-			dbwalk_release(&r->sets[i].args.walk);
+		dbwalk_release(&r->sets[i].args.walk);
 		free(r->sets[i].args.index);
 	}
 	for (uint32_t i = 0; i < r->op_args_count; i++)

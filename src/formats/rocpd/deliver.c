@@ -260,7 +260,7 @@ static void read_status(struct row_of *x, struct rec *r)
 
 static const struct wire_record *arguments(struct row_of *x, uint32_t op)
 {
-	return x->r->with_args ? args_read(x->r, x->s, op, x->event.id) : NULL;
+	return args_read(x->r, x->s, op, x->event.id);
 }
 
 static kymo_status_t deliver_activity(struct row_of *x, const struct rec *r)

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "formats/rocpd/reader.h"
@@ -79,11 +81,17 @@ bool index_read(const char *folder, take_name take, void *data)
 	size_t room = 0;
 	bool ok = true;
 	FILE *f;
+	int fd;
 
 	snprintf(path, sizeof(path), "%s/index.yaml", folder);
-	f = fopen(path, "re");
-	if (!f)
+	fd = file_open_regular(path);
+	if (fd < 0)
 		return errno == ENOENT;
+	f = fdopen(fd, "r");
+	if (!f) {
+		close(fd);
+		return false;
+	}
 	while (ok && getline(&line, &room, f) > 0)
 		ok = take_line(&x, line, take, data);
 	if (ok && ferror(f))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads ROCpd: a first pass finds what only records tell (operations, queues, the earliest and latest time),
- * the next hands records on. In order of their starts they are sorted by keys of 40 bytes each; else memory
+ * the next hands records on. In order of their starts they are sorted by keys of 32 bytes each; else memory
  * does not depend on how many there are. See reader.h.
  */
 #include "formats/rocpd/reader.h"
@@ -96,9 +96,9 @@ static bool values_of(struct reader *r, struct values *v, int64_t event, int64_t
 typedef kymo_status_t (*take_item)(struct reader *r, void *data, struct places *p,
 				   const struct item *item, const struct dbrow *row);
 
-static bool has_values(unsigned table)
+static bool has_values(unsigned table, const struct values *v)
 {
-	return table == T_SAMPLE || table == T_DISPATCH;
+	return v->there && (table == T_SAMPLE || table == T_DISPATCH);
 }
 
 /* A sample with values is these; a kernel is one, too. */
@@ -107,12 +107,14 @@ static kymo_status_t take_row(struct reader *r, take_item take, void *data, stru
 			      const struct dbrow *row)
 {
 	kymo_status_t status = KYMO_OK;
-	int64_t event = row_number(NULL, row, sources[source].event), value;
+	int64_t event = 0, value;
 	bool any = false;
 
 	if (item->table == T_DISPATCH)
 		status = take(r, data, p, item, row);
-	while (status == KYMO_OK && has_values(item->table) && values_of(r, v, event, &value)) {
+	if (has_values(item->table, v))
+		event = row_number(NULL, row, sources[source].event);
+	while (status == KYMO_OK && has_values(item->table, v) && values_of(r, v, event, &value)) {
 		item->value = value;
 		any = true;
 		status = take(r, data, p, item, row);
@@ -123,12 +125,14 @@ static kymo_status_t take_row(struct reader *r, take_item take, void *data, stru
 	return status;
 }
 
-static uint64_t learnt_columns(const struct dbtable *t, unsigned source)
+static uint64_t learnt_columns(const struct dbtable *t, unsigned source, const struct values *v)
 {
-	uint64_t columns = dbtable_column(t, sources[source].start) |
-			   dbtable_column(t, sources[source].end) |
-			   dbtable_column(t, sources[source].event);
+	unsigned table = sources[source].table;
+	uint64_t columns =
+		dbtable_column(t, sources[source].start) | dbtable_column(t, sources[source].end);
 
+	if (has_values(table, v) || table == T_REGION || table == T_SAMPLE)
+		columns |= dbtable_column(t, sources[source].event);
 	for (size_t i = 0; i < sizeof(sources[source].learnt); i++)
 		columns |= dbtable_column(t, sources[source].learnt[i]);
 	return columns;
@@ -146,10 +150,11 @@ static kymo_status_t walk_table(struct reader *r, uint32_t set, unsigned source,
 	struct places p;
 	struct dbrow row;
 	struct dbwalk w;
-	uint64_t columns = r->complete ? t->wanted : learnt_columns(t, source);
+	uint64_t columns;
 
 	places_begin(&p, s);
 	values_begin(r, &values, s);
+	columns = r->complete ? t->wanted : learnt_columns(t, source, &values);
 	dbwalk_init(&w, s->file, t->root);
 	while (status == KYMO_OK && dbwalk_next(&w)) {
 		if (!dbrow_read_some(t, &w, columns, all, &row))
@@ -208,8 +213,7 @@ static kymo_status_t learn_arguments(struct reader *r, struct set *s, uint32_t o
 {
 	const struct t_op *known = &r->t->ops[op];
 
-	if (!r->with_args || !op ||
-	    known->domain == r->t->ops[r->activity[ACTIVITY_MARKER]].domain ||
+	if (!r->args_of || !op || known->domain == r->t->ops[r->activity[ACTIVITY_MARKER]].domain ||
 	    known->domain == r->t->ops[r->activity[ACTIVITY_SYNC]].domain)
 		return KYMO_OK;
 	return args_learn(r, s, op, event) ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
@@ -490,8 +494,9 @@ kymo_status_t rocpd_read(const char *path, const struct stream_filter *filter, b
 
 	if (status == KYMO_OK)
 		status = model_read(&r);
-	r.with_args = !sink->brief || sink->sites;
-	if (status == KYMO_OK && r.with_args && !args_open(&r))
+	r.args_of = sink->fields;
+	if (status == KYMO_OK && (!sink->brief || (filter && stream_filter_reads_fields(filter))) &&
+	    !args_want_all(&r))
 		status = KYMO_ERROR_NO_MEMORY;
 	if (status == KYMO_OK)
 		status = keep_damage(&r);

@@ -50,6 +50,7 @@ struct reader_track {
 /* Arguments of calls, and which of them it stands on. */
 struct args {
 	struct dbwalk walk;
+	bool opened; /* it is known how they lie */
 	bool there;
 	int64_t event, before; /* of the row it stands on, and of the one before */
 	int64_t first, last;   /* rows */
@@ -97,7 +98,7 @@ struct reader {
 	uint32_t activity[16];        /* first op of each domain of activities */
 	struct op_arguments *op_args; /* by op */
 	uint32_t op_args_count, op_args_room;
-	bool with_args; /* somebody wants them */
+	bool (*args_of)(const struct trace *t, const struct t_op *op); /* are wanted; NULL: none */
 	struct make_fields fields;
 	bool complete;     /* the trace was handed on: it takes no more definitions */
 	uint64_t *damaged; /* by file: when definitions had been read */
@@ -174,15 +175,15 @@ uint32_t range_name(const struct reader *r, const char *name, const char *text, 
 
 /* ---- args.c -------------------------------------------------------------------------------- */
 
-/* False of the next two: no memory. */
-bool args_open(struct reader *r);
-/* What the calls of `op` have, of which one is the event's. */
+/* From now on those of all operations are wanted. False of this and the next: no memory. */
+bool args_want_all(struct reader *r);
+/* What the calls of `op` have, of which one is the event's, where they are wanted. */
 bool args_learn(struct reader *r, struct set *s, uint32_t op, int64_t event);
 /* Operations have what was learnt as their fields. */
 void args_define(struct reader *r);
 /* Fields of the event's call, until the next is asked for; NULL: its operation has none. */
 const struct wire_record *args_read(struct reader *r, struct set *s, uint32_t op, int64_t event);
-/* So many are of something else than calls. */
+/* So many are of something else than calls; 0 where not all were wanted. */
 uint64_t args_of_others(const struct reader *r);
 void args_close(struct reader *r);
 

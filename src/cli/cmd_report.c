@@ -16,7 +16,7 @@
 
 struct report_options {
 	struct cli_filter filter;
-	const char *output, *plot;
+	const char *output, *plot, *compare;
 	uint64_t size;
 	int format;
 	bool force, verbose;
@@ -35,6 +35,10 @@ static const struct knob rows[] = {
 	{"plot", 0, KNOB_STRING, 0, AT(plot), "NAME", NULL, NULL, NULL, "Page",
 	 "Draw this plot alone (kymo list plots): as svg, png, jpg or pdf; default: NAME.PLOT.svg "
 	 "beside the trace"},
+	{"compare", 0, KNOB_STRING, 0, AT(compare), "B", NULL, NULL, NULL, "Page",
+	 "Another trace: the report also says, as kymo compare TRACE B does, what takes longer in "
+	 "B "
+	 "than in TRACE"},
 	{"force", 'f', KNOB_FLAG, 0, AT(force), NULL, NULL, NULL, NULL, "Page",
 	 "Replace what is there"},
 	{"size", 0, KNOB_SIZE, 0, AT(size), "SIZE", "28M", NULL, NULL, "Page",
@@ -212,7 +216,12 @@ static kymo_status_t report_one(const char *path, const struct stream_filter *fi
 				   .filter = filter,
 				   .progress = cli_progress,
 				   .progress_data = (void *)(uintptr_t) "Reading"};
-	struct page p = {.size = options.size};
+	const char *with = options.compare;
+	struct page p = {.size = options.size,
+			 .comparison.with = with,
+			 .comparison.name = with && cli_foreign_source(with)
+						    ? cli_foreign_source(with)
+						    : with};
 	struct text output = {0};
 	kymo_status_t status;
 
@@ -243,7 +252,11 @@ static int run_report(int argc, char **argv)
 		options.output, options.plot);
 	if (usage != CLI_OK)
 		return usage;
-	filter = cli_filter_new(&options.filter, (unsigned)argc, &failed);
+	if (options.compare &&
+	    !cli_foreign_operands(1, (char **)(uintptr_t)&options.compare, false))
+		return CLI_FAILURE;
+	filter = cli_filter_new(&options.filter, (unsigned)argc + (options.compare != NULL),
+				&failed);
 	if (failed)
 		return CLI_USAGE;
 	for (int i = 0; i < argc; i++) {

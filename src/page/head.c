@@ -255,7 +255,7 @@ static void put_table(FILE *out, const struct table *t)
 	fputs("]}", out);
 }
 
-static void put_tables(FILE *out, const struct report *r)
+void page_put_tables(FILE *out, const struct report *r)
 {
 	fputs("[", out);
 	for (unsigned i = 0; i < r->table_count; i++) {
@@ -514,7 +514,9 @@ static void put_head(FILE *out, const struct page *p)
 	member(out, "idle_causes");
 	put_idle_causes(out);
 	member(out, "tables");
-	put_tables(out, &p->programs);
+	page_put_tables(out, &p->programs);
+	member(out, "comparison");
+	comparison_put(out, &p->comparison, &p->data, page_title(p));
 	member(out, "names");
 	put_names(out, &p->data);
 	member(out, "briefs");

@@ -73,6 +73,8 @@ kymo_status_t page_read(struct page *p, const char *trace, const struct format_o
 	status = judge(p, o);
 	if (status == KYMO_OK)
 		status = make_tables(p);
+	if (status == KYMO_OK && p->comparison.with)
+		status = comparison_read(&p->comparison, trace, o);
 	if (status == KYMO_ERROR_NO_MEMORY)
 		stream_error(o->log, "not enough memory for the report of %s", trace);
 	return status;
@@ -96,6 +98,7 @@ void page_release(struct page *p)
 	page_encode_release(&p->encoded);
 	page_data_release(&p->data);
 	clusters_release(&p->clusters);
+	comparison_release(&p->comparison);
 	report_release(&p->people);
 	report_release(&p->programs);
 	if (p->diagnosis)

@@ -328,8 +328,9 @@ static const struct plot durations = {"durations", "How long kernels take",
 
 /* ------------------------------------------------------------------------------------------------ */
 
-extern const struct plot plot_bandwidth, plot_memory, plot_messages;
+extern const struct plot plot_bandwidth, plot_memory, plot_messages, plot_comparison;
 
-const struct plot *const plots[] = {&busy,           &durations,   &idle_plot,    &overlap,
-				    &plot_bandwidth, &plot_memory, &plot_messages};
+const struct plot *const plots[] = {&busy,          &durations,      &idle_plot,
+				    &overlap,       &plot_bandwidth, &plot_memory,
+				    &plot_messages, &plot_comparison};
 const unsigned plots_count = sizeof(plots) / sizeof(*plots);

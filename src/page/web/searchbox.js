@@ -47,10 +47,11 @@ export class SearchBox {
     return s;
   }
 
-  only(op) {
-    this.ops = new Set([op]);
+  only(...ops) {
+    this.ops = new Set(ops);
     this.of.mark(this.ops);
-    this.state.textContent = "1 name";
+    this.next.disabled = this.previous.disabled = false;
+    this.state.textContent = `${grouped(ops.length)} name${ops.length > 1 ? "s" : ""}`;
     this.list.hidden = true;
     this.found(true);
   }

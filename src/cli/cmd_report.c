@@ -154,12 +154,14 @@ static void tell_written(const struct page *p, enum report_form form, const char
 }
 
 /* A plot of what the trace does not have would be an empty picture. */
-static kymo_status_t check_plot(const struct page *p, const char *trace)
+static kymo_status_t check_plot(struct page *p, const char *trace, const struct format_options *o)
 {
 	struct text has = {0};
 
 	if (!options.plot || plot_has(plot_named(options.plot), p))
 		return KYMO_OK;
+	if (!p->flames.made && page_read_flames(p, o) != KYMO_OK)
+		return KYMO_ERROR_NO_MEMORY;
 	report_form_plots(p, &has);
 	cli_error("%s has nothing that the plot \"%s\" shows; %s%s", trace, options.plot,
 		  has.length ? "it has what these show: " : "nor what any other does",
@@ -179,9 +181,12 @@ static kymo_status_t make_page(struct page *p, const char *path, enum report_for
 	if (folder)
 		status = form == FORM_HTML ? page_make(p, path, folder, o) : page_read(p, path, o);
 	free(folder);
-	cli_progress_clear();
+	if (status == KYMO_OK &&
+	    (options.plot ? plot_is_flame(plot_named(options.plot)) : form == FORM_PDF))
+		status = page_read_flames(p, o);
 	if (status == KYMO_OK)
-		status = check_plot(p, path);
+		status = check_plot(p, path, o);
+	cli_progress_clear();
 	if (status != KYMO_OK)
 		return status;
 	return place ? write_file(p, form, output, place) : write_out(p, form);

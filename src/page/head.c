@@ -515,6 +515,8 @@ static void put_head(FILE *out, const struct page *p)
 	put_idle_causes(out);
 	member(out, "tables");
 	page_put_tables(out, &p->programs);
+	member(out, "flames");
+	flames_put(out, &p->flames);
 	member(out, "comparison");
 	comparison_put(out, &p->comparison, &p->data, page_title(p));
 	member(out, "names");

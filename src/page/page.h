@@ -13,6 +13,7 @@
 #include "page/clusters.h"
 #include "page/comparison.h"
 #include "page/encode.h"
+#include "page/flames.h"
 #include "report/report.h"
 
 struct page {
@@ -23,6 +24,7 @@ struct page {
 	const struct diagnosis *diagnosis; /* NULL: the trace has no records to judge */
 	struct clusters clusters;
 	struct page_data data;
+	struct flames flames;
 	struct page_encoded encoded;
 	struct page_plan plan;
 	struct report people, programs;
@@ -36,6 +38,8 @@ kymo_status_t page_make(struct page *p, const char *trace, const char *folder,
 			const struct format_options *o);
 /* Summary, findings and tables alone, without what the timeline draws: document.h. */
 kymo_status_t page_read(struct page *p, const char *trace, const struct format_options *o);
+/* Behind page_read(): reads what pictures of flame graphs are made of. */
+kymo_status_t page_read_flames(struct page *p, const struct format_options *o);
 void page_release(struct page *p);
 
 /* What people know the trace as: of another tool's file that is read for a while, that file. */

@@ -205,9 +205,10 @@ def without(folder):
             {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1000 + 10 * i, "dur": 5, "args": {"device": 0, "stream": 7}} for i in range(10)]}, f)
     got = stacks(page_of(trace), "device")
     checks.equal("no call", [(p[1:], v) for p, v in got.items()], [(("(no call is known)", "k"), (50_000, 10))])
-    empty = os.path.join(folder, "empty.kymo")
-    must(KYMO, "run", "--no-summary", "-o", empty, "true")
-    checks.equal("nothing", page_of(empty)["flames"], {"names": [], "graphs": []})
+    host = os.path.join(folder, "host.json")
+    with open(host, "w", encoding="utf-8") as f:
+        json.dump({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "only", "pid": 1, "tid": 1, "ts": 1000, "dur": 5}]}, f)
+    checks.equal("nothing", page_of(host)["flames"], {"names": [], "graphs": []})
     done = run(KYMO, "report", "--plot", "flame_samples", "-o", os.path.join(folder, "no.svg"), trace)
     checks.equal("no samples: which there are", (done.returncode, "flame_device" in done.stderr, "flame_device_stacks" in done.stderr), (3, True, False))
 
@@ -229,6 +230,9 @@ def function_of(site):
 def recorded(folder):
     """Device time by the stacks and paths of calls, and times without a processor, as the JSON of the trace has them."""
     name = os.path.join(folder, "heat.kymo")
+    empty = os.path.join(folder, "empty.kymo")
+    must(KYMO, "run", "--no-summary", "-o", empty, "true")
+    checks.equal("of a run that does nothing", page_of(empty)["flames"], {"names": [], "graphs": []})
     options = ["--off-cpu"] if run(KYMO, "run", "--off-cpu", "--no-summary", "-f", "-o", os.path.join(folder, "probe.kymo"), "true").returncode == 0 else []
     must(KYMO, "run", "--no-summary", "--stacks", "--sample=500", *options, "-o", name, *PROGRAMS)
     head = page_of(name)

@@ -46,7 +46,7 @@ function bars(c, links, show) {
     plot.table([["what"], ["A", "ns"], ["B", "ns"], ["difference", by === "run" ? "ns" : "%"], ["verdict"]], () => [...all].sort((x, y) => y.value - x.value).map(d => [clean(d.what, 300), d.a, d.b, d.value, d.verdict]));
     places = [];
     if (!shown.length) return plot.empty("Nothing that both have takes another time.");
-    const g = plot.begin(shown.length * row + 12), left = Math.min(360, plot.width * 0.3), room = Math.min(170, plot.width * 0.15), most = Math.max(...shown.map(d => Math.abs(d.value))), middle = (left + plot.width) / 2, half = (plot.width - left) / 2 - room;
+    const g = plot.begin(shown.length * row + 12), left = Math.min(360, plot.width * 0.3), room = Math.min(170, Math.max(130, plot.width * 0.15)), most = Math.max(...shown.map(d => Math.abs(d.value))), middle = (left + plot.width) / 2, half = (plot.width - left) / 2 - room;
     g.textBaseline = "middle";
     shown.forEach((d, n) => {
       const y = 6 + n * row, w = Math.max(1, Math.abs(d.value) / most * half), x = d.value < 0 ? middle - w : middle, text = `${by === "run" ? signed(d.value, duration) : signed(d.value, percent)}${d.verdict ? `, ${d.verdict}` : ""}`;

@@ -217,7 +217,7 @@ export function flame(model, timeline) {
     } else {
       tree = stacks.get(what);
       const { graph } = tree, roots = tree.roots();
-      about.textContent = `${graph.about}; the whole run, all processes`;
+      about.textContent = `${graph.about}; ${model.head.trace?.selection ? "of all that was selected" : "of the whole run"}`;
       weigh(tree.values[0].key);
       own.replaceChildren(...values(), ...(roots.length > 2 ? [select("Processes and threads", [["all", "all processes and threads"], ...roots.map(([n, t]) => [String(n), clean(t, 90)])], t => { which = t; zoom(base()); })] : []));
     }

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "page/page.h"
 
-enum { PEOPLE_ROWS = 40 };
+enum { PEOPLE_ROWS = 40, OPS_MOST = 10000 /* of an item, which its link has */ };
 
 static kymo_status_t make_report(struct comparison *c, struct report *r, bool people)
 {
@@ -92,34 +92,57 @@ static void put_link(FILE *out, const struct op_names *n, const struct page_data
 	const char *wanted = compare_item_name(x), *between = "";
 	uint32_t i = (uint32_t)map_get(&n->first, hash_bytes(wanted, strlen(wanted)));
 	struct text name = {0};
+	uint32_t count = 0;
 
 	if (!i)
 		return;
 	fprintf(out, "%s[", *comma);
 	json_string(out, x->label);
 	fputs(", [", out);
-	for (; i; i = n->next[i - 1]) {
+	for (; i && count < OPS_MOST; i = n->next[i - 1]) {
 		name_of_op(d, &d->ops[i - 1], &name);
 		if (!name.s || strcmp(name.s, wanted) != 0)
 			continue;
 		fprintf(out, "%s%u", between, i - 1);
 		between = ",";
+		count++;
 	}
 	fputs("]]", out);
 	*comma = ",\n";
 	text_release(&name);
 }
 
+/* Hashes of the labels in rows that the page has. False: no memory. */
+static bool find_shown(struct map *shown, const struct report *r)
+{
+	for (unsigned i = 0; i < r->table_count; i++) {
+		const struct table *t = r->tables[i];
+		const uint32_t rows =
+			t->row_count < PAGE_TABLE_ROWS ? t->row_count : PAGE_TABLE_ROWS;
+
+		if (strcmp(t->name, "items") != 0 && strcmp(t->name, "work") != 0)
+			continue;
+		for (uint32_t k = 0; k < rows; k++)
+			if (!map_set(shown, hash_string(t->cells[(size_t)k * t->column_count].s),
+				     1))
+				return false;
+	}
+	return true;
+}
+
 static void put_links(FILE *out, const struct comparison *c, const struct page_data *d)
 {
 	struct op_names names = {0};
+	struct map shown = {0};
 	const char *comma = "";
 
 	fputs("[", out);
-	if (find_ops(&names, d))
+	if (find_ops(&names, d) && find_shown(&shown, &c->programs))
 		for (uint32_t i = 0; i < c->compare.item_count; i++)
-			put_link(out, &names, d, &c->compare.items[i], &comma);
+			if (map_get(&shown, hash_string(c->compare.items[i].label)))
+				put_link(out, &names, d, &c->compare.items[i], &comma);
 	fputs("]", out);
+	map_release(&shown);
 	map_release(&names.first);
 	free(names.next);
 }

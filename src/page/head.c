@@ -13,7 +13,7 @@
 #include "stream/names.h"
 #include "stream/trace.h"
 
-enum { TABLE_ROWS = 10000, HOSTS_TOLD = 8 };
+enum { HOSTS_TOLD = 8 };
 
 static void member(FILE *out, const char *name)
 {
@@ -223,7 +223,7 @@ static void put_title(FILE *out, const struct table_column *k)
 
 static void put_table(FILE *out, const struct table *t)
 {
-	uint32_t rows = t->row_count < TABLE_ROWS ? t->row_count : TABLE_ROWS;
+	uint32_t rows = t->row_count < PAGE_TABLE_ROWS ? t->row_count : PAGE_TABLE_ROWS;
 
 	fputs("{\"name\": ", out);
 	json_string(out, t->name);

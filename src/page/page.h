@@ -16,6 +16,8 @@
 #include "page/flames.h"
 #include "report/report.h"
 
+enum { PAGE_TABLE_ROWS = 10000 }; /* of a table, that a page has */
+
 struct page {
 	uint64_t size;                /* bytes that it should have at most; 0: whatever is needed */
 	struct comparison comparison; /* made by page_read(), where `with` names another trace */

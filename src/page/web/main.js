@@ -162,7 +162,7 @@ class Page {
     this.timeline.select(null);
     this.timeline.whole();
     this.search.input.value = this.model.name(ops[0]).slice(0, 200);
-    this.search.only(...ops);
+    this.search.only(ops);
   }
 
   key(e) {

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "analysis/names.h"
+#include "analysis/table.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "report/report.h"
 #include "stream/trace.h"
@@ -509,19 +511,38 @@ static void put_nodes(FILE *out, const struct flame *f, const uint32_t *place)
 	fputs("]", out);
 }
 
+void flames_left_out(const struct flames *f, enum flame_kind kind, struct text *out)
+{
+	const bool device = kind == FLAME_DEVICE || kind == FLAME_STACKS;
+	char n[32];
+
+	if (kind == FLAME_SAMPLES && f->lost)
+		text_addf(out, "%s sample%s that %s lost", count_text(f->lost, n), plural(f->lost),
+			  f->lost == 1 ? "was" : "were");
+	if (device && f->tl->untimed)
+		text_addf(out, "%s piece%s of device work without device times",
+			  count_text(f->tl->untimed, n), plural(f->tl->untimed));
+	if (device && f->tl->cut)
+		text_addf(out, "%sdevice work and calls behind the first %s",
+			  out->length ? ", " : "", count_text(TIMELINE_MOST, n));
+}
+
 static void put_flame(FILE *out, const struct flames *f, enum flame_kind kind,
 		      const uint32_t *place)
 {
 	const struct flame_about *a = &flame_about[kind];
 	const char *unit = kind == FLAME_SAMPLES && !f->timed ? "count" : "ns";
+	struct text left_out = {0};
 
+	flames_left_out(f, kind, &left_out);
 	fprintf(out,
 		"{\"name\": \"%s\", \"title\": \"%s\", \"about\": \"%s\", \"values\": [[\"%s\", "
-		"\"%s\"], [\"%s\", \"count\"]], \"apart\": %s, \"folded\": %u, \"lost\": %" PRIu64
-		", \"nodes\": ",
+		"\"%s\"], [\"%s\", \"count\"]], \"apart\": %s, \"folded\": %u, \"left_out\": "
+		"\"%s\", \"nodes\": ",
 		a->name, a->title, a->about, *unit == 'n' ? a->values[0] : a->values[1], unit,
 		a->values[1], f->apart ? "true" : "false", f->of[kind].folded,
-		kind == FLAME_SAMPLES ? f->lost : 0);
+		left_out.s ? left_out.s : "");
+	text_release(&left_out);
 	put_nodes(out, &f->of[kind], place);
 	fputs("}", out);
 }

@@ -79,6 +79,9 @@ bool flames_has(const struct flames *f, enum flame_kind kind);
 #define FLAME_STACKS_TITLE "Device time by the call stack that submitted it"
 #define FLAME_STACKS_ABOUT "kernels and copies under the functions that called for them"
 
+/* What is not in it: "3 samples that were lost"; nothing: all is. */
+void flames_left_out(const struct flames *f, enum flame_kind kind, struct text *out);
+
 struct flame_about {
 	const char *name, *title, *about;
 	const char *values[FLAME_VALUES]; /* "time", "samples"; the second is a number of them */

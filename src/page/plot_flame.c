@@ -133,7 +133,9 @@ static void draw_tree(struct picture *p, uint32_t node, double x, double w, unsi
 static void note(struct picture *p)
 {
 	char deeper[80] = "", narrow[120] = "", folded[80] = "";
+	struct text left_out = {0};
 
+	flames_left_out(p->f, p->kind, &left_out);
 	if (p->deeper)
 		snprintf(deeper, sizeof(deeper), "; %" PRIu32 " frames are deeper", p->deeper);
 	if (p->narrow)
@@ -142,9 +144,10 @@ static void note(struct picture *p)
 	if (p->of->folded)
 		snprintf(folded, sizeof(folded), "; %" PRIu32 " small stacks are in others",
 			 p->of->folded);
-	plot_note(p->d, "width: %s%s%s%s%s", flame_about[p->kind].values[in_time(p) ? 0 : 1],
+	plot_note(p->d, "width: %s%s%s%s%s%s%s", flame_about[p->kind].values[in_time(p) ? 0 : 1],
 		  p->f->apart ? "" : " of all processes and threads together", folded, narrow,
-		  deeper);
+		  deeper, left_out.length ? "; not in it: " : "", left_out.s ? left_out.s : "");
+	text_release(&left_out);
 }
 
 static bool draw_flame(const struct page *page, struct draw *d, enum flame_kind kind)

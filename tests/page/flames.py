@@ -3,7 +3,7 @@
 """Flame graphs of the page and of `kymo report --plot`: each stack's numbers against known records, the folded writer and the JSON of the same trace; folding of small
 stacks; hostile names, two processes of two threads, two devices of one name; in a browser choice, search, zoom, keys.
 
-    flames.py KYMO made|recorded|browser [PROGRAM...]"""
+    flames.py KYMO SYNTH made|recorded|browser [PROGRAM...]"""
 import collections
 import json
 import os
@@ -19,7 +19,7 @@ import browser  # noqa: E402
 import page_file  # noqa: E402
 from kymotest import Checks, Folder, must, run, skip  # noqa: E402
 
-KYMO, PART, PROGRAMS = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3:]
+KYMO, SYNTH, PART, PROGRAMS = *map(os.path.abspath, sys.argv[1:3]), sys.argv[3], sys.argv[4:]
 checks = Checks()
 TAG, TURNED, PROTO = "</script><img src=x onerror=window.broken=1>", "evil\u202egpj;\u2028=1+1", "__proto__"
 SPACE = "{http://www.w3.org/2000/svg}"
@@ -209,6 +209,12 @@ def without(folder):
     with open(host, "w", encoding="utf-8") as f:
         json.dump({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "only", "pid": 1, "tid": 1, "ts": 1000, "dur": 5}]}, f)
     checks.equal("nothing", page_of(host)["flames"], {"names": [], "graphs": []})
+    demo = os.path.join(folder, "demo.kymo")
+    must(SYNTH, "demo", demo)
+    untimed = json.loads(must(KYMO, "query", "-f", "json", demo, "SELECT count(*) AS n FROM (SELECT untimed FROM dispatch UNION ALL SELECT untimed FROM copy) WHERE untimed <> 0"))[0]["n"]
+    checks.equal("what is not in it", (untimed, graph(page_of(demo), "device")["left_out"]), (1, "1 piece of device work without device times"))
+    said = must(KYMO, "report", "--plot", "flame_device", "-o", "-", demo)
+    checks.equal("in the picture as well", "not in it: 1 piece of device work without device times" in said, True)
     done = run(KYMO, "report", "--plot", "flame_samples", "-o", os.path.join(folder, "no.svg"), trace)
     checks.equal("no samples: which there are", (done.returncode, "flame_device" in done.stderr, "flame_device_stacks" in done.stderr), (3, True, False))
 

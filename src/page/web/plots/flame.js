@@ -277,7 +277,7 @@ export function flame(model, timeline) {
     const drawn = paint(plot, tree, below, value, { root, marked, at: document.activeElement === plot.canvas ? at : -1, key }), { graph } = tree;
     places = drawn.places;
     plot.legend([...(drawn.cut ? [["transparent", `${grouped(drawn.cut)} deeper levels are not drawn: zoom in`]] : []), ...(graph?.folded ? [["transparent", `${grouped(graph.folded)} small stacks are in others: kymo export --to folded has all samples`]] : []),
-      ...(graph?.lost ? [["transparent", `${grouped(graph.lost)} samples were lost`]] : []), ...(graph && !graph.apart ? [["transparent", "processes and threads are together: there are many"]] : [])]);
+      ...(graph?.left_out ? [["transparent", `not in it: ${clean(graph.left_out, 300)}`]] : []), ...(graph && !graph.apart ? [["transparent", "processes and threads are together: there are many"]] : [])]);
     const hit = (x, y) => places.find(p => x >= p.x && x < p.x + p.w && y >= p.y && y < p.y + ROW);
     plot.tell = (x, y) => { const p = hit(x, y); return p ? told(p.node) : ""; };
     plot.canvas.onclick = e => {

@@ -46,6 +46,9 @@ struct compare_options {
 	bool people; /* rows that say nothing are left out */
 };
 
+/* What `kymo compare` takes, unless it is told otherwise. */
+#define COMPARE_DEFAULTS ((struct compare_options){.threshold = 0.02, .share = 0.01, .noise = 0.03})
+
 enum compare_kind { ITEM_KERNEL, ITEM_COPY, ITEM_CALL, ITEM_RANGE, ITEM_KINDS };
 
 enum compare_verdict { VERDICT_NONE, VERDICT_SAME, VERDICT_UP, VERDICT_DOWN };
@@ -134,8 +137,11 @@ bool compare_judge(struct compare *c);
 /* Something takes longer, beyond noise and threshold. */
 bool compare_worse(const struct compare *c);
 
-/* Head, tables and foot. */
+/* Head, tables and foot: for people or programs, as c->options.people says. */
 kymo_status_t compare_report(struct report *r, struct compare *c);
+
+/* What an item is called without the class of its sizes: "kernel NAME", "DOMAIN FUNCTION", "range NAME", folded. */
+const char *compare_item_name(const struct compare_item *x);
 
 /* ---- private to comparing -------------------------------------------------------------------- */
 

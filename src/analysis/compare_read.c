@@ -643,10 +643,15 @@ static kymo_status_t read_run(struct compare *c, struct compare_run *run,
 	return status;
 }
 
+const char *compare_item_name(const struct compare_item *x)
+{
+	return strchr(strchr(x->key, ':') + 1, ':') + 1;
+}
+
 /* The part of the key behind the class of sizes: the same of a kernel with other sizes. */
 static uint64_t hash_unsized(const struct compare_item *x)
 {
-	const char *name = strchr(strchr(x->key, ':') + 1, ':') + 1;
+	const char *name = compare_item_name(x);
 
 	return hash_bytes(name, x->key_length - (size_t)(name - x->key));
 }

@@ -16,7 +16,7 @@
 
 struct report_options {
 	struct cli_filter filter;
-	const char *output, *plot;
+	const char *output, *plot, *compare;
 	uint64_t size;
 	int format;
 	bool force, verbose;
@@ -35,6 +35,10 @@ static const struct knob rows[] = {
 	{"plot", 0, KNOB_STRING, 0, AT(plot), "NAME", NULL, NULL, NULL, "Page",
 	 "Draw this plot alone (kymo list plots): as svg, png, jpg or pdf; default: NAME.PLOT.svg "
 	 "beside the trace"},
+	{"compare", 0, KNOB_STRING, 0, AT(compare), "B", NULL, NULL, NULL, "Page",
+	 "Another trace: the report also says, as kymo compare TRACE B does, what takes longer in "
+	 "B "
+	 "than in TRACE"},
 	{"force", 'f', KNOB_FLAG, 0, AT(force), NULL, NULL, NULL, NULL, "Page",
 	 "Replace what is there"},
 	{"size", 0, KNOB_SIZE, 0, AT(size), "SIZE", "28M", NULL, NULL, "Page",
@@ -150,12 +154,14 @@ static void tell_written(const struct page *p, enum report_form form, const char
 }
 
 /* A plot of what the trace does not have would be an empty picture. */
-static kymo_status_t check_plot(const struct page *p, const char *trace)
+static kymo_status_t check_plot(struct page *p, const char *trace, const struct format_options *o)
 {
 	struct text has = {0};
 
 	if (!options.plot || plot_has(plot_named(options.plot), p))
 		return KYMO_OK;
+	if (!p->flames.made && page_read_flames(p, o) != KYMO_OK)
+		return KYMO_ERROR_NO_MEMORY;
 	report_form_plots(p, &has);
 	cli_error("%s has nothing that the plot \"%s\" shows; %s%s", trace, options.plot,
 		  has.length ? "it has what these show: " : "nor what any other does",
@@ -175,9 +181,12 @@ static kymo_status_t make_page(struct page *p, const char *path, enum report_for
 	if (folder)
 		status = form == FORM_HTML ? page_make(p, path, folder, o) : page_read(p, path, o);
 	free(folder);
-	cli_progress_clear();
+	if (status == KYMO_OK &&
+	    (options.plot ? plot_is_flame(plot_named(options.plot)) : form == FORM_PDF))
+		status = page_read_flames(p, o);
 	if (status == KYMO_OK)
-		status = check_plot(p, path);
+		status = check_plot(p, path, o);
+	cli_progress_clear();
 	if (status != KYMO_OK)
 		return status;
 	return place ? write_file(p, form, output, place) : write_out(p, form);
@@ -212,7 +221,12 @@ static kymo_status_t report_one(const char *path, const struct stream_filter *fi
 				   .filter = filter,
 				   .progress = cli_progress,
 				   .progress_data = (void *)(uintptr_t) "Reading"};
-	struct page p = {.size = options.size};
+	const char *with = options.compare;
+	struct page p = {.size = options.size,
+			 .comparison.with = with,
+			 .comparison.name = with && cli_foreign_source(with)
+						    ? cli_foreign_source(with)
+						    : with};
 	struct text output = {0};
 	kymo_status_t status;
 
@@ -243,7 +257,11 @@ static int run_report(int argc, char **argv)
 		options.output, options.plot);
 	if (usage != CLI_OK)
 		return usage;
-	filter = cli_filter_new(&options.filter, (unsigned)argc, &failed);
+	if (options.compare &&
+	    !cli_foreign_operands(1, (char **)(uintptr_t)&options.compare, false))
+		return CLI_FAILURE;
+	filter = cli_filter_new(&options.filter, (unsigned)argc + (options.compare != NULL),
+				&failed);
 	if (failed)
 		return CLI_USAGE;
 	for (int i = 0; i < argc; i++) {

@@ -4,6 +4,7 @@
 
 #ifdef KYMO_HAVE_PAGE
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -80,6 +81,39 @@ static bool write_plot(const struct page *p, enum report_form form, const struct
 	return document_plot(p, plot, forms[form], out, why);
 }
 
+#ifdef KYMO_HAVE_XLSX
+static void take_lines(struct text_lines *to, char **room, const struct text_lines *from,
+		       const struct text_lines *more)
+{
+	*to = (struct text_lines){.lines = room, .count = from->count + more->count};
+	for (unsigned i = 0; i < to->count; i++)
+		room[i] = i < from->count ? from->lines[i] : more->lines[i - from->count];
+}
+
+/* The summary, and behind it the comparison, where there is one. */
+static bool write_workbook(const struct page *p, const char *path)
+{
+	const struct report *a = &p->programs, *b = &p->comparison.programs;
+	struct report all = *a;
+	void **room = calloc((size_t)a->table_count + b->table_count + a->head.count +
+				     b->head.count + a->foot.count + b->foot.count + 1,
+			     sizeof(*room));
+	bool ok;
+
+	if (!room)
+		return false;
+	all.tables = (struct table **)room;
+	all.table_count = a->table_count + b->table_count;
+	for (unsigned i = 0; i < all.table_count; i++)
+		all.tables[i] = i < a->table_count ? a->tables[i] : b->tables[i - a->table_count];
+	take_lines(&all.head, (char **)room + all.table_count, &a->head, &b->head);
+	take_lines(&all.foot, (char **)room + all.table_count + all.head.count, &a->foot, &b->foot);
+	ok = report_workbook(&all, path);
+	free(room);
+	return ok;
+}
+#endif
+
 bool report_form_write(const struct page *p, enum report_form form, const struct plot *plot,
 		       FILE *out, const char *path, const char **why)
 {
@@ -93,7 +127,7 @@ bool report_form_write(const struct page *p, enum report_form form, const struct
 		return document_pdf(p, out, why);
 #ifdef KYMO_HAVE_XLSX
 	*why = "the workbook could not be written";
-	return report_workbook(&p->programs, path);
+	return write_workbook(p, path);
 #else
 	(void)path;
 	*why = "this kymo was built without libxlsxwriter, which workbooks need";

@@ -73,6 +73,13 @@ bool document_markdown(const struct page *p, FILE *out)
 	fputs("\n## Digest and tables\n\n", out);
 	if (!report_print(&p->people, REPORT_MARKDOWN, out))
 		return false;
+	if (p->comparison.with) {
+		fputs("\n## Comparison\n\n", out);
+		markdown_line(out, "A: ", page_title(p), "; ");
+		markdown_line(out, "B: ", p->comparison.name, "\n\n");
+		if (!report_print(&p->comparison.people, REPORT_MARKDOWN, out))
+			return false;
+	}
 	fputs("\n## Findings\n\n", out);
 	if (p->diagnosis)
 		return findings_print(p->diagnosis, REPORT_MARKDOWN, 0, out);
@@ -185,23 +192,42 @@ static bool put_findings(struct pages *g, const struct page *p)
 	return ok;
 }
 
-/* The tables, and the lines behind them; those before them are the digest. */
-static bool put_tables(struct pages *g, const struct page *p)
+/* A report as text, below its own heading on a new page. */
+static bool put_report(struct pages *g, const struct report *r, const char *title)
 {
-	struct report tables = p->people;
+	struct report tables = *r;
 	char *text = NULL;
 	size_t n = 0;
 	FILE *out = open_memstream(&text, &n);
 	bool ok;
 
-	tables.head.count = 0;
 	tables.utf8 = true;
 	ok = out && report_print(&tables, REPORT_TEXT, out);
 	ok = out && fclose(out) == 0 && ok;
 	next_page(g);
-	heading(g, "Tables", 14);
+	heading(g, title, 14);
 	ok = ok && put_printed(g, text);
 	free(text);
+	return ok;
+}
+
+/* The tables, and the lines behind them; those before them are the digest. */
+static bool put_tables(struct pages *g, const struct page *p)
+{
+	struct report tables = p->people;
+
+	tables.head.count = 0;
+	return put_report(g, &tables, "Tables");
+}
+
+static bool put_comparison(struct pages *g, const struct page *p)
+{
+	struct text title = {0};
+	bool ok;
+
+	plain_addf(&title, "Comparison of A: %s with B: %s", page_title(p), p->comparison.name);
+	ok = title.s && put_report(g, &p->comparison.people, title.s);
+	text_release(&title);
 	return ok;
 }
 
@@ -250,7 +276,8 @@ static bool put_pages(struct pages *g, const struct page *p)
 	for (unsigned i = 0; i < p->people.head.count; i++)
 		put_wrapped(g, p->people.head.lines[i]);
 	g->y += LINE;
-	ok = (!p->diagnosis || put_findings(g, p)) && put_plots(g, p) && put_tables(g, p);
+	ok = (!p->diagnosis || put_findings(g, p)) && put_plots(g, p) && put_tables(g, p) &&
+	     (!p->comparison.with || put_comparison(g, p));
 	number_page(g);
 	return draw_end(g->d) && ok;
 }

@@ -5,10 +5,10 @@
 
 #include "page/plot.h"
 
-/* Facts, digest, tables, findings. False: `out` could not be written to (errno). */
+/* Facts, digest, tables, comparison, findings. False: `out` could not be written to (errno). */
 bool document_markdown(const struct page *p, FILE *out);
 
-/* Facts, digest, findings, plots, tables. False: as above; *why: what is missing to begin with, else NULL. */
+/* Facts, digest, findings, plots, tables, comparison. False: as above; *why: what is missing to begin with, else NULL. */
 bool document_pdf(const struct page *p, FILE *out, const char **why);
 
 /* One plot. */

@@ -13,7 +13,7 @@
 #include "stream/names.h"
 #include "stream/trace.h"
 
-enum { TABLE_ROWS = 10000, HOSTS_TOLD = 8 };
+enum { HOSTS_TOLD = 8 };
 
 static void member(FILE *out, const char *name)
 {
@@ -223,7 +223,7 @@ static void put_title(FILE *out, const struct table_column *k)
 
 static void put_table(FILE *out, const struct table *t)
 {
-	uint32_t rows = t->row_count < TABLE_ROWS ? t->row_count : TABLE_ROWS;
+	uint32_t rows = t->row_count < PAGE_TABLE_ROWS ? t->row_count : PAGE_TABLE_ROWS;
 
 	fputs("{\"name\": ", out);
 	json_string(out, t->name);
@@ -255,7 +255,7 @@ static void put_table(FILE *out, const struct table *t)
 	fputs("]}", out);
 }
 
-static void put_tables(FILE *out, const struct report *r)
+void page_put_tables(FILE *out, const struct report *r)
 {
 	fputs("[", out);
 	for (unsigned i = 0; i < r->table_count; i++) {
@@ -514,7 +514,11 @@ static void put_head(FILE *out, const struct page *p)
 	member(out, "idle_causes");
 	put_idle_causes(out);
 	member(out, "tables");
-	put_tables(out, &p->programs);
+	page_put_tables(out, &p->programs);
+	member(out, "flames");
+	flames_put(out, &p->flames);
+	member(out, "comparison");
+	comparison_put(out, &p->comparison, &p->data, page_title(p));
 	member(out, "names");
 	put_names(out, &p->data);
 	member(out, "briefs");

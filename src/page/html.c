@@ -40,7 +40,7 @@ static void finding(FILE *out, const struct finding *f)
 	fputs("</li>\n", out);
 }
 
-static void tables(FILE *out, const struct report *r)
+static void tables(FILE *out, const struct report *r, const char *more)
 {
 	for (unsigned i = 0; i < r->table_count; i++) {
 		const struct table *t = r->tables[i];
@@ -52,8 +52,8 @@ static void tables(FILE *out, const struct report *r)
 		html_rows(t, shown, out);
 		html_table_end(out);
 		if (t->row_count + t->more > shown)
-			fprintf(out, "<p>... %u more (kymo summary --all)</p>\n",
-				t->row_count + t->more - shown);
+			fprintf(out, "<p>... %u more (%s)</p>\n", t->row_count + t->more - shown,
+				more);
 		for (unsigned k = 0; k < t->notes.count; k++)
 			html_text(out, "<p>", t->notes.lines[k], "</p>\n");
 	}
@@ -74,8 +74,14 @@ static void plain_part(FILE *out, const struct page *p)
 			fprintf(out, "<p>... %u more (kymo diagnose --all)</p>\n",
 				p->diagnosis->count - FINDINGS);
 	}
-	tables(out, &p->people);
+	tables(out, &p->people, "kymo summary --all");
 	lines(out, &p->people.foot);
+	if (p->comparison.with) {
+		html_text(out, "<h2>Comparison with ", p->comparison.name, "</h2>\n");
+		lines(out, &p->comparison.people.head);
+		tables(out, &p->comparison.people, "kymo compare --all");
+		lines(out, &p->comparison.people.foot);
+	}
 	fputs("</noscript>\n", out);
 }
 

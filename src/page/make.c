@@ -40,6 +40,32 @@ static kymo_status_t make_tables(struct page *p)
 	return KYMO_OK;
 }
 
+/* One more pass over the records, of which `next` (may be NULL) gets all. */
+static kymo_status_t read_flames(struct page *p, struct stream_sink *next,
+				 const struct format_options *o)
+{
+	struct summary *s = &p->read;
+	kymo_status_t status;
+
+	if (!s->timeline)
+		return next ? summary_stream(s, next, o) : KYMO_OK;
+	if (!flames_init(&p->flames, s->trace, s->timeline, p->symbols, next))
+		return KYMO_ERROR_NO_MEMORY;
+	status = summary_stream(s, &p->flames.sink, o);
+	if (status == KYMO_OK && !flames_finish(&p->flames))
+		status = KYMO_ERROR_NO_MEMORY;
+	return status;
+}
+
+kymo_status_t page_read_flames(struct page *p, const struct format_options *o)
+{
+	kymo_status_t status = read_flames(p, NULL, o);
+
+	if (status == KYMO_ERROR_NO_MEMORY)
+		stream_error(o->log, "not enough memory for the flame graphs of %s", p->read.path);
+	return status;
+}
+
 static kymo_status_t read_records(struct page *p, const char *folder,
 				  const struct format_options *o)
 {
@@ -50,7 +76,7 @@ static kymo_status_t read_records(struct page *p, const char *folder,
 	if (status == KYMO_OK)
 		status = page_encode_init(&p->encoded, folder);
 	if (status == KYMO_OK)
-		status = summary_stream(&p->read, &p->data.sink, o);
+		status = read_flames(p, &p->data.sink, o);
 	if (status == KYMO_OK)
 		status = page_data_finish(&p->data, p->read.timeline);
 	if (status == KYMO_OK)
@@ -73,6 +99,8 @@ kymo_status_t page_read(struct page *p, const char *trace, const struct format_o
 	status = judge(p, o);
 	if (status == KYMO_OK)
 		status = make_tables(p);
+	if (status == KYMO_OK && p->comparison.with)
+		status = comparison_read(&p->comparison, trace, o);
 	if (status == KYMO_ERROR_NO_MEMORY)
 		stream_error(o->log, "not enough memory for the report of %s", trace);
 	return status;
@@ -95,7 +123,9 @@ void page_release(struct page *p)
 {
 	page_encode_release(&p->encoded);
 	page_data_release(&p->data);
+	flames_release(&p->flames);
 	clusters_release(&p->clusters);
+	comparison_release(&p->comparison);
 	report_release(&p->people);
 	report_release(&p->programs);
 	if (p->diagnosis)

@@ -11,16 +11,22 @@
 #include "analysis/diagnose.h"
 #include "analysis/summary.h"
 #include "page/clusters.h"
+#include "page/comparison.h"
 #include "page/encode.h"
+#include "page/flames.h"
 #include "report/report.h"
 
+enum { PAGE_TABLE_ROWS = 10000 }; /* of a table, that a page has */
+
 struct page {
-	uint64_t size; /* bytes that it should have at most; 0: whatever is needed */
+	uint64_t size;                /* bytes that it should have at most; 0: whatever is needed */
+	struct comparison comparison; /* made by page_read(), where `with` names another trace */
 	/* Made by page_make(). */
 	const struct summary *summary;
 	const struct diagnosis *diagnosis; /* NULL: the trace has no records to judge */
 	struct clusters clusters;
 	struct page_data data;
+	struct flames flames;
 	struct page_encoded encoded;
 	struct page_plan plan;
 	struct report people, programs;
@@ -29,11 +35,13 @@ struct page {
 	struct symbols *symbols;
 };
 
-/* Of raw files, or what o->filter selects; `p` is zero but for its size. Temporary files lie in `folder`. To be released in any case. */
+/* Of raw files, or what o->filter selects; `p` is zero but for its size and what it is compared with. Temporary files lie in `folder`. To be released in any case. */
 kymo_status_t page_make(struct page *p, const char *trace, const char *folder,
 			const struct format_options *o);
 /* Summary, findings and tables alone, without what the timeline draws: document.h. */
 kymo_status_t page_read(struct page *p, const char *trace, const struct format_options *o);
+/* Behind page_read(): reads what pictures of flame graphs are made of. */
+kymo_status_t page_read_flames(struct page *p, const struct format_options *o);
 void page_release(struct page *p);
 
 /* What people know the trace as: of another tool's file that is read for a while, that file. */
@@ -44,6 +52,9 @@ static inline const char *page_title(const struct page *p)
 
 /* What the page has beside its sections; to be released. NULL: no memory. */
 char *page_head(const struct page *p, size_t *bytes);
+
+/* The tables of a report as a member of it. */
+void page_put_tables(FILE *out, const struct report *r);
 
 /* The critical path as a member of it, path.c. */
 void page_put_path(FILE *out, const struct page *p);

@@ -26,6 +26,9 @@ extern const unsigned plots_count;
 /* NULL: there is no such plot. */
 const struct plot *plot_named(const char *name);
 
+/* It is of what page_read_flames() reads. */
+bool plot_is_flame(const struct plot *plot);
+
 /* The trace has what the plot shows. */
 bool plot_has(const struct plot *plot, const struct page *p);
 

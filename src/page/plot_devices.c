@@ -328,8 +328,20 @@ static const struct plot durations = {"durations", "How long kernels take",
 
 /* ------------------------------------------------------------------------------------------------ */
 
-extern const struct plot plot_bandwidth, plot_memory, plot_messages;
+extern const struct plot plot_bandwidth, plot_memory, plot_messages, plot_comparison;
+extern const struct plot plot_flame_samples, plot_flame_off_cpu, plot_flame_device,
+	plot_flame_stacks;
 
-const struct plot *const plots[] = {&busy,           &durations,   &idle_plot,    &overlap,
-				    &plot_bandwidth, &plot_memory, &plot_messages};
+const struct plot *const plots[] = {&busy,
+				    &plot_flame_samples,
+				    &plot_flame_device,
+				    &plot_flame_stacks,
+				    &plot_flame_off_cpu,
+				    &durations,
+				    &idle_plot,
+				    &overlap,
+				    &plot_bandwidth,
+				    &plot_memory,
+				    &plot_messages,
+				    &plot_comparison};
 const unsigned plots_count = sizeof(plots) / sizeof(*plots);

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
+#include "stream/names.h"
 
 static uint64_t row_hash(const struct profile_row *r)
 {
@@ -18,18 +19,40 @@ static bool same_row(const struct profile_row *a, const struct profile_row *b)
 	       a->kernel == b->kernel;
 }
 
-static struct profile_row *find_row(struct profile_writer *p, const struct profile_row *like)
+static struct profile_row *find_row(struct profile_rows *p, const struct profile_row *like)
 {
 	uint64_t hash = row_hash(like), i;
 
 	map_each(&p->found, hash, i)
-		if (same_row(&p->rows[i - 1], like))
-			return &p->rows[i - 1];
-	if (!vec_reserve(&p->rows, &p->room, p->count, 1) ||
+		if (same_row(&p->at[i - 1], like))
+			return &p->at[i - 1];
+	if (!vec_reserve(&p->at, &p->room, p->count, 1) ||
 	    !map_add(&p->found, hash, (uint64_t)p->count + 1))
 		return NULL;
-	p->rows[p->count] = *like;
-	return &p->rows[p->count++];
+	p->at[p->count] = *like;
+	return &p->at[p->count++];
+}
+
+bool profile_add(struct profile_rows *rows, const struct rec_sample *r)
+{
+	const struct profile_row like = {.thread = r->base.thread,
+					 .stack = r->base.stack,
+					 .pc = r->base.stack ? 0 : r->pc,
+					 .kernel = r->kernel};
+	struct profile_row *row = find_row(rows, &like);
+
+	if (!row)
+		return false;
+	row->samples++;
+	row->weight += r->weight;
+	return true;
+}
+
+void profile_rows_release(struct profile_rows *rows)
+{
+	free(rows->at);
+	map_release(&rows->found);
+	*rows = (struct profile_rows){0};
 }
 
 static struct profile_writer *writer(struct stream_sink *s)
@@ -46,23 +69,13 @@ static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
 static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r)
 {
 	struct profile_writer *p = writer(s);
-	const struct profile_row like = {.thread = r->base.thread,
-					 .stack = r->base.stack,
-					 .pc = r->base.stack ? 0 : r->pc,
-					 .kernel = r->kernel};
-	struct profile_row *row;
 
 	if (r->lost) {
 		unplaced_leave(&p->unplaced, "samples that were lost", r->lost, 1);
 		return KYMO_OK;
 	}
 	unplaced_add(&p->unplaced, "times and processors of samples", 1);
-	row = find_row(p, &like);
-	if (!row)
-		return KYMO_ERROR_NO_MEMORY;
-	row->samples++;
-	row->weight += r->weight;
-	return KYMO_OK;
+	return profile_add(&p->rows, r) ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
 }
 
 static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
@@ -105,15 +118,15 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 	struct profile_writer *p = writer(s);
 	kymo_status_t status;
 
-	if (!p->count) {
+	if (!p->rows.count) {
 		stream_error(p->log,
 			     "%s: it has no samples of call stacks, of which %s is made: record it "
 			     "with --sample",
 			     t->path, p->format);
 		return KYMO_ERROR_NOT_FOUND;
 	}
-	qsort(p->rows, p->count, sizeof(*p->rows), by_thread);
-	map_clear(&p->found);
+	qsort(p->rows.at, p->rows.count, sizeof(*p->rows.at), by_thread);
+	map_clear(&p->rows.found);
 	p->names = symbols_new(t, p->log);
 	status = p->names ? p->put(p) : KYMO_ERROR_NO_MEMORY;
 	if (status != KYMO_OK)
@@ -150,8 +163,7 @@ void profile_release(struct profile_writer *w)
 	if (w->open)
 		output_close(&w->out, w->log);
 	symbols_free(w->names);
-	free(w->rows);
-	map_release(&w->found);
+	profile_rows_release(&w->rows);
 }
 
 const uint32_t *profile_frames(const struct trace *t, const struct profile_row *r, uint32_t *count)
@@ -165,4 +177,29 @@ const uint32_t *profile_frames(const struct trace *t, const struct profile_row *
 uint64_t profile_weight(const struct profile_row *r)
 {
 	return r->weight > 0 ? (uint64_t)r->weight : r->samples;
+}
+
+const char *profile_frame(struct symbols *names, uint32_t site, char *room, size_t size)
+{
+	const struct symbol *y = symbols_site(names, site);
+
+	return y->function ? y->function : symbols_text(names, site, room, size);
+}
+
+void profile_add_process(struct text *out, const struct trace *t, uint32_t process)
+{
+	const struct t_process *p = &t->processes[process];
+
+	text_add(out, name_program(p));
+	if (p->rank != UINT32_MAX)
+		text_addf(out, " rank %u", p->rank);
+	else if (t->processes_count > 2)
+		text_addf(out, " %u", p->pid);
+}
+
+void profile_add_thread(struct text *out, const struct trace *t, uint32_t thread)
+{
+	const struct t_thread *th = &t->threads[thread];
+
+	text_addf(out, "%s %u", th->name[0] ? th->name : "thread", th->tid);
 }

@@ -7,6 +7,7 @@
 #define STREAM_PROFILE_H
 
 #include "base/map.h"
+#include "base/text.h"
 #include "stream/output.h"
 #include "stream/stream.h"
 #include "stream/symbol.h"
@@ -21,18 +22,26 @@ struct profile_row {
 	bool kernel;    /* the kernel was at work for the thread */
 };
 
+/* All zero: none. */
+struct profile_rows {
+	struct profile_row *at;
+	uint32_t count, room;
+	struct map found; /* rows by their hash, plus one */
+};
+
+/* Adds a sample, not one that says how many were lost. False: no memory. */
+bool profile_add(struct profile_rows *rows, const struct rec_sample *r);
+void profile_rows_release(struct profile_rows *rows);
+
 struct profile_writer {
 	struct stream_sink sink; /* first */
 	const struct trace *t;
 	const char *format; /* its name, for messages */
 	struct stream_log *log;
 	struct symbols *names; /* from here: for put() */
-	struct profile_row *rows;
-	uint32_t count;
+	struct profile_rows rows;
 	struct output out;
 	kymo_status_t (*put)(struct profile_writer *w); /* writes the rows */
-	uint32_t room;
-	struct map found; /* rows by their hash, plus one */
 	struct unplaced unplaced;
 	bool open;
 };
@@ -50,5 +59,12 @@ const uint32_t *profile_frames(const struct trace *t, const struct profile_row *
 
 /* What a row stands for, in ns; of samples that have no weight, how many they are. */
 uint64_t profile_weight(const struct profile_row *r);
+
+/* What a frame is called: "solve(int)", or as symbols_text() has it, in `room`. */
+const char *profile_frame(struct symbols *names, uint32_t site, char *room, size_t size);
+
+/* What stands for a process and for a thread: "a.out rank 3", "a.out 4242", "worker 4243". */
+void profile_add_process(struct text *out, const struct trace *t, uint32_t process);
+void profile_add_thread(struct text *out, const struct trace *t, uint32_t thread);
 
 #endif

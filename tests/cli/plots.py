@@ -409,14 +409,14 @@ def test_bad_outputs(trace, folder):
 
 def test_words(trace, folder):
     plots = [r["plot"] for r in json.loads(must(KYMO, "list", "plots", "-f", "json"))["tables"][0]["rows"]]
-    checks.equal("plots", plots, ["devices", "durations", "idle", "overlap", "bandwidth", "memory", "messages"])
+    checks.equal("plots", plots, ["devices", "flame_samples", "flame_device", "flame_device_stacks", "flame_off_cpu", "durations", "idle", "overlap", "bandwidth", "memory", "messages", "comparison"])
     report = lambda *argv: run(KYMO, "report", *argv, trace)
-    for words, argv in (("devices, durations", ("-o", "b.svg")), ("there is no plot", ("--plot", "deviecs")), ("goes with", ("--plot", "idle", "-o", "b.md")),
+    for words, argv in (("devices, flame_samples", ("-o", "b.svg")), ("there is no plot", ("--plot", "deviecs")), ("goes with", ("--plot", "idle", "-o", "b.md")),
                         ("standard output", ("--format", "xlsx", "-o", "-"))):
         done = report(*argv)
         checks.equal(" ".join(argv), (done.returncode, words in done.stderr), (2, True))
     done = report("--plot", "messages", "-o", os.path.join(folder, "b.svg"))
-    checks.equal("what is not there", (done.returncode, "it has what these show: devices, durations, idle, overlap, bandwidth" in done.stderr), (3, True))
+    checks.equal("what is not there", (done.returncode, "it has what these show: devices, flame_device, durations, idle, overlap, bandwidth" in done.stderr), (3, True))
     empty = os.path.join(folder, "empty.kymo")
     must(KYMO, "run", "-o", empty, "true")
     done = run(KYMO, "report", "--plot", "idle", "-o", os.path.join(folder, "b.svg"), empty)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "formats/format.h"
-#include "stream/names.h"
 #include "stream/profile.h"
 
 /* ';' separates frames and a line ends one. */
@@ -18,22 +17,15 @@ static void put_frame(struct output *o, const char *name)
 
 static void put_thread(struct profile_writer *w, uint32_t thread)
 {
-	const struct t_thread *th = &w->t->threads[thread];
-	const struct t_process *p = &w->t->processes[th->process];
-	struct output *o = &w->out;
+	struct text process = {0}, name = {0};
 
-	put_frame(o, name_program(p));
-	if (p->rank != UINT32_MAX) {
-		output_text(o, " rank ");
-		output_unsigned(o, p->rank);
-	} else if (w->t->processes_count > 2) {
-		output_char(o, ' ');
-		output_unsigned(o, p->pid);
-	}
-	output_text(o, ";");
-	put_frame(o, th->name[0] ? th->name : "thread");
-	output_char(o, ' ');
-	output_unsigned(o, th->tid);
+	profile_add_process(&process, w->t, w->t->threads[thread].process);
+	profile_add_thread(&name, w->t, thread);
+	put_frame(&w->out, process.s ? process.s : "");
+	output_char(&w->out, ';');
+	put_frame(&w->out, name.s ? name.s : "");
+	text_release(&process);
+	text_release(&name);
 }
 
 static void put_row(struct profile_writer *w, const struct profile_row *r)
@@ -45,11 +37,8 @@ static void put_row(struct profile_writer *w, const struct profile_row *r)
 
 	put_thread(w, r->thread);
 	for (uint32_t i = count; i-- > 0;) {
-		const struct symbol *y = symbols_site(w->names, sites[i]);
-
 		output_char(o, ';');
-		put_frame(o, y->function ? y->function
-					 : symbols_text(w->names, sites[i], name, sizeof(name)));
+		put_frame(o, profile_frame(w->names, sites[i], name, sizeof(name)));
 	}
 	if (!count) {
 		output_char(o, ';');
@@ -64,8 +53,8 @@ static void put_row(struct profile_writer *w, const struct profile_row *r)
 
 static kymo_status_t put_rows(struct profile_writer *w)
 {
-	for (uint32_t i = 0; i < w->count; i++)
-		put_row(w, &w->rows[i]);
+	for (uint32_t i = 0; i < w->rows.count; i++)
+		put_row(w, &w->rows.at[i]);
 	return KYMO_OK;
 }
 

@@ -247,8 +247,8 @@ static kymo_status_t put_profile(struct profile_writer *p)
 	put_head(w);
 	for (uint32_t i = 1; i < p->t->modules_count; i++)
 		put_mapping(w, i);
-	for (uint32_t i = 0; i < p->count; i++)
-		put_sample(w, &p->rows[i]);
+	for (uint32_t i = 0; i < p->rows.count; i++)
+		put_sample(w, &p->rows.at[i]);
 	return w->failed || !deflate_into(w) ? KYMO_ERROR_NO_MEMORY : KYMO_OK;
 }
 

@@ -95,7 +95,7 @@ static void put_name(struct speedscope *w, uint32_t thread)
 /* Rows `from` to `to` are of one thread. */
 static void put_profile(struct speedscope *w, uint32_t from, uint32_t to)
 {
-	const struct profile_row *rows = w->w.rows;
+	const struct profile_row *rows = w->w.rows.at;
 	struct output *o = &w->w.out;
 	uint64_t all = 0;
 
@@ -132,12 +132,12 @@ static void put_document(struct speedscope *w)
 	output_json(o, w->w.t->command);
 	output_text(o,
 		    ",\"exporter\":\"kymo\",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[");
-	for (uint32_t i = 0; i < p->count; i++)
-		put_frames(w, &p->rows[i]);
+	for (uint32_t i = 0; i < p->rows.count; i++)
+		put_frames(w, &p->rows.at[i]);
 	output_text(o, "]},\n\"profiles\":[");
-	for (uint32_t from = 0, to; from < p->count; from = to) {
-		for (to = from + 1; to < p->count && p->rows[to].thread == p->rows[from].thread;
-		     to++)
+	for (uint32_t from = 0, to; from < p->rows.count; from = to) {
+		for (to = from + 1;
+		     to < p->rows.count && p->rows.at[to].thread == p->rows.at[from].thread; to++)
 			;
 		put_profile(w, from, to);
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts the page together.
 import { Address, read } from "./address.js";
+import { comparison } from "./comparison.js";
 import { h, icon, liveRegion } from "./dom.js";
 import { line as clean } from "./format.js";
 import { help } from "./help.js";
@@ -19,11 +20,12 @@ import { countOps, countRow } from "./count.js";
 import { paintRow } from "./paint.js";
 
 const PAPER = 1010; // pixels across A4 or Letter, lying
-const TABS = ["overview", "timeline", "tables", "plots"];
+const TABS = ["overview", "timeline", "tables", "plots"]; // and "comparison", where there is one
 
 class Page {
   constructor(model) {
     this.model = model;
+    this.tabs = model.head.comparison ? [...TABS, "comparison"] : TABS;
     this.tab = "overview";
     document.title = `${clean(model.head.trace?.name || "trace", 100)} - Kymo`;
     this.frame();
@@ -41,6 +43,8 @@ class Page {
     this.panes.tables.append(this.tables.element);
     this.plots = plots(model, this.timeline);
     this.panes.plots.append(this.plots.element);
+    this.comparison = comparison(model, ops => this.find(ops));
+    if (this.comparison) this.panes.comparison.append(this.comparison.element);
     this.address = new Address(() => this.state(), a => this.apply(a));
     this.timeline.on("view", jump => this.address.changed(jump));
     this.timeline.on("select", () => this.address.changed(true));
@@ -58,7 +62,7 @@ class Page {
     this.buttons = {};
     this.panes = {};
     const bar = h("div.tabs", { role: "tablist", "aria-label": "Parts of the page" });
-    for (const t of TABS) {
+    for (const t of this.tabs) {
       this.buttons[t] = h("button", { type: "button", role: "tab", id: `tab-${t}`, "aria-controls": `pane-${t}`, onclick: () => this.open(t, true) }, t[0].toUpperCase() + t.slice(1));
       this.panes[t] = h(`section.pane-${t}`, { role: "tabpanel", id: `pane-${t}`, "aria-labelledby": `tab-${t}`, hidden: true });
       bar.append(this.buttons[t]);
@@ -66,7 +70,7 @@ class Page {
     bar.addEventListener("keydown", e => {
       const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
       if (!by) return;
-      this.open(TABS[(TABS.indexOf(this.tab) + by + TABS.length) % TABS.length], true);
+      this.open(this.tabs[(this.tabs.indexOf(this.tab) + by + this.tabs.length) % this.tabs.length], true);
       this.buttons[this.tab].focus();
     });
     this.help = help();
@@ -77,7 +81,7 @@ class Page {
       trace?.drawn < trace?.processes ? h("button.chip", { type: "button", id: "drawn", title: "They stand for those that are like them, in the timeline, counts and plots. Opens the table that says which is like which; kymo report --rank draws others.", onclick: () => { this.open("tables", true); this.tables.open("clusters"); } }, `${trace.drawn.toLocaleString("en")} of ${trace.processes.toLocaleString("en")} processes drawn`) : null,
       loss?.records ? h("span.chip.bad", { title: clean(loss.text ?? "", 400) }, `${loss.records.toLocaleString("en")} records lost`) : null,
       this.themeButton = h("button.quiet", { type: "button", title: "Light, dark, as the system has it (t)", onclick: () => this.nextTheme() }, "Theme"),
-      h("button.quiet", { type: "button", title: "Keys (?)", onclick: () => this.help.showModal() }, "Keys")), this.error, ...TABS.map(t => this.panes[t]), this.help, liveRegion());
+      h("button.quiet", { type: "button", title: "Keys (?)", onclick: () => this.help.showModal() }, "Keys")), this.error, ...this.tabs.map(t => this.panes[t]), this.help, liveRegion());
     const place = document.getElementById("kymo");
     if (place) place.replaceChildren(app);
     else document.body.append(app);
@@ -108,15 +112,16 @@ class Page {
   }
 
   open(tab, step) {
-    if (!TABS.includes(tab)) return;
+    if (!this.tabs.includes(tab)) return;
     this.tab = tab;
-    for (const t of TABS) {
+    for (const t of this.tabs) {
       this.panes[t].hidden = t !== tab;
       this.buttons[t].setAttribute("aria-selected", String(t === tab));
       this.buttons[t].tabIndex = t === tab ? 0 : -1;
     }
     if (tab === "tables") this.tables.shown();
     if (tab === "plots") this.plots.shown();
+    if (tab === "comparison") this.comparison.shown();
     if (tab === "timeline") { this.timeline.resize(); this.panel.later(); }
     this.address?.changed(step);
   }
@@ -133,7 +138,7 @@ class Page {
     }
     if (a.search && a.search !== this.search.input.value) { this.search.set(a.search); this.search.list.hidden = true; }
     if (a.window) this.timeline.show(...a.window);
-    this.open(TABS.includes(a.tab) ? a.tab : a.window ? "timeline" : this.tab, false);
+    this.open(this.tabs.includes(a.tab) ? a.tab : a.window ? "timeline" : this.tab, false);
     const s = this.timeline.selected;
     if (a.slice && (s?.row !== a.slice[0] || s?.index !== a.slice[1])) {
       const found = await this.model.slice(...a.slice);
@@ -151,14 +156,23 @@ class Page {
     this.timeline.canvas.focus();
   }
 
+  // The first slice of these ops.
+  find(ops) {
+    this.open("timeline", true);
+    this.timeline.select(null);
+    this.timeline.whole();
+    this.search.input.value = this.model.name(ops[0]).slice(0, 200);
+    this.search.only(ops);
+  }
+
   key(e) {
     if (e.key === "Escape" && e.target.tagName === "INPUT") e.target.blur();
     if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented || /^(input|textarea|select)$/i.test(e.target.tagName) || this.help.open) return;
-    if (/^[1-4]$/.test(e.key)) this.open(TABS[e.key - 1], true);
+    if (/^[1-9]$/.test(e.key) && this.tabs[e.key - 1]) this.open(this.tabs[e.key - 1], true);
     else if (e.key === "?") this.help.showModal();
     else if (e.key === "t") this.nextTheme();
     else if (e.key === "/") {
-      if (this.tab === "tables") this.panes.tables.querySelector("input")?.focus();
+      if (this.tab === "tables" || this.tab === "comparison") this.panes[this.tab].querySelector("input")?.focus();
       else { this.open("timeline", true); this.search.input.focus(); }
     } else if (this.tab === "timeline" && (e.target === document.body || (e.target.closest(".toolbar, .panel") && /^[^ ]$/.test(e.key)))) {
       this.input.key(e);
@@ -186,6 +200,7 @@ class Page {
   themed() {
     this.timeline.theme();
     this.plots.themed();
+    this.comparison?.themed();
   }
 
   // On paper all tabs stand below each other, on white, as wide as the paper is.
@@ -193,13 +208,14 @@ class Page {
     const root = document.documentElement, { timeline: pane } = this.panes;
     root.dataset.print = "";
     root.dataset.theme = "light";
-    for (const t of TABS) this.panes[t].hidden = false;
+    for (const t of this.tabs) this.panes[t].hidden = false;
     pane.style.width = `${Math.max(PAPER, innerWidth)}px`;
     this.tables.printed();
     this.timeline.theme();
     this.paper = new Paper(this.timeline, PAPER / Math.max(PAPER, innerWidth));
     pane.prepend(this.paper.element);
     this.plots.print();
+    this.comparison?.printed();
     pane.style.zoom = this.paper.zoom;
   }
 

@@ -36,7 +36,7 @@ export class SearchBox {
   fits() {
     const shown = this.ops ? [...this.ops].slice(0, 12) : [];
     this.list.hidden = !shown.length;
-    this.list.replaceChildren(...shown.map(op => h("button.fit", { type: "button", role: "option", "aria-selected": "false", onclick: () => this.only(op) },
+    this.list.replaceChildren(...shown.map(op => h("button.fit", { type: "button", role: "option", "aria-selected": "false", onclick: () => this.only([op]) },
       this.swatch(op), h("span.name", { title: clean(this.model.name(op), 2000), text: clean(this.model.brief(op), 200) }), h("span.kind", { text: this.model.kind(op) }))),
     this.ops && this.ops.size > shown.length ? h("div.more", { text: `and ${grouped(this.ops.size - shown.length)} more` }) : "");
   }
@@ -47,10 +47,11 @@ export class SearchBox {
     return s;
   }
 
-  only(op) {
-    this.ops = new Set([op]);
+  only(ops) {
+    this.ops = new Set(ops);
     this.of.mark(this.ops);
-    this.state.textContent = "1 name";
+    this.next.disabled = this.previous.disabled = false;
+    this.state.textContent = `${grouped(ops.length)} name${ops.length > 1 ? "s" : ""}`;
     this.list.hidden = true;
     this.found(true);
   }

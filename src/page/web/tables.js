@@ -25,9 +25,11 @@ const titled = c => {
 const arrow = () => h("span.arrow", { "aria-hidden": "true" });
 const named = t => t.title ? clean(t.title, 200) : clean(titled(t), 200).replace(/^[a-z]/, c => c.toUpperCase());
 
-class Sheet {
-  constructor(table) {
+// `link`: what a row's first cell leads to, or nothing.
+export class Sheet {
+  constructor(table, link = () => null) {
     this.table = table;
+    this.link = link;
     this.columns = table.columns.map((c, n) => ({ ...c, n, unit: unitOf(c), ids: c.unit === "id", number: table.rows.some(r => typeof r[n] === "number") }));
     // A curve is drawn; columns that say nothing are left out.
     this.columns = this.columns.filter(c => table.rows.some(r => r[c.n] !== null && r[c.n] !== undefined && r[c.n] !== ""));
@@ -57,7 +59,7 @@ class Sheet {
   print() {
     this.draw(true);
     this.behind.style.height = this.before.style.height = "0";
-    this.body.replaceChildren(...this.rows.slice(0, PRINTED).map(r => h("tr", {}, this.columns.map(c => this.cell(c, r[c.n])))));
+    this.body.replaceChildren(...this.rows.slice(0, PRINTED).map(r => h("tr", {}, this.cells(r))));
     if (this.rows.length > PRINTED) this.count.textContent = `the first ${PRINTED} of ${grouped(this.rows.length)} rows`;
   }
 
@@ -99,7 +101,13 @@ class Sheet {
     this.before.style.height = `${first * HIGH}px`;
     this.behind.style.height = `${(this.rows.length - last) * HIGH}px`;
     this.count.textContent = this.rows.length === this.table.rows.length ? `${grouped(this.rows.length)} row${this.rows.length === 1 ? "" : "s"}${this.table.all_rows > this.rows.length ? ` of ${grouped(this.table.all_rows)}: the rest is left to kymo summary` : ""}` : `${grouped(this.rows.length)} of ${grouped(this.table.rows.length)} rows`;
-    this.body.replaceChildren(...this.rows.slice(first, last).map((r, n) => h("tr", { "aria-rowindex": first + n + 2 }, this.columns.map(c => this.cell(c, r[c.n])))));
+    this.body.replaceChildren(...this.rows.slice(first, last).map((r, n) => h("tr", { "aria-rowindex": first + n + 2 }, this.cells(r))));
+  }
+
+  cells(r) {
+    const cells = this.columns.map(c => this.cell(c, r[c.n])), go = this.link(r);
+    if (go) cells[0].replaceChildren(h("button.link", { type: "button", title: "Show in the timeline", onclick: go, text: cells[0].textContent }));
+    return cells;
   }
 
   cell(c, v) {

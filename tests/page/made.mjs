@@ -59,6 +59,7 @@ const LONG = KERNELS[7]; // has a shorter name
 const COPIES = ["write (host pageable to device)", "read (device to host pageable)"].map(n => op(n, "opencl", "copy"));
 const BARRIER = op("MPI_Barrier", "mpi", "barrier");
 const NEEDLE = op("needle_in_the_haystack", "opencl", "kernel");
+const IDLE = op("wait_lock", "off_cpu", "state"), POOL = op("pool work", "marker", "range");
 const WEIRD = HOSTILE ? hostile.map(n => op(n, "opencl", "kernel")) : [];
 
 // ---- records ----------------------------------------------------------------------------------
@@ -165,6 +166,15 @@ for (let rank = 0; rank < RANKS; rank++) {
 curve(track(-1, "process", "telemetry of node1"), "cpu.user", "%", "telemetry", false).time.push(0);
 curves.at(-1).value.push(50);
 let length = Math.max(...rows.map(r => r.last));
+// A thread of a pool that waits all the time but for a hundredth in the middle.
+{
+  const t = track(heads[0], "thread", "pool"), step = QUANTUM * Math.max(1, Math.floor(length / QUANTUM / 200));
+  tracks[t].sort = 1.5;
+  const r = rows[row(t, 0)];
+  r.add(0, 99 * step, IDLE);
+  r.add(99 * step, 2 * step, POOL);
+  r.add(101 * step, 99 * step, IDLE);
+}
 // One short kernel in the widest gap in the middle of the first device's queue.
 const needle = (() => {
   const r = rows.findIndex(x => tracks[x.track].kind === "queue"), c = rows[r].columns, n = rows[r].n;
@@ -345,6 +355,7 @@ for (const r of rows) for (let i = 0; i < r.n; i++) {
   t.n++; t.time += r.columns.length[i]; t.most = Math.max(t.most, r.columns.length[i]);
   perOp.set(r.columns.op[i], t);
 }
+ops.forEach((o, n) => { o.count = perOp.get(n)?.n ?? 0; o.busy = perOp.get(n)?.time ?? 0; });
 const tableOf = (name, title, kinds) => ({ name, title,
   columns: [["op", "op", "", "text"], ["time_ns", "time", "ns", "time"], ["percent", "%", "%", "percent"], ["calls", "calls", "", "count"], ["average_ns", "average", "ns", "time"], ["max_ns", "max", "ns", "time"]]
     .map(([n, t, unit, kind]) => ({ name: n, title: t, unit, kind })),

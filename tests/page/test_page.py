@@ -322,7 +322,7 @@ def plots(b, _wanted):
     checks.equal("the telemetry is drawn elsewhere", b.run("kymo.model.roots.some(t => t.label.startsWith('telemetry'))"), True)
     length = b.run("(p => p.tabled.rows().reduce((n, r) => n + r[1], 0))(kymo.page.plots.all.find(p => p.name === 'path'))")
     checks.equal("the path: all of the run", length, b.run("kymo.model.head.length"))
-    host = b.run("(p => p.tabled.rows().filter(r => !r[0].includes('›')).reduce((n, r) => n + r[1], 0))(kymo.page.plots.all.find(p => p.name === 'flame'))")
+    host = b.run("(p => p.tabled.rows().filter(r => !r[0].includes('›') && r[0] !== 'wait_lock').reduce((n, r) => n + r[1], 0))(kymo.page.plots.all.find(p => p.name === 'flame'))")
     shown = b.run("document.querySelector('#plot-idle .legend').textContent")
     for name in ("kernels", "copies and the like alone", "start-up", "host code", "after the last work"):
         checks.equal(f"idling is told as the summary does: {name} in {shown}", name in shown, True)
@@ -487,6 +487,48 @@ def looks(b, _wanted):
     b.resize(1600, 900)
 
 
+STATES = """(() => {
+  const t = kymo.page.timeline, m = kymo.model, row = m.rows.find(r => m.tracks[r.track].label === 'pool'), other = m.rows.find(r => r.track === m.tracks.find(k => k.kind === 'thread').id), l = t.lines.ofRow.get(row.number), g = new OffscreenCanvas(t.canvas.width, t.canvas.height).getContext('2d', { willReadFrequently: true });
+  g.drawImage(t.canvas, 0, 0);
+  const names = {}, at = share => Math.floor(t.x(m.length * share) * t.ratio), light = (x0, x1) => {
+    const d = g.getImageData(x0, Math.round((l.y - t.top + 2) * t.ratio), x1 - x0, Math.round((l.h - 5) * t.ratio)).data, s = new Set();
+    let sum = 0;
+    for (let i = 0; i < d.length; i += 4) { s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); sum += 0.3 * d[i] + 0.59 * d[i + 1] + 0.11 * d[i + 2]; }
+    return [sum / d.length * 4, s.size];
+  };
+  const opAt = (rows, x, ...more) => { t.sum.paint(m, rows, t.view, kymo.paintRow, ...more); return t.sum.all.share[x] > 0 ? m.name(t.sum.all.op[x]) : null; };
+  let both = -1;
+  t.sum.paint(m, [other], t.view);
+  for (let x = at(0.1); x < at(0.4); x++) if (t.sum.all.share[x] > 0) { both = x; break; }
+  return { idle: light(at(0.1), at(0.2)), work: light(at(0.4975), at(0.5025)), pool: [opAt([row], at(0.2)), opAt([row], at(0.5)), opAt([row], at(0.2), false)],
+    both: both >= 0 && opAt([other, row], both) === opAt([other], both), legend: [...document.querySelectorAll('.toolbar .patterns > span')].map(e => e.textContent),
+    sort: t.lines.list.filter(x => x.labelled && m.rankOf(x.track.id) === m.rankOf(row.track)).map(x => x.track.kind) };
+})()"""
+
+
+def states(b, _wanted):
+    """What a thread without a processor waits for is paler than work, hatched, and hides no work where rows are one; the legend says so."""
+    b.key("2")
+    b.run("kymo.page.search.set(''), kymo.page.timeline.select(null), kymo.page.timeline.lines.foldAll(false), kymo.page.timeline.changed(), kymo.page.timeline.whole(), kymo.page.timeline.scroller.scrollTop = 0")
+    settled(b)
+    grounds = {}
+    for theme in ("light", "dark"):
+        b.media(prefers_color_scheme=theme)
+        b.until(f"kymo.page.timeline.dark === {str(theme == 'dark').lower()}")
+        settled(b)
+        got = b.run(STATES)
+        ground = b.run("(c => 0.3 * c[0] + 0.59 * c[1] + 0.11 * c[2])(kymo.page.timeline.palette.background)")
+        grounds[theme] = ground
+        checks.equal(f"{theme}: nearer to the ground than work: {got['idle']}, {got['work']}", 2 * abs(got["idle"][0] - ground) < abs(got["work"][0] - ground), True)
+        checks.equal(f"{theme}: hatched, and seen", (got["idle"][1] > 1, abs(got["idle"][0] - ground) > 5), (True, True))
+        checks.equal(f"{theme}: as one row", got["pool"], ["wait_lock", "pool work", None])
+        checks.equal(f"{theme}: no work is hidden", got["both"], True)
+        checks.equal(f"{theme}: the legend", got["legend"], ["waiting in a call", "without a processor"])
+    checks.equal("two themes", grounds["light"] != grounds["dark"], True)
+    b.media(prefers_color_scheme="light")
+    b.until("!kymo.page.timeline.dark")
+
+
 NAMED = {"button", "checkbox", "textbox", "searchbox", "combobox", "tab", "link", "treeitem", "image", "table", "columnheader", "region", "dialog", "listbox", "option", "application", "tree", "tablist"}
 
 
@@ -569,7 +611,7 @@ def fingers(b, wanted):
     b.key("0")
 
 
-PARTS = [counts, drawn, overview, needle, zooming, fingers, folding, arrows, measuring, critical, tables, plots, keys, names, paper, looks, tree, alone]
+PARTS = [counts, drawn, overview, needle, zooming, fingers, folding, arrows, measuring, critical, tables, plots, keys, names, states, paper, looks, tree, alone]
 
 
 def hostile(folder):

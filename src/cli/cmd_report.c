@@ -173,7 +173,8 @@ static kymo_status_t make_page(struct page *p, const char *path, enum report_for
 	kymo_status_t status = KYMO_ERROR_NO_MEMORY;
 
 	if (folder)
-		status = form == FORM_HTML ? page_make(p, path, folder, o) : page_read(p, path, o);
+		status = form == FORM_HTML ? page_make(p, path, folder, o)
+					   : page_read(p, path, folder, o);
 	free(folder);
 	cli_progress_clear();
 	if (status == KYMO_OK)

@@ -48,20 +48,30 @@ bool plot_has(const struct plot *plot, const struct page *p)
 	return p->diagnosis && timeline_length(p->read.timeline) && plot->has(p);
 }
 
-bool plot_draw(const struct plot *plot, const struct page *p, struct draw *d)
+unsigned plot_pictures(const struct plot *plot, const struct page *p)
+{
+	return plot->pictures ? plot->pictures(p) : 1;
+}
+
+bool plot_draw(const struct plot *plot, const struct page *p, struct draw *d, unsigned picture)
 {
 	const struct trace *t = p->read.trace;
-	struct text foot = {0};
+	const unsigned all = plot_pictures(plot, p);
+	struct text foot = {0}, title = {0};
 
 	draw_rect(d, 0, 0, PLOT_WIDTH, PLOT_HEIGHT, DRAW_WHITE, NULL);
-	draw_text(d, 40, 56, TITLE, DRAW_BOLD, DRAW_LEFT, DRAW_TEXT, plot->title);
+	text_add(&title, plot->title);
+	if (all > 1)
+		text_addf(&title, " (%u of %u)", picture + 1, all);
+	draw_text(d, 40, 56, TITLE, DRAW_BOLD, DRAW_LEFT, DRAW_TEXT, title.s ? title.s : "");
+	text_release(&title);
 	draw_text(d, 40, 90, ABOUT, DRAW_PLAIN, DRAW_LEFT, DRAW_MUTED, plot->about);
 	text_addf(&foot, "%s: %s%s%s", page_title(p), t->command ? t->command : "",
 		  p->read.selection ? "; " : "", p->read.selection ? p->read.selection : "");
 	draw_text_fitted(d, 40, PLOT_HEIGHT - 16, 15, PLOT_WIDTH - 80, DRAW_LEFT, DRAW_MUTED,
 			 foot.s ? foot.s : "");
 	text_release(&foot);
-	return plot->draw(p, d);
+	return plot->draw(p, d, picture);
 }
 
 void plot_note(struct draw *d, const char *format, ...)
@@ -104,8 +114,7 @@ static struct measure measure_of(double most, enum plot_unit unit)
 	return *m;
 }
 
-/* A round step, of which `most` has about `many`: 1, 2 or 5 times a power of ten; of bytes a power of two. */
-static double step_of(double most, unsigned many, enum plot_unit unit)
+double plot_step(double most, unsigned many, enum plot_unit unit)
 {
 	double least = most / many, power;
 
@@ -131,7 +140,7 @@ void plot_axis_x(struct draw *d, const struct plot_box *b, double most, enum plo
 		 const char *title)
 {
 	const struct measure m = measure_of(most, unit);
-	double step = step_of(most, 8, unit), wide = b->right - b->left;
+	double step = plot_step(most, 8, unit), wide = b->right - b->left;
 
 	for (unsigned i = 0; i * step <= most * (1 + 1e-9); i++) {
 		double x = b->left + i * step / most * wide;
@@ -150,7 +159,7 @@ void plot_axis_y(struct draw *d, const struct plot_box *b, double most, enum plo
 		 const char *title)
 {
 	const struct measure m = measure_of(most, unit);
-	double step = step_of(most, 8, unit), high = b->bottom - b->top;
+	double step = plot_step(most, 8, unit), high = b->bottom - b->top;
 
 	for (unsigned i = 0; i * step <= most * (1 + 1e-9); i++) {
 		double y = b->bottom - i * step / most * high;
@@ -217,6 +226,13 @@ void plot_label(struct draw *d, double right, double y, double high, const char 
 				 wide, DRAW_RIGHT, DRAW_TEXT, line.s ? line.s : "");
 		text_release(&line);
 	}
+}
+
+double plot_dash(unsigned series)
+{
+	static const double dashes[] = {0, 14, 5, 24};
+
+	return dashes[series % (sizeof(dashes) / sizeof(*dashes))];
 }
 
 /* ---- legends ----------------------------------------------------------------------------------- */

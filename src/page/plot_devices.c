@@ -93,7 +93,7 @@ static void heat_row(const struct page *p, struct draw *d, const struct plot_box
 	plot_label(d, row->left - 12, row->top + high / 2, high, name);
 }
 
-static bool draw_heat(const struct page *p, struct draw *d)
+static bool draw_heat(const struct page *p, struct draw *d, unsigned picture)
 {
 	const uint32_t n = p->read.timeline->devices_count, each = (n + HEAT_ROWS - 1) / HEAT_ROWS;
 	const uint32_t rows = (n + each - 1) / each;
@@ -119,9 +119,9 @@ static bool draw_heat(const struct page *p, struct draw *d)
 	return ok;
 }
 
-static const struct plot busy = {"devices", "Devices over time",
-				 "share of each interval in which a device has work", has_devices,
-				 draw_heat};
+static const struct plot busy = {
+	"devices",   "Devices over time", "share of each interval in which a device has work",
+	has_devices, draw_heat,           NULL};
 
 /* ---- bars of parts ----------------------------------------------------------------------------- */
 
@@ -204,7 +204,7 @@ static void measure_idle(const struct page *p, uint32_t device, uint64_t *ns)
 		ns[k + 2] = idle->cause[k];
 }
 
-static bool draw_idle(const struct page *p, struct draw *d)
+static bool draw_idle(const struct page *p, struct draw *d, unsigned picture)
 {
 	struct part parts[PARTS] = {{"kernels", BUSY_GREY, false},
 				    {"copies and the like alone", 0xb4b4ae, false}};
@@ -219,9 +219,12 @@ static bool draw_idle(const struct page *p, struct draw *d)
 }
 
 static const struct plot idle_plot = {
-	"idle", "Why devices idle",
-	"share of the run by what the host did meanwhile, as the summary has it", has_devices,
-	draw_idle};
+	"idle",
+	"Why devices idle",
+	"share of the run by what the host did meanwhile, as the summary has it",
+	has_devices,
+	draw_idle,
+	NULL};
 
 /* ---- copies beside kernels --------------------------------------------------------------------- */
 
@@ -238,7 +241,7 @@ static void measure_overlap(const struct page *p, uint32_t device, uint64_t *ns)
 	ns[3] = length > all ? length - all : 0;
 }
 
-static bool draw_overlap(const struct page *p, struct draw *d)
+static bool draw_overlap(const struct page *p, struct draw *d, unsigned picture)
 {
 	const struct part parts[] = {{"kernels alone", plot_series[0], false},
 				     {"both at once", plot_series[2], false},
@@ -249,9 +252,12 @@ static bool draw_overlap(const struct page *p, struct draw *d)
 }
 
 static const struct plot overlap = {
-	"overlap", "Copies beside kernels",
-	"share of the run in which a device computes, copies, does both", has_devices,
-	draw_overlap};
+	"overlap",
+	"Copies beside kernels",
+	"share of the run in which a device computes, copies, does both",
+	has_devices,
+	draw_overlap,
+	NULL};
 
 /* ---- how long kernels take --------------------------------------------------------------------- */
 
@@ -289,7 +295,7 @@ static void duration_bar(struct draw *d, const struct plot_box *b, unsigned powe
 			  b->bottom - b->top, plot_series[0], told);
 }
 
-static bool draw_durations(const struct page *p, struct draw *d)
+static bool draw_durations(const struct page *p, struct draw *d, unsigned picture)
 {
 	struct plot_box b = {180, 170, PLOT_WIDTH - 80, 770};
 	uint64_t count[DURATIONS] = {0}, most = 1;
@@ -322,14 +328,15 @@ static bool draw_durations(const struct page *p, struct draw *d)
 	return true;
 }
 
-static const struct plot durations = {"durations", "How long kernels take",
-				      "number of kernels by duration, in powers of two",
-				      has_kernels, draw_durations};
+static const struct plot durations = {
+	"durations", "How long kernels take", "number of kernels by duration, in powers of two",
+	has_kernels, draw_durations,          NULL};
 
 /* ------------------------------------------------------------------------------------------------ */
 
-extern const struct plot plot_bandwidth, plot_memory, plot_messages;
+extern const struct plot plot_bandwidth, plot_memory, plot_messages, plot_telemetry, plot_counters;
 
-const struct plot *const plots[] = {&busy,           &durations,   &idle_plot,    &overlap,
-				    &plot_bandwidth, &plot_memory, &plot_messages};
+const struct plot *const plots[] = {&busy,          &durations,      &idle_plot,
+				    &overlap,       &plot_bandwidth, &plot_memory,
+				    &plot_messages, &plot_telemetry, &plot_counters};
 const unsigned plots_count = sizeof(plots) / sizeof(*plots);

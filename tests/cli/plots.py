@@ -409,7 +409,7 @@ def test_bad_outputs(trace, folder):
 
 def test_words(trace, folder):
     plots = [r["plot"] for r in json.loads(must(KYMO, "list", "plots", "-f", "json"))["tables"][0]["rows"]]
-    checks.equal("plots", plots, ["devices", "durations", "idle", "overlap", "bandwidth", "memory", "messages"])
+    checks.equal("plots", plots, ["devices", "durations", "idle", "overlap", "bandwidth", "memory", "messages", "telemetry", "counters"])
     report = lambda *argv: run(KYMO, "report", *argv, trace)
     for words, argv in (("devices, durations", ("-o", "b.svg")), ("there is no plot", ("--plot", "deviecs")), ("goes with", ("--plot", "idle", "-o", "b.md")),
                         ("standard output", ("--format", "xlsx", "-o", "-"))):

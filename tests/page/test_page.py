@@ -303,10 +303,29 @@ def tables(b, _wanted):
     checks.equal("right alignment", b.run("getComputedStyle(document.querySelector('#table-many td.n')).textAlign"), "right")
 
 
+SENSOR = """(() => {
+  const p = kymo.page.plots.all.find(p => p.name === 'telemetry-0'), m = kymo.model, c = m.curves.filter(c => c.counter === 'power'), told = p.legendBox.textContent;
+  const at = share => p.tell(p.box.left + share * (p.box.right - p.box.left)), lines = [...p.legendBox.querySelectorAll('canvas')].map(s => [...s.getContext('2d').getImageData(0, s.height / 2, s.width, 1).data].filter((v, i) => i % 4 === 3 && v > 100).length);
+  return { title: p.title, unit: p.element.querySelector('.about').textContent, told, rows: p.tabled.rows(), truth: c.map(c => [c.readings, c.min, c.sum / c.readings, c.max]), gap: at(0.5), before: at(0.2), lines };
+})()"""
+
+
+def sensors(b):
+    """Each sensor with its unit, its devices told apart by name and dashes, least, mean and greatest; where nothing was measured there is no line, and that is said."""
+    got = b.run(SENSOR)
+    checks.equal("power", (got["title"], got["unit"]), ("power", "W"))
+    checks.equal("its devices", [r[0] for r in got["rows"]], [f"rank {n}  ·  train.py ({4000 + n}) › NVIDIA H200 ({n})" for n in range(len(got["rows"]))])
+    checks.equal("their numbers", [r[1:5] for r in got["rows"]], got["truth"])
+    checks.equal("lines differ", len(set(got["lines"])) == len(got["lines"]) > 1, True)
+    checks.equal(f"a gap: {got['gap']}", got["gap"].count("not measured"), 1)
+    checks.equal(f"before it: {got['before']}", got["before"].count("not measured"), 0)
+    checks.equal("and in the timeline's track", b.run("(() => { const t = kymo.page.timeline, c = kymo.model.curves.find(c => c.counter === 'power'); t.whole(); return [0.2, 0.5].map(s => kymo.page.input.tipOf({ type: 'curve', curve: c }, t.x(kymo.model.length * s))[1]); })()")[1], "not measured here")
+
+
 def plots(b, _wanted):
     b.key("4")
     names = b.run("kymo.page.plots.all.map(p => p.name)")
-    checks.equal("plots", names, ["busy", "flame", "durations", "idle", "overlap", "bandwidth", "memory", "messages", "path"])
+    checks.equal("plots", names, ["busy", "flame", "durations", "idle", "overlap", "bandwidth", "memory", "messages", "path", "telemetry-0", "telemetry-1"])
     for n in names:
         b.until(f"(p => p.tabled && p.g)(kymo.page.plots.all.find(p => p.name === '{n}'))")
         b.run(f"document.querySelector('#plot-{n} details').open = true")
@@ -322,6 +341,7 @@ def plots(b, _wanted):
     checks.equal("the telemetry is drawn elsewhere", b.run("kymo.model.roots.some(t => t.label.startsWith('telemetry'))"), True)
     length = b.run("(p => p.tabled.rows().reduce((n, r) => n + r[1], 0))(kymo.page.plots.all.find(p => p.name === 'path'))")
     checks.equal("the path: all of the run", length, b.run("kymo.model.head.length"))
+    sensors(b)
     host = b.run("(p => p.tabled.rows().filter(r => !r[0].includes('›') && r[0] !== 'wait_lock').reduce((n, r) => n + r[1], 0))(kymo.page.plots.all.find(p => p.name === 'flame'))")
     shown = b.run("document.querySelector('#plot-idle .legend').textContent")
     for name in ("kernels", "copies and the like alone", "start-up", "host code", "after the last work"):

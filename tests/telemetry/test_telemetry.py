@@ -673,6 +673,10 @@ t.join()
                 lines.setdefault(line.find(space + "title").text, []).append(points)
         texts = [t.text for t in root.iter(space + "text")]
         assert "temperature, C" in texts and "power, W" in texts, texts
+        for (device, counter, _), r in rows.items():
+            if r["unit"] in ("W", "C", "MHz") and device != "node":
+                told = [[float(x) for x in re.findall(r"(?:min|mean|max) ([\d.e+]+) " + r["unit"], k)] for k in lines if k.startswith(device + ": ")]
+                assert any(len(t) == 3 and all(abs(a - b) <= 6e-4 * b for a, b in zip(t, (r["min"], r["average"], r["max"]))) for t in told), (device, counter, r, told)
         for n, pieces in ((0, 2), (1, 1)):
             (name, found), = [(k, v) for k, v in lines.items() if k.startswith(f"Fake GPU #{n}: min {55 + n} C")]
             assert name == f"Fake GPU #{n}: min {55 + n} C, mean {55 + n} C, max {55 + n} C" and len(found) == pieces, (name, len(found))

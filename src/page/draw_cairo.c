@@ -13,6 +13,7 @@
 #include "base/library.h"
 
 #define CAIRO_FUNCTIONS(X)                                                                         \
+	X(cairo_clip)                                                                              \
 	X(cairo_create)                                                                            \
 	X(cairo_destroy)                                                                           \
 	X(cairo_fill)                                                                              \
@@ -27,6 +28,8 @@
 	X(cairo_pdf_surface_create_for_stream)                                                     \
 	X(cairo_pdf_surface_set_metadata)                                                          \
 	X(cairo_rectangle)                                                                         \
+	X(cairo_restore)                                                                           \
+	X(cairo_save)                                                                              \
 	X(cairo_select_font_face)                                                                  \
 	X(cairo_set_dash)                                                                          \
 	X(cairo_set_font_size)                                                                     \
@@ -244,6 +247,31 @@ void canvas_line(struct canvas *c, const double *xy, size_t count, uint32_t colo
 	for (size_t i = 0; i < count; i++)
 		(i ? x.cairo_line_to : x.cairo_move_to)(c->cr, xy[2 * i], xy[2 * i + 1]);
 	x.cairo_stroke(c->cr);
+}
+
+void canvas_texture(struct canvas *c, double left, double top, double w, double h,
+		    const struct draw_texture *t, uint32_t colour, double scale)
+{
+	const double tile = DRAW_TILE * scale, none = 0;
+
+	x.cairo_save(c->cr);
+	x.cairo_rectangle(c->cr, left, top, w, h);
+	x.cairo_clip(c->cr);
+	set_colour(c, colour);
+	x.cairo_set_line_width(c->cr, 1.4 * scale);
+	x.cairo_set_dash(c->cr, &none, 0, 0);
+	for (double a = floor(left / tile) * tile; a < left + w; a += tile) {
+		for (double b = floor(top / tile) * tile; b < top + h; b += tile) {
+			for (unsigned i = 0; i < t->count; i++) {
+				x.cairo_move_to(c->cr, a + t->line[i][0] * scale,
+						b + t->line[i][1] * scale);
+				x.cairo_line_to(c->cr, a + t->line[i][2] * scale,
+						b + t->line[i][3] * scale);
+			}
+		}
+	}
+	x.cairo_stroke(c->cr);
+	x.cairo_restore(c->cr);
 }
 
 void canvas_text(struct canvas *c, double left, double y, double size, enum draw_face face,

@@ -239,14 +239,12 @@ double plot_dash(unsigned series)
 
 static void draw_swatch(struct draw *d, double x, double y, const struct plot_legend *item)
 {
-	const double line[] = {x - 16, y + 9, x + 24, y + 9};
+	const double line[] = {x, y + 9, x + 32, y + 9};
 
 	if (item->line)
 		draw_line(d, line, 2, item->colour, 4, item->dash, NULL);
 	else
-		draw_rect(d, x, y, 22, 18, item->colour, NULL);
-	if (item->hatched)
-		draw_hatch(d, x, y, 22, 18, DRAW_WHITE);
+		draw_area(d, x, y, 32, 18, item->colour, item->texture, NULL);
 }
 
 void plot_legend(struct draw *d, double left, double y, double width,
@@ -255,14 +253,14 @@ void plot_legend(struct draw *d, double left, double y, double width,
 	double x = left;
 
 	for (unsigned i = 0; i < count; i++) {
-		double wide = fmin(width, 60 + draw_width(items[i].text, LABEL));
+		double wide = fmin(width, 70 + draw_width(items[i].text, LABEL));
 
 		if (x > left && x + wide > left + width) {
 			x = left;
 			y += LEGEND_ROW;
 		}
 		draw_swatch(d, x, y - 15, &items[i]);
-		draw_text_fitted(d, x + 30, y, LABEL, wide - 40, DRAW_LEFT, DRAW_TEXT,
+		draw_text_fitted(d, x + 40, y, LABEL, wide - 50, DRAW_LEFT, DRAW_TEXT,
 				 items[i].text);
 		x += wide;
 	}

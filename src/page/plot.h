@@ -61,7 +61,7 @@ void plot_axis_time(struct draw *d, const struct plot_box *b, const struct page 
 /* Rows of colours and names below `y`, from `left`, `width` wide. */
 struct plot_legend {
 	uint32_t colour;
-	bool hatched;
+	unsigned texture; /* DRAW_SMOOTH and so on */
 	const char *text;
 	bool line;   /* not an area, */
 	double dash; /* with dashes so long */

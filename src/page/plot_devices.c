@@ -128,7 +128,7 @@ static const struct plot busy = {
 struct part {
 	const char *name;
 	uint32_t colour;
-	bool hatched;
+	unsigned texture;
 };
 
 /* ns: of each part; `seen` tells which there are. */
@@ -146,9 +146,7 @@ static void draw_bar(struct draw *d, const struct plot_box *bar, const struct pa
 		snprintf(told, sizeof(told), "%s: %" PRIu64 " ns (%s, %.2f %% of the run)",
 			 parts[k].name, ns[k], units_time(ns[k], time),
 			 100 * (double)ns[k] / length);
-		draw_rect(d, x, bar->top, w, high, parts[k].colour, told);
-		if (parts[k].hatched)
-			draw_hatch(d, x, bar->top, w, high, DRAW_WHITE);
+		draw_area(d, x, bar->top, w, high, parts[k].colour, parts[k].texture, told);
 		seen[k] = true;
 		x += w;
 	}
@@ -182,7 +180,7 @@ static bool draw_bars(const struct page *p, struct draw *d, const struct part *p
 	for (unsigned k = 0; k < count; k++)
 		if (seen[k])
 			legend[shown++] = (struct plot_legend){.colour = parts[k].colour,
-							       .hatched = parts[k].hatched,
+							       .texture = parts[k].texture,
 							       .text = parts[k].name};
 	if (n > rows)
 		plot_note(d, "the first %" PRIu32 " of %" PRIu32 " devices; kymo summary has all",
@@ -206,15 +204,18 @@ static void measure_idle(const struct page *p, uint32_t device, uint64_t *ns)
 
 static bool draw_idle(const struct page *p, struct draw *d, unsigned picture)
 {
-	struct part parts[PARTS] = {{"kernels", BUSY_GREY, false},
-				    {"copies and the like alone", 0xb4b4ae, false}};
+	static const unsigned textures[] = {DRAW_SMOOTH,  DRAW_RISING,   DRAW_CROSSED,
+					    DRAW_FALLING, DRAW_STANDING, DRAW_DENSE};
+	struct part parts[PARTS] = {{"kernels", BUSY_GREY, DRAW_SMOOTH},
+				    {"copies and the like alone", 0xb4b4ae, DRAW_LYING}};
 
 	for (unsigned k = 0; k < IDLE_CAUSES; k++) {
 		parts[k + 2] =
 			(struct part){idle_name((enum idle_cause)k), plot_series[k % PLOT_SERIES],
-				      k % 2 || k >= PLOT_SERIES};
+				      textures[k % (sizeof(textures) / sizeof(*textures))]};
 	}
 	parts[IDLE_UNKNOWN + 2].colour = DRAW_MUTED;
+	parts[IDLE_UNKNOWN + 2].texture = DRAW_DOTTED;
 	return draw_bars(p, d, parts, PARTS, measure_idle);
 }
 
@@ -243,10 +244,10 @@ static void measure_overlap(const struct page *p, uint32_t device, uint64_t *ns)
 
 static bool draw_overlap(const struct page *p, struct draw *d, unsigned picture)
 {
-	const struct part parts[] = {{"kernels alone", plot_series[0], false},
-				     {"both at once", plot_series[2], false},
-				     {"copies and the like alone", plot_series[1], true},
-				     {"neither", REST_GREY, false}};
+	const struct part parts[] = {{"kernels alone", plot_series[0], DRAW_SMOOTH},
+				     {"both at once", plot_series[2], DRAW_CROSSED},
+				     {"copies and the like alone", plot_series[1], DRAW_RISING},
+				     {"neither", REST_GREY, DRAW_SMOOTH}};
 
 	return draw_bars(p, d, parts, sizeof(parts) / sizeof(*parts), measure_overlap);
 }

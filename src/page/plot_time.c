@@ -124,7 +124,7 @@ static void draw_kinds(const struct kinds *k, const struct page *p, struct draw 
 			snprintf(told, sizeof(told), "%.0f bytes, %s", k->list[i].rate[b],
 				 units_rate(rate, text));
 			y -= h;
-			draw_rect(d, box->left + b * wide, y, wide, h, plot_series[i], told);
+			draw_area(d, box->left + b * wide, y, wide, h, plot_series[i], i, told);
 		}
 	}
 }
@@ -141,7 +141,8 @@ static void legend_of_kinds(const struct kinds *k, const struct page *p, struct 
 
 		snprintf(text[i], sizeof(text[i]), "%.100s, %s", name,
 			 units_bytes((double)k->list[i].bytes, bytes));
-		legend[i] = (struct plot_legend){.colour = plot_series[i], .text = text[i]};
+		legend[i] = (struct plot_legend){
+			.colour = plot_series[i], .texture = i, .text = text[i]};
 	}
 	plot_legend(d, 40, y, PLOT_WIDTH - 80, legend, k->count);
 }
@@ -359,7 +360,7 @@ static bool draw_memory(const struct page *p, struct draw *d, unsigned picture)
 	}
 	plot_axis_time(d, &box, p);
 	if (ok)
-		plot_legend(d, 56, box.bottom + 98, PLOT_WIDTH - 80, legend, shown);
+		plot_legend(d, 40, box.bottom + 98, PLOT_WIDTH - 80, legend, shown);
 	free(curves);
 	free(at);
 	return ok;

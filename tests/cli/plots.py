@@ -145,6 +145,44 @@ def test_overlap(trace, work, length):
             near(title, width / 1100 * length, ns, 1e-3)
 
 
+def textures(root):
+    """Of each rectangle with a title its texture: that of the rectangle without one that follows at its place, or none."""
+    found, last = [], None
+    for r in root.iter(SPACE + "rect"):
+        place = tuple(r.get(k) for k in ("x", "y", "width", "height"))
+        title = r.find(SPACE + "title")
+        if title is not None:
+            last = [title.text, place, r.get("fill"), ""]
+            found.append(last)
+        elif last and place == last[1] and r.get("fill").startswith("url"):
+            last[3] = r.get("fill")
+    return found
+
+
+def light(colour):
+    return 0.3 * int(colour[1:3], 16) + 0.59 * int(colour[3:5], 16) + 0.11 * int(colour[5:7], 16)
+
+
+def test_textures(trace):
+    """Parts that lie beside each other differ without their colours, and look in the legend as they are drawn."""
+    for plot in ("idle", "overlap", "bandwidth"):
+        root = svg(trace, plot)
+        known = {p.get("id") for p in root.iter(SPACE + "pattern")}
+        found, looks = textures(root), {}
+        for (name, place, fill, texture), (_, other, next_fill, next_texture) in zip(found, found[1:]):
+            checks.equal(f"{plot}: {texture} is there", not texture or texture[5:-1] in known, True)
+            if place[0 if plot == "bandwidth" else 1] == other[0 if plot == "bandwidth" else 1]:
+                checks.equal(f"{plot}: {name} and its neighbour differ", (texture != next_texture or abs(light(fill) - light(next_fill)) > 40), True)
+            looks[name.split(":")[0]] = (fill, texture)
+        swatches = [(r.get("fill"), float(r.get("x")), float(r.get("y"))) for r in root.iter(SPACE + "rect") if r.get("width") == "32.0000"]
+        drawn = {}
+        for fill, x, y in swatches:
+            drawn.setdefault((x, y), []).append(fill)
+        legend = {tuple(f) for f in drawn.values()}
+        if plot != "bandwidth":
+            checks.equal(f"{plot}: the legend", legend, {tuple(x for x in look if x) for look in looks.values()} | {tuple(x for x in (f, t) if x) for _, _, f, t in found[-1:]})
+
+
 def test_durations(trace, work):
     wanted = {}
     for kind, s, e, _ in work[0] + work[1]:
@@ -223,6 +261,7 @@ def test_made(folder):
     work, length = written(trace)
     test_devices(trace, work, length)
     test_overlap(trace, work, length)
+    test_textures(trace)
     test_durations(trace, work)
     test_bandwidth(trace, work, length)
     test_names(trace)

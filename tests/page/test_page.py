@@ -303,10 +303,16 @@ def tables(b, _wanted):
     checks.equal("right alignment", b.run("getComputedStyle(document.querySelector('#table-many td.n')).textAlign"), "right")
 
 
-SENSOR = """(() => {
+SENSOR = """(async () => {
   const p = kymo.page.plots.all.find(p => p.name === 'telemetry-0'), m = kymo.model, c = m.curves.filter(c => c.counter === 'power'), told = p.legendBox.textContent;
+  let gap = -1;
+  for (const b of c[0].blocks) {
+    b.points = true;
+    const got = await m.block(b), i = got.value.findIndex(v => Number.isNaN(v));
+    if (i > 0 && i + 1 < got.time.length) gap = (got.time[i] + got.time[i + 1]) / 2 / m.length;
+  }
   const at = share => p.tell(p.box.left + share * (p.box.right - p.box.left)), lines = [...p.legendBox.querySelectorAll('canvas')].map(s => [...s.getContext('2d').getImageData(0, s.height / 2, s.width, 1).data].filter((v, i) => i % 4 === 3 && v > 100).length);
-  return { title: p.title, unit: p.element.querySelector('.about').textContent, told, rows: p.tabled.rows(), truth: c.map(c => [c.readings, c.min, c.sum / c.readings, c.max]), gap: at(0.5), before: at(0.2), lines };
+  return { title: p.title, unit: p.element.querySelector('.about').textContent, told, rows: p.tabled.rows(), truth: c.map(c => [c.readings, c.min, c.sum / c.readings, c.max]), gap: at(gap), before: at(gap / 2), share: gap, lines };
 })()"""
 
 
@@ -319,7 +325,7 @@ def sensors(b):
     checks.equal("lines differ", len(set(got["lines"])) == len(got["lines"]) > 1, True)
     checks.equal(f"a gap: {got['gap']}", got["gap"].count("not measured"), 1)
     checks.equal(f"before it: {got['before']}", got["before"].count("not measured"), 0)
-    checks.equal("and in the timeline's track", b.run("(() => { const t = kymo.page.timeline, c = kymo.model.curves.find(c => c.counter === 'power'); t.whole(); return [0.2, 0.5].map(s => kymo.page.input.tipOf({ type: 'curve', curve: c }, t.x(kymo.model.length * s))[1]); })()")[1], "not measured here")
+    checks.equal("and in the timeline's track", b.run("(() => { const t = kymo.page.timeline, c = kymo.model.curves.find(c => c.counter === 'power'); t.whole(); return kymo.page.input.tipOf({ type: 'curve', curve: c }, t.x(kymo.model.length * SHARE))[1]; })()".replace("SHARE", str(got["share"]))), "not measured here")
 
 
 def plots(b, _wanted):
@@ -549,6 +555,46 @@ def states(b, _wanted):
     b.until("!kymo.page.timeline.dark")
 
 
+# What people see who lack a kind of cones (Machado, Oliveira, Fernandes 2009, severity 1).
+VISION = {"full": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+          "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+          "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+          "tritanopia": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900))}
+
+
+def lightness(matrix, pixel):
+    linear = [((v / 255 + 0.055) / 1.055) ** 2.4 if v > 10 else v / 255 / 12.92 for v in pixel]
+    r, g, b = (min(1, max(0, sum(m * v for m, v in zip(row, linear)))) for row in matrix)
+    return 116 * max(0.009, 0.2126 * r + 0.7152 * g + 0.0722 * b) ** (1 / 3) - 16
+
+
+def tells(matrix, a, b, ground):
+    """Two samples of a legend, as lists of pixels, differ otherwise than by hue: in lightness, or by what is drawn where."""
+    found = []
+    for pixels in (a, b):
+        light = [lightness(matrix, [v * p[3] / 255 + ground * (1 - p[3] / 255) for v in p[:3]]) for p in pixels]
+        most = sorted(light)[len(light) // 2]
+        found.append((sum(light) / len(light), [abs(v - most) > 12 for v in light]))
+    return abs(found[0][0] - found[1][0]) >= 15 or sum(x != y for x, y in zip(found[0][1], found[1][1])) >= max(8, 0.25 * max(sum(found[0][1]), sum(found[1][1])))
+
+
+def cones(b, _wanted):
+    """What lies beside each other in a plot, or follows in its legend, is told apart by lightness, texture or dashes, whichever cones an eye has."""
+    b.key("4")
+    b.until("kymo.page.plots.all.every(p => p.tabled && p.g)")
+    for theme, ground in (("light", 255), ("dark", 24)):
+        b.media(prefers_color_scheme=theme)
+        b.run("kymo.page.plots.print()")
+        b.until("kymo.page.plots.all.every(p => p.tabled && p.g)")
+        legends = b.run("""kymo.page.plots.all.map(p => [p.name, [...p.legendBox.children].map(e => [e.textContent, (c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, l = [];
+            for (let i = 0; i < d.length; i += 4) l.push([d[i], d[i + 1], d[i + 2], d[i + 3]]); return l; })(e.querySelector('canvas'))])])""")
+        checks.equal(f"{theme}: plots with legends", {n for n, items in legends if len(items) > 1} >= {"idle", "overlap", "bandwidth", "memory", "telemetry-0"}, True)
+        for vision, matrix in VISION.items():
+            alike = [(name, x, y) for name, items in legends for (x, a), (y, c) in zip(items, items[1:]) if not tells(matrix, a, c, ground)]
+            checks.equal(f"{theme}, {vision}: alike", alike, [])
+    b.media(prefers_color_scheme="light")
+
+
 NAMED = {"button", "checkbox", "textbox", "searchbox", "combobox", "tab", "link", "treeitem", "image", "table", "columnheader", "region", "dialog", "listbox", "option", "application", "tree", "tablist"}
 
 
@@ -631,7 +677,7 @@ def fingers(b, wanted):
     b.key("0")
 
 
-PARTS = [counts, drawn, overview, needle, zooming, fingers, folding, arrows, measuring, critical, tables, plots, keys, names, states, paper, looks, tree, alone]
+PARTS = [counts, drawn, overview, needle, zooming, fingers, folding, arrows, measuring, critical, tables, plots, keys, names, states, cones, paper, looks, tree, alone]
 
 
 def hostile(folder):

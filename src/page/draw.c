@@ -263,3 +263,37 @@ double draw_width(const char *s, double size)
 {
 	return 0.6 * size * plain_width(s);
 }
+
+/* ---- letters that no font has ------------------------------------------------------------------ */
+
+static struct {
+	uint64_t count;
+	uint32_t first[6];
+	unsigned kept;
+} unknown;
+
+void draw_note_unknown(uint32_t code)
+{
+	enum { KEPT = sizeof(unknown.first) / sizeof(*unknown.first) };
+
+	unknown.count++;
+	for (unsigned i = 0; i < unknown.kept; i++)
+		if (unknown.first[i] == code)
+			return;
+	if (unknown.kept < KEPT)
+		unknown.first[unknown.kept] = code;
+	unknown.kept += unknown.kept < KEPT;
+}
+
+uint64_t draw_unknown(char examples[DRAW_EXAMPLES])
+{
+	const uint64_t count = unknown.count;
+	size_t n = 0;
+
+	examples[0] = 0;
+	for (unsigned i = 0; i < unknown.kept && n < DRAW_EXAMPLES; i++)
+		n += (size_t)snprintf(examples + n, DRAW_EXAMPLES - n, "%sU+%04X", i ? ", " : "",
+				      unknown.first[i]);
+	memset(&unknown, 0, sizeof(unknown));
+	return count;
+}

@@ -77,6 +77,14 @@ void draw_text(struct draw *d, double x, double y, double size, enum draw_face f
 void draw_text_fitted(struct draw *d, double x, double y, double size, double most,
 		      enum draw_align align, uint32_t colour, const char *s);
 
+/* Characters drawn since it was last asked that no font has, with the first ones as "U+4E2D, U+6587, ..."; 0: none. */
+enum { DRAW_EXAMPLES = 64 };
+uint64_t draw_unknown(char examples[DRAW_EXAMPLES]);
+void draw_note_unknown(uint32_t code);
+
+/* Of a letter of DRAW_MONO, of its size: that of DejaVu Sans Mono. */
+#define DRAW_CELL 0.602
+
 /* About how wide it is. */
 double draw_width(const char *s, double size);
 

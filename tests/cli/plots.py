@@ -4,6 +4,7 @@
 `kymo summary -f json`; pictures have their size and are not empty; PDF has the digest; outputs that cannot be written.
 
     plots.py KYMO PART [PROGRAM...]"""
+import glob
 import json
 import os
 import random
@@ -446,6 +447,34 @@ def test_bad_outputs(trace, folder):
     checks.equal("nothing half is left", [n for n in os.listdir(folder) if not re.fullmatch(r"a\.\w+|trace\.json|empty\.kymo", n)], [])
 
 
+def test_fonts(folder):
+    """Letters that the first font lacks come from the next one that has them; those that no font has are counted and named, not drawn as boxes."""
+    fonts = {os.path.dirname(p) for p in glob.glob("/usr/share/fonts/**/DejaVuSans.ttf", recursive=True)}
+    if not fonts or not shutil.which("pdftotext"):
+        return
+    conf, trace, out = (os.path.join(folder, n) for n in ("fonts.conf", "trace.json", "a.pdf"))
+    with open(conf, "w", encoding="utf-8") as f:
+        f.write('<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>' + "".join(f"<dir>{d}</dir>" for d in fonts) + f"<cachedir>{folder}</cachedir></fontconfig>")
+    names = ["\u2d30\u2d63\u2d53\u2d4d", "\u884c\u5217", "plain"]  # DejaVu Sans has the first, DejaVu Sans Mono does not
+    with open(trace, "w", encoding="utf-8") as f:
+        json.dump({"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "kernel", "name": n, "pid": 0, "tid": 7, "ts": 1e6 + 10 * i, "dur": 10 - i, "args": {"device": 0, "stream": 7}} for i, n in enumerate(names)]}, f)
+    done = run(KYMO, "report", "-f", "-o", out, trace, env=dict(os.environ, FONTCONFIG_FILE=conf))
+    if done.returncode and MISSING in done.stderr:
+        return
+    said = must("pdftotext", "-layout", out, "-")
+    found = re.search(r"no font here has (\d+) of the letters \((.*?)\)", done.stderr)
+    checks.equal("letters of the next font", names[0] in said, True)
+    checks.equal("letters of no font", (found and found[2], int(found[1]) == said.count("\ufffd") if found else None), ("U+884C, U+5217", True))
+    columns = [line.index(" us") for line in said.splitlines() if re.match(r"(\ufffd|plain|\u2d30).* us ", line)]
+    checks.equal(f"columns of the table: {columns}", len(columns) >= 3 and max(columns) - min(columns) <= 2, True)
+    with open(trace, "w", encoding="utf-8") as f:
+        json.dump({"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "kernel", "name": names[2], "pid": 0, "tid": 7, "ts": 1e6, "dur": 10, "args": {"device": 0, "stream": 7}}]}, f)
+    done = run(KYMO, "report", "-f", "-o", out, trace, env=dict(os.environ, FONTCONFIG_FILE=conf))
+    checks.equal("nothing is told where all are known", "letters" in done.stderr, False)
+    for path in (conf, out, *glob.glob(os.path.join(folder, "*cache*")), *glob.glob(os.path.join(folder, "CACHEDIR.TAG"))):
+        os.remove(path)
+
+
 def test_words(trace, folder):
     plots = [r["plot"] for r in json.loads(must(KYMO, "list", "plots", "-f", "json"))["tables"][0]["rows"]]
     checks.equal("plots", plots, ["devices", "durations", "idle", "overlap", "bandwidth", "memory", "messages", "telemetry", "counters"])
@@ -467,6 +496,7 @@ def test_words(trace, folder):
 
 
 def test_outputs(folder):
+    test_fonts(folder)
     trace = os.path.join(folder, "trace.json")
     written(trace)
     test_bad_outputs(trace, folder)

@@ -92,11 +92,19 @@ struct measure {
 	const char *name;
 };
 
+#define PLOT_MINUTE 60e9
+
 /* The largest unit that `most` has one of. */
 static struct measure measure_of(double most, enum plot_unit unit)
 {
-	static const struct measure lists[][6] = {
-		[PLOT_NS] = {{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}},
+	static const struct measure lists[][8] = {
+		[PLOT_NS] = {{1, "ns"},
+			     {1e3, "us"},
+			     {1e6, "ms"},
+			     {1e9, "s"},
+			     {PLOT_MINUTE, "min"},
+			     {60 * PLOT_MINUTE, "h"},
+			     {24 * 60 * PLOT_MINUTE, "d"}},
 		[PLOT_BYTES] = {{1, "B"},
 				{1024, "KiB"},
 				{1048576, "MiB"},
@@ -109,15 +117,22 @@ static struct measure measure_of(double most, enum plot_unit unit)
 	};
 	const struct measure *m = lists[unit];
 
-	while (m[1].name && m[1].size <= most)
+	/* Of minutes, hours and days a few: 100 min, not 1.67 h, as the summary has it. */
+	while (m[1].name && m[1].size * (m[1].size < PLOT_MINUTE   ? 1
+					 : m[1].size > PLOT_MINUTE ? 2
+								   : 10) <=
+				    most)
 		m++;
 	return *m;
 }
 
 double plot_step(double most, unsigned many, enum plot_unit unit)
 {
+	const double one = unit == PLOT_NS ? measure_of(most, unit).size : 1;
 	double least = most / many, power;
 
+	if (one >= PLOT_MINUTE)
+		return one * plot_step(most / one, many, PLOT_PERCENT);
 	if (unit == PLOT_BYTES)
 		return exp2(ceil(log2(fmax(1, least))));
 	power = pow(10, floor(log10(least)));

@@ -7,7 +7,9 @@ Without a browser, or without Node.js, which makes the records, it is skipped.
 import argparse
 import json
 import os
+import re
 import shutil
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -458,6 +460,28 @@ def paper(b, wanted):
     b.key("0")
 
 
+def breaks(b, _wanted):
+    """On paper no plot is cut, tables that go on have their heads again, and no heading is the last line of a page."""
+    if not shutil.which("pdftotext"):
+        return
+    b.key("4")
+    b.until("kymo.page.plots.all.every(p => p.tabled && p.g)")
+    headings = set(b.run("[...kymo.model.head.tables.map(t => t.title), ...document.querySelectorAll('h2, h3')].map(e => (e.textContent ?? e).trim()).filter(Boolean)"))
+    said = subprocess.run(["pdftotext", "-layout", "-", "-"], input=b.pdf(), capture_output=True, check=True).stdout.decode().split("\f")[:-1]
+    pages = [re.sub(r"[ \u2009]+", " ", p) for p in said]
+    checks.equal("nothing is missing", any("Not on paper" in p for p in pages), False)
+    for title, legend in b.run("kymo.page.plots.all.map(p => [p.title, [...p.legendBox.children].map(e => e.textContent.slice(0, 24))])"):
+        legend = [re.sub(r"[ \u2009]+", " ", text) for text in legend]
+        checks.equal(f"whole on one page: {title}", any(title in p and all(text in p for text in legend) for p in pages), True)
+    for n, p in enumerate(pages):
+        last = p.strip().splitlines()[-1].strip()
+        checks.equal(f"page {n + 1} does not end with a heading: {last}", any(last == h or re.fullmatch(re.escape(h) + r" (the first )?[\d,]+( of [\d,]+)? rows?", last) for h in headings), False)
+    rows = [p for p in pages if re.search(r"^ ?[\d,]+ (row \d+|every seventh)", p, re.M)]
+    checks.equal("a long table has several pages", len(rows) > 1, True)
+    for p in rows:
+        checks.equal("with its head", bool(re.search(r"^ ?n text size", p, re.M)), True)
+
+
 def critical(b, wanted):
     """The critical path lies as a line over the ranks that it is on, folded or not, and can be taken away."""
     b.key("2")
@@ -677,7 +701,7 @@ def fingers(b, wanted):
     b.key("0")
 
 
-PARTS = [counts, drawn, overview, needle, zooming, fingers, folding, arrows, measuring, critical, tables, plots, keys, names, states, cones, paper, looks, tree, alone]
+PARTS = [counts, drawn, overview, needle, zooming, fingers, folding, arrows, measuring, critical, tables, plots, keys, names, states, cones, paper, breaks, looks, tree, alone]
 
 
 def hostile(folder):

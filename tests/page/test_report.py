@@ -106,6 +106,29 @@ def repeated(folder):
         checks.equal("repeated: problems", b.problems, [])
 
 
+def days(folder):
+    """A run of 30 days is told in days, not in seconds: by the digest, on axes, and where a window is told."""
+    trace, page = os.path.join(folder, "days.json"), os.path.join(folder, "days.html")
+    day = 86400e6
+    events = [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1e6 + n * day, "dur": d * day, "args": {"device": 0, "stream": 7, "correlation": n + 1}} for n, d in ((0, 10), (12, 18))]
+    with open(trace, "w", encoding="utf-8") as f:
+        json.dump({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU"}], "traceEvents": events}, f)
+    checks.equal("the digest", must(sys.argv[1], "summary", trace).splitlines()[1].split(",")[0], "30 d")
+    axis = re.findall(r">([\d.]+ \w+)</text>", must(sys.argv[1], "report", "--plot", "devices", "-o", "-", trace))
+    checks.equal("a picture's axis", axis, ["0 d", "5 d", "10 d", "15 d", "20 d", "25 d", "30 d"])
+    must(sys.argv[1], "report", trace, "-o", page)
+    with browser.Browser() as b:
+        b.open(page)
+        b.until("window.kymo")
+        b.key("2")
+        b.until("kymo.page.timeline.marks && !kymo.page.timeline.waiting")
+        checks.equal("marks", b.run("kymo.page.timeline.marks.at.map(t => t / 864e11)"), [0, 5, 10, 15, 20, 25, 30])
+        checks.equal("the window", b.run("kymo.page.timeline.readout.textContent"), "30.00 d")
+        b.until("document.querySelector('.longest tbody td.n')")
+        checks.equal("a duration", b.run("document.querySelector('.longest tbody td.n').textContent"), "18.00 d")
+        checks.equal("days: problems", b.problems, [])
+
+
 def lost(b, folder):
     """What was lost is hatched both ways, where and as long as it was; what is not drawn is told with its number."""
     trace, page = os.path.join(folder, "demo.kymo"), os.path.join(folder, "demo.html")
@@ -145,6 +168,7 @@ def main():
         must(sys.argv[1], "report", trace, "-o", page)
         many(folder)
         repeated(folder)
+        days(folder)
         with browser.Browser() as b:
             b.open(page)
             b.until("window.kymo")

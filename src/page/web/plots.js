@@ -24,5 +24,15 @@ export function plots(model, timeline) {
   const before = model.onload;
   model.onload = () => { before(); if (all.some(p => p.known === false || p.live)) later(); };
   addEventListener("resize", later);
-  return { element, all, print: draw, shown: () => { seen = true; draw(); }, themed: () => { if (element.offsetParent) later(); } };
+  const missing = h("p.missing", { hidden: true });
+  element.prepend(missing);
+  // On paper there is no later: what needs slices that nobody has looked at yet is told.
+  const print = () => {
+    draw();
+    for (const p of all) p.element.toggleAttribute("data-missing", !("drawn" in p.element.dataset));
+    const names = all.filter(p => p.element.hasAttribute("data-missing")).map(p => p.title);
+    missing.hidden = !names.length;
+    missing.textContent = `Not on paper, as this tab was not looked at before: ${names.join(", ")}.`;
+  };
+  return { element, all, print, shown: () => { seen = true; draw(); }, themed: () => { if (element.offsetParent) later(); } };
 }

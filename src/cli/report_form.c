@@ -92,8 +92,8 @@ bool report_form_write(const struct page *p, enum report_form form, const struct
 	if (form == FORM_PDF)
 		return document_pdf(p, out, why);
 #ifdef KYMO_HAVE_XLSX
-	*why = "the workbook could not be written";
-	return report_workbook(&p->programs, path);
+	*why = report_workbook(&p->programs, path);
+	return !*why;
 #else
 	(void)path;
 	*why = "this kymo was built without libxlsxwriter, which workbooks need";

@@ -121,7 +121,7 @@ bool document_markdown(const struct page *p, FILE *out)
 		return false;
 	fputs("\n## Findings\n\n", out);
 	if (p->diagnosis)
-		return findings_print(p->diagnosis, REPORT_MARKDOWN, 0, out);
+		return findings_print(p->diagnosis, REPORT_MARKDOWN, 0, FINDINGS_EACH, out);
 	fputs("Nothing to judge: there are no records.\n", out);
 	return fflush(out) == 0 && !ferror(out);
 }
@@ -222,7 +222,7 @@ static bool put_findings(struct pages *g, const struct page *p)
 	char *text = NULL;
 	size_t n = 0;
 	FILE *out = open_memstream(&text, &n);
-	bool ok = out && findings_print(p->diagnosis, REPORT_TEXT, 0, out);
+	bool ok = out && findings_print(p->diagnosis, REPORT_TEXT, 0, FINDINGS_EACH, out);
 
 	ok = out && fclose(out) == 0 && ok;
 	heading(g, "Findings", 14);

@@ -447,6 +447,61 @@ def test_bad_outputs(trace, folder):
     checks.equal("nothing half is left", [n for n in os.listdir(folder) if not re.fullmatch(r"a\.\w+|trace\.json|empty\.kymo", n)], [])
 
 
+def idle_devices(path, count, name):
+    """Devices that idle alike, each a little less long than the one before."""
+    events = [{"ph": "X", "cat": "kernel", "name": "k", "pid": d, "tid": 7, "ts": 1000 + 1000 * i, "dur": 100 + d, "args": {"device": d, "stream": 7, "correlation": 100 * d + i + 1}} for d in range(count) for i in range(10)]
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"schemaVersion": 1, "deviceProperties": [{"id": d, "name": name} for d in range(count)], "traceEvents": events}, f)
+
+
+def test_folds(folder):
+    """Of one rule five findings, the others counted, as in the page."""
+    trace, out = os.path.join(folder, "trace.json"), os.path.join(folder, "a.pdf")
+    idle_devices(trace, 8, "GPU")
+    rules = [f["rule"] for f in json.loads(must(KYMO, "diagnose", "-f", "json", trace))["findings"]]
+    checks.equal("a finding of each device", rules.count("device-idle"), 8)
+    markdown = must(KYMO, "report", "-o", "-", "--format", "md", trace)
+    checks.equal("Markdown: five", len(re.findall(r"^\d+\. \*\*device-idle", markdown, re.M)), 5)
+    checks.equal("Markdown: three more", "3 more of device-idle" in markdown, True)
+    checks.equal("Markdown: of others all", [r for r in rules if r != "device-idle" and f"**{r}**" not in markdown], [])
+    if draws(trace, out) and shutil.which("pdftotext"):
+        said = must("pdftotext", "-layout", out, "-")
+        checks.equal("PDF: five", said.count("(device-idle)"), 5)
+        checks.equal("PDF: three more", "... 3 more of device-idle" in said, True)
+        os.remove(out)
+    checks.equal("diagnose --all has all", must(KYMO, "diagnose", "--all", trace).count("(device-idle)"), 8)
+
+
+def test_legend(folder):
+    """Devices that the digest has by their number alone are named in the legend, long names and short ones."""
+    trace = os.path.join(folder, "trace.json")
+    for name in ("GPU", "Accelerator of a long name"):
+        idle_devices(trace, 40, name)
+        said = must(KYMO, "summary", trace)
+        head = said.split("\n\n")[0:2]
+        named = {int(n) for n in re.findall(r"^Device (\d+):", said, re.M)} | {int(n) for n in re.findall(r"\bD(\d+) is ", said)}
+        mentioned = {int(n) for n in re.findall(r"\b[Dd]evice (\d+)\b", said)}
+        checks.equal(f"{name}: the digest speaks of some, {head}", len(mentioned) > 0, True)
+        checks.equal(f"{name}: without a name", mentioned - named, set())
+        legend = dict(re.findall(r"\bD(\d+) is ([^;.]*)", " ".join(said.split()))) | dict(re.findall(r"^Device (\d+): ([^:\n]*)", said, re.M))
+        titles = [f["title"] for f in json.loads(must(KYMO, "diagnose", "-f", "json", trace))["findings"]]
+        for number, title in zip(re.findall(r"\bDevice (\d+) idle", said), (t for t in titles if " idle for " in t)):
+            label = title.split(" idle for ")[0]
+            checks.equal(f"{name}: {title}", label.startswith(legend.get(number, "?").rstrip(". \u2026")), True)
+
+
+def test_full_workbook(folder):
+    """A workbook that cannot be written: why, in one line of our own."""
+    trace = os.path.join(folder, "trace.json")
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (400, 400))
+    for argv in (("report", "-f"), ("export", "-f", "--to", "xlsx"), ("summary", "--force", "-f", "xlsx")):
+        done = run(KYMO, *argv, "-o", os.path.join(folder, "a.xlsx"), trace, preexec_fn=limit)
+        if done.returncode and MISSING in done.stderr:
+            return
+        checks.equal(f"{argv}: {done.stderr}", (done.returncode, "File too large" in done.stderr, "[ERROR]" in done.stderr, done.stderr.count("\n")), (3, True, False, 1))
+        checks.equal(f"{argv}: nothing is left", os.path.exists(os.path.join(folder, "a.xlsx")), False)
+
+
 def test_fonts(folder):
     """Letters that the first font lacks come from the next one that has them; those that no font has are counted and named, not drawn as boxes."""
     fonts = {os.path.dirname(p) for p in glob.glob("/usr/share/fonts/**/DejaVuSans.ttf", recursive=True)}
@@ -497,6 +552,9 @@ def test_words(trace, folder):
 
 def test_outputs(folder):
     test_fonts(folder)
+    test_folds(folder)
+    test_legend(folder)
+    test_full_workbook(folder)
     trace = os.path.join(folder, "trace.json")
     written(trace)
     test_bad_outputs(trace, folder)

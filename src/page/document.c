@@ -62,7 +62,7 @@ static bool markdown_sensor(const struct page *p, FILE *out, const struct sensor
 {
 	struct sensor_column at[SENSOR_SPARKS];
 	struct text name = {0}, of = {0}, told = {0}, course = {0};
-	bool ok = sensor_columns(&p->data, curve, at, SENSOR_SPARKS);
+	bool ok = sensor_columns(p, curve, at, SENSOR_SPARKS);
 
 	sensor_name(&name, &p->data, s);
 	sensor_of(&of, &p->data, s, curve);

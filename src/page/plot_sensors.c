@@ -151,7 +151,7 @@ static bool draw_line_of(const struct page *p, struct draw *d, const struct pane
 	const double y = a->box.top + LINE_HIGH * (n + 0.5), left = a->box.right + 24;
 	const double sample[] = {left, y, left + 46, y};
 	struct text told = {0};
-	bool ok = at && sensor_columns(&p->data, curve, at, COLUMNS);
+	bool ok = at && sensor_columns(p, curve, at, COLUMNS);
 
 	sensor_of(&told, &p->data, s, curve);
 	text_add(&told, ": ");

@@ -162,11 +162,15 @@ static void take_point(struct sensor_column *c, double value)
 	c->last = value;
 }
 
-bool sensor_columns(const struct page_data *d, uint32_t curve, struct sensor_column *out,
+bool sensor_columns(const struct page *p, uint32_t curve, struct sensor_column *out,
 		    unsigned columns)
 {
+	const struct page_data *d = &p->data;
 	const struct page_chain *c = d->curves[curve].points;
-	const double wide = (double)(d->length ? d->length : 1) / columns;
+	const struct timeline *tl = p->read.timeline;
+	const double start = tl ? (double)(tl->start - d->origin) : 0;
+	const uint64_t length = tl ? timeline_length(tl) : d->length;
+	const double wide = (double)(length ? length : 1) / columns;
 	struct page_point *points = malloc(PAGE_BLOCK_MOST * sizeof(*points));
 	double held = NAN;
 	unsigned filled = 0; /* columns */
@@ -175,11 +179,17 @@ bool sensor_columns(const struct page_data *d, uint32_t curve, struct sensor_col
 	for (uint32_t b = 0; ok && b < c->block_count; b++) {
 		ok = page_chain_read(&d->store, c, b, points) == KYMO_OK;
 		for (uint32_t i = 0; ok && i < c->blocks[b].count; i++) {
-			unsigned x = (unsigned)fmin(columns - 1, (double)points[i].time / wide);
+			const double x = floor(((double)points[i].time - start) / wide);
 
-			filled = hold(out, filled, x + 1, held);
+			if (x > columns)
+				break; /* behind what is shown */
+			if (x >= 0) {
+				const unsigned at = (unsigned)fmin(columns - 1, x);
+
+				filled = hold(out, filled, at + 1, held);
+				take_point(&out[at], points[i].value);
+			}
 			held = points[i].value;
-			take_point(&out[x], held);
 		}
 	}
 	hold(out, filled, columns, held);

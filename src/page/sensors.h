@@ -37,11 +37,11 @@ void sensor_value(struct text *out, double v, const char *unit, bool whole);
 void sensor_told(struct text *out, const struct page_data *d, const struct sensor *s,
 		 uint32_t curve);
 
-/* Least, greatest and last value of each of `columns` of the run; NAN: not known, or not measured. False: errno, or no memory. */
+/* Least, greatest and last value of each of `columns` of the time that plots and their axes are of; NAN: not known, or not measured. False: errno, or no memory. */
 struct sensor_column {
 	double low, high, last;
 };
-bool sensor_columns(const struct page_data *d, uint32_t curve, struct sensor_column *out,
+bool sensor_columns(const struct page *p, uint32_t curve, struct sensor_column *out,
 		    unsigned columns);
 /* A character for each: how high its greatest value is; ".": not measured. */
 void sensor_course(struct text *out, const struct page_curve *c, const struct sensor_column *at,

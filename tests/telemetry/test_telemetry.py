@@ -677,17 +677,29 @@ t.join()
             if r["unit"] in ("W", "C", "MHz") and device != "node":
                 told = [[float(x) for x in re.findall(r"(?:min|mean|max) ([\d.e+]+) " + r["unit"], k)] for k in lines if k.startswith(device + ": ")]
                 assert any(len(t) == 3 and all(abs(a - b) <= 6e-4 * b for a, b in zip(t, (r["min"], r["average"], r["max"]))) for t in told), (device, counter, r, told)
+        # By the marks of the axis below the panels.
+        axis = sorted({(float(t.get("x")), float(t.text.split()[0]) * {"s": 1, "ms": 1e-3}[t.text.split()[1]]) for t in root.iter(space + "text") if re.fullmatch(r"[\d.]+ m?s", t.text or "") and t.get("text-anchor") == "middle"})
+        zero, second = axis[0][0], (axis[-1][0] - axis[0][0]) / (axis[-1][1] - axis[0][1])
+        end = (150 + 820 - zero) / second * 1e9
+        assert axis[0] == (150, 0) and end > 1e9, axis
         for n, pieces in ((0, 2), (1, 1)):
             (name, found), = [(k, v) for k, v in lines.items() if k.startswith(f"Fake GPU #{n}: min {55 + n} C")]
             assert name == f"Fake GPU #{n}: min {55 + n} C, mean {55 + n} C, max {55 + n} C" and len(found) == pieces, (name, len(found))
             assert name in run(self.kymo, "report", "--format", "md", "-o", "-", self.trace).stdout.replace("\\", "").replace(" | ", ": "), name
             times = [r["t"] for r in self.query(f"SELECT time AS t FROM counters WHERE name = 'temperature' AND value = {55 + n} ORDER BY 1")]
             assert len(times) > 5, times
-            for x in (150 + 820 * t / head["length"] for t in times):
+            for x in (zero + t / 1e9 * second for t in times if t <= end):
                 assert any(p[0][0] - 2 <= x <= p[-1][0] + 2 for p in found), (x, [(p[0][0], p[-1][0]) for p in found])
             spans = sorted((p[0][0], p[-1][0]) for p in found)
             if pieces == 2:
                 assert 30 < spans[1][0] - spans[0][1] < 820 / 2, spans
+        # Of a part, the axis and the lines begin with it.
+        part = xml.etree.ElementTree.fromstring(run(self.kymo, "report", "--after", "0.1s", "--plot", "telemetry", "-o", "-", self.trace).stdout)
+        lasts = [float(p.get("points").split()[-1].split(",")[0]) for p in part.iter(space + "polyline") if p.find(space + "title") is not None and p.find(space + "title").text.startswith("Fake GPU #0: min 55 C")]
+        marks = sorted({(float(t.get("x")), float(t.text.split()[0]) * {"s": 1, "ms": 1e-3}[t.text.split()[1]]) for t in part.iter(space + "text") if re.fullmatch(r"[\d.]+ m?s", t.text or "") and t.get("text-anchor") == "middle"})
+        wide = (marks[-1][0] - marks[0][0]) / (marks[-1][1] - marks[0][1])
+        was = sorted((x - zero) / second for x in (p[-1][0] for k, v in lines.items() if k.startswith("Fake GPU #0: min 55 C") for p in v))
+        assert marks[0] == (150, 0) and abs(was[0] - (min(lasts) - 150) / wide - 0.1) < 0.01, (was, lasts, marks)
         # Power, which changes: heights in the panel of #1 by its marks.
         power = [r["v"] for r in self.query("SELECT value AS v FROM counters WHERE name = 'power' AND unit = 'W' AND agent_name LIKE 'Fake GPU%'")]
         found = [p for k, v in lines.items() if k.startswith("Fake GPU #1: min 300 W") for line in v for p in line]

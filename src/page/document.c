@@ -190,8 +190,27 @@ static size_t line_length(const char *s)
 	return n;
 }
 
+/* Lines that it takes. */
+static unsigned lines_of(const char *s)
+{
+	unsigned n = 0;
+
+	do {
+		s += line_length(s);
+		n++;
+	} while (*s);
+	return n;
+}
+
+static void keep_together(struct pages *g, unsigned lines)
+{
+	if (g->y + (lines - 1) * LINE > HEIGHT - EDGE)
+		next_page(g);
+}
+
 static void put_wrapped(struct pages *g, char *s)
 {
+	keep_together(g, lines_of(s));
 	do {
 		size_t n = line_length(s);
 		char kept = s[n];
@@ -203,12 +222,36 @@ static void put_wrapped(struct pages *g, char *s)
 	} while (*s);
 }
 
+/*
+ * Lines that stay on a page with the first one of a block, which an empty line ends: all of a short one, as a finding
+ * is; of a table its title, its head and two rows.
+ */
+static unsigned block_lines(const char *text)
+{
+	enum { SHORT = 20, BEGINNING = 4 };
+	unsigned n = 0;
+
+	while (*text && *text != '\n' && n <= SHORT) {
+		const char *end = strchrnul(text, '\n');
+		char line[4 * COLUMNS];
+
+		snprintf(line, sizeof(line), "%.*s", (int)(end - text), text);
+		n += lines_of(line);
+		text = *end ? end + 1 : end;
+	}
+	return n <= SHORT ? n : BEGINNING;
+}
+
 /* Every line of what was printed as text. False: no memory. */
 static bool put_printed(struct pages *g, char *text)
 {
+	bool begins = true;
 	char *next;
 
 	for (char *line = text; line && *line; line = next) {
+		if (begins && *line != '\n')
+			keep_together(g, block_lines(line));
+		begins = *line == '\n';
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = 0;
@@ -225,6 +268,7 @@ static bool put_findings(struct pages *g, const struct page *p)
 	bool ok = out && findings_print(p->diagnosis, REPORT_TEXT, 0, FINDINGS_EACH, out);
 
 	ok = out && fclose(out) == 0 && ok;
+	keep_together(g, (text ? block_lines(text) : 0) + 4);
 	heading(g, "Findings", 14);
 	ok = ok && put_printed(g, text);
 	free(text);

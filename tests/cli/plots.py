@@ -502,6 +502,24 @@ def test_full_workbook(folder):
         checks.equal(f"{argv}: nothing is left", os.path.exists(os.path.join(folder, "a.xlsx")), False)
 
 
+def test_breaks(folder):
+    """No page of PDF ends with the title or the head of a table, nor within a finding."""
+    trace, out = os.path.join(folder, "trace.json"), os.path.join(folder, "a.pdf")
+    for count in (3, 7, 40):
+        idle_devices(trace, count, "Accelerator of a long name that takes room")
+        if not draws(trace, out) or not shutil.which("pdftotext"):
+            return
+        titles = [t["title"] for t in json.loads(must(KYMO, "summary", "-f", "json", trace))["tables"] if t["title"]]
+        for n, page in enumerate(must("pdftotext", "-layout", out, "-").split("\f")[:-1]):
+            lines = [line.strip() for line in page.splitlines() if line.strip() and not re.fullmatch(r"\s*page \d+ of \d+", line)]
+            ends = [line for line in lines[-3:] if line in titles or line in ("Findings", "Digest", "Tables")]
+            checks.equal(f"{count} devices, page {n + 1}: a beginning at the end", [line for line in ends if len(lines) - len(lines[:lines.index(line)]) < 3], [])
+            first, last = (next((line for line in part if re.match(r"\d+\. |show:|try:|where:", line)), "") for part in (lines, reversed(lines)))
+            if "idle for" in page:
+                checks.equal(f"{count} devices, page {n + 1}: findings are whole: {first}, {last}", (first[:1].isdigit(), last[:4]), (True, "try:"))
+    os.remove(out)
+
+
 def test_fonts(folder):
     """Letters that the first font lacks come from the next one that has them; those that no font has are counted and named, not drawn as boxes."""
     fonts = {os.path.dirname(p) for p in glob.glob("/usr/share/fonts/**/DejaVuSans.ttf", recursive=True)}
@@ -554,6 +572,7 @@ def test_outputs(folder):
     test_fonts(folder)
     test_folds(folder)
     test_legend(folder)
+    test_breaks(folder)
     test_full_workbook(folder)
     trace = os.path.join(folder, "trace.json")
     written(trace)

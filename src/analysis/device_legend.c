@@ -146,7 +146,8 @@ static bool number_names(struct names *n, const struct summary *s, unsigned coun
 		if (x)
 			x->number = k;
 	}
-	qsort(n->list, n->count, sizeof(*n->list), by_number);
+	if (n->count)
+		qsort(n->list, n->count, sizeof(*n->list), by_number);
 	map_release(&n->places);
 	for (unsigned i = 0; i < n->count; i++) {
 		if (n->list[i].number == UINT32_MAX && n->list[i].used)
@@ -157,7 +158,43 @@ static bool number_names(struct names *n, const struct summary *s, unsigned coun
 	return ok;
 }
 
-static void tell_names(struct report *r, const struct names *n)
+/* The lines above the tables speak of device `number` by that alone: none of them names it. */
+static bool is_only_numbered(const struct report *r, uint32_t number)
+{
+	bool there = false;
+
+	for (unsigned i = 0; i < r->head.count; i++) {
+		const char *line = r->head.lines[i];
+
+		for (const char *p = strstr(line, "evice "); p; p = strstr(p + 1, "evice ")) {
+			char *end;
+			unsigned long n = strtoul(p + strlen("evice "), &end, 10);
+
+			if (end == p + strlen("evice ") || n != number)
+				continue;
+			if (p == line + 1 && *end == ':')
+				return false;
+			there = true;
+		}
+	}
+	return there;
+}
+
+/* Short names that tables have as they are, where the lines above have but the number. */
+static void tell_numbered(struct text *line, struct names *n, const struct report *r,
+			  const struct summary *s)
+{
+	for (uint32_t k = 0; k < s->timeline->devices_count; k++) {
+		const struct t_agent *a = &s->trace->agents[s->timeline->devices[k].agent];
+		struct name *x = find_name(n, a->label, strlen(a->label));
+
+		if (!(x && x->used) && is_only_numbered(r, k))
+			text_addf(line, "%sD%u is %s", line->length ? "; " : "", k,
+				  x ? x->shown : a->label);
+	}
+}
+
+static void tell_names(struct report *r, struct names *n, const struct summary *s, unsigned count)
 {
 	struct text line = {0};
 
@@ -165,6 +202,8 @@ static void tell_names(struct report *r, const struct names *n)
 		if (n->list[i].used)
 			text_addf(&line, "%sD%u is %s", line.length ? "; " : "", n->list[i].number,
 				  n->list[i].shown);
+	if (count == 1 && s->timeline)
+		tell_numbered(&line, n, r, s);
 	if (line.length)
 		report_foot(r, "Devices: %s.", line.s);
 	text_release(&line);
@@ -180,10 +219,10 @@ bool device_legend(struct report *r, const struct summary *s, unsigned count)
 		     k++) /* parts go by their device's */
 			ok = trace_whole_device(s[i].trace, k) != k ||
 			     add_name(&n, &s[i].trace->agents[k]);
-	if (ok && n.count) {
+	if (ok) {
 		each_cell(r, &n, note_used);
 		ok = number_names(&n, s, count);
-		tell_names(r, &n);
+		tell_names(r, &n, s, count);
 		ok = ok && each_cell(r, &n, shorten);
 	}
 	free(n.list);

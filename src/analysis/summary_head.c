@@ -11,6 +11,7 @@
 #include "analysis/summary_parts.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "base/unseen.h"
 #include "stream/names.h"
 #include "stream/trace.h"
@@ -448,8 +449,9 @@ static void head_numbers(struct report *r, const struct summary *s)
 	const struct trace *t = s->trace;
 	uint32_t processes, threads = summary_threads(t, &processes), ranks = summary_ranks(t);
 	struct text line = {0};
+	char span[UNITS_TEXT];
 
-	text_addf(&line, "%.3f s", (double)summary_duration(t) / 1e9);
+	text_add(&line, units_span((uint64_t)summary_duration(t), span));
 	if (ranks > 1) {
 		add_number(&line, ranks, "rank", "ranks");
 		add_sources(&line, t);

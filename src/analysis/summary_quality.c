@@ -10,6 +10,7 @@
 #include "analysis/labels.h"
 #include "analysis/summary_parts.h"
 #include "analysis/table_names.h"
+#include "base/units.h"
 #include "stream/names.h"
 #include "stream/recorded.h"
 #include "stream/trace.h"
@@ -92,7 +93,7 @@ struct quality {
 	unsigned processes;
 	unsigned endless;       /* processes whose recording has no end */
 	unsigned recording;     /* that are still being recorded */
-	double known_until;     /* s: of the endless, the first that is not known any longer */
+	uint64_t known_until;   /* ns: of the endless, the first that is not known any longer */
 	uint64_t unwritten;     /* of the lost records: refused by the file system */
 	uint64_t no_memory;     /* of the lost records: the process had no memory for them */
 	uint64_t dropped;       /* of the lost records: by the runtime that they are of */
@@ -209,7 +210,7 @@ static void quality_samples(struct quality *q, const struct summary *s)
 
 static void quality_endless(struct quality *q, const struct trace *t, const struct t_process *p)
 {
-	double until = p->seen > t->origin ? (double)(p->seen - t->origin) / 1e9 : 0;
+	uint64_t until = p->seen > t->origin ? (uint64_t)(p->seen - t->origin) : 0;
 
 	if (p->how_ended != UINT32_MAX || p->file_state)
 		return;
@@ -389,7 +390,7 @@ static void add_advice(struct text *out, const struct quality *q)
 
 static void add_loss(struct text *out, const struct quality *q)
 {
-	char number[32];
+	char number[32], span[UNITS_TEXT];
 
 	text_add(out, "Lost:");
 	if (out->failed)
@@ -414,10 +415,10 @@ static void add_loss(struct text *out, const struct quality *q)
 			  q->recording == 1 ? " is" : "es are");
 	if (q->endless)
 		text_addf(out,
-			  "%s the end of %u recording%s is missing: what was lost after %.3f s is "
+			  "%s the end of %u recording%s is missing: what was lost after %s is "
 			  "not known",
 			  lossy(q) || q->recording ? ";" : "", q->endless,
-			  q->endless == 1 ? "" : "s", q->known_until);
+			  q->endless == 1 ? "" : "s", units_span(q->known_until, span));
 	text_add(out, ".");
 	add_advice(out, q);
 	if (q->overwritten)

@@ -8,6 +8,7 @@
 
 #include "analysis/summary_parts.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "stream/recorded.h"
 #include "wire/raw.h"
 
@@ -44,18 +45,17 @@ static void head_pauses(struct report *r, const struct trace *t)
 {
 	struct recorded_sum s = summary_recorded_sum(t);
 	struct text line = {0};
+	char ns[UNITS_TEXT], lived[UNITS_TEXT], least[UNITS_TEXT], most[UNITS_TEXT];
 
 	if (!s.pauses)
 		return;
 	if (s.processes == 1)
-		text_addf(&line, "Recorded: %.3f s of %.3f s", (double)s.ns / 1e9,
-			  (double)s.lived / 1e9);
+		text_addf(&line, "Recorded: %s of %s", units_span(s.ns, ns),
+			  units_span(s.lived, lived));
 	else
-		text_addf(
-			&line,
-			"Recorded: %.3f s of the %.3f s of %u processes (%.3f s to %.3f s of each)",
-			(double)s.ns / 1e9, (double)s.lived / 1e9, s.processes,
-			(double)s.least / 1e9, (double)s.most / 1e9);
+		text_addf(&line, "Recorded: %s of the %s of %u processes (%s to %s of each)",
+			  units_span(s.ns, ns), units_span(s.lived, lived), s.processes,
+			  units_span(s.least, least), units_span(s.most, most));
 	if (s.pauses == 1)
 		text_add(&line, ", paused once");
 	else

@@ -73,6 +73,14 @@ const char *units_time(uint64_t ns, char buffer[UNITS_TEXT])
 			    &long_ones[i].unit, 1, buffer);
 }
 
+const char *units_span(uint64_t ns, char buffer[UNITS_TEXT])
+{
+	if (time_unit != UNITS_TIME_FITTING || ns >= 1000000000000u)
+		return units_time(ns, buffer);
+	snprintf(buffer, UNITS_TEXT, "%.3f s", (double)ns / 1e9);
+	return buffer;
+}
+
 const char *units_bytes(double bytes, char buffer[UNITS_TEXT])
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -10,6 +10,9 @@
 /* "1.234 ms"; seconds up to 1000, then what people count in: "16.67 min", "2.500 h", "190.4 d". */
 const char *units_time(uint64_t ns, char buffer[UNITS_TEXT]);
 
+/* How long a run is: "15.710 s" up to 1000 s, then as units_time(). */
+const char *units_span(uint64_t ns, char buffer[UNITS_TEXT]);
+
 /* From now on all times are in this unit, to the nanosecond, so that columns can be compared and added up: "1234.567 us". */
 enum units_time_unit {
 	UNITS_TIME_FITTING,

@@ -217,7 +217,7 @@ static int print(const struct diagnosis *d)
 
 	if (options.format == REPORT_TEXT)
 		pager_start(result);
-	if (!findings_print(d, (enum report_format)options.format, top, stdout)) {
+	if (!findings_print(d, (enum report_format)options.format, top, 0, stdout)) {
 		cli_error("the findings could not be written");
 		return CLI_FAILURE;
 	}

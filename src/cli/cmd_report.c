@@ -134,12 +134,28 @@ static kymo_status_t write_file(const struct page *p, enum report_form form, con
 	return ok ? KYMO_OK : KYMO_ERROR_SYSTEM;
 }
 
+/* Of a file's names what could not be drawn. */
+static void tell_unknown(const char *output)
+{
+	char examples[DRAW_EXAMPLES];
+	uint64_t count = draw_unknown(examples);
+
+	if (count)
+		cli_warn("%s: no font here has %llu of the letters (%s); \"\xef\xbf\xbd\" stands "
+			 "for "
+			 "them. Install a font that has (Debian: fonts-noto, fonts-noto-cjk), or "
+			 "write SVG or HTML, which leave letters to who shows them",
+			 output, (unsigned long long)count, examples);
+}
+
 static kymo_status_t write_out(const struct page *p, enum report_form form)
 {
 	const char *why;
 
-	if (write_form(p, form, stdout, "standard output", NULL, &why))
+	if (write_form(p, form, stdout, "standard output", NULL, &why)) {
+		tell_unknown("standard output");
 		return KYMO_OK;
+	}
 	cli_error("standard output: %s", why ? why : strerror(errno));
 	return KYMO_ERROR_SYSTEM;
 }
@@ -179,7 +195,8 @@ static kymo_status_t make_page(struct page *p, const char *path, enum report_for
 	kymo_status_t status = KYMO_ERROR_NO_MEMORY;
 
 	if (folder)
-		status = form == FORM_HTML ? page_make(p, path, folder, o) : page_read(p, path, o);
+		status = form == FORM_HTML ? page_make(p, path, folder, o)
+					   : page_read(p, path, folder, o);
 	free(folder);
 	if (status == KYMO_OK &&
 	    (options.plot ? plot_is_flame(plot_named(options.plot)) : form == FORM_PDF))
@@ -207,8 +224,10 @@ static kymo_status_t make_in_place(struct page *p, const char *path, enum report
 		return status;
 	status = make_page(p, path, form, output, &place, o);
 	ended = staging_end(&place, status == KYMO_OK);
-	if (status == KYMO_OK && ended == KYMO_OK)
+	if (status == KYMO_OK && ended == KYMO_OK) {
 		tell_written(p, form, output);
+		tell_unknown(output);
+	}
 	return status == KYMO_OK ? ended : status;
 }
 

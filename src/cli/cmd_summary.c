@@ -170,11 +170,15 @@ static int destination_close(struct destination *d, int result)
 	return whole ? result : CLI_FAILURE;
 }
 
-static bool write_report(const struct report *r, const struct destination *d)
+/* False: *why, or NULL where whoever closes the output knows it. */
+static bool write_report(const struct report *r, const struct destination *d, const char **why)
 {
+	*why = NULL;
 #ifdef KYMO_HAVE_XLSX
-	if (options.format == REPORT_XLSX)
-		return report_workbook(r, d->staging.path);
+	if (options.format == REPORT_XLSX) {
+		*why = report_workbook(r, d->staging.path);
+		return !*why;
+	}
 #endif
 	return report_print(r, (enum report_format)options.format, d->out);
 }
@@ -183,6 +187,7 @@ static int print_report(struct report *r, struct summary *s, unsigned count, uns
 			const struct destination *d)
 {
 	bool ok = summary_report(r, s, count, by) == KYMO_OK;
+	const char *why;
 
 	if (ok && options.tables)
 		report_choose(r);
@@ -190,8 +195,8 @@ static int print_report(struct report *r, struct summary *s, unsigned count, uns
 		cli_error("not enough memory for the summary");
 		return CLI_FAILURE;
 	}
-	if (!write_report(r, d)) {
-		cli_error("the summary could not be written");
+	if (!write_report(r, d, &why)) {
+		cli_error("the summary could not be written%s%s", why ? ": " : "", why ? why : "");
 		return CLI_FAILURE;
 	}
 	return CLI_OK;

@@ -90,27 +90,27 @@ static void take_lines(struct text_lines *to, char **room, const struct text_lin
 		room[i] = i < from->count ? from->lines[i] : more->lines[i - from->count];
 }
 
-/* The summary, and behind it the comparison, where there is one. */
-static bool write_workbook(const struct page *p, const char *path)
+/* The summary, and behind it the comparison, where there is one. NULL: written, else why not. */
+static const char *write_workbook(const struct page *p, const char *path)
 {
 	const struct report *a = &p->programs, *b = &p->comparison.programs;
 	struct report all = *a;
 	void **room = calloc((size_t)a->table_count + b->table_count + a->head.count +
 				     b->head.count + a->foot.count + b->foot.count + 1,
 			     sizeof(*room));
-	bool ok;
+	const char *why;
 
 	if (!room)
-		return false;
+		return "not enough memory";
 	all.tables = (struct table **)room;
 	all.table_count = a->table_count + b->table_count;
 	for (unsigned i = 0; i < all.table_count; i++)
 		all.tables[i] = i < a->table_count ? a->tables[i] : b->tables[i - a->table_count];
 	take_lines(&all.head, (char **)room + all.table_count, &a->head, &b->head);
 	take_lines(&all.foot, (char **)room + all.table_count + all.head.count, &a->foot, &b->foot);
-	ok = report_workbook(&all, path);
+	why = report_workbook(&all, path);
 	free(room);
-	return ok;
+	return why;
 }
 #endif
 
@@ -126,8 +126,8 @@ bool report_form_write(const struct page *p, enum report_form form, const struct
 	if (form == FORM_PDF)
 		return document_pdf(p, out, why);
 #ifdef KYMO_HAVE_XLSX
-	*why = "the workbook could not be written";
-	return write_workbook(p, path);
+	*why = write_workbook(p, path);
+	return !*why;
 #else
 	(void)path;
 	*why = "this kymo was built without libxlsxwriter, which workbooks need";

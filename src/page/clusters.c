@@ -11,23 +11,29 @@
 #include "stream/names.h"
 #include "stream/recorded.h"
 
-enum { FEATURES = 32 }; /* that take most time; all others are one */
+enum {
+	FEATURES = 32, /* that take most time; all others of a kind are one */
+	KINDS = 4,
+	SHARES = FEATURES + KINDS
+};
 
-static const double NEAR = 0.02; /* shares of time that differ by less are no difference */
+static const double NEAR = 0.02; /* of the shares of a kind: what differs by less is alike */
 
 /* What time is spent on: an op or a kernel, by its name in all processes. */
 struct feature {
 	uint64_t name; /* hash */
 	uint64_t ns;
+	unsigned kind; /* of `kinds` */
 };
 
 struct vectors {
 	struct feature *features;
 	uint32_t count, room;
-	struct map places;          /* by name: index + 1, 0: below those that count */
-	double (*at)[FEATURES + 1]; /* by member: shares of its time */
-	double mean[CLUSTERS_MOST][FEATURES + 1];
-	uint32_t *member; /* by process: index + 1 */
+	struct map places;    /* by name: index + 1, 0: below those that count */
+	double (*at)[SHARES]; /* by member: shares of its time */
+	double mean[CLUSTERS_MOST][SHARES];
+	unsigned kind[SHARES]; /* of each share */
+	uint32_t *member;      /* by process: index + 1 */
 };
 
 /* ---- what processes spend their time on -------------------------------------------------------- */
@@ -50,7 +56,7 @@ static uint64_t name_of(const struct trace *t, unsigned kind, const struct tally
 	return hash_mix(kind, hash_string(t->ops[op].name));
 }
 
-static const unsigned kinds[] = {TALLY_CALL, TALLY_MARKER, TALLY_DISPATCH, TALLY_COPY};
+static const unsigned kinds[KINDS] = {TALLY_CALL, TALLY_MARKER, TALLY_DISPATCH, TALLY_COPY};
 
 /* Calls in calls count once, and ranges in ranges. */
 static uint64_t time_of(unsigned kind, const struct tally *y)
@@ -60,7 +66,7 @@ static uint64_t time_of(unsigned kind, const struct tally *y)
 
 static bool collect(struct vectors *v, const struct summary *s)
 {
-	for (unsigned k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+	for (unsigned k = 0; k < KINDS; k++) {
 		const struct tally_set *set = &s->tallies->set[kinds[k]];
 
 		for (uint32_t i = 0; i < set->count; i++) {
@@ -71,7 +77,7 @@ static bool collect(struct vectors *v, const struct summary *s)
 				if (!vec_reserve(&v->features, &v->room, v->count, 1) ||
 				    !map_set(&v->places, name, v->count + 1u))
 					return false;
-				v->features[v->count++] = (struct feature){.name = name};
+				v->features[v->count++] = (struct feature){.name = name, .kind = k};
 				at = v->count;
 			}
 			v->features[at - 1].ns += time_of(kinds[k], set->rows[i]);
@@ -95,15 +101,18 @@ static bool rank_features(struct vectors *v)
 
 	if (v->count)
 		qsort(v->features, v->count, sizeof(*v->features), by_time);
-	for (uint32_t i = 0; i < v->count; i++)
-		ok &= map_set(&v->places, v->features[i].name,
-			      i < FEATURES ? i + 1u : FEATURES + 1u);
+	for (uint32_t i = 0; i < v->count; i++) {
+		uint32_t place = i < FEATURES ? i : FEATURES + v->features[i].kind;
+
+		v->kind[place] = v->features[i].kind;
+		ok &= map_set(&v->places, v->features[i].name, place + 1u);
+	}
 	return ok;
 }
 
 static void fill(struct vectors *v, const struct clusters *c, const struct summary *s)
 {
-	for (unsigned k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+	for (unsigned k = 0; k < KINDS; k++) {
 		const struct tally_set *set = &s->tallies->set[kinds[k]];
 
 		for (uint32_t i = 0; i < set->count; i++) {
@@ -118,21 +127,41 @@ static void fill(struct vectors *v, const struct clusters *c, const struct summa
 	for (uint32_t m = 0; m < c->count; m++) {
 		double lived = (double)recorded_of(s->trace, c->members[m].process).lived;
 
-		for (unsigned f = 0; f <= FEATURES; f++)
+		for (unsigned f = 0; f < SHARES; f++)
 			v->at[m][f] /= lived > 1 ? lived : 1;
 	}
 }
 
+/* Several threads, or devices, may spend more than a life on a kind: of no process do its shares add up to more than 1. */
+static void scale(struct vectors *v, const struct clusters *c)
+{
+	double most[KINDS] = {1, 1, 1, 1};
+
+	for (uint32_t m = 0; m < c->count; m++) {
+		double sum[KINDS] = {0};
+
+		for (unsigned f = 0; f < SHARES; f++)
+			sum[v->kind[f]] += v->at[m][f];
+		for (unsigned k = 0; k < KINDS; k++)
+			most[k] = fmax(most[k], sum[k]);
+	}
+	for (uint32_t m = 0; m < c->count; m++)
+		for (unsigned f = 0; f < SHARES; f++)
+			v->at[m][f] /= most[v->kind[f]];
+}
+
 /* ---- clusters ---------------------------------------------------------------------------------- */
 
-/* Half of what differs: 1 where two have nothing in common, of processes that are busy all the time. */
-static double distance(const double a[FEATURES + 1], const double b[FEATURES + 1])
+/* 1 where two have nothing in common, of a kind that both spend as much on as any does. */
+static double distance(const struct vectors *v, const double a[SHARES], const double b[SHARES])
 {
-	double sum = 0;
+	double sum[KINDS] = {0}, most = 0;
 
-	for (unsigned f = 0; f <= FEATURES; f++)
-		sum += fabs(a[f] - b[f]);
-	return sum / 2;
+	for (unsigned f = 0; f < SHARES; f++)
+		sum[v->kind[f]] += fabs(a[f] - b[f]);
+	for (unsigned k = 0; k < KINDS; k++)
+		most = fmax(most, sum[k] / 2);
+	return most;
 }
 
 /* The mean of those that belong to it. */
@@ -145,11 +174,11 @@ static void find_means(struct vectors *v, const struct clusters *c)
 		uint32_t k = c->members[m].cluster;
 
 		number[k]++;
-		for (unsigned f = 0; f <= FEATURES; f++)
+		for (unsigned f = 0; f < SHARES; f++)
 			v->mean[k][f] += v->at[m][f];
 	}
 	for (uint32_t k = 0; k < c->clusters; k++)
-		for (unsigned f = 0; f <= FEATURES; f++)
+		for (unsigned f = 0; f < SHARES; f++)
 			v->mean[k][f] /= number[k] ? number[k] : 1;
 }
 
@@ -161,7 +190,7 @@ static void assign(const struct vectors *v, struct clusters *c)
 
 		x->distance = INFINITY;
 		for (uint32_t k = 0; k < c->clusters; k++) {
-			double d = distance(v->at[m], v->mean[k]);
+			double d = distance(v, v->at[m], v->mean[k]);
 
 			if (d < x->distance) {
 				x->distance = d;
@@ -172,11 +201,11 @@ static void assign(const struct vectors *v, struct clusters *c)
 }
 
 /* Those that are alike mostly have the same. */
-static uint64_t about(const double at[FEATURES + 1])
+static uint64_t about(const double at[SHARES])
 {
 	uint64_t hash = 0;
 
-	for (unsigned f = 0; f <= FEATURES; f++)
+	for (unsigned f = 0; f < SHARES; f++)
 		hash = hash_mix(hash, (uint64_t)(at[f] / (4 * NEAR)));
 	return hash;
 }
@@ -334,6 +363,7 @@ static bool cluster(struct vectors *v, struct clusters *c, const struct summary 
 	for (uint32_t m = 0; m < c->count; m++)
 		v->member[c->members[m].process] = m + 1;
 	fill(v, c, s);
+	scale(v, c);
 	if (!find_clusters(v, c))
 		return false;
 	find_middles(c);

@@ -21,7 +21,12 @@ struct cluster_member {
 	uint32_t process;
 	uint32_t cluster;
 	enum cluster_place place;
-	double distance; /* from the cluster's mean: shares of time that differ, 0 to 1 */
+	/*
+	 * From the cluster's mean, 0 to 1: of the kind (calls, ranges, kernels, copies) in which they differ most, half the
+	 * sum of the differences of shares. Shares of a kind are of the life of the process; where threads or devices
+	 * together spend more on a kind than that, of the most that any process spends on it.
+	 */
+	double distance;
 };
 
 struct clusters {

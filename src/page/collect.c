@@ -358,6 +358,13 @@ kymo_status_t page_data_init(struct page_data *d, const char *directory, struct 
 		       : status;
 }
 
+void page_data_counters_alone(struct page_data *d)
+{
+	d->sink = (struct stream_sink){
+		.begin = on_begin, .counter = on_counter, .end = on_end, .brief = true};
+	stream_sink_complete(&d->sink);
+}
+
 kymo_status_t page_data_finish(struct page_data *d, const struct timeline *tl)
 {
 	kymo_status_t status = tl ? page_memory(d, tl) : KYMO_OK;
@@ -376,6 +383,7 @@ void page_data_release(struct page_data *d)
 	for (uint32_t i = 0; i < d->curve_count; i++) {
 		free(d->curves[i].name);
 		free(d->curves[i].unit);
+		free(d->curves[i].apart);
 	}
 	for (uint32_t i = 0; d->calls && i < d->process_count; i++)
 		free(d->calls[i].at);

@@ -50,9 +50,11 @@ static uint32_t curve_for(struct page_data *d, const struct page_curve *like)
 	return d->curve_count++;
 }
 
-static kymo_status_t add(struct page_data *d, uint32_t curve, int64_t time, double value)
+static kymo_status_t add(struct page_data *d, uint32_t curve, int64_t time, int64_t duration,
+			 double value)
 {
 	struct page_reading r = {.key.time = (int64_t)((uint64_t)time - (uint64_t)d->origin),
+				 .duration = duration,
 				 .value = value,
 				 .curve = curve};
 
@@ -91,6 +93,7 @@ static void name_counter(const struct page_data *d, struct page_curve *c, bool r
 	struct text name = {0}, unit = {0};
 
 	text_addf(&name, "%.200s", k->name);
+	c->base = (uint32_t)name.length;
 	if (*k->dimensions)
 		text_addf(&name, " [%.*s %llu]", (int)strcspn(k->dimensions, ":"), k->dimensions,
 			  (unsigned long long)c->instance);
@@ -99,6 +102,64 @@ static void name_counter(const struct page_data *d, struct page_curve *c, bool r
 	text_addf(&unit, "%.60s%s", k->unit, rate ? "/s" : "");
 	c->name = name.s;
 	c->unit = unit.s;
+	c->level = (k->flags & KYMO_COUNTER_GAUGE) != 0;
+}
+
+/* ---- gaps -------------------------------------------------------------------------------------- */
+
+/* Quarters of powers of two: 4, 5, 6, 7, 8, 10, 12, 14, 16, ... */
+static unsigned class_of(int64_t ns)
+{
+	unsigned power = ns > 3 ? 63u - (unsigned)__builtin_clzll((uint64_t)ns) : 2;
+
+	return ns > 3 ? 4 * power + ((uint64_t)ns >> (power - 2) & 3) : 0;
+}
+
+static int64_t class_end(unsigned class)
+{
+	return (int64_t)((5 + class % 4) << (class / 4)) / 4;
+}
+
+/* One reading more, `time` ns since the trace began, of a sensor that is read at an interval. */
+static bool note_reading(struct page_curve *c, int64_t time)
+{
+	if (!c->apart)
+		c->apart = calloc(PAGE_APART, sizeof(*c->apart));
+	else if (time > c->read)
+		c->apart[class_of(time - c->read)]++;
+	c->read = time;
+	return c->apart;
+}
+
+/* Half of the readings are not farther apart, to a quarter. 0: it is not read at an interval. */
+static int64_t interval_of(const struct page_curve *c)
+{
+	uint64_t all = 0, sum = 0;
+	unsigned i = 0;
+
+	for (unsigned k = 0; c->apart && k < PAGE_APART; k++)
+		all += c->apart[k];
+	while (all && (sum += c->apart[i]) * 2 < all)
+		i++;
+	return all ? class_end(i) : 0;
+}
+
+static kymo_status_t put_point(struct page_data *d, struct page_curve *c, int64_t time,
+			       double value)
+{
+	const struct page_point p = {time, value};
+
+	return page_chain_add(&d->store, c->points, &p, time, time);
+}
+
+/* Nothing was measured from where the last point stands no longer: readings that come late by less are none missed. */
+static kymo_status_t put_gap(struct page_data *d, struct page_curve *c, int64_t next)
+{
+	const int64_t interval = interval_of(c);
+
+	if (!interval || !c->points->count || next - c->known <= interval + interval / 2)
+		return KYMO_OK;
+	return put_point(d, c, c->known, NAN);
 }
 
 /* A level stands where it was read; what is counted is a rate, from the reading before on. */
@@ -124,8 +185,15 @@ kymo_status_t page_counter(struct page_data *d, const struct rec_counter *r)
 	i = c.track == UINT32_MAX ? UINT32_MAX : curve_for(d, &c);
 	if (i < CURVE_NONE && !d->curves[i].name)
 		name_counter(d, &d->curves[i], rate);
-	return rate ? add(d, i, time - r->duration, r->value / ((double)r->duration / 1e9))
-		    : add(d, i, time, r->value);
+	if (i < CURVE_NONE && isfinite(r->value)) {
+		d->curves[i].readings++;
+		d->curves[i].sum += r->value;
+		if (strcmp(op->name, "sample") == 0 && !note_reading(&d->curves[i], time))
+			return KYMO_ERROR_NO_MEMORY;
+	}
+	return rate ? add(d, i, time - r->duration, r->duration,
+			  r->value / ((double)r->duration / 1e9))
+		    : add(d, i, time, 0, r->value);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------ */
@@ -173,7 +241,7 @@ static kymo_status_t draw_memory(struct page_data *d, const struct change *at, u
 	for (uint32_t i = 0; i < count && status == KYMO_OK; i++) {
 		level = i && at[i].curve == at[i - 1].curve ? level : 0;
 		level += at[i].bytes;
-		status = add(d, at[i].curve, at[i].time, (double)(level > 0 ? level : 0));
+		status = add(d, at[i].curve, at[i].time, 0, (double)(level > 0 ? level : 0));
 	}
 	return status;
 }
@@ -219,6 +287,7 @@ static void drop_empty(struct page_data *d)
 		if (c->kind == CURVE_MEMORY && !(c->max > 0)) {
 			free(c->name);
 			free(c->unit);
+			free(c->apart);
 		} else {
 			d->curves[kept++] = *c;
 		}
@@ -234,13 +303,18 @@ kymo_status_t page_curves_finish(struct page_data *d)
 	while (status == KYMO_OK && (status = spool_next(&d->points, &item)) == KYMO_OK && item) {
 		const struct page_reading *r = item;
 		struct page_curve *c = &d->curves[r->curve];
-		struct page_point p = {r->key.time, r->value};
+		const int64_t time = r->key.time;
 
 		c->min = r->value < c->min ? r->value : c->min;
 		c->max = r->value > c->max ? r->value : c->max;
-		d->length = (uint64_t)p.time > d->length ? (uint64_t)p.time : d->length;
-		status = page_chain_add(&d->store, c->points, &p, p.time, p.time);
+		d->length = (uint64_t)time > d->length ? (uint64_t)time : d->length;
+		status = put_gap(d, c, time);
+		if (status == KYMO_OK)
+			status = put_point(d, c, time, r->value);
+		c->known = time + (r->duration ? r->duration : interval_of(c));
 	}
+	for (uint32_t i = 0; i < d->curve_count && status == KYMO_OK; i++)
+		status = put_gap(d, &d->curves[i], (int64_t)d->length);
 	drop_empty(d);
 	return status;
 }

@@ -20,7 +20,8 @@ enum {
 	PAGE_LANES_MOST = 1024,  /* pieces of work of a queue at once that have rows */
 	PAGE_ROWS_MOST = 8192,
 	PAGE_CURVES_MOST = 4096,
-	PAGE_PROCESSES_MOST = 64 /* that are drawn */
+	PAGE_PROCESSES_MOST = 64, /* that are drawn */
+	PAGE_APART = 4 * 64       /* classes of times between readings, four of a power of two */
 };
 
 struct page_op {
@@ -68,8 +69,18 @@ struct page_curve {
 	uint32_t counter, op; /* of the trace; of memory: kind of it */
 	uint64_t instance;
 	char *name, *unit;
+	uint32_t
+		base; /* bytes of the name that are the counter's: the rest tells its instances apart */
+	bool level; /* not counted: W, not J */
 	double min, max;
-	struct page_chain *points;
+	double sum; /* of what was read: of what is counted, all of it */
+	uint64_t readings;
+	struct page_chain *points; /* NAN: nothing was measured from there on */
+	/* Of what is read time and again, while readings come: */
+	uint32_t *
+		apart; /* number of readings by the time since the one before, PAGE_APART classes; owned */
+	int64_t read;  /* when the one before was read */
+	int64_t known; /* until when the last point stands */
 };
 
 /* Where a call is drawn. */
@@ -95,6 +106,7 @@ struct page_end { /* of a message whose other end is not there yet */
 /* What the spool of points holds: readings do not come in order of the times that they stand for. */
 struct page_reading {
 	struct spool_key key;
+	int64_t duration; /* that it is of, 0: it stands until the next */
 	double value;
 	uint32_t curve;
 };
@@ -145,6 +157,9 @@ struct page_data {
 /* The sink is to read an ordered stream; temporary files lie in `directory`. */
 kymo_status_t page_data_init(struct page_data *d, const char *directory, struct stream_log *log);
 void page_data_release(struct page_data *d);
+
+/* Of the stream only values of counters are wanted: for plots of them alone. To be called before it. */
+void page_data_counters_alone(struct page_data *d);
 
 /* After the stream: memory in use, as the run's timeline has it (NULL: there is none). Then all is in the store. */
 kymo_status_t page_data_finish(struct page_data *d, const struct timeline *tl);

@@ -8,6 +8,7 @@
 
 #include "base/plain.h"
 #include "base/units.h"
+#include "page/sensors.h"
 #include "report/findings.h"
 
 /* ---- facts ------------------------------------------------------------------------------------- */
@@ -57,6 +58,49 @@ static void markdown_line(FILE *out, const char *before, const char *s, const ch
 	text_release(&escaped);
 }
 
+static bool markdown_sensor(const struct page *p, FILE *out, const struct sensor *s, uint32_t curve)
+{
+	struct sensor_column at[SENSOR_SPARKS];
+	struct text name = {0}, of = {0}, told = {0}, course = {0};
+	bool ok = sensor_columns(p, curve, at, SENSOR_SPARKS);
+
+	sensor_name(&name, &p->data, s);
+	sensor_of(&of, &p->data, s, curve);
+	sensor_told(&told, &p->data, s, curve);
+	sensor_course(&course, &p->data.curves[curve], at, SENSOR_SPARKS);
+	ok = ok && !name.failed && !of.failed && !told.failed && !course.failed;
+	if (ok) {
+		markdown_line(out, "| ", name.s, " | ");
+		markdown_line(out, "", of.s ? of.s : "", " | ");
+		markdown_line(out, "", told.s ? told.s : "", " | ");
+		fprintf(out, "`%s` |\n", course.s);
+	}
+	text_release(&name);
+	text_release(&of);
+	text_release(&told);
+	text_release(&course);
+	return ok;
+}
+
+/* Telemetry or counters, each with its course over the run. False: no memory. */
+static bool markdown_sensors(const struct page *p, FILE *out, enum page_curve_kind kind,
+			     const char *title)
+{
+	struct sensors s;
+	bool ok = sensors_find(&s, &p->data, kind);
+
+	if (ok && s.count)
+		fprintf(out,
+			"\n## %s over time\n\n| counter | of | value | over the run; `.`: not "
+			"measured |\n|---|---|---|---|\n",
+			title);
+	for (uint32_t i = 0; ok && i < s.count; i++)
+		for (uint32_t k = 0; ok && k < s.list[i].count; k++)
+			ok = markdown_sensor(p, out, &s.list[i], s.list[i].curves[k]);
+	sensors_release(&s);
+	return ok;
+}
+
 bool document_markdown(const struct page *p, FILE *out)
 {
 	struct facts f;
@@ -71,7 +115,9 @@ bool document_markdown(const struct page *p, FILE *out)
 	}
 	release_facts(&f);
 	fputs("\n## Digest and tables\n\n", out);
-	if (!report_print(&p->people, REPORT_MARKDOWN, out))
+	if (!report_print(&p->people, REPORT_MARKDOWN, out) ||
+	    !markdown_sensors(p, out, CURVE_TELEMETRY, "Telemetry") ||
+	    !markdown_sensors(p, out, CURVE_COUNTER, "Counters"))
 		return false;
 	if (p->comparison.with) {
 		fputs("\n## Comparison\n\n", out);
@@ -82,7 +128,7 @@ bool document_markdown(const struct page *p, FILE *out)
 	}
 	fputs("\n## Findings\n\n", out);
 	if (p->diagnosis)
-		return findings_print(p->diagnosis, REPORT_MARKDOWN, 0, out);
+		return findings_print(p->diagnosis, REPORT_MARKDOWN, 0, FINDINGS_EACH, out);
 	fputs("Nothing to judge: there are no records.\n", out);
 	return fflush(out) == 0 && !ferror(out);
 }
@@ -151,8 +197,27 @@ static size_t line_length(const char *s)
 	return n;
 }
 
+/* Lines that it takes. */
+static unsigned lines_of(const char *s)
+{
+	unsigned n = 0;
+
+	do {
+		s += line_length(s);
+		n++;
+	} while (*s);
+	return n;
+}
+
+static void keep_together(struct pages *g, unsigned lines)
+{
+	if (g->y + (lines - 1) * LINE > HEIGHT - EDGE)
+		next_page(g);
+}
+
 static void put_wrapped(struct pages *g, char *s)
 {
+	keep_together(g, lines_of(s));
 	do {
 		size_t n = line_length(s);
 		char kept = s[n];
@@ -164,12 +229,36 @@ static void put_wrapped(struct pages *g, char *s)
 	} while (*s);
 }
 
+/*
+ * Lines that stay on a page with the first one of a block, which an empty line ends: all of a short one, as a finding
+ * is; of a table its title, its head and two rows.
+ */
+static unsigned block_lines(const char *text)
+{
+	enum { SHORT = 20, BEGINNING = 4 };
+	unsigned n = 0;
+
+	while (*text && *text != '\n' && n <= SHORT) {
+		const char *end = strchrnul(text, '\n');
+		char line[4 * COLUMNS];
+
+		snprintf(line, sizeof(line), "%.*s", (int)(end - text), text);
+		n += lines_of(line);
+		text = *end ? end + 1 : end;
+	}
+	return n <= SHORT ? n : BEGINNING;
+}
+
 /* Every line of what was printed as text. False: no memory. */
 static bool put_printed(struct pages *g, char *text)
 {
+	bool begins = true;
 	char *next;
 
 	for (char *line = text; line && *line; line = next) {
+		if (begins && *line != '\n')
+			keep_together(g, block_lines(line));
+		begins = *line == '\n';
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = 0;
@@ -183,9 +272,10 @@ static bool put_findings(struct pages *g, const struct page *p)
 	char *text = NULL;
 	size_t n = 0;
 	FILE *out = open_memstream(&text, &n);
-	bool ok = out && findings_print(p->diagnosis, REPORT_TEXT, 0, out);
+	bool ok = out && findings_print(p->diagnosis, REPORT_TEXT, 0, FINDINGS_EACH, out);
 
 	ok = out && fclose(out) == 0 && ok;
+	keep_together(g, (text ? block_lines(text) : 0) + 4);
 	heading(g, "Findings", 14);
 	ok = ok && put_printed(g, text);
 	free(text);
@@ -237,12 +327,14 @@ static bool put_plots(struct pages *g, const struct page *p)
 	bool ok = true;
 
 	for (unsigned i = 0; ok && i < plots_count; i++) {
-		if (!plot_has(plots[i], p))
-			continue;
-		next_page(g);
-		draw_place(g->d, EDGE, EDGE, scale);
-		ok = plot_draw(plots[i], p, g->d);
-		draw_place(g->d, 0, 0, 1);
+		const unsigned pictures = plot_has(plots[i], p) ? plot_pictures(plots[i], p) : 0;
+
+		for (unsigned k = 0; ok && k < pictures; k++) {
+			next_page(g);
+			draw_place(g->d, EDGE, EDGE, scale);
+			ok = plot_draw(plots[i], p, g->d, k);
+			draw_place(g->d, 0, 0, 1);
+		}
 	}
 	return ok;
 }
@@ -318,13 +410,19 @@ bool document_pdf(const struct page *p, FILE *out, const char **why)
 bool document_plot(const struct page *p, const struct plot *plot, enum draw_form form, FILE *out,
 		   const char **why)
 {
-	struct draw *d = draw_begin(form, PLOT_WIDTH, PLOT_HEIGHT, out, plot->title, why);
-	bool ok;
+	const unsigned pictures = plot_pictures(plot, p), below = form == DRAW_PDF ? 1 : pictures;
+	struct draw *d = draw_begin(form, PLOT_WIDTH, PLOT_HEIGHT * below, out, plot->title, why);
+	bool ok = true;
 
 	if (!d)
 		return false;
 	*why = NULL;
-	ok = plot_draw(plot, p, d);
+	for (unsigned i = 0; ok && i < pictures; i++) {
+		if (i && form == DRAW_PDF)
+			draw_next_page(d);
+		draw_place(d, 0, form == DRAW_PDF ? 0 : PLOT_HEIGHT * i, 1);
+		ok = plot_draw(plot, p, d, i);
+	}
 	ok = draw_end(d) && ok;
 	if (!ok && !errno)
 		errno = ENOMEM;

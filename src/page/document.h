@@ -11,7 +11,7 @@ bool document_markdown(const struct page *p, FILE *out);
 /* Facts, digest, findings, plots, tables, comparison. False: as above; *why: what is missing to begin with, else NULL. */
 bool document_pdf(const struct page *p, FILE *out, const char **why);
 
-/* One plot. */
+/* One plot: its pictures below each other, of PDF a page each. */
 bool document_plot(const struct page *p, const struct plot *plot, enum draw_form form, FILE *out,
 		   const char **why);
 

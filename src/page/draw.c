@@ -41,6 +41,36 @@ static void svg_end(struct draw *d, const char *element, const char *told)
 	fprintf(d->out, "</%s>\n", element);
 }
 
+const struct draw_texture draw_textures[DRAW_TEXTURES] = {
+	[DRAW_RISING] = {1, {{0, 12, 12, 0}}},
+	[DRAW_FALLING] = {1, {{0, 0, 12, 12}}},
+	[DRAW_CROSSED] = {2, {{0, 12, 12, 0}, {0, 0, 12, 12}}},
+	[DRAW_DOTTED] = {2, {{4, 5, 8, 5}, {4, 7, 8, 7}}},
+	[DRAW_LYING] = {1, {{0, 6, 12, 6}}},
+	[DRAW_STANDING] = {1, {{6, 0, 6, 12}}},
+	[DRAW_DENSE] = {3, {{0, 6, 6, 0}, {0, 12, 12, 0}, {6, 12, 12, 6}}},
+};
+
+/* Both inks of each. */
+static void svg_textures(FILE *out)
+{
+	fputs("<defs>\n", out);
+	for (unsigned i = 2 * DRAW_RISING; i < 2 * DRAW_TEXTURES; i++) {
+		const struct draw_texture *t = &draw_textures[i / 2];
+
+		fprintf(out,
+			"<pattern id=\"%c%u\" width=\"%d\" height=\"%d\" "
+			"patternUnits=\"userSpaceOnUse\"><path d=\"",
+			i % 2 ? 'w' : 'k', i / 2, DRAW_TILE, DRAW_TILE);
+		for (unsigned k = 0; k < t->count; k++)
+			fprintf(out, "M%g %gL%g %g", t->line[k][0], t->line[k][1], t->line[k][2],
+				t->line[k][3]);
+		fprintf(out, "\" stroke=\"#%06x\" stroke-width=\"1.4\"/></pattern>\n",
+			i % 2 ? DRAW_WHITE : DRAW_TEXT);
+	}
+	fputs("</defs>\n", out);
+}
+
 struct draw *draw_begin(enum draw_form form, double width, double height, FILE *out,
 			const char *title, const char **why)
 {
@@ -69,6 +99,7 @@ struct draw *draw_begin(enum draw_form form, double width, double height, FILE *
 		"%.0f %.0f\" role=\"img\" font-family=\"DejaVu Sans, Verdana, sans-serif\">\n",
 		width, height, width, height);
 	svg_text(d, "<title>", title, "</title>\n");
+	svg_textures(out);
 	return d;
 }
 
@@ -155,15 +186,36 @@ void draw_line(struct draw *d, const double *xy, size_t count, uint32_t colour, 
 	free(at);
 }
 
-void draw_hatch(struct draw *d, double x, double y, double w, double h, uint32_t colour)
+/* Dark lines are seen on light colours, light ones on dark colours. */
+static uint32_t ink_on(uint32_t colour)
 {
-	for (double k = x - h + 5; k < x + w; k += 10) {
-		double from = fmax(k, x), to = fmin(k + h, x + w);
-		double xy[] = {from, y + h - (from - k), to, y + h - (to - k)};
+	unsigned light = 30 * (colour >> 16 & 255) + 59 * (colour >> 8 & 255) + 11 * (colour & 255);
 
-		if (to > from)
-			draw_line(d, xy, 2, colour, 1.2, 0, NULL);
+	return light > 14000 ? DRAW_TEXT : DRAW_WHITE;
+}
+
+void draw_area(struct draw *d, double x, double y, double w, double h, uint32_t colour,
+	       unsigned texture, const char *told)
+{
+	texture %= DRAW_TEXTURES;
+	draw_rect(d, x, y, w, h, colour, told);
+	if (texture == DRAW_SMOOTH || !(w > 0 && h > 0))
+		return;
+	x = d->x + x * d->scale;
+	y = d->y + y * d->scale;
+	w *= d->scale;
+	h *= d->scale;
+#ifdef KYMO_HAVE_CAIRO
+	if (d->canvas) {
+		canvas_texture(d->canvas, x, y, w, h, &draw_textures[texture], ink_on(colour),
+			       d->scale);
+		return;
 	}
+#endif
+	fprintf(d->out,
+		"<rect x=\"%.4f\" y=\"%.4f\" width=\"%.4f\" height=\"%.4f\" "
+		"fill=\"url(#%c%u)\" pointer-events=\"none\"/>\n",
+		x, y, w, h, ink_on(colour) == DRAW_WHITE ? 'w' : 'k', texture);
 }
 
 void draw_text(struct draw *d, double x, double y, double size, enum draw_face face,
@@ -210,4 +262,38 @@ void draw_text_fitted(struct draw *d, double x, double y, double size, double mo
 double draw_width(const char *s, double size)
 {
 	return 0.6 * size * plain_width(s);
+}
+
+/* ---- letters that no font has ------------------------------------------------------------------ */
+
+static struct {
+	uint64_t count;
+	uint32_t first[6];
+	unsigned kept;
+} unknown;
+
+void draw_note_unknown(uint32_t code)
+{
+	enum { KEPT = sizeof(unknown.first) / sizeof(*unknown.first) };
+
+	unknown.count++;
+	for (unsigned i = 0; i < unknown.kept; i++)
+		if (unknown.first[i] == code)
+			return;
+	if (unknown.kept < KEPT)
+		unknown.first[unknown.kept] = code;
+	unknown.kept += unknown.kept < KEPT;
+}
+
+uint64_t draw_unknown(char examples[DRAW_EXAMPLES])
+{
+	const uint64_t count = unknown.count;
+	size_t n = 0;
+
+	examples[0] = 0;
+	for (unsigned i = 0; i < unknown.kept && n < DRAW_EXAMPLES; i++)
+		n += (size_t)snprintf(examples + n, DRAW_EXAMPLES - n, "%sU+%04X", i ? ", " : "",
+				      unknown.first[i]);
+	memset(&unknown, 0, sizeof(unknown));
+	return count;
 }

@@ -29,6 +29,13 @@ enum {
 
 struct draw;
 
+/* Lines x, y, x, y of a tile. */
+enum { DRAW_TILE = 12 };
+struct draw_texture {
+	unsigned count;
+	double line[3][4];
+};
+
 /* NULL: *why says what is missing; it stays valid. */
 struct draw *draw_begin(enum draw_form form, double width, double height, FILE *out,
 			const char *title, const char **why);
@@ -42,8 +49,24 @@ void draw_place(struct draw *d, double x, double y, double scale);
 /* `told` (may be NULL) is what SVG says where it is pointed at. A rectangle that is not empty has a pixel at least. */
 void draw_rect(struct draw *d, double x, double y, double w, double h, uint32_t colour,
 	       const char *told);
-/* Diagonal lines over what is there. */
-void draw_hatch(struct draw *d, double x, double y, double w, double h, uint32_t colour);
+/*
+ * The same with a texture of lines over it, so that areas differ without their colours; it lies still under neighbouring
+ * areas. Modulo DRAW_TEXTURES.
+ */
+enum {
+	DRAW_SMOOTH,
+	DRAW_RISING,
+	DRAW_FALLING,
+	DRAW_CROSSED,
+	DRAW_DOTTED,
+	DRAW_LYING,
+	DRAW_STANDING,
+	DRAW_DENSE,
+	DRAW_TEXTURES
+};
+extern const struct draw_texture draw_textures[DRAW_TEXTURES];
+void draw_area(struct draw *d, double x, double y, double w, double h, uint32_t colour,
+	       unsigned texture, const char *told);
 /* Through `count` points x, y, x, y, ...; dash: length of dashes, 0: none. */
 void draw_line(struct draw *d, const double *xy, size_t count, uint32_t colour, double width,
 	       double dash, const char *told);
@@ -53,6 +76,14 @@ void draw_text(struct draw *d, double x, double y, double size, enum draw_face f
 /* The same, cut to `most` wide. */
 void draw_text_fitted(struct draw *d, double x, double y, double size, double most,
 		      enum draw_align align, uint32_t colour, const char *s);
+
+/* Characters drawn since it was last asked that no font has, with the first ones as "U+4E2D, U+6587, ..."; 0: none. */
+enum { DRAW_EXAMPLES = 64 };
+uint64_t draw_unknown(char examples[DRAW_EXAMPLES]);
+void draw_note_unknown(uint32_t code);
+
+/* Of a letter of DRAW_MONO, of its size: that of DejaVu Sans Mono. */
+#define DRAW_CELL 0.602
 
 /* About how wide it is. */
 double draw_width(const char *s, double size);

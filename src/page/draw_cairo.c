@@ -2,20 +2,28 @@
 /* See draw_cairo.h. */
 #include "page/draw_cairo.h"
 
+#include <cairo-ft.h>
 #include <cairo-pdf.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #ifdef KYMO_TURBOJPEG_LIBRARY
 #include <turbojpeg.h>
 #endif
 
 #include "base/library.h"
+#include "base/plain.h"
+#include "base/vec.h"
+#include "page/fonts.h"
 
 #define CAIRO_FUNCTIONS(X)                                                                         \
+	X(cairo_clip)                                                                              \
 	X(cairo_create)                                                                            \
 	X(cairo_destroy)                                                                           \
 	X(cairo_fill)                                                                              \
+	X(cairo_font_face_destroy)                                                                 \
+	X(cairo_ft_font_face_create_for_pattern)                                                   \
 	X(cairo_image_surface_create)                                                              \
 	X(cairo_image_surface_get_data)                                                            \
 	X(cairo_image_surface_get_height)                                                          \
@@ -27,7 +35,9 @@
 	X(cairo_pdf_surface_create_for_stream)                                                     \
 	X(cairo_pdf_surface_set_metadata)                                                          \
 	X(cairo_rectangle)                                                                         \
-	X(cairo_select_font_face)                                                                  \
+	X(cairo_restore)                                                                           \
+	X(cairo_save)                                                                              \
+	X(cairo_set_font_face)                                                                     \
 	X(cairo_set_dash)                                                                          \
 	X(cairo_set_font_size)                                                                     \
 	X(cairo_set_line_join)                                                                     \
@@ -54,6 +64,10 @@ struct canvas {
 	int failed; /* errno of the write that failed, which cairo does not keep */
 	cairo_surface_t *surface;
 	cairo_t *cr;
+	struct made {
+		cairo_font_face_t **at; /* by number of the font, NULL: not made yet */
+		uint32_t count, room;
+	} made[DRAW_MONO + 1];
 };
 
 static struct cairo x;
@@ -172,7 +186,7 @@ struct canvas *canvas_begin(enum draw_form form, double width, double height, FI
 {
 	struct canvas *c;
 
-	if (!load(why) || (form == DRAW_JPEG && !load_jpeg(why)))
+	if (!load(why) || !fonts_load(why) || (form == DRAW_JPEG && !load_jpeg(why)))
 		return NULL;
 	*why = "not enough memory";
 	c = calloc(1, sizeof(*c));
@@ -203,6 +217,12 @@ bool canvas_end(struct canvas *c)
 	x.cairo_surface_finish(c->surface);
 	ok = x.cairo_surface_status(c->surface) == CAIRO_STATUS_SUCCESS && ok;
 	failed = c->failed ? c->failed : errno;
+	for (unsigned i = 0; i <= DRAW_MONO; i++) {
+		for (uint32_t k = 0; k < c->made[i].count; k++)
+			if (c->made[i].at[k])
+				x.cairo_font_face_destroy(c->made[i].at[k]);
+		free(c->made[i].at);
+	}
 	x.cairo_surface_destroy(c->surface);
 	free(c);
 	errno = failed;
@@ -246,18 +266,157 @@ void canvas_line(struct canvas *c, const double *xy, size_t count, uint32_t colo
 	x.cairo_stroke(c->cr);
 }
 
+void canvas_texture(struct canvas *c, double left, double top, double w, double h,
+		    const struct draw_texture *t, uint32_t colour, double scale)
+{
+	const double tile = DRAW_TILE * scale, none = 0;
+
+	x.cairo_save(c->cr);
+	x.cairo_rectangle(c->cr, left, top, w, h);
+	x.cairo_clip(c->cr);
+	set_colour(c, colour);
+	x.cairo_set_line_width(c->cr, 1.4 * scale);
+	x.cairo_set_dash(c->cr, &none, 0, 0);
+	for (double a = floor(left / tile) * tile; a < left + w; a += tile) {
+		for (double b = floor(top / tile) * tile; b < top + h; b += tile) {
+			for (unsigned i = 0; i < t->count; i++) {
+				x.cairo_move_to(c->cr, a + t->line[i][0] * scale,
+						b + t->line[i][1] * scale);
+				x.cairo_line_to(c->cr, a + t->line[i][2] * scale,
+						b + t->line[i][3] * scale);
+			}
+		}
+	}
+	x.cairo_stroke(c->cr);
+	x.cairo_restore(c->cr);
+}
+
+/* ---- text -------------------------------------------------------------------------------------- */
+
+enum { WHITE_DIAMOND = 0xfffd }; /* stands for what no font has */
+
+/* A piece of text that one font has, and which. */
+struct run {
+	const char *s;
+	size_t bytes;
+	FcPattern *font;
+	unsigned number;
+	unsigned columns; /* that it takes in a table */
+};
+
+static cairo_font_face_t *made_font(struct canvas *c, enum draw_face face, const struct run *r)
+{
+	struct made *m = &c->made[face];
+	FcPattern *prepared;
+
+	while (m->count <= r->number) {
+		if (!vec_reserve(&m->at, &m->room, m->count, 1))
+			return NULL;
+		m->at[m->count++] = NULL;
+	}
+	prepared = m->at[r->number] ? NULL : fonts_prepared(face, r->font);
+	if (prepared) {
+		m->at[r->number] = x.cairo_ft_font_face_create_for_pattern(prepared);
+		fonts_destroy(prepared);
+	}
+	return m->at[r->number];
+}
+
+/* What is drawn instead of letters that no font has: as many columns. */
+static void put_unknown(struct text *out, uint32_t code)
+{
+	draw_note_unknown(code);
+	text_add(out, plain_columns(code) > 1 ? "\xef\xbf\xbd " : "\xef\xbf\xbd");
+}
+
+static void replace_unknown(struct text *out, enum draw_face face, const char *s)
+{
+	size_t length = strlen(s), n;
+	uint32_t code;
+	unsigned font;
+
+	for (size_t i = 0; i < length; i += n) {
+		n = plain_next(s + i, length - i, &code);
+		if (fonts_with(face, code, &font))
+			text_add_bytes(out, s + i, n);
+		else if (code == WHITE_DIAMOND)
+			text_add(out, "?");
+		else
+			put_unknown(out, code);
+	}
+}
+
+/* The run that begins here: letters that the font of the first one has stay with it. */
+static struct run next_run(enum draw_face face, const char *s)
+{
+	size_t length = strlen(s), n;
+	struct run r = {.s = s};
+	uint32_t code;
+	unsigned font;
+
+	for (; r.bytes < length; r.bytes += n) {
+		FcPattern *has;
+
+		n = plain_next(s + r.bytes, length - r.bytes, &code);
+		has = fonts_with(face, code, &font);
+		if (r.bytes && has && has != r.font)
+			break;
+		if (!r.bytes) {
+			r.font = has;
+			r.number = font;
+		}
+		r.columns += plain_columns(code);
+	}
+	return r;
+}
+
+/* Returns how far it moves on. */
+static double draw_run(struct canvas *c, enum draw_face face, const struct run *r, double left,
+		       double y, double size, bool draws)
+{
+	cairo_font_face_t *font = r->font ? made_font(c, face, r) : NULL;
+	char *copy = font ? strndup(r->s, r->bytes) : NULL;
+	cairo_text_extents_t e = {0};
+
+	if (!copy)
+		return 0;
+	x.cairo_set_font_face(c->cr, font);
+	x.cairo_set_font_size(c->cr, size);
+	x.cairo_text_extents(c->cr, copy, &e);
+	x.cairo_move_to(c->cr, left, y);
+	if (draws)
+		x.cairo_show_text(c->cr, copy);
+	free(copy);
+	return face == DRAW_MONO ? r->columns * DRAW_CELL * size : e.x_advance;
+}
+
+static double draw_runs(struct canvas *c, enum draw_face face, const char *s, double left, double y,
+			double size, bool draws)
+{
+	double at = left;
+
+	while (*s) {
+		const struct run r = next_run(face, s);
+
+		at += draw_run(c, face, &r, at, y, size, draws);
+		s += r.bytes;
+	}
+	return at - left;
+}
+
 void canvas_text(struct canvas *c, double left, double y, double size, enum draw_face face,
 		 enum draw_align align, uint32_t colour, const char *s)
 {
-	cairo_text_extents_t e = {0};
+	struct text known = {0};
 
 	set_colour(c, colour);
-	x.cairo_select_font_face(
-		c->cr, face == DRAW_MONO ? "monospace" : "DejaVu Sans", CAIRO_FONT_SLANT_NORMAL,
-		face == DRAW_BOLD ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
-	x.cairo_set_font_size(c->cr, size);
-	if (align != DRAW_LEFT)
-		x.cairo_text_extents(c->cr, s, &e);
-	x.cairo_move_to(c->cr, left - (align == DRAW_MIDDLE ? e.x_advance / 2 : e.x_advance), y);
-	x.cairo_show_text(c->cr, s);
+	replace_unknown(&known, face, s);
+	if (known.length && !known.failed) {
+		double wide =
+			align == DRAW_LEFT ? 0 : draw_runs(c, face, known.s, 0, y, size, false);
+
+		draw_runs(c, face, known.s, left - (align == DRAW_MIDDLE ? wide / 2 : wide), y,
+			  size, true);
+	}
+	text_release(&known);
 }

@@ -14,6 +14,9 @@ void canvas_next_page(struct canvas *c);
 void canvas_rect(struct canvas *c, double x, double y, double w, double h, uint32_t colour);
 void canvas_line(struct canvas *c, const double *xy, size_t count, uint32_t colour, double width,
 		 double dash);
+/* Over what is there; `scale`: of the tile. */
+void canvas_texture(struct canvas *c, double x, double y, double w, double h,
+		    const struct draw_texture *t, uint32_t colour, double scale);
 /* `s` is UTF-8. */
 void canvas_text(struct canvas *c, double x, double y, double size, enum draw_face face,
 		 enum draw_align align, uint32_t colour, const char *s);

@@ -269,7 +269,10 @@ static kymo_status_t encode_levels(struct encoder *x, uint32_t row)
 
 /* ---- curves ------------------------------------------------------------------------------------ */
 
-/* Bins of a curve: least, most and last value; without a reading, the value that holds. */
+/*
+ * Bins of a curve: least, most and last value; without a reading, the value that holds. Until all points are there, the
+ * last value is infinite where nothing was measured from there on.
+ */
 struct bins {
 	unsigned shift;
 	uint32_t count;
@@ -301,14 +304,20 @@ static void bins_add(struct bins *b, const struct page_point *p)
 		return;
 	b->min[i] = fmin(b->min[i], p->value);
 	b->max[i] = fmax(b->max[i], p->value);
-	b->last[i] = p->value;
+	b->last[i] = isnan(p->value) ? INFINITY : p->value;
 }
 
 static void bins_hold(struct bins *b)
 {
-	for (uint32_t i = 1; i < b->count; i++)
-		if (isnan(b->last[i]))
-			b->min[i] = b->max[i] = b->last[i] = b->last[i - 1];
+	for (uint32_t i = 1; i < b->count; i++) {
+		if (!isnan(b->last[i]))
+			continue;
+		b->last[i] = b->last[i - 1];
+		if (isfinite(b->last[i]))
+			b->min[i] = b->max[i] = b->last[i];
+	}
+	for (uint32_t i = 0; i < b->count; i++)
+		b->last[i] = isfinite(b->last[i]) ? b->last[i] : NAN;
 }
 
 /* Four bins are one of the next level. */

@@ -400,6 +400,15 @@ static void put_curve(FILE *out, const struct page *p, uint32_t i)
 	json_string(out, c->name ? c->name : "");
 	fputs(", \"unit\": ", out);
 	json_string(out, c->unit ? c->unit : "");
+	if (c->kind != CURVE_MEMORY) {
+		fputs(", \"counter\": ", out);
+		json_string(out, p->data.t->counters[c->counter].name);
+		fputs(", \"of\": ", out);
+		json_string(out, c->name ? c->name + c->base : "");
+		fprintf(out, ", \"level\": %s, \"readings\": %" PRIu64 ", \"sum\": ",
+			c->level ? "true" : "false", c->readings);
+		number(out, c->sum);
+	}
 	fprintf(out, ", \"kind\": \"%s\", \"step\": %s, \"min\": ", kinds[c->kind],
 		c->step ? "true" : "false");
 	number(out, c->min);

@@ -66,6 +66,15 @@ kymo_status_t page_read_flames(struct page *p, const struct format_options *o)
 	return status;
 }
 
+static kymo_status_t tell_folder(kymo_status_t status, const char *folder,
+				 const struct format_options *o)
+{
+	if (status == KYMO_ERROR_SYSTEM)
+		stream_error(o->log, "temporary file in %s: %s; free space or set TMPDIR", folder,
+			     strerror(errno));
+	return status;
+}
+
 static kymo_status_t read_records(struct page *p, const char *folder,
 				  const struct format_options *o)
 {
@@ -81,13 +90,28 @@ static kymo_status_t read_records(struct page *p, const char *folder,
 		status = page_data_finish(&p->data, p->read.timeline);
 	if (status == KYMO_OK)
 		status = page_fit(p, o->progress, (void *)(uintptr_t) "Packing");
-	if (status == KYMO_ERROR_SYSTEM)
-		stream_error(o->log, "temporary file in %s: %s; free space or set TMPDIR", folder,
-			     strerror(errno));
-	return status;
+	return tell_folder(status, folder, o);
 }
 
-kymo_status_t page_read(struct page *p, const char *trace, const struct format_options *o)
+static bool has_counters(const struct page *p)
+{
+	return p->read.tallies->set[TALLY_COUNTER].count;
+}
+
+static kymo_status_t read_counters(struct page *p, const char *folder,
+				   const struct format_options *o)
+{
+	kymo_status_t status = page_data_init(&p->data, folder, o->log);
+
+	page_data_counters_alone(&p->data);
+	if (status == KYMO_OK)
+		status = summary_stream(&p->read, &p->data.sink, o);
+	if (status == KYMO_OK)
+		status = page_data_finish(&p->data, NULL);
+	return tell_folder(status, folder, o);
+}
+
+static kymo_status_t read_summary(struct page *p, const char *trace, const struct format_options *o)
 {
 	kymo_status_t status;
 
@@ -106,10 +130,23 @@ kymo_status_t page_read(struct page *p, const char *trace, const struct format_o
 	return status;
 }
 
+kymo_status_t page_read(struct page *p, const char *trace, const char *folder,
+			const struct format_options *o)
+{
+	kymo_status_t status = read_summary(p, trace, o);
+
+	if (status == KYMO_OK && has_counters(p)) {
+		status = read_counters(p, folder, o);
+		if (status == KYMO_ERROR_NO_MEMORY)
+			stream_error(o->log, "not enough memory for the counters of %s", trace);
+	}
+	return status;
+}
+
 kymo_status_t page_make(struct page *p, const char *trace, const char *folder,
 			const struct format_options *o)
 {
-	kymo_status_t status = page_read(p, trace, o);
+	kymo_status_t status = read_summary(p, trace, o);
 
 	if (status != KYMO_OK)
 		return status;

@@ -61,6 +61,8 @@ static const char *kind_of_op(const struct trace *t, uint32_t op)
 {
 	const struct t_op *o = &t->ops[op];
 
+	if (o->flags & KYMO_OP_STATE)
+		return "state";
 	if (strcmp(t->domains[o->domain].name, "openmp") == 0)
 		return "openmp";
 	if (o->flags & KYMO_OP_ACTIVITY)

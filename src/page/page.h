@@ -38,8 +38,9 @@ struct page {
 /* Of raw files, or what o->filter selects; `p` is zero but for its size and what it is compared with. Temporary files lie in `folder`. To be released in any case. */
 kymo_status_t page_make(struct page *p, const char *trace, const char *folder,
 			const struct format_options *o);
-/* Summary, findings and tables alone, without what the timeline draws: document.h. */
-kymo_status_t page_read(struct page *p, const char *trace, const struct format_options *o);
+/* Summary, findings, tables and curves of counters, without what else the timeline draws: document.h. */
+kymo_status_t page_read(struct page *p, const char *trace, const char *folder,
+			const struct format_options *o);
 /* Behind page_read(): reads what pictures of flame graphs are made of. */
 kymo_status_t page_read_flames(struct page *p, const struct format_options *o);
 void page_release(struct page *p);

@@ -48,20 +48,30 @@ bool plot_has(const struct plot *plot, const struct page *p)
 	return p->diagnosis && timeline_length(p->read.timeline) && plot->has(p);
 }
 
-bool plot_draw(const struct plot *plot, const struct page *p, struct draw *d)
+unsigned plot_pictures(const struct plot *plot, const struct page *p)
+{
+	return plot->pictures ? plot->pictures(p) : 1;
+}
+
+bool plot_draw(const struct plot *plot, const struct page *p, struct draw *d, unsigned picture)
 {
 	const struct trace *t = p->read.trace;
-	struct text foot = {0};
+	const unsigned all = plot_pictures(plot, p);
+	struct text foot = {0}, title = {0};
 
 	draw_rect(d, 0, 0, PLOT_WIDTH, PLOT_HEIGHT, DRAW_WHITE, NULL);
-	draw_text(d, 40, 56, TITLE, DRAW_BOLD, DRAW_LEFT, DRAW_TEXT, plot->title);
+	text_add(&title, plot->title);
+	if (all > 1)
+		text_addf(&title, " (%u of %u)", picture + 1, all);
+	draw_text(d, 40, 56, TITLE, DRAW_BOLD, DRAW_LEFT, DRAW_TEXT, title.s ? title.s : "");
+	text_release(&title);
 	draw_text(d, 40, 90, ABOUT, DRAW_PLAIN, DRAW_LEFT, DRAW_MUTED, plot->about);
 	text_addf(&foot, "%s: %s%s%s", page_title(p), t->command ? t->command : "",
 		  p->read.selection ? "; " : "", p->read.selection ? p->read.selection : "");
 	draw_text_fitted(d, 40, PLOT_HEIGHT - 16, 15, PLOT_WIDTH - 80, DRAW_LEFT, DRAW_MUTED,
 			 foot.s ? foot.s : "");
 	text_release(&foot);
-	return plot->draw(p, d);
+	return plot->draw(p, d, picture);
 }
 
 void plot_note(struct draw *d, const char *format, ...)
@@ -82,11 +92,19 @@ struct measure {
 	const char *name;
 };
 
+#define PLOT_MINUTE 60e9
+
 /* The largest unit that `most` has one of. */
 static struct measure measure_of(double most, enum plot_unit unit)
 {
-	static const struct measure lists[][6] = {
-		[PLOT_NS] = {{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}},
+	static const struct measure lists[][8] = {
+		[PLOT_NS] = {{1, "ns"},
+			     {1e3, "us"},
+			     {1e6, "ms"},
+			     {1e9, "s"},
+			     {PLOT_MINUTE, "min"},
+			     {60 * PLOT_MINUTE, "h"},
+			     {24 * 60 * PLOT_MINUTE, "d"}},
 		[PLOT_BYTES] = {{1, "B"},
 				{1024, "KiB"},
 				{1048576, "MiB"},
@@ -99,16 +117,22 @@ static struct measure measure_of(double most, enum plot_unit unit)
 	};
 	const struct measure *m = lists[unit];
 
-	while (m[1].name && m[1].size <= most)
+	/* Of minutes, hours and days a few: 100 min, not 1.67 h, as the summary has it. */
+	while (m[1].name && m[1].size * (m[1].size < PLOT_MINUTE   ? 1
+					 : m[1].size > PLOT_MINUTE ? 2
+								   : 10) <=
+				    most)
 		m++;
 	return *m;
 }
 
-/* A round step, of which `most` has about `many`: 1, 2 or 5 times a power of ten; of bytes a power of two. */
-static double step_of(double most, unsigned many, enum plot_unit unit)
+double plot_step(double most, unsigned many, enum plot_unit unit)
 {
+	const double one = unit == PLOT_NS ? measure_of(most, unit).size : 1;
 	double least = most / many, power;
 
+	if (one >= PLOT_MINUTE)
+		return one * plot_step(most / one, many, PLOT_PERCENT);
 	if (unit == PLOT_BYTES)
 		return exp2(ceil(log2(fmax(1, least))));
 	power = pow(10, floor(log10(least)));
@@ -131,7 +155,7 @@ void plot_axis_x(struct draw *d, const struct plot_box *b, double most, enum plo
 		 const char *title)
 {
 	const struct measure m = measure_of(most, unit);
-	double step = step_of(most, 8, unit), wide = b->right - b->left;
+	double step = plot_step(most, 8, unit), wide = b->right - b->left;
 
 	for (unsigned i = 0; i * step <= most * (1 + 1e-9); i++) {
 		double x = b->left + i * step / most * wide;
@@ -150,7 +174,7 @@ void plot_axis_y(struct draw *d, const struct plot_box *b, double most, enum plo
 		 const char *title)
 {
 	const struct measure m = measure_of(most, unit);
-	double step = step_of(most, 8, unit), high = b->bottom - b->top;
+	double step = plot_step(most, 8, unit), high = b->bottom - b->top;
 
 	for (unsigned i = 0; i * step <= most * (1 + 1e-9); i++) {
 		double y = b->bottom - i * step / most * high;
@@ -219,18 +243,23 @@ void plot_label(struct draw *d, double right, double y, double high, const char 
 	}
 }
 
+double plot_dash(unsigned series)
+{
+	static const double dashes[] = {0, 14, 5, 24};
+
+	return dashes[series % (sizeof(dashes) / sizeof(*dashes))];
+}
+
 /* ---- legends ----------------------------------------------------------------------------------- */
 
 static void draw_swatch(struct draw *d, double x, double y, const struct plot_legend *item)
 {
-	const double line[] = {x - 16, y + 9, x + 24, y + 9};
+	const double line[] = {x, y + 9, x + 32, y + 9};
 
 	if (item->line)
 		draw_line(d, line, 2, item->colour, 4, item->dash, NULL);
 	else
-		draw_rect(d, x, y, 22, 18, item->colour, NULL);
-	if (item->hatched)
-		draw_hatch(d, x, y, 22, 18, DRAW_WHITE);
+		draw_area(d, x, y, 32, 18, item->colour, item->texture, NULL);
 }
 
 void plot_legend(struct draw *d, double left, double y, double width,
@@ -239,14 +268,14 @@ void plot_legend(struct draw *d, double left, double y, double width,
 	double x = left;
 
 	for (unsigned i = 0; i < count; i++) {
-		double wide = fmin(width, 60 + draw_width(items[i].text, LABEL));
+		double wide = fmin(width, 70 + draw_width(items[i].text, LABEL));
 
 		if (x > left && x + wide > left + width) {
 			x = left;
 			y += LEGEND_ROW;
 		}
 		draw_swatch(d, x, y - 15, &items[i]);
-		draw_text_fitted(d, x + 30, y, LABEL, wide - 40, DRAW_LEFT, DRAW_TEXT,
+		draw_text_fitted(d, x + 40, y, LABEL, wide - 50, DRAW_LEFT, DRAW_TEXT,
 				 items[i].text);
 		x += wide;
 	}

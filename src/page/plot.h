@@ -15,8 +15,9 @@ struct plot {
 	const char *name, *title, *about;
 	/* True: the trace has what it shows. */
 	bool (*has)(const struct page *p);
-	/* False: no memory. */
-	bool (*draw)(const struct page *p, struct draw *d);
+	/* False: no memory. `picture`: which of them. */
+	bool (*draw)(const struct page *p, struct draw *d, unsigned picture);
+	unsigned (*pictures)(const struct page *p); /* how many it takes; NULL: one */
 };
 
 /* In the order of the page. */
@@ -32,8 +33,9 @@ bool plot_is_flame(const struct plot *plot);
 /* The trace has what the plot shows. */
 bool plot_has(const struct plot *plot, const struct page *p);
 
-/* With its title. False: no memory. */
-bool plot_draw(const struct plot *plot, const struct page *p, struct draw *d);
+/* Pictures that it takes, each of PLOT_WIDTH by PLOT_HEIGHT; one of them, with its title. False: no memory. */
+unsigned plot_pictures(const struct plot *plot, const struct page *p);
+bool plot_draw(const struct plot *plot, const struct page *p, struct draw *d, unsigned picture);
 
 /* ---- what plots share ---------------------------------------------------------------------------- */
 
@@ -46,6 +48,11 @@ struct plot_box {
 
 enum plot_unit { PLOT_NS, PLOT_BYTES, PLOT_RATE, PLOT_COUNT, PLOT_PERCENT };
 
+/* A round step, of which `most` has about `many`: 1, 2 or 5 times a power of ten; of bytes a power of two. */
+double plot_step(double most, unsigned many, enum plot_unit unit);
+/* Dashes of the nth line. */
+double plot_dash(unsigned series);
+
 /* Of 0 to `most`; with what it is of. */
 void plot_axis_x(struct draw *d, const struct plot_box *b, double most, enum plot_unit unit,
 		 const char *title);
@@ -57,7 +64,7 @@ void plot_axis_time(struct draw *d, const struct plot_box *b, const struct page 
 /* Rows of colours and names below `y`, from `left`, `width` wide. */
 struct plot_legend {
 	uint32_t colour;
-	bool hatched;
+	unsigned texture; /* DRAW_SMOOTH and so on */
 	const char *text;
 	bool line;   /* not an area, */
 	double dash; /* with dashes so long */

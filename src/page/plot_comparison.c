@@ -104,9 +104,8 @@ static void draw_difference(struct draw *d, const struct plot_box *b, double y, 
 
 	snprintf(told, sizeof(told), "%.200s: %.0f ns in A, %.0f ns in B, %+.0f ns%s%s", x->what,
 		 x->test->a, x->test->b, x->ns, *verdict ? ", " : "", verdict);
-	draw_rect(d, left, y + inset, wide, high - 2 * inset, x->ns > 0 ? MORE : LESS, told);
-	if (x->ns < 0)
-		draw_hatch(d, left, y + inset, wide, high - 2 * inset, DRAW_WHITE);
+	draw_area(d, left, y + inset, wide, high - 2 * inset, x->ns > 0 ? MORE : LESS,
+		  x->ns > 0 ? DRAW_SMOOTH : DRAW_RISING, told);
 	snprintf(label, sizeof(label), "%c%s%s%s", x->ns > 0 ? '+' : '-',
 		 units_time((uint64_t)llround(size_of(x)), time), *verdict ? ", " : "", verdict);
 	draw_text_fitted(d, x->ns > 0 ? middle + wide + 8 : left - 8, y + high / 2 + 6, 17, 220,
@@ -114,11 +113,11 @@ static void draw_difference(struct draw *d, const struct plot_box *b, double y, 
 	plot_label(d, b->left - 150, y + high / 2, high, x->what);
 }
 
-static bool draw_comparison(const struct page *p, struct draw *d)
+static bool draw_comparison(const struct page *p, struct draw *d, unsigned picture)
 {
 	static const struct plot_legend legend[] = {
 		{.colour = MORE, .text = "+ more time in B"},
-		{.colour = LESS, .hatched = true, .text = "- less time in B"}};
+		{.colour = LESS, .texture = DRAW_RISING, .text = "- less time in B"}};
 	struct plot_box b = {720, 150, PLOT_WIDTH - 250, 0};
 	uint32_t n, shown;
 	struct difference *all = find(&p->comparison.compare, &n);
@@ -144,7 +143,10 @@ static bool draw_comparison(const struct page *p, struct draw *d)
 	return true;
 }
 
-const struct plot plot_comparison = {"comparison", "Time of a run in B, less that in A",
+const struct plot plot_comparison = {"comparison",
+				     "Time of a run in B, less that in A",
 				     "of what differs in the run that --compare names; without a "
 				     "word behind it: within noise, or not judged",
-				     has_comparison, draw_comparison};
+				     has_comparison,
+				     draw_comparison,
+				     NULL};

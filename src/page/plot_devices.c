@@ -93,7 +93,7 @@ static void heat_row(const struct page *p, struct draw *d, const struct plot_box
 	plot_label(d, row->left - 12, row->top + high / 2, high, name);
 }
 
-static bool draw_heat(const struct page *p, struct draw *d)
+static bool draw_heat(const struct page *p, struct draw *d, unsigned picture)
 {
 	const uint32_t n = p->read.timeline->devices_count, each = (n + HEAT_ROWS - 1) / HEAT_ROWS;
 	const uint32_t rows = (n + each - 1) / each;
@@ -119,16 +119,16 @@ static bool draw_heat(const struct page *p, struct draw *d)
 	return ok;
 }
 
-static const struct plot busy = {"devices", "Devices over time",
-				 "share of each interval in which a device has work", has_devices,
-				 draw_heat};
+static const struct plot busy = {
+	"devices",   "Devices over time", "share of each interval in which a device has work",
+	has_devices, draw_heat,           NULL};
 
 /* ---- bars of parts ----------------------------------------------------------------------------- */
 
 struct part {
 	const char *name;
 	uint32_t colour;
-	bool hatched;
+	unsigned texture;
 };
 
 /* ns: of each part; `seen` tells which there are. */
@@ -146,9 +146,7 @@ static void draw_bar(struct draw *d, const struct plot_box *bar, const struct pa
 		snprintf(told, sizeof(told), "%s: %" PRIu64 " ns (%s, %.2f %% of the run)",
 			 parts[k].name, ns[k], units_time(ns[k], time),
 			 100 * (double)ns[k] / length);
-		draw_rect(d, x, bar->top, w, high, parts[k].colour, told);
-		if (parts[k].hatched)
-			draw_hatch(d, x, bar->top, w, high, DRAW_WHITE);
+		draw_area(d, x, bar->top, w, high, parts[k].colour, parts[k].texture, told);
 		seen[k] = true;
 		x += w;
 	}
@@ -182,7 +180,7 @@ static bool draw_bars(const struct page *p, struct draw *d, const struct part *p
 	for (unsigned k = 0; k < count; k++)
 		if (seen[k])
 			legend[shown++] = (struct plot_legend){.colour = parts[k].colour,
-							       .hatched = parts[k].hatched,
+							       .texture = parts[k].texture,
 							       .text = parts[k].name};
 	if (n > rows)
 		plot_note(d, "the first %" PRIu32 " of %" PRIu32 " devices; kymo summary has all",
@@ -204,24 +202,30 @@ static void measure_idle(const struct page *p, uint32_t device, uint64_t *ns)
 		ns[k + 2] = idle->cause[k];
 }
 
-static bool draw_idle(const struct page *p, struct draw *d)
+static bool draw_idle(const struct page *p, struct draw *d, unsigned picture)
 {
-	struct part parts[PARTS] = {{"kernels", BUSY_GREY, false},
-				    {"copies and the like alone", 0xb4b4ae, false}};
+	static const unsigned textures[] = {DRAW_SMOOTH,  DRAW_RISING,   DRAW_CROSSED,
+					    DRAW_FALLING, DRAW_STANDING, DRAW_DENSE};
+	struct part parts[PARTS] = {{"kernels", BUSY_GREY, DRAW_SMOOTH},
+				    {"copies and the like alone", 0xb4b4ae, DRAW_LYING}};
 
 	for (unsigned k = 0; k < IDLE_CAUSES; k++) {
 		parts[k + 2] =
 			(struct part){idle_name((enum idle_cause)k), plot_series[k % PLOT_SERIES],
-				      k % 2 || k >= PLOT_SERIES};
+				      textures[k % (sizeof(textures) / sizeof(*textures))]};
 	}
 	parts[IDLE_UNKNOWN + 2].colour = DRAW_MUTED;
+	parts[IDLE_UNKNOWN + 2].texture = DRAW_DOTTED;
 	return draw_bars(p, d, parts, PARTS, measure_idle);
 }
 
 static const struct plot idle_plot = {
-	"idle", "Why devices idle",
-	"share of the run by what the host did meanwhile, as the summary has it", has_devices,
-	draw_idle};
+	"idle",
+	"Why devices idle",
+	"share of the run by what the host did meanwhile, as the summary has it",
+	has_devices,
+	draw_idle,
+	NULL};
 
 /* ---- copies beside kernels --------------------------------------------------------------------- */
 
@@ -238,20 +242,23 @@ static void measure_overlap(const struct page *p, uint32_t device, uint64_t *ns)
 	ns[3] = length > all ? length - all : 0;
 }
 
-static bool draw_overlap(const struct page *p, struct draw *d)
+static bool draw_overlap(const struct page *p, struct draw *d, unsigned picture)
 {
-	const struct part parts[] = {{"kernels alone", plot_series[0], false},
-				     {"both at once", plot_series[2], false},
-				     {"copies and the like alone", plot_series[1], true},
-				     {"neither", REST_GREY, false}};
+	const struct part parts[] = {{"kernels alone", plot_series[0], DRAW_SMOOTH},
+				     {"both at once", plot_series[2], DRAW_CROSSED},
+				     {"copies and the like alone", plot_series[1], DRAW_RISING},
+				     {"neither", REST_GREY, DRAW_SMOOTH}};
 
 	return draw_bars(p, d, parts, sizeof(parts) / sizeof(*parts), measure_overlap);
 }
 
 static const struct plot overlap = {
-	"overlap", "Copies beside kernels",
-	"share of the run in which a device computes, copies, does both", has_devices,
-	draw_overlap};
+	"overlap",
+	"Copies beside kernels",
+	"share of the run in which a device computes, copies, does both",
+	has_devices,
+	draw_overlap,
+	NULL};
 
 /* ---- how long kernels take --------------------------------------------------------------------- */
 
@@ -289,7 +296,7 @@ static void duration_bar(struct draw *d, const struct plot_box *b, unsigned powe
 			  b->bottom - b->top, plot_series[0], told);
 }
 
-static bool draw_durations(const struct page *p, struct draw *d)
+static bool draw_durations(const struct page *p, struct draw *d, unsigned picture)
 {
 	struct plot_box b = {180, 170, PLOT_WIDTH - 80, 770};
 	uint64_t count[DURATIONS] = {0}, most = 1;
@@ -322,13 +329,14 @@ static bool draw_durations(const struct page *p, struct draw *d)
 	return true;
 }
 
-static const struct plot durations = {"durations", "How long kernels take",
-				      "number of kernels by duration, in powers of two",
-				      has_kernels, draw_durations};
+static const struct plot durations = {
+	"durations", "How long kernels take", "number of kernels by duration, in powers of two",
+	has_kernels, draw_durations,          NULL};
 
 /* ------------------------------------------------------------------------------------------------ */
 
-extern const struct plot plot_bandwidth, plot_memory, plot_messages, plot_comparison;
+extern const struct plot plot_bandwidth, plot_memory, plot_messages, plot_comparison,
+	plot_telemetry, plot_counters;
 extern const struct plot plot_flame_samples, plot_flame_off_cpu, plot_flame_device,
 	plot_flame_stacks;
 
@@ -343,5 +351,7 @@ const struct plot *const plots[] = {&busy,
 				    &plot_bandwidth,
 				    &plot_memory,
 				    &plot_messages,
+				    &plot_telemetry,
+				    &plot_counters,
 				    &plot_comparison};
 const unsigned plots_count = sizeof(plots) / sizeof(*plots);

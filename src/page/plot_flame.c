@@ -171,11 +171,12 @@ static bool draw_flame(const struct page *page, struct draw *d, enum flame_kind 
 	{                                                                                          \
 		return flames_has(&p->flames, kind);                                               \
 	}                                                                                          \
-	static bool draw_##symbol(const struct page *p, struct draw *d)                            \
+	static bool draw_##symbol(const struct page *p, struct draw *d, unsigned picture)          \
 	{                                                                                          \
 		return draw_flame(p, d, kind);                                                     \
 	}                                                                                          \
-	const struct plot plot_flame_##symbol = {name, title, about, has_##symbol, draw_##symbol}
+	const struct plot plot_flame_##symbol = {name,         title,         about,               \
+						 has_##symbol, draw_##symbol, NULL}
 
 FLAME_PLOT(samples, FLAME_SAMPLES, "flame_samples", FLAME_SAMPLES_TITLE, FLAME_SAMPLES_ABOUT);
 FLAME_PLOT(off_cpu, FLAME_OFF_CPU, "flame_off_cpu", FLAME_OFF_CPU_TITLE, FLAME_OFF_CPU_ABOUT);

@@ -188,7 +188,7 @@ static void draw_matrix(struct draw *d, const struct matrix *m, const struct pag
 		   units_bytes((double)most, bytes));
 }
 
-static bool draw_messages(const struct page *p, struct draw *d)
+static bool draw_messages(const struct page *p, struct draw *d, unsigned picture)
 {
 	struct matrix m = {0};
 	bool ok = find_places(&m, p->read.trace);
@@ -214,6 +214,9 @@ static bool draw_messages(const struct page *p, struct draw *d)
 }
 
 const struct plot plot_messages = {
-	"messages", "Messages between ranks",
+	"messages",
+	"Messages between ranks",
 	"bytes as the rank that sends, puts or gets them says; a row sends, a column receives",
-	has_messages, draw_messages};
+	has_messages,
+	draw_messages,
+	NULL};

@@ -124,7 +124,7 @@ static void draw_kinds(const struct kinds *k, const struct page *p, struct draw 
 			snprintf(told, sizeof(told), "%.0f bytes, %s", k->list[i].rate[b],
 				 units_rate(rate, text));
 			y -= h;
-			draw_rect(d, box->left + b * wide, y, wide, h, plot_series[i], told);
+			draw_area(d, box->left + b * wide, y, wide, h, plot_series[i], i, told);
 		}
 	}
 }
@@ -141,12 +141,13 @@ static void legend_of_kinds(const struct kinds *k, const struct page *p, struct 
 
 		snprintf(text[i], sizeof(text[i]), "%.100s, %s", name,
 			 units_bytes((double)k->list[i].bytes, bytes));
-		legend[i] = (struct plot_legend){.colour = plot_series[i], .text = text[i]};
+		legend[i] = (struct plot_legend){
+			.colour = plot_series[i], .texture = i, .text = text[i]};
 	}
 	plot_legend(d, 40, y, PLOT_WIDTH - 80, legend, k->count);
 }
 
-static bool draw_bandwidth(const struct page *p, struct draw *d)
+static bool draw_bandwidth(const struct page *p, struct draw *d, unsigned picture)
 {
 	const double seconds = (double)timeline_length(p->read.timeline) / BINS / 1e9;
 	struct kinds k = {0};
@@ -173,9 +174,12 @@ static bool draw_bandwidth(const struct page *p, struct draw *d)
 }
 
 const struct plot plot_bandwidth = {
-	"bandwidth", "Bytes copied over time",
-	"bytes a second by what copied them, spread over each copy's time", has_copies,
-	draw_bandwidth};
+	"bandwidth",
+	"Bytes copied over time",
+	"bytes a second by what copied them, spread over each copy's time",
+	has_copies,
+	draw_bandwidth,
+	NULL};
 
 /* ---- memory in use ----------------------------------------------------------------------------- */
 
@@ -273,13 +277,6 @@ static struct curve *find_curves(const struct change *at, uint32_t changes, uint
 }
 
 /* A column of pixels: the most in it, and what is left at its end. Nothing before the first change. */
-static double dash_of(unsigned series)
-{
-	static const double dashes[] = {0, 14, 5, 24};
-
-	return dashes[series % (sizeof(dashes) / sizeof(*dashes))];
-}
-
 static bool draw_curve(struct draw *d, const struct curve *c, const struct page *p,
 		       const struct plot_box *box, double most, unsigned series, const char *told)
 {
@@ -314,7 +311,7 @@ static bool draw_curve(struct draw *d, const struct curve *c, const struct page 
 		}
 	}
 	if (xy)
-		draw_line(d, xy, n, plot_series[series], 2.5, dash_of(series), told);
+		draw_line(d, xy, n, plot_series[series], 2.5, plot_dash(series), told);
 	free(xy);
 	return xy;
 }
@@ -334,7 +331,7 @@ static void curve_name(char *out, size_t size, const struct page *p, const struc
 		 *label ? " of " : "", label, units_bytes((double)c->peak, bytes));
 }
 
-static bool draw_memory(const struct page *p, struct draw *d)
+static bool draw_memory(const struct page *p, struct draw *d, unsigned picture)
 {
 	uint32_t changes, count = 0, shown;
 	struct change *at = find_changes(p->read.timeline, &changes);
@@ -358,16 +355,17 @@ static bool draw_memory(const struct page *p, struct draw *d)
 		legend[i] = (struct plot_legend){.colour = plot_series[i],
 						 .text = text[i],
 						 .line = true,
-						 .dash = dash_of(i)};
+						 .dash = plot_dash(i)};
 		ok = draw_curve(d, &curves[i], p, &box, most, i, text[i]);
 	}
 	plot_axis_time(d, &box, p);
 	if (ok)
-		plot_legend(d, 56, box.bottom + 98, PLOT_WIDTH - 80, legend, shown);
+		plot_legend(d, 40, box.bottom + 98, PLOT_WIDTH - 80, legend, shown);
 	free(curves);
 	free(at);
 	return ok;
 }
 
-const struct plot plot_memory = {"memory", "Memory in use", "what was allocated and not yet freed",
-				 has_memory, draw_memory};
+const struct plot plot_memory = {
+	"memory",   "Memory in use", "what was allocated and not yet freed",
+	has_memory, draw_memory,     NULL};

@@ -13,7 +13,8 @@
 #include "stream/trace.h"
 
 /* Among the tracks of a process. */
-enum { SORT_RANGES, SORT_GAPS, SORT_THREADS = 16, SORT_DEVICES = 1 << 24 };
+enum { SORT_GAPS = 1, SORT_THREADS = 16 };
+#define SORT_DEVICES (1u << 31) /* behind all threads, whatever their numbers are */
 
 bool page_tracks_init(struct page_data *d)
 {
@@ -64,6 +65,14 @@ static uint32_t numbered(struct page_data *d, uint32_t track, uint32_t number)
 	if (track != UINT32_MAX)
 		d->tracks[track].number = number;
 	return track;
+}
+
+/* Threads that only samples and times without a processor know have numbers from 1 << 24 on. */
+static uint32_t sort_of_thread(const struct t_thread *th)
+{
+	uint32_t sort = th->main ? 0 : 1 + (th->index < UINT32_MAX ? th->index : th->index - 1);
+
+	return sort < SORT_DEVICES - SORT_THREADS ? SORT_THREADS + sort : SORT_DEVICES - 1;
 }
 
 /* Ranks in their order, what is no rank behind them. */
@@ -147,8 +156,8 @@ uint32_t page_track_of_thread(struct page_data *d, uint32_t process, uint32_t th
 	snprintf(label, sizeof(label), "%.200s%s",
 		 th->main ? "main thread" : name_thread(th, number, sizeof(number)),
 		 th->own ? " (of Kymo)" : "");
-	d->of_thread[thread] = 1 + new_track(d, parent, th->process, TRACK_THREAD,
-					     SORT_THREADS + (th->main ? 0 : 1 + th->index), label);
+	d->of_thread[thread] =
+		1 + new_track(d, parent, th->process, TRACK_THREAD, sort_of_thread(th), label);
 	return numbered(d, d->of_thread[thread] - 1, thread);
 }
 

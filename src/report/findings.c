@@ -122,16 +122,53 @@ static const char *reason_for_none(const struct diagnosis *d)
 	return "No finding: no rule sees more to win than its threshold (`kymo list rules`).";
 }
 
-static void print_text(const struct diagnosis *d, uint32_t top, FILE *out)
+/* How many of its rule stand before it. */
+static uint32_t number_in_rule(const struct diagnosis *d, uint32_t finding)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < finding; i++)
+		n += d->findings[i].rule == d->findings[finding].rule;
+	return n;
+}
+
+/* Of a rule that has more than `each` of the first `shown`, at the first that is left out, how many are; else 0. */
+static uint32_t left_out_from(const struct diagnosis *d, uint32_t finding, uint32_t shown,
+			      uint32_t each)
+{
+	uint32_t n = 0;
+
+	if (!each || number_in_rule(d, finding) != each)
+		return 0;
+	for (uint32_t i = finding; i < shown; i++)
+		n += d->findings[i].rule == d->findings[finding].rule;
+	return n;
+}
+
+static bool is_shown(const struct diagnosis *d, uint32_t finding, uint32_t each)
+{
+	return !each || number_in_rule(d, finding) < each;
+}
+
+static void print_text(const struct diagnosis *d, uint32_t top, uint32_t each, FILE *out)
 {
 	uint32_t shown = top && top < d->count ? top : d->count;
 
 	if (!d->count)
 		plain_printf(out, "%s\n", reason_for_none(d));
 	for (uint32_t i = 0; i < shown; i++) {
+		if (!is_shown(d, i, each))
+			continue;
 		if (i)
 			plain_printf(out, "\n");
 		print_finding(d, &d->findings[i], i + 1, out);
+	}
+	for (uint32_t i = 0; i < shown; i++) {
+		uint32_t n = left_out_from(d, i, shown, each);
+
+		if (n)
+			plain_printf(out, "\n... %u more of %s (kymo diagnose --all)\n", n,
+				     d->findings[i].rule->id);
 	}
 	if (shown < d->count)
 		plain_printf(out, "\n... %u more (--top N, --all)\n", d->count - shown);
@@ -154,7 +191,7 @@ static void print_items(FILE *out, const char *head, const char *text)
 	text_release(&line);
 }
 
-static void print_markdown(const struct diagnosis *d, uint32_t top, FILE *out)
+static void print_markdown(const struct diagnosis *d, uint32_t top, uint32_t each, FILE *out)
 {
 	uint32_t shown = top && top < d->count ? top : d->count;
 	char time[UNITS_TEXT];
@@ -163,6 +200,8 @@ static void print_markdown(const struct diagnosis *d, uint32_t top, FILE *out)
 		const struct finding *f = &d->findings[i];
 		struct text title = {0};
 
+		if (!is_shown(d, i, each))
+			continue;
 		plain_add_markdown(&title, text_of(&f->title), f->title.length);
 		fprintf(out, "%u. **%s** (%s, %.1f %%): %s\n", i + 1, f->rule->id,
 			units_time(f->gain, time), 100 * diagnosis_share(d, f->gain),
@@ -171,6 +210,13 @@ static void print_markdown(const struct diagnosis *d, uint32_t top, FILE *out)
 		print_items(out, "where: ", f->where.s);
 		print_items(out, "", f->evidence.s);
 		print_items(out, "try: ", f->advice.s);
+	}
+	for (uint32_t i = 0; i < shown; i++) {
+		uint32_t n = left_out_from(d, i, shown, each);
+
+		if (n)
+			fprintf(out, "\n%u more of %s: `kymo diagnose --all` has them.\n", n,
+				d->findings[i].rule->id);
 	}
 	if (!d->count)
 		fprintf(out, "%s\n", reason_for_none(d));
@@ -344,7 +390,8 @@ static void print_html(const struct diagnosis *d, uint32_t top, FILE *out)
 	report_release(&r);
 }
 
-bool findings_print(const struct diagnosis *d, enum report_format format, uint32_t top, FILE *out)
+bool findings_print(const struct diagnosis *d, enum report_format format, uint32_t top,
+		    uint32_t each, FILE *out)
 {
 	if (format == REPORT_JSON)
 		print_json(d, out);
@@ -353,8 +400,8 @@ bool findings_print(const struct diagnosis *d, enum report_format format, uint32
 	else if (format == REPORT_HTML)
 		print_html(d, top, out);
 	else if (format == REPORT_MARKDOWN)
-		print_markdown(d, top, out);
+		print_markdown(d, top, each, out);
 	else
-		print_text(d, top, out);
+		print_text(d, top, each, out);
 	return fflush(out) == 0 && !ferror(out);
 }

@@ -6,8 +6,11 @@
 #include "analysis/diagnose.h"
 #include "report/report.h"
 
-/* Of text and Markdown the first `top`, 0: all. False: `out` could not be written to. */
-bool findings_print(const struct diagnosis *d, enum report_format format, uint32_t top, FILE *out);
+enum { FINDINGS_EACH = 5 };
+
+/* Of text and Markdown the first `top`, and `each` of a rule; 0: all. False: `out` could not be written to. */
+bool findings_print(const struct diagnosis *d, enum report_format format, uint32_t top,
+		    uint32_t each, FILE *out);
 
 /* Writes the numbers of the tracks that a finding is seen on, with commas between them. */
 typedef void finding_places(const void *data, const struct finding *f, FILE *out);

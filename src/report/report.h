@@ -45,8 +45,8 @@ void report_paged(unsigned columns);
 /* False: `out` could not be written to. */
 bool report_print(const struct report *r, enum report_format format, FILE *out);
 
-/* A workbook at `path`: the lines around the tables, then each table, as programs get it. False: not written. */
-bool report_workbook(const struct report *r, const char *path);
+/* A workbook at `path`: the lines around the tables, then each table, as programs get it. NULL: done; else why it is not written. */
+const char *report_workbook(const struct report *r, const char *path);
 
 /* A cell as text for people; the result lies in `buffer` or in the cell. */
 const char *cell_show(const struct cell *c, enum cell_unit unit, char buffer[32]);

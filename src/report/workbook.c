@@ -126,7 +126,7 @@ static bool put_table(lxw_workbook *book, lxw_format *bold, const struct table *
 	return true;
 }
 
-bool report_workbook(const struct report *r, const char *path)
+const char *report_workbook(const struct report *r, const char *path)
 {
 	lxw_workbook_options options = {
 		.constant_memory = 1, .tmpdir = getenv("TMPDIR"), .use_zip64 = 1};
@@ -134,11 +134,13 @@ bool report_workbook(const struct report *r, const char *path)
 	lxw_worksheet *first;
 	lxw_format *bold;
 	lxw_row_t row = 0;
-	char why[LIBRARY_WHY];
+	static char why[LIBRARY_WHY];
 	bool ok;
 
 	x = xlsx_load(why);
-	book = x ? x->workbook_new_opt(path, &options) : NULL;
+	if (!x)
+		return why;
+	book = x->workbook_new_opt(path, &options);
 	first = book ? x->workbook_add_worksheet(book, "summary") : NULL;
 	bold = book ? x->workbook_add_format(book) : NULL;
 	ok = first && bold;
@@ -157,7 +159,9 @@ bool report_workbook(const struct report *r, const char *path)
 	}
 	if (ok)
 		lines(first, &row, &r->foot);
-	if (!ok && book)
+	if (ok)
+		return xlsx_close(book);
+	if (book)
 		x->lxw_workbook_free(book);
-	return ok && x->workbook_close(book) == LXW_NO_ERROR;
+	return "not enough memory";
 }

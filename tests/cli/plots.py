@@ -4,6 +4,7 @@
 `kymo summary -f json`; pictures have their size and are not empty; PDF has the digest; outputs that cannot be written.
 
     plots.py KYMO PART [PROGRAM...]"""
+import glob
 import json
 import os
 import random
@@ -145,6 +146,44 @@ def test_overlap(trace, work, length):
             near(title, width / 1100 * length, ns, 1e-3)
 
 
+def textures(root):
+    """Of each rectangle with a title its texture: that of the rectangle without one that follows at its place, or none."""
+    found, last = [], None
+    for r in root.iter(SPACE + "rect"):
+        place = tuple(r.get(k) for k in ("x", "y", "width", "height"))
+        title = r.find(SPACE + "title")
+        if title is not None:
+            last = [title.text, place, r.get("fill"), ""]
+            found.append(last)
+        elif last and place == last[1] and r.get("fill").startswith("url"):
+            last[3] = r.get("fill")
+    return found
+
+
+def light(colour):
+    return 0.3 * int(colour[1:3], 16) + 0.59 * int(colour[3:5], 16) + 0.11 * int(colour[5:7], 16)
+
+
+def test_textures(trace):
+    """Parts that lie beside each other differ without their colours, and look in the legend as they are drawn."""
+    for plot in ("idle", "overlap", "bandwidth"):
+        root = svg(trace, plot)
+        known = {p.get("id") for p in root.iter(SPACE + "pattern")}
+        found, looks = textures(root), {}
+        for (name, place, fill, texture), (_, other, next_fill, next_texture) in zip(found, found[1:]):
+            checks.equal(f"{plot}: {texture} is there", not texture or texture[5:-1] in known, True)
+            if place[0 if plot == "bandwidth" else 1] == other[0 if plot == "bandwidth" else 1]:
+                checks.equal(f"{plot}: {name} and its neighbour differ", (texture != next_texture or abs(light(fill) - light(next_fill)) > 40), True)
+            looks[name.split(":")[0]] = (fill, texture)
+        swatches = [(r.get("fill"), float(r.get("x")), float(r.get("y"))) for r in root.iter(SPACE + "rect") if r.get("width") == "32.0000"]
+        drawn = {}
+        for fill, x, y in swatches:
+            drawn.setdefault((x, y), []).append(fill)
+        legend = {tuple(f) for f in drawn.values()}
+        if plot != "bandwidth":
+            checks.equal(f"{plot}: the legend", legend, {tuple(x for x in look if x) for look in looks.values()} | {tuple(x for x in (f, t) if x) for _, _, f, t in found[-1:]})
+
+
 def test_durations(trace, work):
     wanted = {}
     for kind, s, e, _ in work[0] + work[1]:
@@ -223,6 +262,7 @@ def test_made(folder):
     work, length = written(trace)
     test_devices(trace, work, length)
     test_overlap(trace, work, length)
+    test_textures(trace)
     test_durations(trace, work)
     test_bandwidth(trace, work, length)
     test_names(trace)
@@ -407,9 +447,110 @@ def test_bad_outputs(trace, folder):
     checks.equal("nothing half is left", [n for n in os.listdir(folder) if not re.fullmatch(r"a\.\w+|trace\.json|empty\.kymo", n)], [])
 
 
+def idle_devices(path, count, name):
+    """Devices that idle alike, each a little less long than the one before."""
+    events = [{"ph": "X", "cat": "kernel", "name": "k", "pid": d, "tid": 7, "ts": 1000 + 1000 * i, "dur": 100 + d, "args": {"device": d, "stream": 7, "correlation": 100 * d + i + 1}} for d in range(count) for i in range(10)]
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"schemaVersion": 1, "deviceProperties": [{"id": d, "name": name} for d in range(count)], "traceEvents": events}, f)
+
+
+def test_folds(folder):
+    """Of one rule five findings, the others counted, as in the page."""
+    trace, out = os.path.join(folder, "trace.json"), os.path.join(folder, "a.pdf")
+    idle_devices(trace, 8, "GPU")
+    rules = [f["rule"] for f in json.loads(must(KYMO, "diagnose", "-f", "json", trace))["findings"]]
+    checks.equal("a finding of each device", rules.count("device-idle"), 8)
+    markdown = must(KYMO, "report", "-o", "-", "--format", "md", trace)
+    checks.equal("Markdown: five", len(re.findall(r"^\d+\. \*\*device-idle", markdown, re.M)), 5)
+    checks.equal("Markdown: three more", "3 more of device-idle" in markdown, True)
+    checks.equal("Markdown: of others all", [r for r in rules if r != "device-idle" and f"**{r}**" not in markdown], [])
+    if draws(trace, out) and shutil.which("pdftotext"):
+        said = must("pdftotext", "-layout", out, "-")
+        checks.equal("PDF: five", said.count("(device-idle)"), 5)
+        checks.equal("PDF: three more", "... 3 more of device-idle" in said, True)
+        os.remove(out)
+    checks.equal("diagnose --all has all", must(KYMO, "diagnose", "--all", trace).count("(device-idle)"), 8)
+
+
+def test_legend(folder):
+    """Devices that the digest has by their number alone are named in the legend, long names and short ones."""
+    trace = os.path.join(folder, "trace.json")
+    for name in ("GPU", "Accelerator of a long name"):
+        idle_devices(trace, 40, name)
+        said = must(KYMO, "summary", trace)
+        head = said.split("\n\n")[0:2]
+        named = {int(n) for n in re.findall(r"^Device (\d+):", said, re.M)} | {int(n) for n in re.findall(r"\bD(\d+) is ", said)}
+        mentioned = {int(n) for n in re.findall(r"\b[Dd]evice (\d+)\b", said)}
+        checks.equal(f"{name}: the digest speaks of some, {head}", len(mentioned) > 0, True)
+        checks.equal(f"{name}: without a name", mentioned - named, set())
+        legend = dict(re.findall(r"\bD(\d+) is ([^;.]*)", " ".join(said.split()))) | dict(re.findall(r"^Device (\d+): ([^:\n]*)", said, re.M))
+        titles = [f["title"] for f in json.loads(must(KYMO, "diagnose", "-f", "json", trace))["findings"]]
+        for number, title in zip(re.findall(r"\bDevice (\d+) idle", said), (t for t in titles if " idle for " in t)):
+            label = title.split(" idle for ")[0]
+            checks.equal(f"{name}: {title}", label.startswith(legend.get(number, "?").rstrip(". \u2026")), True)
+
+
+def test_full_workbook(folder):
+    """A workbook that cannot be written: why, in one line of our own."""
+    trace = os.path.join(folder, "trace.json")
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (400, 400))
+    for argv in (("report", "-f"), ("export", "-f", "--to", "xlsx"), ("summary", "--force", "-f", "xlsx")):
+        done = run(KYMO, *argv, "-o", os.path.join(folder, "a.xlsx"), trace, preexec_fn=limit)
+        if done.returncode and MISSING in done.stderr:
+            return
+        checks.equal(f"{argv}: {done.stderr}", (done.returncode, "File too large" in done.stderr, "[ERROR]" in done.stderr, done.stderr.count("\n")), (3, True, False, 1))
+        checks.equal(f"{argv}: nothing is left", os.path.exists(os.path.join(folder, "a.xlsx")), False)
+
+
+def test_breaks(folder):
+    """No page of PDF ends with the title or the head of a table, nor within a finding."""
+    trace, out = os.path.join(folder, "trace.json"), os.path.join(folder, "a.pdf")
+    for count in (3, 7, 40):
+        idle_devices(trace, count, "Accelerator of a long name that takes room")
+        if not draws(trace, out) or not shutil.which("pdftotext"):
+            return
+        titles = [t["title"] for t in json.loads(must(KYMO, "summary", "-f", "json", trace))["tables"] if t["title"]]
+        for n, page in enumerate(must("pdftotext", "-layout", out, "-").split("\f")[:-1]):
+            lines = [line.strip() for line in page.splitlines() if line.strip() and not re.fullmatch(r"\s*page \d+ of \d+", line)]
+            ends = [line for line in lines[-3:] if line in titles or line in ("Findings", "Digest", "Tables")]
+            checks.equal(f"{count} devices, page {n + 1}: a beginning at the end", [line for line in ends if len(lines) - len(lines[:lines.index(line)]) < 3], [])
+            first, last = (next((line for line in part if re.match(r"\d+\. |show:|try:|where:", line)), "") for part in (lines, reversed(lines)))
+            if "idle for" in page:
+                checks.equal(f"{count} devices, page {n + 1}: findings are whole: {first}, {last}", (first[:1].isdigit(), last[:4]), (True, "try:"))
+    os.remove(out)
+
+
+def test_fonts(folder):
+    """Letters that the first font lacks come from the next one that has them; those that no font has are counted and named, not drawn as boxes."""
+    fonts = {os.path.dirname(p) for p in glob.glob("/usr/share/fonts/**/DejaVuSans.ttf", recursive=True)}
+    if not fonts or not shutil.which("pdftotext"):
+        return
+    conf, trace, out = (os.path.join(folder, n) for n in ("fonts.conf", "trace.json", "a.pdf"))
+    with open(conf, "w", encoding="utf-8") as f:
+        f.write('<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>' + "".join(f"<dir>{d}</dir>" for d in fonts) + f"<cachedir>{folder}</cachedir></fontconfig>")
+    names = ["\u2d30\u2d63\u2d53\u2d4d", "\u884c\u5217", "plain"]  # DejaVu Sans has the first, DejaVu Sans Mono does not
+    with open(trace, "w", encoding="utf-8") as f:
+        json.dump({"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "kernel", "name": n, "pid": 0, "tid": 7, "ts": 1e6 + 10 * i, "dur": 10 - i, "args": {"device": 0, "stream": 7}} for i, n in enumerate(names)]}, f)
+    done = run(KYMO, "report", "-f", "-o", out, trace, env=dict(os.environ, FONTCONFIG_FILE=conf))
+    if done.returncode and MISSING in done.stderr:
+        return
+    said = must("pdftotext", "-layout", out, "-")
+    found = re.search(r"no font here has (\d+) of the letters \((.*?)\)", done.stderr)
+    checks.equal("letters of the next font", names[0] in said, True)
+    checks.equal("letters of no font", (found and found[2], int(found[1]) == said.count("\ufffd") if found else None), ("U+884C, U+5217", True))
+    columns = [line.index(" us") for line in said.splitlines() if re.match(r"(\ufffd|plain|\u2d30).* us ", line)]
+    checks.equal(f"columns of the table: {columns}", len(columns) >= 3 and max(columns) - min(columns) <= 2, True)
+    with open(trace, "w", encoding="utf-8") as f:
+        json.dump({"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "kernel", "name": names[2], "pid": 0, "tid": 7, "ts": 1e6, "dur": 10, "args": {"device": 0, "stream": 7}}]}, f)
+    done = run(KYMO, "report", "-f", "-o", out, trace, env=dict(os.environ, FONTCONFIG_FILE=conf))
+    checks.equal("nothing is told where all are known", "letters" in done.stderr, False)
+    for path in (conf, out, *glob.glob(os.path.join(folder, "*cache*")), *glob.glob(os.path.join(folder, "CACHEDIR.TAG"))):
+        os.remove(path)
+
+
 def test_words(trace, folder):
     plots = [r["plot"] for r in json.loads(must(KYMO, "list", "plots", "-f", "json"))["tables"][0]["rows"]]
-    checks.equal("plots", plots, ["devices", "flame_samples", "flame_device", "flame_device_stacks", "flame_off_cpu", "durations", "idle", "overlap", "bandwidth", "memory", "messages", "comparison"])
+    checks.equal("plots", plots, ["devices", "flame_samples", "flame_device", "flame_device_stacks", "flame_off_cpu", "durations", "idle", "overlap", "bandwidth", "memory", "messages", "telemetry", "counters", "comparison"])
     report = lambda *argv: run(KYMO, "report", *argv, trace)
     for words, argv in (("devices, flame_samples", ("-o", "b.svg")), ("there is no plot", ("--plot", "deviecs")), ("goes with", ("--plot", "idle", "-o", "b.md")),
                         ("standard output", ("--format", "xlsx", "-o", "-"))):
@@ -428,6 +569,11 @@ def test_words(trace, folder):
 
 
 def test_outputs(folder):
+    test_fonts(folder)
+    test_folds(folder)
+    test_legend(folder)
+    test_breaks(folder)
+    test_full_workbook(folder)
     trace = os.path.join(folder, "trace.json")
     written(trace)
     test_bad_outputs(trace, folder)

@@ -462,6 +462,35 @@ def part_ranks(folder):
     checks.equal("links and rows", all(page.slices(i) for i in range(len(page.head["rows"]))), True)
 
 
+def part_unlike(folder):
+    """Processes of four threads that spend all their time alike, of fifteen kinds, and two that are like none: these are drawn. Their cluster's mean is half of each, so that they are unlike by half of their time, however many threads spend it."""
+    trace, kinds = os.path.join(folder, "unlike.json"), 15
+    what = {pid: f"of kind {pid % kinds}" for pid in range(75)} | {75: "ponders", 76: "toils"}
+    events = [{"ph": "X", "cat": "cpu_op", "name": name, "pid": 100 + pid, "tid": 1000 + 10 * pid + thread, "ts": 1000 + 100 * i, "dur": 100}
+              for pid, name in what.items() for thread in range(4) for i in range(10)]
+    # Near to its kind: a fiftieth of what it does is another kind's is no difference, a tenth is.
+    for pid, part in ((3, 2), (4, 10)):
+        mine = [e for e in events if e["pid"] == 100 + pid]
+        for e in mine:
+            e["dur"] = 100 - part
+            events.append(dict(e, name="of kind 9", ts=e["ts"] + 100 - part, dur=part))
+    with open(trace, "w", encoding="utf-8") as f:
+        json.dump({"traceEvents": events}, f)
+    page = page_of(trace)
+    table = next(t for t in page.head["tables"] if t["name"] == "clusters")
+    rows = {r["process"] - 100: r for r in (dict(zip([c["name"] for c in table["columns"]], r)) for r in table["rows"])}
+    checks.equal("of all", sorted(rows), sorted(what))
+    checks.equal("0 to 100 %", [n for n, r in rows.items() if not 0 <= r["distance_percent"] <= 100 + 1e-9], [])
+    for pid in (75, 76):
+        checks.equal(f"{what[pid]}: drawn, unlike by half of its time: {rows[pid]}", (rows[pid]["drawn"][:3], round(rows[pid]["distance_percent"], 6)), ("yes", 50))
+    checks.equal("one stands for the cluster, the other is unlike it", sorted(rows[p]["drawn"] for p in (75, 76)), ["yes, in the middle of its cluster", "yes, it is unlike its cluster"])
+    checks.equal(f"a tenth: {rows[4]}", (rows[4]["drawn"], 7 < rows[4]["distance_percent"] < 10.01), ("yes, it is unlike its cluster", True))
+    checks.equal(f"a fiftieth: {rows[3]}", (rows[3]["drawn"].startswith("no, it is like"), 1 < rows[3]["distance_percent"] < 2), (True, True))
+    for kind in range(kinds):
+        checks.equal(f"kind {kind} is a cluster", len({rows[p]["cluster"] for p in range(kind, 75, kinds)}), 1)
+        checks.equal(f"one of kind {kind} stands for it", sum("in the middle of its" in rows[p]["drawn"] for p in range(kind, 75, kinds)), 1)
+
+
 HOSTILE = ("</script><img src=x onerror=alert(1)>", "<!--", "<script>", "</noscript><svg onload=alert(1)>", "</style>", "]]>",
            "\u2028\u2029", "a\u202eb", "\"'&amp;", "\\u003c/script>", "x" * 8000)
 

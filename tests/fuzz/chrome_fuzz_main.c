@@ -10,7 +10,11 @@
 
 #include "support/memory_file.h"
 
-enum { ROUNDS = 1500 };
+#ifndef FUZZ_ROUNDS
+#define FUZZ_ROUNDS 1500
+#endif
+
+enum { ROUNDS = FUZZ_ROUNDS };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

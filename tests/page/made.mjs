@@ -59,6 +59,7 @@ const LONG = KERNELS[7]; // has a shorter name
 const COPIES = ["write (host pageable to device)", "read (device to host pageable)"].map(n => op(n, "opencl", "copy"));
 const BARRIER = op("MPI_Barrier", "mpi", "barrier");
 const NEEDLE = op("needle_in_the_haystack", "opencl", "kernel");
+const IDLE = op("wait_lock", "off_cpu", "state"), POOL = op("pool work", "marker", "range");
 const WEIRD = HOSTILE ? hostile.map(n => op(n, "opencl", "kernel")) : [];
 
 // ---- records ----------------------------------------------------------------------------------
@@ -158,13 +159,24 @@ for (let rank = 0; rank < RANKS; rank++) {
     }
   });
   for (let t = 0, end = rows[kernels].last; t < end; t += Math.max(1e5, end / 2000)) {
-    power.time.push(Math.round(t / QUANTUM) * QUANTUM); power.value.push(180 + 320 * random() * (0.6 + 0.4 * Math.sin(t / end * 20)));
+    const gap = rank === 0 && t > 0.4 * end && t < 0.6 * end; // nothing was measured
+    if (gap && Number.isNaN(power.value.at(-1))) continue;
+    power.time.push(Math.round(t / QUANTUM) * QUANTUM); power.value.push(gap ? NaN : 180 + 320 * random() * (0.6 + 0.4 * Math.sin(t / end * 20)));
   }
 }
 // No rank, and no end of any message.
 curve(track(-1, "process", "telemetry of node1"), "cpu.user", "%", "telemetry", false).time.push(0);
 curves.at(-1).value.push(50);
 let length = Math.max(...rows.map(r => r.last));
+// A thread of a pool that waits all the time but for a hundredth in the middle.
+{
+  const t = track(heads[0], "thread", "pool"), step = QUANTUM * Math.max(1, Math.floor(length / QUANTUM / 200));
+  tracks[t].sort = 1.5;
+  const r = rows[row(t, 0)];
+  r.add(0, 99 * step, IDLE);
+  r.add(99 * step, 2 * step, POOL);
+  r.add(101 * step, 99 * step, IDLE);
+}
 // One short kernel in the widest gap in the middle of the first device's queue.
 const needle = (() => {
   const r = rows.findIndex(x => tracks[x.track].kind === "queue"), c = rows[r].columns, n = rows[r].n;
@@ -300,7 +312,7 @@ const headRows = rows.map((r, n) => {
   return { track: r.track, depth: r.depth, records: r.n, busy, blocks, levels: levelNumbers[n].map(l => { levels.push(l); return levels.length - 1; }) };
 });
 const headCurves = curves.map(c => {
-  const gap = c.time.map((t, i) => (t - (i ? c.time[i - 1] : t)) / QUANTUM), blocks = [], made = [];
+  const read = c.value.filter(v => !Number.isNaN(v)), gap = c.time.map((t, i) => (t - (i ? c.time[i - 1] : t)) / QUANTUM), blocks = [], made = [];
   c.time.forEach((t, i) => { if (gap[i] < 0) { c.time[i] = c.time[i - 1]; gap[i] = 0; } });
   for (let a = 0; a < c.time.length; a += BLOCK) {
     const b = Math.min(c.time.length, a + BLOCK), g = gap.slice(a, b);
@@ -311,18 +323,18 @@ const headCurves = curves.map(c => {
   while (length / (bin * 2) >= Math.max(512, c.time.length / 8)) bin *= 2;
   for (; ; bin *= 4) {
     const bins = Math.floor(length / bin) + 1, v = new Float64Array(bins * 3);
-    let i = 0, last = 0;
+    let i = 0, last = NaN;
     for (let b = 0; b < bins; b++) {
-      let low = c.step || i >= c.time.length || i ? last : Infinity, high = c.step || i ? last : -Infinity;
-      while (i < c.time.length && c.time[i] < (b + 1) * bin) { last = c.value[i++]; low = Math.min(low, last); high = Math.max(high, last); }
-      v[b] = Number.isFinite(low) ? low : 0; v[bins + b] = Number.isFinite(high) ? high : 0; v[2 * bins + b] = last;
+      let low = Number.isNaN(last) ? Infinity : last, high = Number.isNaN(last) ? -Infinity : last;
+      while (i < c.time.length && c.time[i] < (b + 1) * bin) { last = c.value[i++]; if (!Number.isNaN(last)) { low = Math.min(low, last); high = Math.max(high, last); } }
+      v[b] = low <= high ? low : NaN; v[bins + b] = low <= high ? high : NaN; v[2 * bins + b] = last;
     }
     made.push({ bin, bins, bytes: Buffer.from(v.buffer) });
     if (bins <= 512) break;
   }
   place(made);
-  return { track: c.track, name: c.name, unit: c.unit, kind: c.kind, step: c.step, min: c.value.reduce((x, y) => Math.min(x, y), Infinity), max: c.value.reduce((x, y) => Math.max(x, y), 0),
-    points: c.time.length, blocks, levels: made.map(({ bytes, ...l }) => l) };
+  return { track: c.track, name: c.name, unit: c.unit, kind: c.kind, step: c.step, min: read.reduce((x, y) => Math.min(x, y), Infinity), max: read.reduce((x, y) => Math.max(x, y), 0),
+    ...(c.kind === "memory" ? {} : { counter: c.name, of: "", level: true, readings: read.length, sum: read.reduce((x, y) => x + y, 0) }), points: c.time.length, blocks, levels: made.map(({ bytes, ...l }) => l) };
 });
 const headMessages = [];
 for (let a = 0; a < messages.length; a += BLOCK) {
@@ -345,6 +357,7 @@ for (const r of rows) for (let i = 0; i < r.n; i++) {
   t.n++; t.time += r.columns.length[i]; t.most = Math.max(t.most, r.columns.length[i]);
   perOp.set(r.columns.op[i], t);
 }
+ops.forEach((o, n) => { o.count = perOp.get(n)?.n ?? 0; o.busy = perOp.get(n)?.time ?? 0; });
 const tableOf = (name, title, kinds) => ({ name, title,
   columns: [["op", "op", "", "text"], ["time_ns", "time", "ns", "time"], ["percent", "%", "%", "percent"], ["calls", "calls", "", "count"], ["average_ns", "average", "ns", "time"], ["max_ns", "max", "ns", "time"]]
     .map(([n, t, unit, kind]) => ({ name: n, title: t, unit, kind })),

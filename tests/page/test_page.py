@@ -7,7 +7,9 @@ Without a browser, or without Node.js, which makes the records, it is skipped.
 import argparse
 import json
 import os
+import re
 import shutil
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -303,10 +305,35 @@ def tables(b, _wanted):
     checks.equal("right alignment", b.run("getComputedStyle(document.querySelector('#table-many td.n')).textAlign"), "right")
 
 
+SENSOR = """(async () => {
+  const p = kymo.page.plots.all.find(p => p.name === 'telemetry-0'), m = kymo.model, c = m.curves.filter(c => c.counter === 'power'), told = p.legendBox.textContent;
+  let gap = -1;
+  for (const b of c[0].blocks) {
+    b.points = true;
+    const got = await m.block(b), i = got.value.findIndex(v => Number.isNaN(v));
+    if (i > 0 && i + 1 < got.time.length) gap = (got.time[i] + got.time[i + 1]) / 2 / m.length;
+  }
+  const at = share => p.tell(p.box.left + share * (p.box.right - p.box.left)), lines = [...p.legendBox.querySelectorAll('canvas')].map(s => [...s.getContext('2d').getImageData(0, s.height / 2, s.width, 1).data].filter((v, i) => i % 4 === 3 && v > 100).length);
+  return { title: p.title, unit: p.element.querySelector('.about').textContent, told, rows: p.tabled.rows(), truth: c.map(c => [c.readings, c.min, c.sum / c.readings, c.max]), gap: at(gap), before: at(gap / 2), share: gap, lines };
+})()"""
+
+
+def sensors(b):
+    """Each sensor with its unit, its devices told apart by name and dashes, least, mean and greatest; where nothing was measured there is no line, and that is said."""
+    got = b.run(SENSOR)
+    checks.equal("power", (got["title"], got["unit"]), ("power", "W"))
+    checks.equal("its devices", [r[0] for r in got["rows"]], [f"rank {n}  ·  train.py ({4000 + n}) › NVIDIA H200 ({n})" for n in range(len(got["rows"]))])
+    checks.equal("their numbers", [r[1:5] for r in got["rows"]], got["truth"])
+    checks.equal("lines differ", len(set(got["lines"])) == len(got["lines"]) > 1, True)
+    checks.equal(f"a gap: {got['gap']}", got["gap"].count("not measured"), 1)
+    checks.equal(f"before it: {got['before']}", got["before"].count("not measured"), 0)
+    checks.equal("and in the timeline's track", b.run("(() => { const t = kymo.page.timeline, c = kymo.model.curves.find(c => c.counter === 'power'); t.whole(); return kymo.page.input.tipOf({ type: 'curve', curve: c }, t.x(kymo.model.length * SHARE))[1]; })()".replace("SHARE", str(got["share"]))), "not measured here")
+
+
 def plots(b, _wanted):
     b.key("4")
     names = b.run("kymo.page.plots.all.map(p => p.name)")
-    checks.equal("plots", names, ["busy", "flame", "durations", "idle", "overlap", "bandwidth", "memory", "messages", "path"])
+    checks.equal("plots", names, ["busy", "flame", "durations", "idle", "overlap", "bandwidth", "memory", "messages", "path", "telemetry-0", "telemetry-1"])
     for n in names:
         b.until(f"(p => p.tabled && p.g)(kymo.page.plots.all.find(p => p.name === '{n}'))")
         b.run(f"document.querySelector('#plot-{n} details').open = true")
@@ -322,7 +349,8 @@ def plots(b, _wanted):
     checks.equal("the telemetry is drawn elsewhere", b.run("kymo.model.roots.some(t => t.label.startsWith('telemetry'))"), True)
     length = b.run("(p => p.tabled.rows().reduce((n, r) => n + r[1], 0))(kymo.page.plots.all.find(p => p.name === 'path'))")
     checks.equal("the path: all of the run", length, b.run("kymo.model.head.length"))
-    host = b.run("(p => p.tabled.rows().filter(r => !r[0].includes('›')).reduce((n, r) => n + r[1], 0))(kymo.page.plots.all.find(p => p.name === 'flame'))")
+    sensors(b)
+    host = b.run("(p => p.tabled.rows().filter(r => !r[0].includes('›') && r[0] !== 'wait_lock').reduce((n, r) => n + r[1], 0))(kymo.page.plots.all.find(p => p.name === 'flame'))")
     shown = b.run("document.querySelector('#plot-idle .legend').textContent")
     for name in ("kernels", "copies and the like alone", "start-up", "host code", "after the last work"):
         checks.equal(f"idling is told as the summary does: {name} in {shown}", name in shown, True)
@@ -432,6 +460,28 @@ def paper(b, wanted):
     b.key("0")
 
 
+def breaks(b, _wanted):
+    """On paper no plot is cut, tables that go on have their heads again, and no heading is the last line of a page."""
+    if not shutil.which("pdftotext"):
+        return
+    b.key("4")
+    b.until("kymo.page.plots.all.every(p => p.tabled && p.g)")
+    headings = set(b.run("[...kymo.model.head.tables.map(t => t.title), ...document.querySelectorAll('h2, h3')].map(e => (e.textContent ?? e).trim()).filter(Boolean)"))
+    said = subprocess.run(["pdftotext", "-layout", "-", "-"], input=b.pdf(), capture_output=True, check=True).stdout.decode().split("\f")[:-1]
+    pages = [re.sub(r"[ \u2009]+", " ", p) for p in said]
+    checks.equal("nothing is missing", any("Not on paper" in p for p in pages), False)
+    for title, legend in b.run("kymo.page.plots.all.map(p => [p.title, [...p.legendBox.children].map(e => e.textContent.slice(0, 24))])"):
+        legend = [re.sub(r"[ \u2009]+", " ", text) for text in legend]
+        checks.equal(f"whole on one page: {title}", any(title in p and all(text in p for text in legend) for p in pages), True)
+    for n, p in enumerate(pages):
+        last = p.strip().splitlines()[-1].strip()
+        checks.equal(f"page {n + 1} does not end with a heading: {last}", any(last == h or re.fullmatch(re.escape(h) + r" (the first )?[\d,]+( of [\d,]+)? rows?", last) for h in headings), False)
+    rows = [p for p in pages if re.search(r"^ ?[\d,]+ (row \d+|every seventh)", p, re.M)]
+    checks.equal("a long table has several pages", len(rows) > 1, True)
+    for p in rows:
+        checks.equal("with its head", bool(re.search(r"^ ?n text size", p, re.M)), True)
+
+
 def critical(b, wanted):
     """The critical path lies as a line over the ranks that it is on, folded or not, and can be taken away."""
     b.key("2")
@@ -485,6 +535,88 @@ def looks(b, _wanted):
     settled(b)
     checks.equal("narrow: nothing sticks out", b.run("document.documentElement.scrollWidth <= 420"), True)
     b.resize(1600, 900)
+
+
+STATES = """(() => {
+  const t = kymo.page.timeline, m = kymo.model, row = m.rows.find(r => m.tracks[r.track].label === 'pool'), other = m.rows.find(r => r.track === m.tracks.find(k => k.kind === 'thread').id), l = t.lines.ofRow.get(row.number), g = new OffscreenCanvas(t.canvas.width, t.canvas.height).getContext('2d', { willReadFrequently: true });
+  g.drawImage(t.canvas, 0, 0);
+  const names = {}, at = share => Math.floor(t.x(m.length * share) * t.ratio), light = (x0, x1) => {
+    const d = g.getImageData(x0, Math.round((l.y - t.top + 2) * t.ratio), x1 - x0, Math.round((l.h - 5) * t.ratio)).data, s = new Set();
+    let sum = 0;
+    for (let i = 0; i < d.length; i += 4) { s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); sum += 0.3 * d[i] + 0.59 * d[i + 1] + 0.11 * d[i + 2]; }
+    return [sum / d.length * 4, s.size];
+  };
+  const opAt = (rows, x, ...more) => { t.sum.paint(m, rows, t.view, kymo.paintRow, ...more); return t.sum.all.share[x] > 0 ? m.name(t.sum.all.op[x]) : null; };
+  let both = -1;
+  t.sum.paint(m, [other], t.view);
+  for (let x = at(0.1); x < at(0.4); x++) if (t.sum.all.share[x] > 0) { both = x; break; }
+  return { idle: light(at(0.1), at(0.2)), work: light(at(0.4975), at(0.5025)), pool: [opAt([row], at(0.2)), opAt([row], at(0.5)), opAt([row], at(0.2), false)],
+    both: both >= 0 && opAt([other, row], both) === opAt([other], both), legend: [...document.querySelectorAll('.toolbar .patterns > span')].map(e => e.textContent),
+    sort: t.lines.list.filter(x => x.labelled && m.rankOf(x.track.id) === m.rankOf(row.track)).map(x => x.track.kind) };
+})()"""
+
+
+def states(b, _wanted):
+    """What a thread without a processor waits for is paler than work, hatched, and hides no work where rows are one; the legend says so."""
+    b.key("2")
+    b.run("kymo.page.search.set(''), kymo.page.timeline.select(null), kymo.page.timeline.lines.foldAll(false), kymo.page.timeline.changed(), kymo.page.timeline.whole(), kymo.page.timeline.scroller.scrollTop = 0")
+    settled(b)
+    grounds = {}
+    for theme in ("light", "dark"):
+        b.media(prefers_color_scheme=theme)
+        b.until(f"kymo.page.timeline.dark === {str(theme == 'dark').lower()}")
+        settled(b)
+        got = b.run(STATES)
+        ground = b.run("(c => 0.3 * c[0] + 0.59 * c[1] + 0.11 * c[2])(kymo.page.timeline.palette.background)")
+        grounds[theme] = ground
+        checks.equal(f"{theme}: nearer to the ground than work: {got['idle']}, {got['work']}", 2 * abs(got["idle"][0] - ground) < abs(got["work"][0] - ground), True)
+        checks.equal(f"{theme}: hatched, and seen", (got["idle"][1] > 1, abs(got["idle"][0] - ground) > 5), (True, True))
+        checks.equal(f"{theme}: as one row", got["pool"], ["wait_lock", "pool work", None])
+        checks.equal(f"{theme}: no work is hidden", got["both"], True)
+        checks.equal(f"{theme}: the legend", got["legend"], ["waiting in a call", "without a processor"])
+    checks.equal("two themes", grounds["light"] != grounds["dark"], True)
+    b.media(prefers_color_scheme="light")
+    b.until("!kymo.page.timeline.dark")
+
+
+# What people see who lack a kind of cones (Machado, Oliveira, Fernandes 2009, severity 1).
+VISION = {"full": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+          "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+          "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+          "tritanopia": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900))}
+
+
+def lightness(matrix, pixel):
+    linear = [((v / 255 + 0.055) / 1.055) ** 2.4 if v > 10 else v / 255 / 12.92 for v in pixel]
+    r, g, b = (min(1, max(0, sum(m * v for m, v in zip(row, linear)))) for row in matrix)
+    return 116 * max(0.009, 0.2126 * r + 0.7152 * g + 0.0722 * b) ** (1 / 3) - 16
+
+
+def tells(matrix, a, b, ground):
+    """Two samples of a legend, as lists of pixels, differ otherwise than by hue: in lightness, or by what is drawn where."""
+    found = []
+    for pixels in (a, b):
+        light = [lightness(matrix, [v * p[3] / 255 + ground * (1 - p[3] / 255) for v in p[:3]]) for p in pixels]
+        most = sorted(light)[len(light) // 2]
+        found.append((sum(light) / len(light), [abs(v - most) > 12 for v in light]))
+    return abs(found[0][0] - found[1][0]) >= 15 or sum(x != y for x, y in zip(found[0][1], found[1][1])) >= max(8, 0.25 * max(sum(found[0][1]), sum(found[1][1])))
+
+
+def cones(b, _wanted):
+    """What lies beside each other in a plot, or follows in its legend, is told apart by lightness, texture or dashes, whichever cones an eye has."""
+    b.key("4")
+    b.until("kymo.page.plots.all.every(p => p.tabled && p.g)")
+    for theme, ground in (("light", 255), ("dark", 24)):
+        b.media(prefers_color_scheme=theme)
+        b.run("kymo.page.plots.print()")
+        b.until("kymo.page.plots.all.every(p => p.tabled && p.g)")
+        legends = b.run("""kymo.page.plots.all.map(p => [p.name, [...p.legendBox.children].map(e => [e.textContent, (c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, l = [];
+            for (let i = 0; i < d.length; i += 4) l.push([d[i], d[i + 1], d[i + 2], d[i + 3]]); return l; })(e.querySelector('canvas'))])])""")
+        checks.equal(f"{theme}: plots with legends", {n for n, items in legends if len(items) > 1} >= {"idle", "overlap", "bandwidth", "memory", "telemetry-0"}, True)
+        for vision, matrix in VISION.items():
+            alike = [(name, x, y) for name, items in legends for (x, a), (y, c) in zip(items, items[1:]) if not tells(matrix, a, c, ground)]
+            checks.equal(f"{theme}, {vision}: alike", alike, [])
+    b.media(prefers_color_scheme="light")
 
 
 NAMED = {"button", "checkbox", "textbox", "searchbox", "combobox", "tab", "link", "treeitem", "image", "table", "columnheader", "region", "dialog", "listbox", "option", "application", "tree", "tablist"}
@@ -569,7 +701,7 @@ def fingers(b, wanted):
     b.key("0")
 
 
-PARTS = [counts, drawn, overview, needle, zooming, fingers, folding, arrows, measuring, critical, tables, plots, keys, names, paper, looks, tree, alone]
+PARTS = [counts, drawn, overview, needle, zooming, fingers, folding, arrows, measuring, critical, tables, plots, keys, names, states, cones, paper, breaks, looks, tree, alone]
 
 
 def hostile(folder):

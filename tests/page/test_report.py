@@ -106,6 +106,76 @@ def repeated(folder):
         checks.equal("repeated: problems", b.problems, [])
 
 
+def days(folder):
+    """A run of 30 days is told in days, not in seconds: by the digest, on axes, and where a window is told."""
+    trace, page = os.path.join(folder, "days.json"), os.path.join(folder, "days.html")
+    day = 86400e6
+    events = [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1e6 + n * day, "dur": d * day, "args": {"device": 0, "stream": 7, "correlation": n + 1}} for n, d in ((0, 10), (12, 18))]
+    with open(trace, "w", encoding="utf-8") as f:
+        json.dump({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU"}], "traceEvents": events}, f)
+    checks.equal("the digest", must(sys.argv[1], "summary", trace).splitlines()[1].split(",")[0], "30 d")
+    axis = re.findall(r">([\d.]+ \w+)</text>", must(sys.argv[1], "report", "--plot", "devices", "-o", "-", trace))
+    checks.equal("a picture's axis", axis, ["0 d", "5 d", "10 d", "15 d", "20 d", "25 d", "30 d"])
+    must(sys.argv[1], "report", trace, "-o", page)
+    with browser.Browser() as b:
+        b.open(page)
+        b.until("window.kymo")
+        b.key("2")
+        b.until("kymo.page.timeline.marks && !kymo.page.timeline.waiting")
+        checks.equal("marks", b.run("kymo.page.timeline.marks.at.map(t => t / 864e11)"), [0, 5, 10, 15, 20, 25, 30])
+        checks.equal("the window", b.run("kymo.page.timeline.readout.textContent"), "30.00 d")
+        b.until("document.querySelector('.longest tbody td.n')")
+        checks.equal("a duration", b.run("document.querySelector('.longest tbody td.n').textContent"), "18.00 d")
+        checks.equal("days: problems", b.problems, [])
+
+
+def paused(b, folder):
+    """Two pauses of one process, one of another: each is drawn where and as long as it was, hatched both ways, and told where it is pointed at; the legend says what that is."""
+    trace, page = os.path.join(folder, "paused.kymo"), os.path.join(folder, "paused.html")
+    wanted = {0: [(200_000, 500_000), (700_000, 750_000)], 1: [(100_000, 900_000)]}
+    for rank, spans in wanted.items():
+        must(sys.argv[2], "timed", trace, str(rank), input="call 1 1000 50000\n" + "".join(f"pause {a} {z - a}\n" for a, z in spans) + "call 1 950000 40000\nend 1000000\n")
+    must(sys.argv[1], "report", trace, "-o", page)
+    b.open(page)
+    b.until("window.kymo")
+    b.key("2")
+    b.until("kymo.page.timeline.read && !kymo.page.timeline.waiting && kymo.page.timeline.rects.length")
+    origin = b.run("Math.min(...kymo.model.rows.filter(r => kymo.model.tracks[r.track].kind === 'thread').map(r => r.blocks[0].start))")
+    for rank, spans in wanted.items():
+        got = b.run(f"""(async () => {{ const m = kymo.model, t = m.tracks.find(t => t.kind === 'group' && t.label === 'not recorded' && m.tracks[t.parent].label.startsWith('rank {rank}')), r = m.rows[t.rows[0]], l = [];
+            for (const k of r.blocks) {{ const s = await m.block(k); for (let i = 0; i < s.count; i++) l.push([m.name(s.op[i]), m.kind(s.op[i]), s.start[i] + 1000 - {origin}, s.end[i] + 1000 - {origin}]); }}
+            const p = kymo.page.timeline, line = p.lines.ofRow.get(r.number);
+            return [l, p.rects.filter(x => x.hatch && x.l === line).map(x => [x.hatch, Math.round(x.a / p.ratio), Math.round(x.b / p.ratio)]), l.map(s => [p.x(s[2] - 1000 + {origin}), p.x(s[3] - 1000 + {origin})].map(Math.round)), l.map(s => kymo.page.input.tipOf(line, p.x((s[2] + s[3]) / 2 - 1000 + {origin})))]; }})()""")
+        checks.equal(f"rank {rank}: pauses", got[0], [["recording paused", "pause", a, z] for a, z in spans])
+        checks.equal(f"rank {rank}: hatched both ways", [h for h, _, _ in got[1]], [2] * len(spans))
+        checks.equal(f"rank {rank}: where they are: {got[1]}, {got[2]}", all(abs(x - y) <= 1 for (_, *drawn), true in zip(got[1], got[2]) for x, y in zip(drawn, true)), True)
+        checks.equal(f"rank {rank}: pointed at", [t[:2] for t in got[3]], [["recording paused", t[1]] for t in got[3]])
+        checks.equal(f"rank {rank}: how long", [t[1].split(", ")[1] for t in got[3]], [f"{(z - a) / 1000:#.4g} us" for a, z in spans])
+    checks.equal("the legend", b.run("document.querySelector('.toolbar .patterns').textContent"), "not recorded")
+
+
+def worlds(b, folder):
+    """Ranks of two worlds have the world before their number, on the timeline and wherever ranks are named, and stand by world and rank."""
+    trace, page = os.path.join(folder, "worlds.kymo"), os.path.join(folder, "worlds.html")
+    for job in ("7", "9"):
+        for rank in range(2):
+            must(sys.argv[2], "timed", trace, str(rank), f"node{job}", f"job{job}", job, input=f"call 1 {1000 + rank} 50000\nend 1000000\n")
+            file = os.path.join(trace, "raw", f"node1-{4242 + rank}-0.kyr")
+            os.rename(file, file.replace("node1", f"node{job}"))
+    must(sys.argv[1], "report", trace, "-o", page)
+    b.open(page)
+    b.until("window.kymo")
+    labels = b.run("kymo.model.roots.map(t => t.label)")
+    checks.equal(f"each is told apart: {labels}", sorted(re.match(r"rank (\d+\.\d+) ", text)[1] if re.match(r"rank (\d+\.\d+) ", text) else text for text in labels), ["0.0", "0.1", "1.0", "1.1"])
+    b.key("2")
+    b.until("document.querySelectorAll('.gutter .label').length >= 4")
+    shown = b.run("[...document.querySelectorAll('.gutter .label')].map(e => e.querySelector('.name').textContent).filter(t => t.startsWith('rank'))")
+    checks.equal("so is each on the timeline", sorted(shown), sorted(labels))
+    b.run("kymo.model.slice(kymo.model.roots[3].children[0].rows[0], 0).then(s => kymo.page.timeline.select(s))")
+    b.until("document.querySelector('.card.slice dl')")
+    checks.equal("and where a slice is told of", b.run("[...document.querySelectorAll('.card.slice dd')].some(e => e.textContent.startsWith(kymo.model.roots[3].label))"), True)
+
+
 def lost(b, folder):
     """What was lost is hatched both ways, where and as long as it was; what is not drawn is told with its number."""
     trace, page = os.path.join(folder, "demo.kymo"), os.path.join(folder, "demo.html")
@@ -145,6 +215,7 @@ def main():
         must(sys.argv[1], "report", trace, "-o", page)
         many(folder)
         repeated(folder)
+        days(folder)
         with browser.Browser() as b:
             b.open(page)
             b.until("window.kymo")
@@ -181,6 +252,8 @@ def main():
             checks.equal("nothing of a name ran", b.run("window.broken === undefined && !document.querySelector('img')"), True)
             checks.equal("problems", b.problems, [])
             lost(b, folder)
+            paused(b, folder)
+            worlds(b, folder)
             checks.equal("problems", b.problems, [])
             b.call("Emulation.setScriptExecutionDisabled", value=True)
             b.open(page)

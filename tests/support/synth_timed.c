@@ -10,6 +10,7 @@
  *   in SCOPE                      what follows was submitted and called there; 0: in none
  *   aligned OFFSET                its job's clock was compared: ns ahead of its node's
  *   lost COUNT                    so many records were lost here
+ *   pause START NS                nothing was recorded
  *   end TIME
  */
 #include <inttypes.h>
@@ -40,6 +41,7 @@ struct timed {
 	int64_t scope;
 	char *kernels[NAMES], *ranges[NAMES];
 	uint64_t seen; /* when what the device did is told */
+	bool paused;   /* there was a pause: that it recorded before was told */
 };
 
 static void bad_line(const char *line)
@@ -153,6 +155,17 @@ static void align(struct timed *t, uint64_t offset)
 	synth_define(t->s, &d);
 }
 
+/* A tick is half a ns. */
+static void recording(struct timed *t, bool on, uint64_t time)
+{
+	struct wire_def d;
+
+	wire_def_init(&d, DEF_RECORDING);
+	wire_def_u64(&d, on);
+	wire_def_u64(&d, time ? SYNTH_TICK0 + 2 * time : 0);
+	synth_define(t->s, &d);
+}
+
 static void take_line(struct timed *t, char *line)
 {
 	uint64_t a, b, c, d = 1, times = 1, step = 0;
@@ -178,6 +191,12 @@ static void take_line(struct timed *t, char *line)
 		align(t, a);
 	} else if (sscanf(line, "lost %" SCNu64, &a) == 1) {
 		synth_drop(t->s, t->thread, a);
+	} else if (sscanf(line, "pause %" SCNu64 " %" SCNu64, &a, &b) == 2) {
+		if (!t->paused)
+			recording(t, true, 0);
+		t->paused = true;
+		recording(t, false, a);
+		recording(t, true, a + b);
 	} else if (sscanf(line, "end %" SCNu64, &a) == 1) {
 		synth_clock_sync(t->s, 1, a - 200, a, DEVICE0 + a - 100);
 		synth_close(t->s, 0, 0, a);

@@ -13,9 +13,12 @@ import signal
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 import kymotest  # noqa: E402
+import page_file  # noqa: E402
 from kymotest import SKIPPED, wait_for  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -636,6 +639,78 @@ t.join()
         assert time.monotonic() - begun < 10, "a driver that hangs held the launcher up"
         assert "did not come back" in p.stderr, p.stderr
         assert self.one("job.rss")["samples"] >= 2
+
+    def plots(self):
+        """Each sensor over time, in all forms: what it is called, its device, unit and numbers are those of the summary's table; gaps are where nothing was read."""
+        self.record("sleep", "1.2", env=dict(self.gpus, FAKE_NVML="lost"), ms=20)
+        page = os.path.join(self.folder, "t.html")
+        run(self.kymo, "report", "-f", "-o", page, self.trace)
+        head = page_file.Page(page).head
+        rows = {(r["device"], r["counter"], r["instance"]): r for r in self.rows("telemetry")}
+        curves = {}
+        for c in head["curves"]:
+            track = head["tracks"][c["track"]]
+            assert c["kind"] == "telemetry" and c["counter"] == c["name"][:len(c["counter"])], c
+            if c["min"] or c["max"]:
+                instance = re.search(r" \[\w+ (\d+)\]$", c["of"])
+                curves["node" if track["parent"] < 0 else track["label"], c["counter"], int(instance[1]) if instance else None] = c
+        assert set(curves) == set(rows), (set(curves) ^ set(rows))
+        for key, r in rows.items():
+            c, mib = curves[key], 1 << 20 if r["unit"].startswith("MiB") else 1
+            assert c["readings"] == r["samples"] and c["unit"].replace("bytes", "MiB") == r["unit"] + ("" if c["level"] or r["total"] is None else "/s"), (c, r)
+            if c["level"]:
+                got, wanted = (c["min"], c["sum"] / c["readings"], c["max"]), (r["min"], r["average"], r["max"])
+            else:
+                got, wanted = (c["sum"],), (r["total"],)
+            assert all(abs(a / mib - b) <= 1e-9 * max(1, abs(b)) for a, b in zip(got, wanted)), (key, got, wanted)
+        # Drawn: every reading of a device lies where its time and value say, and there is nothing where none was read.
+        root = xml.etree.ElementTree.fromstring(run(self.kymo, "report", "--plot", "telemetry", "-o", "-", self.trace).stdout)
+        space = "{http://www.w3.org/2000/svg}"
+        lines = {}
+        for line in root.iter(space + "polyline"):
+            if line.find(space + "title") is not None:
+                points = [tuple(float(v) for v in p.split(",")) for p in line.get("points").split()]
+                lines.setdefault(line.find(space + "title").text, []).append(points)
+        texts = [t.text for t in root.iter(space + "text")]
+        assert "temperature, C" in texts and "power, W" in texts, texts
+        for (device, counter, _), r in rows.items():
+            if r["unit"] in ("W", "C", "MHz") and device != "node":
+                told = [[float(x) for x in re.findall(r"(?:min|mean|max) ([\d.e+]+) " + r["unit"], k)] for k in lines if k.startswith(device + ": ")]
+                assert any(len(t) == 3 and all(abs(a - b) <= 6e-4 * b for a, b in zip(t, (r["min"], r["average"], r["max"]))) for t in told), (device, counter, r, told)
+        # By the marks of the axis below the panels.
+        axis = sorted({(float(t.get("x")), float(t.text.split()[0]) * {"s": 1, "ms": 1e-3}[t.text.split()[1]]) for t in root.iter(space + "text") if re.fullmatch(r"[\d.]+ m?s", t.text or "") and t.get("text-anchor") == "middle"})
+        zero, second = axis[0][0], (axis[-1][0] - axis[0][0]) / (axis[-1][1] - axis[0][1])
+        end = (150 + 820 - zero) / second * 1e9
+        assert axis[0] == (150, 0) and end > 1e9, axis
+        for n, pieces in ((0, 2), (1, 1)):
+            (name, found), = [(k, v) for k, v in lines.items() if k.startswith(f"Fake GPU #{n}: min {55 + n} C")]
+            assert name == f"Fake GPU #{n}: min {55 + n} C, mean {55 + n} C, max {55 + n} C" and len(found) == pieces, (name, len(found))
+            assert name in run(self.kymo, "report", "--format", "md", "-o", "-", self.trace).stdout.replace("\\", "").replace(" | ", ": "), name
+            times = [r["t"] for r in self.query(f"SELECT time AS t FROM counters WHERE name = 'temperature' AND value = {55 + n} ORDER BY 1")]
+            assert len(times) > 5, times
+            for x in (zero + t / 1e9 * second for t in times if t <= end):
+                assert any(p[0][0] - 2 <= x <= p[-1][0] + 2 for p in found), (x, [(p[0][0], p[-1][0]) for p in found])
+            spans = sorted((p[0][0], p[-1][0]) for p in found)
+            if pieces == 2:
+                assert 30 < spans[1][0] - spans[0][1] < 820 / 2, spans
+        # Of a part, the axis and the lines begin with it.
+        part = xml.etree.ElementTree.fromstring(run(self.kymo, "report", "--after", "0.1s", "--plot", "telemetry", "-o", "-", self.trace).stdout)
+        lasts = [float(p.get("points").split()[-1].split(",")[0]) for p in part.iter(space + "polyline") if p.find(space + "title") is not None and p.find(space + "title").text.startswith("Fake GPU #0: min 55 C")]
+        marks = sorted({(float(t.get("x")), float(t.text.split()[0]) * {"s": 1, "ms": 1e-3}[t.text.split()[1]]) for t in part.iter(space + "text") if re.fullmatch(r"[\d.]+ m?s", t.text or "") and t.get("text-anchor") == "middle"})
+        wide = (marks[-1][0] - marks[0][0]) / (marks[-1][1] - marks[0][1])
+        was = sorted((x - zero) / second for x in (p[-1][0] for k, v in lines.items() if k.startswith("Fake GPU #0: min 55 C") for p in v))
+        assert marks[0] == (150, 0) and abs(was[0] - (min(lasts) - 150) / wide - 0.1) < 0.01, (was, lasts, marks)
+        # Power, which changes: heights in the panel of #1 by its marks.
+        power = [r["v"] for r in self.query("SELECT value AS v FROM counters WHERE name = 'power' AND unit = 'W' AND agent_name LIKE 'Fake GPU%'")]
+        found = [p for k, v in lines.items() if k.startswith("Fake GPU #1: min 300 W") for line in v for p in line]
+        marks = sorted((float(t.get("y")) - 5, float(t.text.split()[0])) for t in root.iter(space + "text") if re.fullmatch(r"[\d.]+(e\+\d+)? W", t.text or ""))
+        low = min(m for m in marks if m[0] >= max(y for _, y in found) - 1e-3)
+        above = max(m for m in marks if m[0] < low[0])
+        watts = (above[1] - low[1]) / (low[0] - above[0])  # of a unit of height
+        assert watts > 0, (low, above)
+        drawn, told = [low[1] + (low[0] - y) * watts for _, y in found], {v for v in power if v < 400}
+        assert all(min(abs(d - v) for v in told) <= 0.002 * watts + 1e-6 for d in drawn), (set(drawn), told)
+        assert all(min(abs(d - v) for d in drawn) <= 0.002 * watts + 1e-6 for v in told), (set(drawn), told)
 
     def others(self):
         self.record("sleep", "0.3", env=self.gpus)

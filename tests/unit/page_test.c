@@ -9,8 +9,10 @@
 #include <cmocka.h>
 
 #include "page/block.h"
+#include "page/data.h"
 #include "page/level.h"
 #include "page/rows.h"
+#include "stream/trace.h"
 
 enum { ROWS = 300, EACH = 500, MOST = 100000 };
 
@@ -112,6 +114,38 @@ static void test_levels(void **state)
 	levels_release(&l);
 }
 
+/* Threads of all numbers stand above devices, those that only samples know behind the others. */
+static void test_sort(void **state)
+{
+	static struct t_process processes[2];
+	static struct t_agent agents[2] = {{.label = ""}, {.label = "GPU", .process = 1}};
+	static struct t_thread threads[] = {{0},
+					    {.process = 1, .index = 1, .main = true, .name = ""},
+					    {.process = 1, .index = UINT32_MAX, .name = ""},
+					    {.process = 1, .index = (1u << 24) + 1, .name = ""},
+					    {.process = 1, .index = 2, .name = ""}};
+	static struct trace t = {.processes = processes,
+				 .processes_count = 2,
+				 .threads = threads,
+				 .threads_count = 5,
+				 .agents = agents,
+				 .agents_count = 2};
+	static struct page_data d = {.t = &t};
+	uint32_t track[5], device;
+
+	processes[1] = (struct t_process){
+		.hostname = "", .exe = "", .argv = "", .rank = UINT32_MAX, .name = "p"};
+	assert_true(page_tracks_init(&d));
+	device = page_track_of_device(&d, 1, 1);
+	for (uint32_t i = 1; i < 5; i++)
+		track[i] = page_track_of_thread(&d, 1, i);
+	assert_true(d.tracks[track[1]].sort < d.tracks[track[4]].sort);
+	assert_true(d.tracks[track[4]].sort < d.tracks[track[3]].sort);
+	assert_true(d.tracks[track[3]].sort < d.tracks[track[2]].sort);
+	assert_true(d.tracks[track[2]].sort < d.tracks[device].sort);
+	page_tracks_release(&d);
+}
+
 /* A reader of one column of a block, which does nothing but what docs/page.md says. */
 static void read_column(const uint8_t *data, unsigned kind, uint64_t *out)
 {
@@ -171,6 +205,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_sort),
 		cmocka_unit_test(test_block),
 	};
 

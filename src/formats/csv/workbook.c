@@ -174,7 +174,7 @@ static void tell(struct csv_writer *w)
 
 static kymo_status_t workbook_finish(struct csv_writer *w)
 {
-	lxw_error error;
+	const char *why;
 
 	for (unsigned i = 0; i < CSV_TABLES; i++) {
 		lxw_col_t last = 0;
@@ -185,12 +185,12 @@ static kymo_status_t workbook_finish(struct csv_writer *w)
 			last += *p == ',';
 		x->worksheet_autofilter(w->out[i].sheet, 0, 0, w->out[i].row - 1, last);
 	}
-	error = x->workbook_close(w->book);
+	why = xlsx_close(w->book);
 	w->book = NULL;
 	tell(w);
-	if (error == LXW_NO_ERROR)
+	if (!why)
 		return KYMO_OK;
-	stream_error(w->o.log, "%s: incomplete: %s", w->o.output, x->lxw_strerror(error));
+	stream_error(w->o.log, "%s: incomplete: %s", w->o.output, why);
 	return KYMO_ERROR_SYSTEM;
 }
 

@@ -34,4 +34,7 @@ struct xlsx {
 /* Stays for ever. One thread at a time. */
 const struct xlsx *xlsx_load(char why[LIBRARY_WHY]);
 
+/* Writes the workbook and frees it. NULL: done; else why not. What the library itself would print to stderr is left out. */
+const char *xlsx_close(lxw_workbook *book);
+
 #endif

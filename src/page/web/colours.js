@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Colours: Okabe and Ito's for names, which people with any colour vision can tell apart, cividis for amounts.
 
-// Slots: 0 what fits none, 1 waits, 2 what a search passes over, 3 what was lost or left out, then three shades of seven
-// colours.
+// Slots: 0 what fits none, 1 waits, 2 what a search passes over, 3 what was lost or left out, 4 what threads without a
+// processor are in, then three shades of seven colours.
 const HUES = [[230, 159, 0], [86, 180, 233], [0, 158, 115], [240, 228, 66], [0, 114, 178], [213, 94, 0], [204, 121, 167]];
-export const OTHER = 0, WAIT = 1, DIM = 2, LOSS = 3, FIRST = 4, SLOTS = FIRST + 3 * HUES.length;
+export const OTHER = 0, WAIT = 1, DIM = 2, LOSS = 3, STATE = 4, FIRST = 5, SLOTS = FIRST + 3 * HUES.length;
 
 export function hash(text) {
   let h = 2166136261;
@@ -17,14 +17,15 @@ export function hash(text) {
 export function slotOf(name, kind) {
   if (kind === "wait" || kind === "barrier") return WAIT;
   if (kind === "loss" || kind === "pause") return LOSS;
+  if (kind === "state") return STATE;
   return FIRST + hash(name) % (3 * HUES.length);
 }
 
 const mix = (a, b, share) => a.map((v, i) => Math.round(v + (b[i] - v) * share));
 
 const THEMES = {
-  light: { background: [255, 255, 255], line: [226, 226, 221], strip: [240, 240, 237], wait: [176, 176, 170], other: [140, 146, 152], dim: [226, 226, 222], loss: [214, 160, 150], towards: [255, 255, 255], shades: [0.12, 0.38, 0] },
-  dark: { background: [22, 24, 28], line: [42, 46, 52], strip: [29, 32, 37], wait: [92, 96, 102], other: [120, 126, 134], dim: [44, 47, 52], loss: [120, 62, 54], towards: [255, 255, 255], shades: [0.05, 0.3, 0] },
+  light: { background: [255, 255, 255], line: [226, 226, 221], strip: [240, 240, 237], wait: [176, 176, 170], other: [140, 146, 152], dim: [226, 226, 222], loss: [214, 160, 150], state: [229, 230, 228], towards: [255, 255, 255], shades: [0.12, 0.38, 0] },
+  dark: { background: [22, 24, 28], line: [42, 46, 52], strip: [29, 32, 37], wait: [92, 96, 102], other: [120, 126, 134], dim: [44, 47, 52], loss: [120, 62, 54], state: [43, 47, 53], towards: [255, 255, 255], shades: [0.05, 0.3, 0] },
 };
 
 export const css = c => `rgb(${c[0]},${c[1]},${c[2]})`;
@@ -37,7 +38,7 @@ const luminance = c => {
 const calm = c => mix(c, Array(3).fill(0.3 * c[0] + 0.59 * c[1] + 0.11 * c[2]), 0.18);
 
 export function palette(dark) {
-  const t = THEMES[dark ? "dark" : "light"], fill = [t.other, t.wait, t.dim, t.loss];
+  const t = THEMES[dark ? "dark" : "light"], fill = [t.other, t.wait, t.dim, t.loss, t.state];
   for (const [n, shade] of t.shades.entries())
     for (const hue of HUES) fill.push(calm(n === 2 ? mix(hue, [0, 0, 0], dark ? 0.3 : 0.2) : mix(hue, t.towards, shade)));
   // A bin of which little is busy is paler; never so pale that it is not seen.

@@ -2,7 +2,7 @@
 // The tab of two runs: this one is A, the other B. What takes more or less time, as `kymo compare A B` says it.
 import { h } from "./dom.js";
 import { duration, grouped, line as clean, percent } from "./format.js";
-import { fitted, hatch, Plot, select } from "./plots/chart.js";
+import { fitted, Plot, select, textured } from "./plots/chart.js";
 import { Sheet } from "./tables.js";
 
 const MORE = "#D55E00", LESS = "#0072B2", BARS = 30;
@@ -51,9 +51,7 @@ function bars(c, links, show) {
     shown.forEach((d, n) => {
       const y = 6 + n * row, w = Math.max(1, Math.abs(d.value) / most * half), x = d.value < 0 ? middle - w : middle, text = `${by === "run" ? signed(d.value, duration) : signed(d.value, percent)}${d.verdict ? `, ${d.verdict}` : ""}`;
       g.globalAlpha = d.verdict ? 1 : 0.45;
-      g.fillStyle = d.value > 0 ? MORE : LESS;
-      g.fillRect(x, y + 3, w, row - 6);
-      if (d.value < 0) hatch(g, x, y + 3, w, row - 6, "#ffffff");
+      textured(g, x, y + 3, w, row - 6, d.value > 0 ? MORE : LESS, d.value > 0 ? 0 : 1);
       g.globalAlpha = 1;
       g.fillStyle = plot.colour.text;
       g.textAlign = d.value > 0 ? "left" : "right";
@@ -65,7 +63,7 @@ function bars(c, links, show) {
     });
     g.fillStyle = plot.colour.muted;
     g.fillRect(Math.round(middle), 4, 1, shown.length * row + 4);
-    plot.legend([[MORE, "+ more time in B"], [LESS, "− less time in B", true], ...(all.length > shown.length ? [["transparent", `the largest ${BARS} of ${grouped(all.length)}`]] : [])]);
+    plot.legend([[MORE, "+ more time in B"], [LESS, "− less time in B", { texture: 1 }], ...(all.length > shown.length ? [["transparent", `the largest ${BARS} of ${grouped(all.length)}`]] : [])]);
     const at = y => places.find(p => y >= p.y && y < p.y + row)?.d;
     plot.tell = (x, y) => { const d = at(y); return d ? told(d, by) : ""; };
     plot.canvas.onclick = e => {

@@ -2,7 +2,7 @@
 // A curve with the band between its least and greatest value in each pixel.
 import { after } from "./model.js";
 
-// Of each of `width` pixels low, high and last; NaN: nothing known yet.
+// Of each of `width` pixels low, high and last; NaN: nothing known yet, or nothing measured.
 export function curvePixels(model, c, view, width) {
   const low = new Float64Array(width).fill(NaN), high = new Float64Array(width).fill(NaN), last = new Float64Array(width).fill(NaN);
   const perPixel = (view.end - view.start) / width;
@@ -17,8 +17,9 @@ export function curvePixels(model, c, view, width) {
     const a = (view.start + x * perPixel) / l.bin, first = Math.floor(a), end = Math.min(l.bins, Math.max(first + 1, Math.ceil(a + perPixel / l.bin)));
     if (first < 0 || first >= l.bins) continue;
     let lo = Infinity, hi = -Infinity;
-    for (let i = first; i < end; i++) { lo = Math.min(lo, l.low[i]); hi = Math.max(hi, l.high[i]); }
-    low[x] = lo; high[x] = hi; last[x] = l.last[end - 1];
+    for (let i = first; i < end; i++) { if (l.low[i] < lo) lo = l.low[i]; if (l.high[i] > hi) hi = l.high[i]; }
+    if (lo <= hi) { low[x] = lo; high[x] = hi; }
+    last[x] = l.last[end - 1];
   }
   return { low, high, last };
 }
@@ -45,6 +46,7 @@ function points(model, c, view, width, perPixel, low, high, last) {
     } else {
       while (i < time.length && time[i] < end) {
         value = values[i++];
+        if (Number.isNaN(value)) continue;
         lo = Number.isNaN(lo) ? value : Math.min(lo, value);
         hi = Number.isNaN(hi) ? value : Math.max(hi, value);
       }
@@ -65,12 +67,12 @@ export function drawCurve(of, pixels, wide, high, c, y, height) {
   };
   let before = NaN;
   for (let x = 0; x < wide; x++) {
-    if (Number.isNaN(last[x])) { before = NaN; continue; }
+    if (Number.isNaN(low[x])) { before = NaN; continue; }
     let upper = at(top[x]), lower = at(low[x]);
-    const now = at(last[x]);
+    const ends = Number.isNaN(last[x]), now = ends ? lower : at(last[x]);
     column(x, now, y + height, area);
     if (!Number.isNaN(before)) { upper = Math.min(upper, before); lower = Math.max(lower, before); }
     column(x, upper, lower + thick, curve);
-    before = now;
+    before = ends ? NaN : now;
   }
 }

@@ -4,10 +4,13 @@
 export const grouped = n => Math.round(n).toString().replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 
 const UNITS = [["s", 1e9], ["ms", 1e6], ["us", 1e3], ["ns", 1]];
+// From 1,000 s on what people count in: up to 100 minutes, up to two days.
+const LONG = [["min", 6e10, 6e12], ["h", 3.6e12, 1.728e14], ["d", 8.64e13, Infinity]];
+const long = ns => LONG.find(([, , below]) => ns < below);
 
 export function duration(ns, digits = 4) {
   if (!Number.isFinite(ns)) return "";
-  const size = Math.abs(ns), [unit, scale] = UNITS.find(([, s]) => size >= s) ?? UNITS[3];
+  const size = Math.abs(ns), [unit, scale] = size >= 1e12 ? long(size) : UNITS.find(([, s]) => size >= s) ?? UNITS[3];
   if (scale === 1) return `${+ns.toFixed(size < 10 && ns % 1 ? 2 : 0)} ns`;
   const whole = Math.floor(size / scale).toString().length;
   return `${grouped1(ns / scale, Math.max(0, digits - whole))} ${unit}`;
@@ -61,12 +64,21 @@ export function ticks(a, b, count) {
 }
 
 export function timeTicks(a, b, count) {
+  const whole = Math.max(1, (b - a) / Math.max(1, count));
+  if (whole >= 6e10) { // round in the unit that it is told in
+    const [, scale] = long(whole * count), t = ticks(a / scale, b / scale, count);
+    return { step: t.step * scale, at: t.at.map(v => v * scale) };
+  }
   const t = ticks(a, b, count), step = Math.max(1, t.step);
   return t.step >= 1 ? t : { step, at: Array.from({ length: Math.max(0, Math.floor(b) - Math.ceil(a) + 1) }, (_, i) => Math.ceil(a) + i) };
 }
 
 // A mark's label: as precise as the step is.
 export function tickLabel(ns, step) {
+  if (step >= 6e10) {
+    const [unit, scale] = long(step);
+    return `${+(ns / scale).toFixed(4)} ${unit}`;
+  }
   const [unit, scale] = UNITS.find(([, s]) => step >= s * 0.999 || (s > 1 && ns >= s && step >= s / 1000)) ?? UNITS[3];
   const digits = Math.max(0, -Math.floor(Math.log10(step / scale) + 1e-9));
   return `${grouped1(ns / scale, digits)} ${unit}`;

@@ -16,6 +16,6 @@ export function help() {
   const close = h("button", { type: "button", onclick: () => dialog.close() }, "Close");
   const dialog = h("dialog.help", { "aria-label": "Keys" }, h("header", {}, h("h2", { text: "Keys" }), close),
     h("div.groups", {}, KEYS.map(([title, keys]) => h("section", {}, h("h3", { text: title }), h("dl", {}, keys.flatMap(([k, what]) => [h("dt", {}, k.split(/\s{2,}/).map((x, n) => [n ? " " : "", /^(or|wheel|drag|click|double click|two fingers)/.test(x) ? x : h("kbd", { text: x })]).flat()), h("dd", { text: what })]))))),
-    h("p.muted", { text: "Of a row’s pixels the colour is the name that takes most of the pixel, pale where little of it is busy; none that holds anything is left empty. Hatched: waiting. A red edge and “!”: failed. A torn end: cut by the end of the trace. Point at a pixel for the number of slices in it." }));
+    h("p.muted", { text: "Of a row’s pixels the colour is the name that takes most of the pixel, pale where little of it is busy; none that holds anything is left empty. Hatched: waiting in a call; pale, hatched more widely: without a processor, waiting or ready to run; hatched both ways: not recorded. A red edge and “!”: failed. A torn end: cut by the end of the trace. Point at a pixel for the number of slices in it." }));
   return dialog;
 }

@@ -152,8 +152,8 @@ export class Input {
     const { of } = this, time = of.time(x);
     if (l.type === "curve") {
       const p = curvePixels(of.model, l.curve, { start: time, end: time + of.perPixel }, 1), u = l.curve.unit;
-      if (Number.isNaN(p.last[0])) return null;
-      return [clean(l.curve.name), withUnit(p.last[0], u), ...(p.low[0] === p.high[0] ? [] : [`${withUnit(p.low[0], u)} to ${withUnit(p.high[0], u)} in this pixel`]), `at ${duration(time, 6)}`];
+      if (Number.isNaN(p.low[0])) return time < l.curve.blocks[0]?.start || time > of.model.length ? null : [clean(l.curve.name), "not measured here"];
+      return [clean(l.curve.name), withUnit(Number.isNaN(p.last[0]) ? p.low[0] : p.last[0], u), ...(p.low[0] === p.high[0] ? [] : [`${withUnit(p.low[0], u)} to ${withUnit(p.high[0], u)} in this pixel`]), `at ${duration(time, 6)}`];
     }
     if (!l.rows.length) return null;
     const slice = sliceNow(of.model, l.rows, time - of.perPixel / 2, time + of.perPixel / 2), texts = [];

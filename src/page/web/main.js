@@ -91,7 +91,7 @@ class Page {
 
   tools() {
     const { timeline: t } = this, button = (text, title, act) => h("button.small", { type: "button", title, onclick: act }, text);
-    this.toolbar.append(...[this.search.element, h("span.grow"),
+    this.toolbar.append(...[this.search.element, this.patterns = t.legend(), h("span.grow"),
       button("−", "Zoom out (s)", () => t.zoom(1.6)), button("+", "Zoom in (w)", () => t.zoom(1 / 1.6)), button("Whole run", "(0)", () => t.whole()),
       this.model.critical ? h("button.small", { type: "button", id: "path-toggle", title: "The critical path: which rank the run waits for", "aria-pressed": "true", onclick: e => {
         this.overlay.path = this.overlay.path ? null : this.model.critical;
@@ -199,6 +199,7 @@ class Page {
 
   themed() {
     this.timeline.theme();
+    this.patterns.replaceWith(this.patterns = this.timeline.legend());
     this.plots.themed();
     this.comparison?.themed();
   }

@@ -6,7 +6,8 @@ const KEPT = 160e6; // bytes of unpacked blocks
 const SLICE = 21; // bytes of one
 const MORES = 32; // blocks of which the further columns are kept
 
-export const WAITS = new Set(["wait", "barrier"]), LOSSES = new Set(["loss", "pause"]);
+// How slices are hatched: waits one way, what was lost or left out both ways, times without a processor one way, wider.
+export const HATCHES = { wait: 1, barrier: 1, loss: 2, pause: 2, state: 3 };
 export const DEVICE = new Set(["device", "queue"]);
 
 export class Model {
@@ -25,7 +26,7 @@ export class Model {
     this.ops = head.ops;
     this.briefs = new Map(head.briefs ?? []);
     this.slots = Uint8Array.from(head.ops, o => slotOf(head.names[o.name] ?? "", o.kind));
-    this.waits = Uint8Array.from(head.ops, o => WAITS.has(o.kind) ? 1 : LOSSES.has(o.kind) ? 2 : 0);
+    this.waits = Uint8Array.from(head.ops, o => HATCHES[o.kind] ?? 0);
     this.tracks = head.tracks.map(t => ({ ...t, children: [] }));
     this.roots = [];
     for (const t of this.tracks) (this.tracks[t.parent]?.children ?? this.roots).push(t);

@@ -113,18 +113,19 @@ export function paintCoarse(model, acc, row, view) {
   return !row.levels.length || fallback(model, acc, row, row.levels.length - 1, view, (view.end - view.start) / acc.width, 0, acc.width);
 }
 
-// Several rows as one. Nested rows of a thread lie in each other, those of others add up.
+// Several rows as one. Nested rows of a thread lie in each other, those of others add up. What a thread without a processor
+// is in is no work: it is seen where nothing else is (`idle`), and adds nothing.
 export class Sum {
   constructor(width) {
     this.one = new Accumulator(width);
     this.all = new Accumulator(width);
   }
 
-  paint(model, rows, view, painted = paintRow) {
+  paint(model, rows, view, painted = paintRow, idle = true) {
     const { one, all } = this, { width } = all;
     all.clear();
     let whole = true, track = -1;
-    const part = new Float32Array(width);
+    const part = new Float32Array(width), states = new Float32Array(width), state = new Uint32Array(width);
     const flush = () => { for (let x = 0; x < width; x++) { all.share[x] += part[x]; part[x] = 0; } };
     for (const row of rows) {
       if (row.track !== track) { flush(); track = row.track; }
@@ -134,11 +135,16 @@ export class Sum {
       for (let x = 0; x < width; x++) {
         const s = one.share[x];
         if (!s) continue;
+        if (model.waits[one.op[x]] === 3) {
+          if (s > states[x]) { states[x] = s; state[x] = one.op[x]; }
+          continue;
+        }
         part[x] = nested ? Math.max(part[x], s) : part[x] + s;
         if (s > all.most[x]) { all.most[x] = s; all.op[x] = one.op[x]; }
       }
     }
     flush();
+    if (idle) for (let x = 0; x < width; x++) if (!all.share[x] && states[x]) { all.share[x] = states[x]; all.op[x] = state[x]; }
     return whole;
   }
 }

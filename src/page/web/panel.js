@@ -51,8 +51,7 @@ export class Panel {
   tellSlice(s, links) {
     const { model } = this, name = clean(model.name(s.op), 2000), list = h("dl"), put = (what, value) => list.append(h("dt", { text: what }), h("dd", {}, value));
     const go = (slice, text, key) => h("button.link", { type: "button", title: `Go there (${key})`, onclick: () => { (this.input.trail ??= []).push(s); this.of.select(slice, { near: true, close: true }); } }, text);
-    const swatch = h("i.swatch");
-    swatch.style.background = this.of.palette.css[model.slots[s.op]];
+    const swatch = this.of.swatch(s.op);
     put("kind", `${model.kind(s.op)}, ${model.ops[s.op]?.domain ?? ""}`);
     put("start", exact(s.start));
     put("duration", `${duration(s.end - s.start)}  (${grouped(s.end - s.start)} ns${model.quantum > 1 ? ` ± ${model.quantum}` : ""})`);
@@ -134,9 +133,7 @@ export class Panel {
     const list = [...ops].sort((a, b) => b[1][1] - a[1][1]), by = h("div.switch", { role: "group", "aria-label": "Counts by" });
     const names = h("table", { "aria-label": "Counts by name" }, h("thead", {}, h("tr", {}, ["name", "starts", "busy", "share"].map((t, n) => h(n ? "th.n" : "th", { scope: "col", text: t })))),
       h("tbody", {}, list.slice(0, 60).map(([op, [count, busy]]) => {
-        const s = h("i.swatch");
-        s.style.background = this.of.palette.css[this.model.slots[op]];
-        return h("tr", {}, h("td", { title: clean(this.model.name(op), 500) }, s, this.nameOf(op)), h("td.n", { text: grouped(count) }), h("td.n", { text: duration(busy) }), h("td.n", { text: percent(100 * busy / span) }));
+        return h("tr", {}, h("td", { title: clean(this.model.name(op), 500) }, this.of.swatch(op), this.nameOf(op)), h("td.n", { text: grouped(count) }), h("td.n", { text: duration(busy) }), h("td.n", { text: percent(100 * busy / span) }));
       })));
     const rows = this.rowTable(byRow, span), box = h("div", {}, this.byRows ? rows : names);
     const button = (text, table, on) => h("button.small", { type: "button", "aria-pressed": String(on === Boolean(this.byRows)), onclick: e => {

@@ -37,6 +37,7 @@ export class Paper {
     const figures = shown.map(part => this.picture(...part)), last = shown.length ? shown[shown.length - 1][1] : 0;
     this.element = h("section.paper", {}, h("h2", { text: `Timeline of the whole run, ${duration(model.length)}` }),
       h("p.muted", { text: this.told(last, list, parts.length) }),
+      timeline.legend(),
       start > 0 || end < model.length ? h("p.muted", { text: `On the screen, and in the lists below the timeline: ${exact(Math.max(0, start))} to ${exact(Math.min(model.length, end))}.` }) : null, figures);
     timeline.root.hidden = true;
   }

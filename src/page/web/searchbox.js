@@ -37,14 +37,8 @@ export class SearchBox {
     const shown = this.ops ? [...this.ops].slice(0, 12) : [];
     this.list.hidden = !shown.length;
     this.list.replaceChildren(...shown.map(op => h("button.fit", { type: "button", role: "option", "aria-selected": "false", onclick: () => this.only([op]) },
-      this.swatch(op), h("span.name", { title: clean(this.model.name(op), 2000), text: clean(this.model.brief(op), 200) }), h("span.kind", { text: this.model.kind(op) }))),
+      this.of.swatch(op), h("span.name", { title: clean(this.model.name(op), 2000), text: clean(this.model.brief(op), 200) }), h("span.kind", { text: this.model.kind(op) }))),
     this.ops && this.ops.size > shown.length ? h("div.more", { text: `and ${grouped(this.ops.size - shown.length)} more` }) : "");
-  }
-
-  swatch(op) {
-    const s = h("i.swatch");
-    s.style.background = this.of.palette.css[this.model.slots[op]];
-    return s;
   }
 
   only(ops) {

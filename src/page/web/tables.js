@@ -42,7 +42,7 @@ export class Sheet {
     const { table } = this;
     this.filter = h("input", { type: "search", placeholder: "Filter: text or /expression/", "aria-label": `Filter the table ${table.title || table.name}`, oninput: () => this.refilter() });
     this.count = h("span.muted", { role: "status" });
-    this.heads = this.columns.map(c => h(c.number ? "th.n" : "th", { scope: "col", "aria-sort": "none", title: `${c.name}${c.unit ? `, ${c.unit}` : ""}` }, h("button", { type: "button", onclick: () => this.sort(c) }, c.number ? [arrow(), titled(c)] : [titled(c), arrow()])));
+    this.heads = this.columns.map(c => h(c.number ? "th.n" : "th", { scope: "col", "aria-sort": "none", "data-title": titled(c), title: `${c.name}${c.unit ? `, ${c.unit}` : ""}` }, h("button", { type: "button", onclick: () => this.sort(c) }, c.number ? [arrow(), titled(c)] : [titled(c), arrow()])));
     this.body = h("tbody");
     this.before = h("td", { colspan: this.columns.length });
     this.behind = h("td", { colspan: this.columns.length });

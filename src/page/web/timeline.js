@@ -238,6 +238,7 @@ export class Timeline {
     } else {
       whole = this.sum.paint(this.model, l.rows, this.view);
       toPixels(this.sum.all, row, slots, table);
+      this.waits(l, this.sum.all, slots);
     }
     if (from >= to) return whole;
     for (let x = 0, k = from * wide; x < wide; x++, k++) if (row[x]) pixels[k] = row[x];
@@ -258,16 +259,32 @@ export class Timeline {
     }
   }
 
-  // Waits: one way; what was lost or left out: both ways.
+  // Waits: one way; what was lost or left out: both ways; without a processor: one way, the lines farther apart.
   pattern(g, which) {
     this.hatch ??= [];
     if (this.hatch[which]) return this.hatch[which];
-    const size = 6 * Math.round(this.ratio), c = h("canvas", { width: size, height: size }), p = c.getContext("2d");
+    const size = (which === 3 ? 12 : 6) * Math.round(this.ratio), c = h("canvas", { width: size, height: size }), p = c.getContext("2d");
     p.strokeStyle = this.dark ? "rgba(255,255,255,.28)" : "rgba(0,0,0,.26)";
     p.lineWidth = this.ratio;
     for (const d of [-size, 0, size]) { p.beginPath(); p.moveTo(d, size); p.lineTo(d + size, 0); if (which === 2) { p.moveTo(d, 0); p.lineTo(d + size, size); } p.stroke(); }
     this.hatch[which] = g.createPattern(c, "repeat");
     return this.hatch[which];
+  }
+
+  // A small piece of what slices of an op look like.
+  swatch(op) {
+    const s = h(`i.swatch${["", ".hatched", ".crossed", ".hatched.wide"][this.model.waits[op]]}`);
+    s.style.backgroundColor = this.palette.css[this.model.slots[op]];
+    return s;
+  }
+
+  // What patterns mean, of those that are there.
+  legend() {
+    const { ops, waits } = this.model;
+    return h("span.patterns", {}, [[1, "waiting in a call"], [3, "without a processor"], [2, "not recorded"]].map(([which, text]) => {
+      const op = ops.findIndex((o, n) => waits[n] === which && o.count > 0);
+      return op < 0 ? null : h("span", {}, this.swatch(op), text);
+    }));
   }
 
   drawRects(g) {
@@ -349,7 +366,7 @@ export class Timeline {
       m.fillRect(0, 0, width, height);
       [false, true].forEach((device, part) => {
         const rows = this.model.rows.filter(r => r.device === device && (device || r.depth === 0) && r.records);
-        if (!sum.paint(this.model, rows, whole, paintCoarse)) {
+        if (!sum.paint(this.model, rows, whole, paintCoarse, false)) {
           this.mapDone = false;
           return;
         }

@@ -5,7 +5,7 @@ import { HISTOGRAM } from "../decode.js";
 import { countOps } from "../count.js";
 import { h } from "../dom.js";
 import { duration, grouped, line as clean, percent } from "../format.js";
-import { fitted, hatch, Plot, select } from "./chart.js";
+import { fitted, Plot, select, textured } from "./chart.js";
 
 function devicesOf(model) {
   const t = (model.head.tables ?? []).find(x => x.name === "devices");
@@ -14,7 +14,7 @@ function devicesOf(model) {
   return t.rows.map(r => Object.fromEntries(Object.entries(at).map(([name, n]) => [name, r[n]])));
 }
 
-// parts: of a device [[name, ns, colour, hatched]]
+// parts: of a device [[name, ns, colour, texture]]
 function stacked(plot, list) {
   const row = 26, g = plot.begin(list.length * row + 40), left = Math.min(200, plot.width * 0.3), right = plot.width - 10, most = Math.max(1, ...list.map(d => d.total));
   const box = { left, top: 6, right, bottom: 6 + list.length * row };
@@ -24,11 +24,9 @@ function stacked(plot, list) {
   list.forEach((d, n) => {
     let x = left;
     const y = box.top + n * row;
-    for (const [name, ns, colour, hatched] of d.parts) {
+    for (const [name, ns, colour, texture] of d.parts) {
       const w = ns / most * (right - left);
-      g.fillStyle = colour;
-      g.fillRect(x, y + 3, Math.max(0, w - 0.5), row - 6);
-      if (hatched) hatch(g, x, y + 3, w, row - 6, plot.colour.dark ? "rgba(255,255,255,.35)" : "rgba(0,0,0,.3)");
+      textured(g, x, y + 3, Math.max(0, w - 0.5), row - 6, colour, texture);
       places.push({ x, y, w, text: `${d.name}: ${name} ${duration(ns)}, ${percent(100 * ns / d.total)}` });
       x += w;
     }
@@ -39,7 +37,7 @@ function stacked(plot, list) {
   });
   plot.tell = (x, y) => places.find(p => x >= p.x && x < p.x + p.w && y >= p.y && y < p.y + row)?.text ?? "";
   const names = [...new Map(list.flatMap(d => d.parts.map(p => [p[0], p]))).values()].filter(p => list.some(d => d.parts.some(q => q[0] === p[0] && q[1] > 0)));
-  plot.legend(names.map(p => [p[2], p[0], p[3]]));
+  plot.legend(names.map(p => [p[2], p[0], { texture: p[3] }]));
   plot.table([["device"], ["what"], ["time", "ns"], ["share", "%"]], () => list.flatMap(d => d.parts.filter(p => p[1]).map(p => [d.name, p[0], p[1], 100 * p[1] / d.total])));
 }
 
@@ -50,9 +48,9 @@ export function idle(model) {
   if (!causes.some(([k]) => devices.some(d => d[k] > 0))) return null;
   const plot = new Plot({ name: "idle", title: "Why devices idle", about: "share of the run by what the host did meanwhile, as the summary has it" });
   plot.draw = () => stacked(plot, devices.map(d => {
-    const total = d.run_ns || model.length, copies = d.transfers_alone_ns || 0, dark = plot.colour?.dark;
-    return { name: clean(String(d.device), 80), total, parts: [["kernels", Math.max(0, total - d.idle_ns - copies), dark ? "#3a4048" : "#d9d9d4", false], ["copies and the like alone", copies, dark ? "#596069" : "#b4b4ae", false],
-      ...causes.map(([k, name], n) => [name, d[k] || 0, k === "idle_unknown_ns" ? plot.colour?.muted : SERIES[n % SERIES.length], n % 2 === 1 || n >= SERIES.length])] };
+    const total = d.run_ns || model.length, copies = d.transfers_alone_ns || 0, { dark, muted } = plot.look();
+    return { name: clean(String(d.device), 80), total, parts: [["kernels", Math.max(0, total - d.idle_ns - copies), dark ? "#3a4048" : "#d9d9d4", 0], ["copies and the like alone", copies, dark ? "#596069" : "#b4b4ae", 5],
+      ...causes.map(([k, name], n) => [name, d[k] || 0, k === "idle_unknown_ns" ? muted : SERIES[n % SERIES.length], k === "idle_unknown_ns" ? 4 : [0, 1, 3, 2, 6, 7][n % 6]])] };
   }));
   return plot;
 }
@@ -63,7 +61,7 @@ export function overlap(model) {
   const plot = new Plot({ name: "overlap", title: "Copies beside kernels", about: "share of the run in which a device computes, copies, does both" });
   plot.draw = () => stacked(plot, devices.map(d => {
     const both = d.overlap_ns || 0, total = d.run_ns || model.length, kernels = Math.max(0, d.kernels_ns - both), copies = Math.max(0, d.transfers_ns - both);
-    return { name: clean(String(d.device), 80), total, parts: [["kernels alone", kernels, SERIES[0], false], ["both at once", both, SERIES[2], false], ["copies and the like alone", copies, SERIES[1], true], ["neither", Math.max(0, total - kernels - both - copies), plot.colour?.dark ? "#2a2e34" : "#ebebe7", false]] };
+    return { name: clean(String(d.device), 80), total, parts: [["kernels alone", kernels, SERIES[0], 0], ["both at once", both, SERIES[2], 3], ["copies and the like alone", copies, SERIES[1], 1], ["neither", Math.max(0, total - kernels - both - copies), plot.look().dark ? "#2a2e34" : "#ebebe7", 0]] };
   }));
   return plot;
 }

@@ -27,16 +27,23 @@ export class Plot {
 
   // Begins a drawing: a context in units of CSS pixels.
   begin(height = this.height) {
-    const ratio = Math.max(1, Math.min(2, devicePixelRatio || 1)), width = this.canvas.clientWidth || 600, style = getComputedStyle(document.documentElement), of = n => style.getPropertyValue(n).trim();
+    const ratio = Math.max(1, Math.min(2, devicePixelRatio || 1)), width = this.canvas.clientWidth || 600;
     this.canvas.style.height = `${height}px`;
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
     const g = this.canvas.getContext("2d");
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
     g.font = `11px ${FONT}`;
-    this.colour = { text: of("--text"), muted: of("--muted"), line: of("--line"), panel: of("--panel"), accent: of("--accent"), strip: of("--strip"), dark: of("--dark") === "1" };
+    this.look();
     Object.assign(this, { g, width, drawn: height });
     return g;
+  }
+
+  // Colours of the theme.
+  look() {
+    const style = getComputedStyle(document.documentElement), of = n => style.getPropertyValue(n).trim();
+    this.colour = { text: of("--text"), muted: of("--muted"), line: of("--line"), panel: of("--panel"), accent: of("--accent"), strip: of("--strip"), dark: of("--dark") === "1" };
+    return this.colour;
   }
 
   // Axes around { left, top, right, bottom }; x is time where `time`.
@@ -69,12 +76,26 @@ export class Plot {
     this.box = box;
   }
 
+  // Items: [colour, text, { texture } or { line }]: how the area or line looks.
   legend(items) {
-    this.legendBox.replaceChildren(...items.map(([colour, text, pattern]) => {
-      const s = h(`i.swatch${pattern ? ".hatched" : ""}`);
-      s.style.backgroundColor = colour;
-      return h("span", {}, s, text);
-    }));
+    this.legendBox.replaceChildren(...items.map(([colour, text, look]) => h("span", {}, this.sample(colour, look ?? {}), text)));
+  }
+
+  sample(colour, { texture = 0, line }) {
+    const ratio = Math.max(1, Math.min(2, devicePixelRatio || 1)), [w, high] = line === undefined ? [18, 12] : [30, 12], c = h("canvas.sample", { "aria-hidden": "true", width: w * ratio, height: high * ratio }), g = c.getContext("2d");
+    g.scale(ratio, ratio);
+    if (line === undefined) {
+      textured(g, 0, 0, w, high, colour, texture);
+    } else {
+      g.strokeStyle = colour;
+      g.lineWidth = 2;
+      g.setLineDash(DASHES[line % DASHES.length]);
+      g.beginPath();
+      g.moveTo(0, high / 2);
+      g.lineTo(w, high / 2);
+      g.stroke();
+    }
+    return c;
   }
 
   // heads: [title, unit]; rows: made only once they are looked at.
@@ -125,16 +146,52 @@ export const select = (label, options, change) => {
   return s;
 };
 
-// A diagonal hatch in a colour, over what is filled already.
-export function hatch(g, x, y, w, high, colour) {
+// How lines and areas differ without their colours.
+export const DASHES = [[], [6, 3], [2, 2], [10, 3, 2, 3]];
+const light = colour => {
+  const [r, g, b] = colour.match(/[0-9a-f]{2}/gi).map(x => parseInt(x, 16));
+  return 0.3 * r + 0.59 * g + 0.11 * b > 140;
+};
+
+// Lines of a tile of 8 x 8: none, /, \\, both, dots, -, |, dense /.
+const TILES = [[], [[0, 8, 8, 0]], [[0, 0, 8, 8]], [[0, 8, 8, 0], [0, 0, 8, 8]], [[3, 4, 5, 4]], [[0, 4, 8, 4]], [[4, 0, 4, 8]], [[0, 4, 4, 0], [4, 8, 8, 4], [0, 8, 8, 0]]];
+
+// An area in a colour with a texture over it, which lies still under neighbouring areas.
+export function textured(g, x, y, w, high, colour, texture = 0) {
+  g.fillStyle = colour;
+  g.fillRect(x, y, w, high);
+  const tile = TILES[texture % TILES.length];
+  if (!tile.length) return;
   g.save();
   g.beginPath();
   g.rect(x, y, w, high);
   g.clip();
-  g.strokeStyle = colour;
-  g.lineWidth = 1;
+  g.strokeStyle = light(colour) ? "rgba(0,0,0,.55)" : "rgba(255,255,255,.75)";
+  g.lineWidth = texture % TILES.length === 4 ? 2 : 1;
   g.beginPath();
-  for (let k = x - high; k < x + w; k += 6) { g.moveTo(k, y + high); g.lineTo(k + high, y); }
+  for (let a = Math.floor(x / 8) * 8; a < x + w; a += 8)
+    for (let b = Math.floor(y / 8) * 8; b < y + high; b += 8)
+      for (const [x0, y0, x1, y1] of tile) { g.moveTo(a + x0, b + y0); g.lineTo(a + x1, b + y1); }
   g.stroke();
   g.restore();
+}
+
+// A curve as a line, broken where nothing is known.
+export function drawLine(g, { low, high, last }, area, at, colour, n) {
+  g.strokeStyle = colour;
+  g.lineWidth = 1.5;
+  g.setLineDash(DASHES[n % DASHES.length]);
+  g.beginPath();
+  let on = false;
+  for (let x = 0; x < high.length; x++) {
+    if (Number.isNaN(high[x])) { on = false; continue; }
+    const px = area.left + x;
+    if (on) g.lineTo(px, at(high[x]));
+    else g.moveTo(px, at(high[x]));
+    if (low[x] !== high[x]) g.lineTo(px, at(low[x]));
+    on = !Number.isNaN(last[x]);
+    g.lineTo(on ? px : px + 0.5, at(on ? last[x] : low[x]));
+  }
+  g.stroke();
+  g.setLineDash([]);
 }

@@ -4,34 +4,20 @@ import { SERIES } from "../colours.js";
 import { curvePixels } from "../curve.js";
 import { h } from "../dom.js";
 import { duration, grouped, line as clean, size, withUnit } from "../format.js";
-import { Plot } from "./chart.js";
+import { drawLine, Plot, textured } from "./chart.js";
 
 export function memory(model) {
   const curves = model.curves.filter(c => c.kind === "memory" && c.points).sort((a, b) => b.max - a.max).slice(0, 8);
   if (!curves.length) return null;
   const plot = new Plot({ name: "memory", title: "Memory in use", about: model.curves.filter(c => c.kind === "memory").length > 8 ? "the eight largest over the run" : "over the run" });
+  plot.live = true;
   plot.draw = () => {
     const g = plot.begin(), area = { left: 70, top: 8, right: plot.width - 10, bottom: plot.height - 28 }, width = Math.floor(area.right - area.left), most = Math.max(1, ...curves.map(c => c.max));
     plot.axes(area, { from: 0, to: model.length, time: true }, { from: 0, to: most, unit: curves[0].unit });
     const values = curves.map(c => curvePixels(model, c, { start: 0, end: model.length }, width));
-    values.forEach((v, n) => {
-      g.strokeStyle = SERIES[n];
-      g.lineWidth = 1.5;
-      g.setLineDash([[], [6, 3], [2, 2], [8, 3, 2, 3]][n % 4]);
-      g.beginPath();
-      let on = false;
-      for (let x = 0; x < width; x++) {
-        if (Number.isNaN(v.last[x])) { on = false; continue; }
-        const at = y => area.bottom - y / most * (area.bottom - area.top);
-        if (on) g.lineTo(area.left + x, at(v.high[x])); else g.moveTo(area.left + x, at(v.high[x]));
-        g.lineTo(area.left + x, at(v.last[x]));
-        on = true;
-      }
-      g.stroke();
-    });
-    g.setLineDash([]);
+    values.forEach((v, n) => drawLine(g, v, area, y => area.bottom - y / most * (area.bottom - area.top), SERIES[n], n));
     const nameOf = c => clean(`${model.rankOf(c.track)?.label.split(/\s+·/)[0] ?? ""}: ${c.name}`, 90);
-    plot.legend(curves.map((c, n) => [SERIES[n], `${nameOf(c)}, at most ${withUnit(c.max, c.unit)}`]));
+    plot.legend(curves.map((c, n) => [SERIES[n], `${nameOf(c)}, at most ${withUnit(c.max, c.unit)}`, { line: n }]));
     plot.tell = x => {
       const k = Math.floor(x - area.left);
       return k >= 0 && k < width ? `${duration(k / width * model.length)}: ${values.map((v, n) => `${nameOf(curves[n])} ${withUnit(v.last[k] || 0, curves[n].unit)}`).join(",  ")}` : "";
@@ -82,13 +68,12 @@ export function bandwidth(model) {
     const most = Math.max(1, ...stack), low = new Float64Array(BINS);
     plot.axes(area, { from: 0, to: model.length, time: true }, { from: 0, to: most, unit: "B/s" });
     sums.forEach(([, s], n) => {
-      g.fillStyle = SERIES[n];
       for (let k = 0; k < BINS; k++) {
         const v = s[k] / (bin / 1e9), a = low[k] / most * (area.bottom - area.top), b = (low[k] += v) / most * (area.bottom - area.top);
-        if (v) g.fillRect(area.left + k * wide, area.bottom - b, Math.ceil(wide), Math.max(1, b - a));
+        if (v) textured(g, area.left + k * wide, area.bottom - b, Math.ceil(wide), Math.max(1, b - a), SERIES[n], n);
       }
     });
-    plot.legend(sums.map(([op, s], n) => [SERIES[n], `${clean(model.name(op), 80)}, ${size(s.reduce((a, b) => a + b, 0))}`]));
+    plot.legend(sums.map(([op, s], n) => [SERIES[n], `${clean(model.name(op), 80)}, ${size(s.reduce((a, b) => a + b, 0))}`, { texture: n }]));
     plot.tell = x => {
       const k = Math.floor((x - area.left) / wide);
       return k >= 0 && k < BINS ? `${duration(k * bin)} to ${duration((k + 1) * bin)}: ${sums.map(([op, s]) => `${clean(model.name(op), 60)} ${size(s[k] / (bin / 1e9), "/s")}`).join(",  ")}` : "";

@@ -413,7 +413,8 @@ bool filter_device_sample(const struct filter_binding *b, const struct rec_devic
 
 bool filter_loss(const struct filter_binding *b, const struct rec_loss *r)
 {
-	return filter_thread(b, r->process, r->thread) && r->after <= b->to && r->before >= b->from;
+	return filter_thread(b, r->process, r->thread) && r->after <= b->to &&
+	       r->before >= b->from && (!b->glance || r->after >= b->first);
 }
 
 /* Neither its site nor its scope is known. */

@@ -73,6 +73,8 @@ bool stream_filter_only_when(const struct stream_filter *f);
 
 /* ---- bound to a trace, for readers ------------------------------------------------------------- */
 
+#define FILTER_LATE_NS 1000000000
+
 struct filter_ranges;
 struct filter_counts;
 struct filter_calls;
@@ -91,7 +93,13 @@ struct filter_binding {
 	bool only_devices; /* what has no device is not wanted */
 	bool host;         /* scope, site or memory are asked for: filter_host() decides */
 	bool follows; /* device work is wanted if the call that submitted it is, as `calls` has them */
-	bool nothing;                 /* what the user named is not in this trace */
+	bool nothing; /* what the user named is not in this trace */
+	/*
+	 * Windows are looked at one after the other, in order of time: what began before `first` was handed on already. What
+	 * was lost behind the last chunks, and what devices tell more than FILTER_LATE_NS after the window, is left out.
+	 */
+	bool glance;
+	int64_t first;
 	struct filter_ranges *ranges; /* NULL: not asked for */
 	struct filter_counts *counts; /* likewise: executions of kernels by number */
 	struct filter_calls *calls;   /* likewise */
@@ -144,7 +152,7 @@ static inline bool filter_chunk(const struct filter_binding *b, uint32_t process
 
 static inline bool filter_time(const struct filter_binding *b, int64_t start, int64_t end)
 {
-	return start <= b->to && end >= b->from &&
+	return start <= b->to && end >= b->from && (!b->glance || start >= b->first) &&
 	       (!b->inside || (start >= b->from && (b->to == INT64_MAX || end <= b->to + 1))) &&
 	       (int64_t)((uint64_t)end - (uint64_t)start) >= b->min_duration;
 }

@@ -5,9 +5,9 @@ add_test(NAME page.bundle COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_
 if(TARGET kymo_page)
   add_test(NAME page.report COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/test_report.py $<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth>)
   set_tests_properties(page.report PROPERTIES LABELS page TIMEOUT 900 SKIP_RETURN_CODE 77)
-  if(MICROHTTPD_INCLUDE AND MICROHTTPD_LIBRARY AND TARGET every_kind)
+  if(TARGET hold_open AND TARGET every_kind)
     add_test(NAME page.view COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/test_view.py
-      $<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth> $<TARGET_FILE:every_kind>)
+      $<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth> $<TARGET_FILE:every_kind> $<TARGET_FILE:hold_open>)
     set_tests_properties(page.view PROPERTIES LABELS page TIMEOUT 900 SKIP_RETURN_CODE 77)
   endif()
 endif()

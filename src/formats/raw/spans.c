@@ -100,7 +100,9 @@ static bool is_after(const struct spans *s, const struct span *x, const struct f
 	int64_t lost_after =
 		x->previous ? s->at[x->previous - 1].base : t->threads[x->thread].start;
 
-	return x->first != INT64_MIN && x->first > b->to && x->thread && lost_after > b->to;
+	if (!x->thread || lost_after <= b->to)
+		return false;
+	return x->first == INT64_MIN ? span_is_late(x, b) : x->first > b->to;
 }
 
 static bool is_wanted(const struct spans *s, const struct span *x, const struct filter_binding *b)

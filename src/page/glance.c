@@ -20,6 +20,7 @@ enum {
 	BYTES = 16
 		<< 20, /* of unpacked chunks that are read without effort, in 0.2 s of a processor */
 	EFFORT_SHIFT = 2,
+	LATE_NS = 1000000000,
 	DRAWN_MOST = 1 << 19 /* records that a page draws without levels */
 };
 
@@ -28,6 +29,8 @@ struct page_glances {
 	struct trace *t;
 	struct stream_log quiet; /* who reads all of it says what is wrong */
 	struct filter_binding b;
+	struct filter_windows windows; /* that it has */
+	struct filter_window at[PAGE_WINDOWS_MOST];
 	struct page page; /* its data alone */
 	struct text first;
 	pthread_mutex_t reading;
@@ -39,40 +42,56 @@ static void say_nothing(struct stream_log *l, int severity, const char *text)
 
 /* ---- which windows ------------------------------------------------------------------------------ */
 
-/* What there is to read of a window. */
+/* What there is to read of the windows. */
 struct load {
 	uint64_t bytes, chunks;
 	uint32_t threads;
-	bool late;
+	bool elsewhere; /* some of it may tell of other times than its own */
+	bool late;      /* so may some that is left out */
 };
+
+static void weigh_span(struct page_glances *g, const struct spans *s, const struct span *x,
+		       bool *seen, struct load *load)
+{
+	bool elsewhere = x->first == INT64_MIN;
+	struct raw_block block;
+
+	if (!x->wanted) {
+		load->late |= elsewhere && x->end >= g->b.from &&
+			      filter_process(&g->b, g->rt->processes[x->process].process);
+		return;
+	}
+	raw_file_block(&g->rt->processes[x->process].file, x->block, &block);
+	load->bytes += block.raw;
+	load->chunks++;
+	load->threads += !seen[x->thread];
+	load->elsewhere |= elsewhere;
+	seen[x->thread] = true;
+}
 
 static bool weigh(struct page_glances *g, struct load *load)
 {
 	bool *seen = calloc(g->t->threads_count + 1u, sizeof(*seen));
 	struct spans s = {0};
+	bool ok = seen && spans_find(&s, g->rt, &g->b) == KYMO_OK;
 
 	*load = (struct load){0};
-	if (!seen || spans_find(&s, g->rt, &g->b) != KYMO_OK) {
-		free(seen);
-		return false;
-	}
-	for (uint32_t i = 0; i < s.count; i++) {
-		const struct span *x = &s.at[i];
-		struct raw_block block;
-
-		if (!x->wanted) {
-			load->late |= x->first == INT64_MIN && span_is_late(x, &g->b);
-			continue;
-		}
-		raw_file_block(&g->rt->processes[x->process].file, x->block, &block);
-		load->bytes += block.raw;
-		load->chunks++;
-		load->threads += !seen[x->thread];
-		seen[x->thread] = true;
-	}
+	for (uint32_t i = 0; ok && i < s.count; i++)
+		weigh_span(g, &s, &s.at[i], seen, load);
 	spans_release(&s);
 	free(seen);
-	return true;
+	return ok;
+}
+
+/* The longer after a window devices may tell of it, the more is to be read: as long as `bytes` allow. */
+static bool weigh_late(struct page_glances *g, uint64_t bytes, struct load *load)
+{
+	for (g->windows.late = LATE_NS;; g->windows.late /= 4) {
+		if (!weigh(g, load))
+			return false;
+		if (load->bytes <= bytes || !load->elsewhere || !g->windows.late)
+			return true;
+	}
 }
 
 /*
@@ -102,20 +121,33 @@ static int64_t node(const struct page_glances *g, int64_t time)
 	return (int64_t)((uint64_t)g->t->origin + (uint64_t)time);
 }
 
+/* These are read from now on. */
+static void set_windows(struct page_glances *g, const struct page_glance *w)
+{
+	for (uint32_t i = 0; i < w->count; i++)
+		g->at[i] =
+			(struct filter_window){node(g, w->at[i].start), node(g, w->at[i].end) - 1};
+	g->windows.count = w->count;
+	g->b.from = g->at[0].from;
+	g->b.to = g->at[w->count - 1].to;
+}
+
 static bool plan(struct page_glances *g, struct page_glance *w, uint64_t bytes)
 {
 	struct load load;
+	bool ok;
 
-	g->b.from = node(g, w->start);
-	g->b.to = node(g, w->end) - 1;
-	if (!weigh(g, &load))
-		return false;
-	w->late = load.late;
 	w->count = 1;
 	w->at[0] = (struct page_window){w->start, w->end};
-	if (load.bytes > bytes)
+	set_windows(g, w);
+	ok = weigh_late(g, bytes, &load);
+	if (ok && load.bytes > bytes) {
 		choose(w, &load, bytes);
-	return true;
+		set_windows(g, w);
+		ok = weigh_late(g, 2 * bytes, &load);
+	}
+	w->late = load.late;
+	return ok;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */
@@ -133,18 +165,13 @@ static void add_tracks(struct page_glances *g)
 			page_track_of_queue(d, g->t->queues[i].process, g->t->queues[i].agent, i);
 }
 
-static kymo_status_t read_windows(struct page_glances *g, const struct page_glance *w)
+static kymo_status_t read_windows(struct page_glances *g)
 {
 	struct page_data *d = &g->page.data;
 	kymo_status_t status = page_data_again(d);
 
-	g->b.first = INT64_MIN;
-	for (uint32_t i = 0; i < w->count && status == KYMO_OK; i++) {
-		g->b.from = node(g, w->at[i].start);
-		g->b.to = node(g, w->at[i].end) - 1;
+	if (status == KYMO_OK)
 		status = raw_trace_read_bound(g->rt, &g->b, &d->sink);
-		g->b.first = g->b.to + 1;
-	}
 	if (status == KYMO_OK)
 		status = d->sink.end(&d->sink, g->t);
 	return status == KYMO_OK ? page_data_finish(d, NULL) : status;
@@ -195,6 +222,15 @@ static bool put_answer(struct page_glances *g, const struct page_glance *w, stru
 	return ok && !out->failed;
 }
 
+static bool make(struct page_glances *g, struct page_glance *w, unsigned effort, struct text *out)
+{
+	bool ok = plan(g, w, (uint64_t)BYTES << (EFFORT_SHIFT * effort)) &&
+		  read_windows(g) == KYMO_OK && encode(g) == KYMO_OK && put_answer(g, w, out);
+
+	page_encode_release(&g->page.encoded);
+	return ok;
+}
+
 /* Times that are in the trace, and something between them. */
 static void bound(const struct page_glances *g, struct page_glance *w)
 {
@@ -205,21 +241,21 @@ static void bound(const struct page_glances *g, struct page_glance *w)
 	w->end = w->end < length ? w->end : length;
 }
 
-static bool make(struct page_glances *g, struct page_glance *w, unsigned effort, struct text *out)
-{
-	bool ok = plan(g, w, (uint64_t)BYTES << (EFFORT_SHIFT * effort)) &&
-		  read_windows(g, w) == KYMO_OK && encode(g) == KYMO_OK && put_answer(g, w, out);
-
-	page_encode_release(&g->page.encoded);
-	return ok;
-}
-
 /* The first one of all is kept: each page begins with it. */
 static bool copy_first(struct page_glances *g, struct page_glance *w, struct text *out)
 {
-	if (!g->first.length && !make(g, w, 0, &g->first)) {
-		text_release(&g->first);
-		return false;
+	int64_t end = w->end;
+
+	while (!g->first.length) {
+		bool ok = make(g, w, 0, &g->first);
+
+		w->end = INT64_MAX;
+		bound(g, w);
+		if (!ok || w->end > end)
+			text_release(&g->first);
+		if (!ok)
+			return false;
+		end = w->end; /* something goes on behind what was known to be the end */
 	}
 	text_add_bytes(out, g->first.s, g->first.length);
 	return !out->failed;
@@ -286,7 +322,8 @@ static bool prepare(struct page_glances *g, const char *trace)
 	    page_data_init(d, spool_directory(), &g->quiet) != KYMO_OK)
 		return false;
 	d->sink.matches = false; /* the other end of a message may be anywhere */
-	g->b.glance = true;
+	g->windows.at = g->at;
+	g->b.windows = &g->windows;
 	p->summary = &p->read;
 	p->read.trace = g->t;
 	p->read.path = (char *)(uintptr_t)trace;

@@ -73,11 +73,23 @@ bool stream_filter_only_when(const struct stream_filter *f);
 
 /* ---- bound to a trace, for readers ------------------------------------------------------------- */
 
-#define FILTER_LATE_NS 1000000000
-
 struct filter_ranges;
 struct filter_counts;
 struct filter_calls;
+
+/*
+ * What touches any of them is wanted, each once. What was lost behind the last chunks is left out, as is what devices tell
+ * more than `late` ns after a window.
+ */
+struct filter_windows {
+	const struct filter_window {
+		int64_t from, to; /* node time; the last is in it */
+	} * at;                   /* in order of time */
+	uint32_t count;
+	int64_t late;
+};
+
+bool filter_in_windows(const struct filter_windows *w, int64_t start, int64_t end);
 
 /* A NULL filter binds to one that wants everything. */
 struct filter_binding {
@@ -93,17 +105,12 @@ struct filter_binding {
 	bool only_devices; /* what has no device is not wanted */
 	bool host;         /* scope, site or memory are asked for: filter_host() decides */
 	bool follows; /* device work is wanted if the call that submitted it is, as `calls` has them */
-	bool nothing; /* what the user named is not in this trace */
-	/*
-	 * Windows are looked at one after the other, in order of time: what began before `first` was handed on already. What
-	 * was lost behind the last chunks, and what devices tell more than FILTER_LATE_NS after the window, is left out.
-	 */
-	bool glance;
-	int64_t first;
-	struct filter_ranges *ranges; /* NULL: not asked for */
-	struct filter_counts *counts; /* likewise: executions of kernels by number */
-	struct filter_calls *calls;   /* likewise */
-	uint8_t looks;                /* that were made */
+	bool nothing;                         /* what the user named is not in this trace */
+	const struct filter_windows *windows; /* of [from, to] these alone; NULL: all of it */
+	struct filter_ranges *ranges;         /* NULL: not asked for */
+	struct filter_counts *counts;         /* likewise: executions of kernels by number */
+	struct filter_calls *calls;           /* likewise */
+	uint8_t looks;                        /* that were made */
 };
 
 kymo_status_t filter_bind(const struct stream_filter *f, const struct trace *t,
@@ -152,7 +159,8 @@ static inline bool filter_chunk(const struct filter_binding *b, uint32_t process
 
 static inline bool filter_time(const struct filter_binding *b, int64_t start, int64_t end)
 {
-	return start <= b->to && end >= b->from && (!b->glance || start >= b->first) &&
+	return start <= b->to && end >= b->from &&
+	       (!b->windows || filter_in_windows(b->windows, start, end)) &&
 	       (!b->inside || (start >= b->from && (b->to == INT64_MAX || end <= b->to + 1))) &&
 	       (int64_t)((uint64_t)end - (uint64_t)start) >= b->min_duration;
 }

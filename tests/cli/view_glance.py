@@ -24,12 +24,12 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import kymotest  # noqa: E402
 import page_file  # noqa: E402
 import report  # noqa: E402
-from kymotest import must, run  # noqa: E402
+from kymotest import expect, must, run  # noqa: E402
 from view import KYMO, SYNTH, View  # noqa: E402
 
 HOLD = os.path.abspath(sys.argv[-1])
 WHOLE = 2**63 - 1
-checks = kymotest.Checks()
+checks = report.checks
 
 
 class Part(page_file.Page):
@@ -112,8 +112,12 @@ class Truth:
         for owners, found in ((self.host, report.host_tracks), (self.device, report.device_tracks)):
             for number, track in found(page, self.db):
                 sums = [page.window(r, start, end) for r in track["rows"]]
-                checks.equal(f"{what}: {track['label']}, [{start}, {end})", (sum(n for n, _ in sums), sum(b for _, b in sums)),
-                             owners[number].window(start, end) if number in owners else (0, 0))
+                got = (sum(n for n, _ in sums), sum(b for _, b in sums))
+                wanted = owners[number].window(start, end) if number in owners else (0, 0)
+                if page.head.get("glance", {}).get("late"):  # it says that something is missing
+                    checks.equal(f"{what}: {track['label']}, [{start}, {end}), no more than there is", [g <= w for g, w in zip(got, wanted)], [True, True])
+                else:
+                    checks.equal(f"{what}: {track['label']}, [{start}, {end})", got, wanted)
                 tracks += number in owners
         checks.equal(f"{what}: every track is there", tracks, len(self.host) + len(self.device))
 
@@ -170,6 +174,8 @@ def ranks(folder):
             checks.equal("nothing had to be left out", t.result(), 0)
         narrow = glance(view, first.head["length"] // 2, first.head["length"] // 2 + 10)
         again = glance(view)
+        for part in (narrow, again):
+            report.check_rows(part)
         checks.equal("numbers stay", (is_begin(first, narrow), is_begin(narrow, again)), (True, True))
         checks.equal("the same again", (again.head["rows"], again.data), (first.head["rows"], first.data))
         checks.equal("there is no answer yet for all of it", [w.done() for w in waiting], [False] * 3)
@@ -184,17 +190,40 @@ def ranks(folder):
         checks.equal("ends", view.end(), 0)
 
 
+def spanning(folder, kernels, count):
+    """Calls and kernels, with ranges and a kernel that reach over many of the windows that are chosen."""
+    trace, now, each = os.path.join(folder, f"long-{count}.kymo"), 10000, random.Random(9)
+    long_ones = [(1000, count * 180, "range whole", "1"), (2000, count * 100, "range half", "2")] + [(3000, count * 75, "kernel long 64", "2")] * kernels
+    long_ones.sort(key=lambda o: -o[0] - o[1])
+    lines = []
+    for i in range(count):
+        while long_ones and sum(long_ones[-1][:2]) <= now:  # they are recorded when they end
+            start, length, what, which = long_ones.pop()
+            lines.append(f"{what} {start} {length} {which}\n")
+        length = int(2 ** each.uniform(0, 8))
+        lines.append(f"kernel k{i % 11} 64 {now} {length * 2} {1 + i % 2}\n" if i % 2 and kernels else f"call {i % 4} {now} {length}\n")
+        now += length + int(2 ** each.uniform(0, 10))
+    expect(not long_ones, "the run is too short")
+    must(SYNTH, "timed", trace, 0, input="".join(lines) + f"end {now + 10**6}\n")
+    return trace
+
+
 def long(folder):
     """One that is too long to be read at once; it is taken away, and the view ended, while it is prepared."""
-    trace = os.path.join(folder, "long.kymo")
-    must(SYNTH, "bulk", trace, "8", "250000", "z")
+    trace = spanning(folder, True, 400000)
     truth = Truth(trace)
     with Held(trace, folder) as view:
         checks.equal("parts of it were chosen", check_parts(view, truth, 5, 4, "long") > 0, True)
         whole, more = glance(view), glance(view, effort=1)
+        checks.equal("parts without what is told late", (whole.head["glance"]["late"], len(whole.read) > 1), (False, True))
         part = [sum(b - a for a, b in p.read) / p.end for p in (whole, more)]
         checks.equal("with more effort more is read", part[0] < part[1], True)
         checks.equal("a part alone", part[0] < 0.9, True)
+        middle = 70000000  # of the ranges and the kernel one ends behind it, far from it
+        near = glance(view, middle, middle + 1000)
+        checks.equal("what is told within a second, and not too much", (near.head["glance"]["late"], near.read), (False, [[middle, middle + 1000]]))
+        truth.check(near, "told later", middle, middle + 1000)
+        checks.equal("a range around it", any(near.name(s[2]) == "whole" for r in range(len(near.head["rows"])) for s in near.slices(r)), True)
         os.rename(trace, f"{trace}.away")
         checks.equal("taken away: the first part is there", glance(view).data == whole.data, True)
         check_parts(view, truth, 6, 1, "taken away")
@@ -208,6 +237,18 @@ def long(folder):
         view.go()
         error = view.process.stderr.read()
         checks.equal("gone before it is read", (view.process.wait(kymotest.WAIT), "error: " in error), (3, True))
+
+
+def bounded(folder):
+    """Chunks that say how early their records began."""
+    trace = spanning(folder, False, 40000)
+    truth = Truth(trace)
+    with Held(trace, folder) as view:
+        checks.equal("all can be read", check_parts(view, truth, 7, 8, "bounded"), 0)
+        part = glance(view, 3000000, 3000100)
+        checks.equal("ranges that end far behind", ({part.name(s[2]) for r in range(len(part.head["rows"])) for s in part.slices(r)} >= {"whole", "half"}, part.head["glance"]["late"]), (True, False))
+        report.check_rows(part)
+        report.check_rows(glance(view))
 
 
 def same_names(folder):
@@ -269,7 +310,7 @@ def selected(folder):
 
 def main():
     with kymotest.Folder() as folder:
-        for part in (ranks, long, same_names, damaged, selected):
+        for part in (ranks, bounded, long, same_names, damaged, selected):
             part(folder)
     return checks.status(500)
 

@@ -46,12 +46,6 @@ struct spans {
 kymo_status_t spans_find(struct spans *s, struct raw_trace *rt, const struct filter_binding *b);
 void spans_release(struct spans *s);
 
-/* It begins so long after the window that a glance leaves it out, should devices have worked in the window all the same. */
-static inline bool span_is_late(const struct span *x, const struct filter_binding *b)
-{
-	return b->glance && b->to < INT64_MAX - FILTER_LATE_NS && x->base > b->to + FILTER_LATE_NS;
-}
-
 /*
  * Makes a chunk ready to read, with what was lost before it. What is wrong is said and counted the
  * first time. False: it is damaged.

@@ -102,7 +102,7 @@ export class Panel {
       this.longest.replaceChildren(h("h2", { text: "Longest slices" }), h("p.hint", { text: "Zoom in to list them." }));
       return;
     }
-    if (this.model.glance?.late) head.append(h("span.hint", { text: " without work that devices told late" }));
+    if (this.model.glance?.late) head.append(h("span.hint", { text: " without what was recorded long after" }));
     const missing = missingBlocks(this.model, rows, start, end);
     if (missing.slices > AT_ONCE && !all) {
       this.counts.replaceChildren(head, h("p.hint", {}, `Counting by name unpacks ${grouped(missing.slices)} slices. `, h("button", { type: "button", onclick: () => this.refresh(true) }, "Count now")));

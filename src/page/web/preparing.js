@@ -83,14 +83,14 @@ export class Preparing {
     const read = model.glance.read.reduce((sum, [start, end]) => sum + Math.max(0, Math.min(b, end) - Math.max(a, start)), 0) / Math.max(1, b - a);
     const text = model.knows(a, b) ? "All that is in this window is drawn and exact"
       : `${percent(100 * read)} of this window is read and exact. What is hatched is not: it is drawn like what is nearest`;
-    const whole = `${text}${model.glance.late ? "; work that devices told late is missing" : ""}.`;
+    const whole = `${text}${model.glance.late ? "; work of devices, and ranges around it, that were recorded long after are missing" : ""}.`;
     if (this.drawn.textContent !== whole) this.drawn.textContent = whole;
   }
 
   // With what effort the view is to be asked for next; null: there is no more to be had.
   next(a, b) {
     const { model } = this.of;
-    if (model.knows(a, b)) return null;
+    if (model.knows(a, b) && !model.glance.late) return null;
     const closer = b - a < (model.glance.end - model.glance.start) / 2, effort = closer ? 0 : (model.effort ?? 0) + 1;
     return effort < EFFORTS ? effort : null;
   }

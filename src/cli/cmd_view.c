@@ -169,8 +169,8 @@ static void *prepare_beside(void *data)
 {
 	struct view *v = data;
 
-	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE); /* pictures come first */
 	page_glance_first(v->glances);
+	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE); /* pictures come first */
 	v->status = prepare_any(v);
 	if (v->status == KYMO_OK)
 		page_server_ready(server, &v->kept);

@@ -138,8 +138,10 @@ static void choose(struct spans *s, const struct filter_binding *b)
 		struct raw_block block;
 
 		x->wanted = is_wanted(s, x, b);
+		if (!x->wanted)
+			continue;
 		raw_file_block(&s->rt->processes[x->process].file, x->block, &block);
-		s->bytes += x->wanted ? block.stored : 0;
+		s->bytes += block.stored;
 	}
 }
 

@@ -80,11 +80,16 @@ static void remove_now(const char *path)
 	rmdir(path);
 }
 
-static void on_end(int sig)
+void temporary_end(void)
 {
 	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
 		if (entries[i].used)
 			remove_now(entries[i].path);
+}
+
+static void on_end(int sig)
+{
+	temporary_end();
 	raise(sig); /* the handler is reset */
 }
 

@@ -15,6 +15,9 @@ void temporary_add(const char *path);
 /* It is no longer there under that name. */
 void temporary_done(const char *path);
 
+/* As when a signal ends the process: all that is there is removed. The process is to end then, by _exit(2). */
+void temporary_end(void);
+
 /*
  * A new folder, named `name` and what nobody can foresee, that this process holds until it ends or *hold is closed: -1
  * where the file system cannot. temporary_add() knows it.

@@ -15,11 +15,14 @@
 
 static bool bar_shown, errors_told;
 
+/* Several threads may say something (kymo view): the lock of stderr is that of all that is said, and of the bar. */
 static void print_message(const char *kind, const struct text *t)
 {
+	flockfile(stderr);
 	cli_progress_clear();
 	fflush(stdout);
 	fprintf(stderr, "kymo: %s%s\n", kind, t->s ? t->s : "");
+	funlockfile(stderr);
 }
 
 /* What is inserted into a format may be anything: a path, an argument, a name out of a trace. */
@@ -79,9 +82,11 @@ int cli_usage(const char *command, const char *format, ...)
 
 void cli_progress_clear(void)
 {
+	flockfile(stderr);
 	if (bar_shown)
 		fprintf(stderr, "\r\033[K");
 	bar_shown = false;
+	funlockfile(stderr);
 }
 
 void cli_progress(void *data, double done)
@@ -104,10 +109,12 @@ void cli_progress(void *data, double done)
 		return;
 	last = now;
 	filled = (int)(done * 30);
+	flockfile(stderr);
 	fprintf(stderr, "\r%s [%.*s%*s] %3d%%", (const char *)data, filled,
 		"##############################", 30 - filled, "", (int)(done * 100));
 	fflush(stderr);
 	bar_shown = true;
+	funlockfile(stderr);
 }
 
 #define LIBRARY "libkymo-inject.so"

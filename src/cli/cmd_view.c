@@ -6,9 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -39,9 +43,20 @@ static struct knob_table table = {.command = "view",
 				  .count = sizeof(rows) / sizeof(rows[0]),
 				  .values = &options};
 
+/* What is served, and what prepares it meanwhile. */
+struct view {
+	const char *trace;
+	uint64_t of;
+	struct format_options format;
+	struct page_kept kept;
+	struct page_glances *glances; /* NULL: nothing is to be seen before all is prepared */
+	pthread_t main;
+	kymo_status_t status; /* of the preparation, once it is */
+	atomic_bool prepared;
+};
+
 /* Prepares the data; with `of`, for others to find it. */
-static kymo_status_t prepare(const char *trace, const char *file, uint64_t of,
-			     const struct format_options *o)
+static kymo_status_t prepare(struct view *v, const char *file)
 {
 	struct page p = {.size = 0};
 	char *folder = spool_directory_of(file, false);
@@ -49,57 +64,15 @@ static kymo_status_t prepare(const char *trace, const char *file, uint64_t of,
 
 	if (!folder)
 		return status;
-	status = page_make(&p, trace, folder, o);
+	status = page_make(&p, v->trace, folder, &v->format);
 	cli_progress_clear();
-	if (status == KYMO_OK && !page_kept_write(&p, file, of)) {
+	if (status == KYMO_OK && !page_kept_write(&p, file, v->of)) {
 		cli_error("%s: %s", file, strerror(errno));
 		status = KYMO_ERROR_SYSTEM;
 	}
 	page_release(&p);
 	free(folder);
 	return status;
-}
-
-/* Waits until somebody wants this to end. */
-static void wait_for_end(const sigset_t *ends)
-{
-	int which;
-
-	while (sigwait(ends, &which) != 0)
-		;
-}
-
-static int serve(const char *trace, const struct page_kept *kept)
-{
-	struct page_server_options o = {
-		.port = (uint16_t)options.port, .name = trace, .kept = kept};
-	struct page_server *server = NULL;
-	sigset_t ends;
-	bool told;
-
-	/* The server's thread has them blocked as well. */
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &ends, NULL);
-	o.records = page_records_new(trace, &cli_log);
-	if (o.records)
-		server = page_server_start(&o, &cli_log);
-	if (!server) {
-		page_records_free(o.records);
-		return CLI_FAILURE;
-	}
-	told = printf("%s\n", page_server_address(server)) > 0 && fflush(stdout) == 0;
-	if (told) {
-		cli_note("open this address in a browser of this machine; Ctrl+C ends it");
-		wait_for_end(&ends);
-	} else {
-		cli_error("standard output, for the address: %s", strerror(errno));
-	}
-	page_server_stop(server);
-	page_records_free(o.records);
-	return told ? CLI_OK : CLI_FAILURE;
 }
 
 /* Data that others may use lies in the trace, where that is the user's own: files in folders of others are not trusted. */
@@ -113,17 +86,16 @@ static bool can_be_kept(const char *trace, const struct stream_filter *filter)
 	return own && !filter && !options.filter.mangled && access(trace, W_OK) == 0;
 }
 
-static kymo_status_t open_made(struct page_kept *kept, const char *file, uint64_t of)
+static kymo_status_t open_made(struct view *v, const char *file)
 {
-	if (page_kept_open(kept, file, of))
+	if (page_kept_open(&v->kept, file, v->of))
 		return KYMO_OK;
 	cli_error("%s: another process has changed it meanwhile; try again", file);
 	return KYMO_ERROR_SYSTEM;
 }
 
 /* What nobody else can use, in a file that is gone before it is served. */
-static kymo_status_t prepare_once(const char *trace, uint64_t of, const struct format_options *o,
-				  struct page_kept *kept)
+static kymo_status_t prepare_once(struct view *v)
 {
 	char folder[PATH_MAX], file[PATH_MAX + sizeof("/page.data")];
 	kymo_status_t status;
@@ -136,9 +108,9 @@ static kymo_status_t prepare_once(const char *trace, uint64_t of, const struct f
 		return KYMO_ERROR_SYSTEM;
 	}
 	snprintf(file, sizeof(file), "%s/page.data", folder);
-	status = prepare(trace, file, of, o);
+	status = prepare(v, file);
 	if (status == KYMO_OK)
-		status = open_made(kept, file, of);
+		status = open_made(v, file);
 	file_remove_tree(folder);
 	temporary_done(folder);
 	if (hold >= 0)
@@ -146,37 +118,162 @@ static kymo_status_t prepare_once(const char *trace, uint64_t of, const struct f
 	return status;
 }
 
-static kymo_status_t prepare_to_keep(const char *trace, uint64_t of, const struct format_options *o,
-				     struct page_kept *kept)
+static kymo_status_t prepare_to_keep(struct view *v)
 {
 	struct text file = {0};
-	kymo_status_t status = KYMO_OK;
+	kymo_status_t status = KYMO_ERROR_NO_MEMORY;
 
-	text_addf(&file, "%s/page.data", trace);
-	if (file.failed)
-		status = KYMO_ERROR_NO_MEMORY;
-	else if (options.rebuild || !page_kept_open(kept, file.s, of)) {
-		status = prepare(trace, file.s, of, o);
-		if (status == KYMO_OK)
-			status = open_made(kept, file.s, of);
-	}
+	text_addf(&file, "%s/page.data", v->trace);
+	if (!file.failed)
+		status = prepare(v, file.s);
+	if (status == KYMO_OK)
+		status = open_made(v, file.s);
 	text_release(&file);
 	return status;
 }
 
+/* ---- preparing ---------------------------------------------------------------------------------- */
+
+static struct page_server *server; /* NULL: there is none yet */
+
+/* `doing`: in words. */
+static void on_progress(void *doing, double done)
+{
+	cli_progress(doing, done);
+	if (server)
+		page_server_tell(server, doing, done);
+}
+
+static bool open_kept(struct view *v)
+{
+	struct text file = {0};
+	bool ok;
+
+	if (options.rebuild || !can_be_kept(v->trace, v->format.filter))
+		return false;
+	text_addf(&file, "%s/page.data", v->trace);
+	ok = !file.failed && page_kept_open(&v->kept, file.s, v->of);
+	text_release(&file);
+	return ok;
+}
+
+static kymo_status_t prepare_any(struct view *v)
+{
+	return can_be_kept(v->trace, v->format.filter) ? prepare_to_keep(v) : prepare_once(v);
+}
+
+enum { NICE = 10 };
+
+/* Beside the server. */
+static void *prepare_beside(void *data)
+{
+	struct view *v = data;
+
+	page_glance_first(v->glances);
+	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE); /* pictures come first */
+	v->status = prepare_any(v);
+	if (v->status == KYMO_OK)
+		page_server_ready(server, &v->kept);
+	atomic_store(&v->prepared, true);
+	if (v->status != KYMO_OK)
+		pthread_kill(v->main, SIGTERM);
+	return NULL;
+}
+
+/* ---- serving ------------------------------------------------------------------------------------ */
+
+/* What ends this; no thread but this one takes them. */
+static void block_ends(sigset_t *ends)
+{
+	sigemptyset(ends);
+	sigaddset(ends, SIGINT);
+	sigaddset(ends, SIGTERM);
+	sigaddset(ends, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, ends, NULL);
+}
+
+/* Until somebody wants this to end, or it cannot go on. */
+static int wait_for_end(const struct view *v, const sigset_t *ends)
+{
+	int which;
+
+	while (sigwait(ends, &which) != 0)
+		;
+	if (atomic_load(&v->prepared))
+		return v->status == KYMO_OK ? CLI_OK : cli_exit(v->status);
+	/* Whoever prepares is in the middle of something, which nobody waits for any more. */
+	cli_progress_clear();
+	temporary_end();
+	_exit(CLI_OK);
+}
+
+static int serve(struct view *v, const sigset_t *ends)
+{
+	bool kept = v->kept.fd >= 0;
+	pthread_t thread;
+	int why;
+
+	atomic_store(&v->prepared, kept);
+	if (kept)
+		page_server_ready(server, &v->kept);
+	if (printf("%s\n", page_server_address(server)) <= 0 || fflush(stdout) != 0) {
+		cli_error("standard output, for the address: %s", strerror(errno));
+		return CLI_FAILURE;
+	}
+	cli_note("open this address in a browser of this machine; Ctrl+C ends it");
+	if (kept)
+		return wait_for_end(v, ends);
+	why = pthread_create(&thread, NULL, prepare_beside, v);
+	if (why) {
+		cli_error("no thread can be started: %s", strerror(why));
+		return CLI_FAILURE;
+	}
+	why = wait_for_end(v, ends);
+	pthread_join(thread, NULL);
+	return why;
+}
+
+static int start(struct view *v, const sigset_t *ends)
+{
+	struct page_server_options o = {
+		.port = (uint16_t)options.port, .name = v->trace, .glances = v->glances};
+	int result = CLI_FAILURE;
+
+	o.records = page_records_new(v->trace, &cli_log);
+	if (o.records)
+		server = page_server_start(&o, &cli_log);
+	if (server) {
+		result = serve(v, ends);
+		page_server_stop(server);
+	}
+	page_records_free(o.records);
+	return result;
+}
+
 static int view(const char *trace, const struct stream_filter *filter)
 {
-	struct format_options o = {.log = &cli_log,
-				   .filter = filter,
-				   .progress = cli_progress,
-				   .progress_data = (void *)(uintptr_t) "Reading"};
-	uint64_t of = page_kept_of(trace);
-	struct page_kept kept = {.fd = -1};
-	kymo_status_t status = can_be_kept(trace, filter) ? prepare_to_keep(trace, of, &o, &kept)
-							  : prepare_once(trace, of, &o, &kept);
-	int result = status == KYMO_OK ? serve(trace, &kept) : cli_exit(status);
+	struct view v = {.trace = trace,
+			 .of = page_kept_of(trace),
+			 .kept = {.fd = -1},
+			 .main = pthread_self()};
+	kymo_status_t status = KYMO_OK;
+	sigset_t ends;
+	int result;
 
-	page_kept_close(&kept);
+	v.format = (struct format_options){.log = &cli_log,
+					   .filter = filter,
+					   .progress = on_progress,
+					   .progress_data = (void *)(uintptr_t) "Reading"};
+	if (!open_kept(&v)) {
+		/* A part alone is chosen by what is in all of it. */
+		v.glances = filter ? NULL : page_glances_new(trace);
+		if (!v.glances)
+			status = prepare_any(&v);
+	}
+	block_ends(&ends);
+	result = status == KYMO_OK ? start(&v, &ends) : cli_exit(status);
+	page_glances_free(v.glances);
+	page_kept_close(&v.kept);
 	cli_log_finish();
 	return result;
 }
@@ -216,10 +313,10 @@ const struct command cmd_view = {
 	.summary = "Serve the page of a trace to a browser of this machine",
 	.about = "For traces that are too large for the one file that kymo report writes: nothing "
 		 "is cut down.\n"
-		 "It prints the address, which has a token, and ends with Ctrl+C. What it has "
-		 "prepared stays\n"
-		 "beside the trace as page.data, so that the next time there is nothing to wait "
-		 "for.",
+		 "It prints the address, which has a token, and ends with Ctrl+C. The timeline "
+		 "is there at once, and\n"
+		 "says what of it is not read yet; what it has prepared stays beside the trace "
+		 "as page.data.",
 	.knobs = &table,
 	.traces = true,
 	.run = run_view,

@@ -56,7 +56,7 @@ static struct held {
 	} at[4 * WARNINGS_SHOWN];
 } held;
 
-static void log_message(struct stream_log *l, int severity, const char *text)
+static void keep_or_tell(int severity, const char *text)
 {
 	struct message *m = &held.at[held.count];
 	bool room = held.count < sizeof(held.at) / sizeof(held.at[0]);
@@ -67,6 +67,14 @@ static void log_message(struct stream_log *l, int severity, const char *text)
 	}
 	m->severity = severity;
 	held.count++;
+}
+
+/* Of several threads one at a time. */
+static void log_message(struct stream_log *l, int severity, const char *text)
+{
+	flockfile(stderr);
+	keep_or_tell(severity, text);
+	funlockfile(stderr);
 }
 
 void cli_log_keep(void)

@@ -3,11 +3,13 @@
 #include "page/data.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
+#include "formats/raw/internal.h"
 #include "record/fields.h"
 #include "stream/recorded.h"
 #include "stream/trace.h"
@@ -43,6 +45,18 @@ static bool take(struct page_data *d, uint32_t process)
 	return drawn;
 }
 
+/* Device work and messages may be there, which refer to calls. */
+static bool may_refer(const struct trace *t)
+{
+	for (uint32_t i = 1; i < t->ops_count; i++) {
+		enum raw_kind kind = raw_kind_of_domain(t->domains[t->ops[i].domain].name);
+
+		if (kind == RAW_KIND_DISPATCH || kind == RAW_KIND_COPY || kind == RAW_KIND_COMM)
+			return true;
+	}
+	return false;
+}
+
 static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
 {
 	struct page_data *d = of(s);
@@ -50,6 +64,7 @@ static kymo_status_t on_begin(struct stream_sink *s, const struct trace *t)
 	d->t = t;
 	d->origin = t->origin;
 	d->process_count = t->processes_count;
+	d->refers = may_refer(t);
 	d->calls = calloc(t->processes_count + 1u, sizeof(*d->calls));
 	d->of_op = calloc(t->ops_count + 1u, sizeof(*d->of_op));
 	d->of_kernel = calloc(t->kernels_count + 1u, sizeof(*d->of_kernel));
@@ -78,7 +93,8 @@ static kymo_status_t put_host(struct page_data *d, const struct rec *r, uint32_t
 		return KYMO_ERROR_NO_MEMORY;
 	status = beside ? page_put_beside(d, track, &s, &row, &index)
 			: page_put_nested(d, track, &s, &row, &index);
-	if (status == KYMO_OK && row != UINT32_MAX && r->id && !page_note_call(d, r, row, index))
+	if (status == KYMO_OK && row != UINT32_MAX && d->refers && r->id &&
+	    !page_note_call(d, r, row, index))
 		return KYMO_ERROR_NO_MEMORY;
 	return check(d, status);
 }
@@ -374,6 +390,43 @@ kymo_status_t page_data_finish(struct page_data *d, const struct timeline *tl)
 	if (status == KYMO_OK)
 		status = page_curves_finish(d);
 	return status == KYMO_OK ? page_store_flush(&d->store) : status;
+}
+
+kymo_status_t page_data_again(struct page_data *d)
+{
+	char *directory = d->points.directory;
+	kymo_status_t status;
+
+	d->points.directory = NULL;
+	spool_release(&d->points);
+	status = spool_init(&d->points, sizeof(struct page_reading), POINTS_MOST, directory);
+	free(directory);
+	if (status != KYMO_OK)
+		return status;
+	for (uint32_t i = 0; i < d->op_count; i++)
+		d->ops[i].count = d->ops[i].busy = 0;
+	for (uint32_t i = 0; i < d->row_count; i++) {
+		d->rows[i].busy = 0;
+		d->rows[i].last = 0;
+	}
+	for (uint32_t i = 0; i < d->track_count; i++)
+		d->tracks[i].depth = 0;
+	for (uint32_t i = 0; i < d->curve_count; i++) {
+		struct page_curve *c = &d->curves[i];
+
+		c->min = INFINITY;
+		c->max = -INFINITY;
+		c->sum = 0;
+		c->readings = 0;
+		free(c->apart);
+		c->apart = NULL;
+		c->read = c->known = 0;
+	}
+	for (uint32_t i = 0; i < d->process_count; i++)
+		d->calls[i] = (struct page_calls){.at = d->calls[i].at, .room = d->calls[i].room};
+	d->left = (struct unplaced){0};
+	d->records = d->apart = 0;
+	return page_store_empty(&d->store);
 }
 
 void page_data_release(struct page_data *d)

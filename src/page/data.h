@@ -144,6 +144,7 @@ struct page_data {
 	struct spool points;
 
 	struct page_calls *calls; /* by process */
+	bool refers;              /* the trace may have something that refers to calls */
 	uint32_t process_count;
 	struct page_chain *messages;
 	struct page_end *ends;
@@ -163,6 +164,9 @@ void page_data_counters_alone(struct page_data *d);
 
 /* After the stream: memory in use, as the run's timeline has it (NULL: there is none). Then all is in the store. */
 kymo_status_t page_data_finish(struct page_data *d, const struct timeline *tl);
+
+/* Tracks, rows, curves, ops and names stay as they are numbered; what is in them goes, for another part of the same trace. */
+kymo_status_t page_data_again(struct page_data *d);
 
 /* Where a call is drawn, or NULL. */
 const struct page_call *page_data_call(const struct page_data *d, uint32_t process, uint64_t id);

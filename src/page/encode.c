@@ -253,8 +253,7 @@ static kymo_status_t encode_levels(struct encoder *x, uint32_t row)
 	struct levels l;
 	kymo_status_t status = KYMO_OK;
 
-	parts->places = calloc(c->block_count + 1u, sizeof(*parts->places));
-	if (!levels_init(&l, x->d->length, c->count, x->d->op_count) || !parts->places)
+	if (!levels_init(&l, x->d->length, c->count, x->d->op_count))
 		status = KYMO_ERROR_NO_MEMORY;
 	for (uint32_t i = 0; i < c->block_count && status == KYMO_OK; i++) {
 		status = page_chain_read(&x->d->store, c, i, x->slices);
@@ -525,19 +524,33 @@ kymo_status_t page_encode_init(struct page_encoded *e, const char *directory)
 	return sections_init(&e->sections, directory);
 }
 
-kymo_status_t page_encode_levels(struct page_encoded *e, const struct page_data *d)
+/* Room for all that is known of rows and curves. */
+static kymo_status_t reserve(struct page_encoded *e, const struct page_data *d)
 {
-	struct encoder x;
-	kymo_status_t status = KYMO_OK;
-
 	forget(e);
 	e->rows = calloc(d->row_count + 1u, sizeof(*e->rows));
 	e->curves = calloc(d->curve_count + 1u, sizeof(*e->curves));
-	if (!encoder_init(&x, e, d, NULL) || !e->rows || !e->curves)
+	if (!e->rows || !e->curves)
+		return KYMO_ERROR_NO_MEMORY;
+	e->row_count = d->row_count;
+	e->curve_count = d->curve_count;
+	for (uint32_t i = 0; i < d->row_count; i++) {
+		e->rows[i].places =
+			calloc(d->rows[i].slices->block_count + 1u, sizeof(*e->rows[i].places));
+		if (!e->rows[i].places)
+			return KYMO_ERROR_NO_MEMORY;
+	}
+	return KYMO_OK;
+}
+
+static kymo_status_t encode_basis(struct page_encoded *e, const struct page_data *d, bool levels)
+{
+	struct encoder x;
+	kymo_status_t status = reserve(e, d);
+
+	if (!encoder_init(&x, e, d, NULL))
 		status = KYMO_ERROR_NO_MEMORY;
-	e->row_count = e->rows ? d->row_count : 0;
-	e->curve_count = e->curves ? d->curve_count : 0;
-	for (uint32_t i = 0; i < d->row_count && status == KYMO_OK; i++)
+	for (uint32_t i = 0; levels && i < d->row_count && status == KYMO_OK; i++)
 		status = encode_levels(&x, i);
 	for (uint32_t i = 0; i < d->curve_count && status == KYMO_OK; i++)
 		status = encode_curve(&x, i);
@@ -546,6 +559,16 @@ kymo_status_t page_encode_levels(struct page_encoded *e, const struct page_data 
 	e->levels = sections_mark(&e->sections);
 	encoder_release(&x);
 	return status;
+}
+
+kymo_status_t page_encode_levels(struct page_encoded *e, const struct page_data *d)
+{
+	return encode_basis(e, d, true);
+}
+
+kymo_status_t page_encode_curves(struct page_encoded *e, const struct page_data *d)
+{
+	return encode_basis(e, d, false);
 }
 
 static kymo_status_t put_search(struct encoder *x)

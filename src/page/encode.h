@@ -44,6 +44,8 @@ struct page_encoded {
 kymo_status_t page_encode_init(struct page_encoded *e, const char *directory);
 /* Of data that is finished: levels and curves, which are in every page. Comes first. */
 kymo_status_t page_encode_levels(struct page_encoded *e, const struct page_data *d);
+/* Without levels of rows: of so few slices that they can be drawn themselves. */
+kymo_status_t page_encode_curves(struct page_encoded *e, const struct page_data *d);
 /* Slices and messages; with another plan again. */
 kymo_status_t page_encode_slices(struct page_encoded *e, const struct page_data *d,
 				 const struct page_plan *p,

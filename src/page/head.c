@@ -502,6 +502,26 @@ static void put_names(FILE *out, const struct page_data *d)
 	fputs("]", out);
 }
 
+/* What the timeline draws. */
+static void put_drawn(FILE *out, const struct page *p)
+{
+	member(out, "names");
+	put_names(out, &p->data);
+	member(out, "briefs");
+	page_put_briefs(out, &p->data);
+	member(out, "ops");
+	put_ops(out, &p->data);
+	member(out, "tracks");
+	put_tracks(out, &p->data);
+	member(out, "rows");
+	put_rows(out, p);
+	member(out, "levels");
+	put_row_levels(out, p);
+	member(out, "curves");
+	put_curves(out, p);
+	put_directory(out, p);
+}
+
 static void put_head(FILE *out, const struct page *p)
 {
 	fputs("{\"page\": 1", out);
@@ -528,32 +548,41 @@ static void put_head(FILE *out, const struct page *p)
 	flames_put(out, &p->flames);
 	member(out, "comparison");
 	comparison_put(out, &p->comparison, &p->data, page_title(p));
-	member(out, "names");
-	put_names(out, &p->data);
-	member(out, "briefs");
-	page_put_briefs(out, &p->data);
-	member(out, "ops");
-	put_ops(out, &p->data);
-	member(out, "tracks");
-	put_tracks(out, &p->data);
-	member(out, "rows");
-	put_rows(out, p);
-	member(out, "levels");
-	put_row_levels(out, p);
-	member(out, "curves");
-	put_curves(out, p);
-	put_directory(out, p);
+	put_drawn(out, p);
 	fputs("}\n", out);
 }
 
-char *page_head(const struct page *p, size_t *bytes)
+static void put_glance(FILE *out, const struct page *p, const struct page_glance *g)
+{
+	fputs("{\"page\": 1", out);
+	member(out, "glance");
+	fprintf(out, "{\"start\": %" PRId64 ", \"end\": %" PRId64 ", \"late\": %s, \"read\": [",
+		g->start, g->end, g->late ? "true" : "false");
+	for (uint32_t i = 0; i < g->count; i++)
+		fprintf(out, "%s[%" PRId64 ",%" PRId64 "]", i ? "," : "", g->at[i].start,
+			g->at[i].end);
+	fputs("]}", out);
+	member(out, "trace");
+	put_trace(out, p);
+	member(out, "length");
+	fprintf(out, "%" PRIu64, p->data.length);
+	member(out, "quantum");
+	fputs("1", out);
+	put_drawn(out, p);
+	fputs("}\n", out);
+}
+
+char *page_head(const struct page *p, const struct page_glance *glance, size_t *bytes)
 {
 	char *text = NULL;
 	FILE *out = open_memstream(&text, bytes);
 
 	if (!out)
 		return NULL;
-	put_head(out, p);
+	if (glance)
+		put_glance(out, p, glance);
+	else
+		put_head(out, p);
 	if (fclose(out) != 0) {
 		free(text);
 		return NULL;

@@ -203,7 +203,7 @@ static uint64_t since(FILE *out, long *before)
 static bool put_front(FILE *out, const struct page *p, struct page_bytes *bytes)
 {
 	size_t n = 0;
-	char *head = page_head(p, &n);
+	char *head = page_head(p, NULL, &n);
 	long at = 0;
 
 	if (!head)

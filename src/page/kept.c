@@ -88,7 +88,7 @@ static bool write_all(const struct page *p, int fd, uint64_t of)
 			      .count = s->count,
 			      .data_bytes = s->end};
 	size_t n = 0, directory = s->count * sizeof(*s->at);
-	char *head = page_head(p, &n);
+	char *head = page_head(p, NULL, &n);
 	bool ok;
 
 	if (!head) {

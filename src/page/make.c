@@ -78,14 +78,17 @@ static kymo_status_t tell_folder(kymo_status_t status, const char *folder,
 static kymo_status_t read_records(struct page *p, const char *folder,
 				  const struct format_options *o)
 {
+	struct format_options again = *o;
 	kymo_status_t status = page_data_init(&p->data, folder, o->log);
+
+	again.progress_data = (void *)(uintptr_t) "Laying out";
 
 	p->data.draws = p->clusters.draws;
 	p->data.like = p->clusters.like;
 	if (status == KYMO_OK)
 		status = page_encode_init(&p->encoded, folder);
 	if (status == KYMO_OK)
-		status = read_flames(p, &p->data.sink, o);
+		status = read_flames(p, &p->data.sink, &again);
 	if (status == KYMO_OK)
 		status = page_data_finish(&p->data, p->read.timeline);
 	if (status == KYMO_OK)

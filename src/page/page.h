@@ -16,7 +16,10 @@
 #include "page/flames.h"
 #include "report/report.h"
 
-enum { PAGE_TABLE_ROWS = 10000 }; /* of a table, that a page has */
+enum {
+	PAGE_TABLE_ROWS = 10000, /* of a table, that a page has */
+	PAGE_WINDOWS_MOST = 64
+};
 
 struct page {
 	uint64_t size;                /* bytes that it should have at most; 0: whatever is needed */
@@ -51,8 +54,18 @@ static inline const char *page_title(const struct page *p)
 	return p->read.trace->imported ? p->read.trace->path : p->read.path;
 }
 
-/* What the page has beside its sections; to be released. NULL: no memory. */
-char *page_head(const struct page *p, size_t *bytes);
+/* What a part of a trace was read of, in ns since it began: windows in order of time, from `start` up to `end`, which is not in it. */
+struct page_glance {
+	int64_t start, end;
+	struct page_window {
+		int64_t start, end;
+	} at[PAGE_WINDOWS_MOST];
+	uint32_t count;
+	bool late; /* what devices told much later is not there */
+};
+
+/* What the page has beside its sections, or of a part of a trace what draws it; to be released. NULL: no memory. */
+char *page_head(const struct page *p, const struct page_glance *glance, size_t *bytes);
 
 /* The tables of a report as a member of it. */
 void page_put_tables(FILE *out, const struct report *r);

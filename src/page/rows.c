@@ -134,6 +134,17 @@ kymo_status_t page_store_flush(struct page_store *s)
 	return status;
 }
 
+kymo_status_t page_store_empty(struct page_store *s)
+{
+	for (uint32_t i = 0; i < s->count; i++) {
+		s->chains[i]->pending = s->chains[i]->block_count = 0;
+		s->chains[i]->count = 0;
+	}
+	s->end = s->pending = 0;
+	return lseek(s->fd, 0, SEEK_SET) == 0 && ftruncate(s->fd, 0) == 0 ? KYMO_OK
+									  : KYMO_ERROR_SYSTEM;
+}
+
 kymo_status_t page_chain_read(const struct page_store *s, const struct page_chain *c, uint32_t i,
 			      void *out)
 {

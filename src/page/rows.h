@@ -83,6 +83,9 @@ kymo_status_t page_chain_add(struct page_store *s, struct page_chain *c, const v
 /* All are in blocks. */
 kymo_status_t page_store_flush(struct page_store *s);
 
+/* Chains stay, and what is in them goes. */
+kymo_status_t page_store_empty(struct page_store *s);
+
 /* Items of block `i` into `out`, which has room for PAGE_BLOCK_MOST. */
 kymo_status_t page_chain_read(const struct page_store *s, const struct page_chain *c, uint32_t i,
 			      void *out);

@@ -18,7 +18,7 @@ enum {
 
 kymo_status_t sections_init(struct sections *s, const char *directory)
 {
-	*s = (struct sections){.fd = spool_file(directory)};
+	*s = (struct sections){.fd = spool_file(directory), .level = LEVEL};
 	if (s->fd < 0)
 		return KYMO_ERROR_SYSTEM;
 	if (deflateInit2(&s->z, LEVEL, Z_DEFLATED, GZIP, 9, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -71,7 +71,7 @@ static size_t pack(struct sections *s, const void *data, size_t bytes, int strat
 	s->z.avail_in = 0;
 	s->z.next_out = s->packed;
 	s->z.avail_out = (uInt)s->packed_room;
-	deflateParams(&s->z, LEVEL, strategy);
+	deflateParams(&s->z, s->level, strategy);
 	s->z.next_in = (z_const Bytef *)(uintptr_t)data;
 	s->z.avail_in = (uInt)bytes;
 	return deflate(&s->z, Z_FINISH) == Z_STREAM_END ? s->packed_room - s->z.avail_out : 0;

@@ -34,6 +34,7 @@ struct sections {
 	uint32_t count, room;
 	z_stream z;
 	bool open;       /* z is */
+	int level;       /* of compression */
 	uint8_t *packed; /* scratch */
 	size_t packed_room;
 };

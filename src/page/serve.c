@@ -40,9 +40,15 @@ struct http {
 struct page_server {
 	struct http http;
 	struct MHD_Daemon *daemon;
-	const struct page_kept *kept;
 	struct page_records *records;
-	pthread_mutex_t reading; /* held by who uses `records` or, while it serves, `log` */
+	struct page_glances *glances;
+	pthread_mutex_t reading;   /* held by who uses `records` */
+	pthread_mutex_t preparing; /* held by who uses the next five */
+	pthread_cond_t changed;
+	const struct page_kept *kept; /* NULL: it is being prepared */
+	bool ends;
+	const char *doing; /* of what prepares it, and how much of that is done */
+	double done;
 	char token[PAGE_TOKEN];
 	char address[80];
 	char host[2][32]; /* that requests may be meant for */
@@ -109,10 +115,29 @@ static enum MHD_Result refuse(const struct page_server *s, struct MHD_Connection
 	return answer_text(s, c, status, "text/plain; charset=utf-8", why, strlen(why));
 }
 
-static enum MHD_Result answer_part(const struct page_server *s, struct MHD_Connection *c,
-				   const char *type, uint64_t offset, uint64_t bytes)
+/* What is prepared, once it is; NULL: this ends before. */
+static const struct page_kept *prepared(struct page_server *s)
 {
-	int fd = dup(s->kept->fd);
+	const struct page_kept *kept;
+
+	pthread_mutex_lock(&s->preparing);
+	while (!s->kept && !s->ends)
+		pthread_cond_wait(&s->changed, &s->preparing);
+	kept = s->kept;
+	pthread_mutex_unlock(&s->preparing);
+	return kept;
+}
+
+static enum MHD_Result answer_ended(const struct page_server *s, struct MHD_Connection *c)
+{
+	return refuse(s, c, MHD_HTTP_SERVICE_UNAVAILABLE, "kymo view has been ended\n");
+}
+
+static enum MHD_Result answer_part(const struct page_server *s, struct MHD_Connection *c,
+				   const struct page_kept *kept, const char *type, uint64_t offset,
+				   uint64_t bytes)
+{
+	int fd = dup(kept->fd);
 	struct MHD_Response *r =
 		fd < 0 ? NULL : s->http.MHD_create_response_from_fd_at_offset64(bytes, fd, offset);
 
@@ -121,23 +146,42 @@ static enum MHD_Result answer_part(const struct page_server *s, struct MHD_Conne
 	return answer(s, c, MHD_HTTP_OK, type, r);
 }
 
+/* What was made for this answer alone; it is released. */
+static enum MHD_Result answer_made(const struct page_server *s, struct MHD_Connection *c,
+				   const char *type, bool made, struct text *text)
+{
+	struct MHD_Response *r = NULL;
+
+	if (made)
+		r = s->http.MHD_create_response_from_buffer(text->length, text->s,
+							    MHD_RESPMEM_MUST_COPY);
+	text_release(text);
+	if (!r)
+		return refuse(s, c, MHD_HTTP_INTERNAL_SERVER_ERROR, "the trace cannot be read\n");
+	return answer(s, c, MHD_HTTP_OK, type, r);
+}
+
+static enum MHD_Result answer_state(struct page_server *s, struct MHD_Connection *c)
+{
+	struct text text = {0};
+
+	pthread_mutex_lock(&s->preparing);
+	text_addf(&text, "{\"ready\": %s, \"glances\": %s, \"doing\": \"%s\", \"done\": %.4f}\n",
+		  s->kept ? "true" : "false", s->glances ? "true" : "false", s->doing, s->done);
+	pthread_mutex_unlock(&s->preparing);
+	return answer_made(s, c, "application/json", !text.failed, &text);
+}
+
 static enum MHD_Result answer_record(struct page_server *s, struct MHD_Connection *c,
 				     const struct page_asked *asked)
 {
 	struct text text = {0};
-	struct MHD_Response *r = NULL;
 	bool found;
 
 	pthread_mutex_lock(&s->reading);
 	found = page_records_find(s->records, asked, &text);
 	pthread_mutex_unlock(&s->reading);
-	if (found)
-		r = s->http.MHD_create_response_from_buffer(text.length, text.s,
-							    MHD_RESPMEM_MUST_COPY);
-	text_release(&text);
-	if (!r)
-		return refuse(s, c, MHD_HTTP_INTERNAL_SERVER_ERROR, "the trace cannot be read\n");
-	return answer(s, c, MHD_HTTP_OK, "application/json", r);
+	return answer_made(s, c, "application/json", found, &text);
 }
 
 /* ---- requests ---------------------------------------------------------------------------------- */
@@ -162,8 +206,8 @@ static bool is_for_us(const struct page_server *s, struct MHD_Connection *c)
 	return host && (strcmp(host, s->host[0]) == 0 || strcmp(host, s->host[1]) == 0);
 }
 
-/* Number of a section; UINT32_MAX: that is none. */
-static uint32_t section_of(const struct page_server *s, const char *text)
+/* A number of a path; UINT32_MAX: that is none. */
+static uint32_t number_in(const char *text)
 {
 	char *end;
 	unsigned long n;
@@ -172,7 +216,27 @@ static uint32_t section_of(const struct page_server *s, const char *text)
 		return UINT32_MAX;
 	errno = 0;
 	n = strtoul(text, &end, 10);
-	return *end || errno || n >= s->kept->count ? UINT32_MAX : (uint32_t)n;
+	return *end || errno || n >= UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+static enum MHD_Result on_section(struct page_server *s, struct MHD_Connection *c, uint32_t n)
+{
+	const struct page_kept *kept = prepared(s);
+
+	if (!kept)
+		return answer_ended(s, c);
+	if (n >= kept->count)
+		return refuse(s, c, MHD_HTTP_NOT_FOUND, "there is no such thing here\n");
+	return answer_part(s, c, kept, "application/octet-stream", kept->data + kept->at[n].offset,
+			   kept->at[n].length);
+}
+
+static enum MHD_Result on_head(struct page_server *s, struct MHD_Connection *c)
+{
+	const struct page_kept *kept = prepared(s);
+
+	return kept ? answer_part(s, c, kept, "application/json", kept->head, kept->head_bytes)
+		    : answer_ended(s, c);
 }
 
 /* A number of the request; one that is missing is 0. False: it is none. */
@@ -220,6 +284,21 @@ static enum MHD_Result on_record(struct page_server *s, struct MHD_Connection *c
 	return answer_record(s, c, &asked);
 }
 
+static enum MHD_Result on_glance(struct page_server *s, struct MHD_Connection *c)
+{
+	uint64_t start, end, effort;
+	struct text text = {0};
+	bool made;
+
+	if (!s->glances || !number_of(s, c, "start", INT64_MAX, &start) ||
+	    !number_of(s, c, "end", INT64_MAX, &end) ||
+	    !number_of(s, c, "effort", GLANCE_EFFORTS - 1, &effort))
+		return refuse(s, c, MHD_HTTP_BAD_REQUEST, "this is no window\n");
+	end = end ? end : INT64_MAX;
+	made = page_glance(s->glances, (int64_t)start, (int64_t)end, (unsigned)effort, &text);
+	return answer_made(s, c, "application/octet-stream", made, &text);
+}
+
 static enum MHD_Result on_request(void *data, struct MHD_Connection *c, const char *url,
 				  const char *method, const char *version, const char *upload,
 				  size_t *upload_size, void **state)
@@ -239,14 +318,17 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *c, const ch
 		return answer_text(s, c, MHD_HTTP_OK, "text/html; charset=utf-8", s->html,
 				   s->html_bytes);
 	if (strcmp(url, "/head.json") == 0)
-		return answer_part(s, c, "application/json", s->kept->head, s->kept->head_bytes);
+		return on_head(s, c);
+	if (strcmp(url, "/state") == 0)
+		return answer_state(s, c);
+	if (strcmp(url, "/glance") == 0)
+		return on_glance(s, c);
 	if (strcmp(url, "/record") == 0)
 		return on_record(s, c);
 	if (strncmp(url, section, sizeof(section) - 1) != 0 ||
-	    (n = section_of(s, url + sizeof(section) - 1)) == UINT32_MAX)
+	    (n = number_in(url + sizeof(section) - 1)) == UINT32_MAX)
 		return refuse(s, c, MHD_HTTP_NOT_FOUND, "there is no such thing here\n");
-	return answer_part(s, c, "application/octet-stream", s->kept->data + s->kept->at[n].offset,
-			   s->kept->at[n].length);
+	return on_section(s, c, n);
 }
 
 /*
@@ -265,10 +347,8 @@ static enum MHD_Result on_connection(void *data, const struct sockaddr *from, so
 	if (peer_port_may_ask(ntohs(in.sin_port), s->port, &who) != PEER_PORT_MAY_NOT)
 		return MHD_YES;
 	if (!s->told) {
-		pthread_mutex_lock(&s->reading); /* who reads uses the log, too */
 		stream_warn(s->log, "another user (uid %u) wants to connect: turned away",
 			    (unsigned)who);
-		pthread_mutex_unlock(&s->reading);
 	}
 	s->told = true;
 	return MHD_NO;
@@ -358,8 +438,11 @@ struct page_server *page_server_start(const struct page_server_options *o, struc
 	if (!s)
 		return NULL;
 	pthread_mutex_init(&s->reading, NULL);
-	s->kept = o->kept;
+	pthread_mutex_init(&s->preparing, NULL);
+	pthread_cond_init(&s->changed, NULL);
+	s->doing = "";
 	s->records = o->records;
+	s->glances = o->glances;
 	if (load(&s->http, log)) {
 		if (!make_page(s, o->name) || !make_token(s->token))
 			stream_error(log, "%s: not enough memory", o->name);
@@ -375,10 +458,32 @@ const char *page_server_address(const struct page_server *s)
 	return s->address;
 }
 
+void page_server_tell(struct page_server *s, const char *doing, double done)
+{
+	pthread_mutex_lock(&s->preparing);
+	s->doing = doing;
+	s->done = done;
+	pthread_mutex_unlock(&s->preparing);
+}
+
+void page_server_ready(struct page_server *s, const struct page_kept *kept)
+{
+	pthread_mutex_lock(&s->preparing);
+	s->kept = kept;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->preparing);
+}
+
 void page_server_stop(struct page_server *s)
 {
+	pthread_mutex_lock(&s->preparing);
+	s->ends = true;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->preparing);
 	if (s->daemon)
 		s->http.MHD_stop_daemon(s->daemon);
+	pthread_cond_destroy(&s->changed);
+	pthread_mutex_destroy(&s->preparing);
 	pthread_mutex_destroy(&s->reading);
 	text_release(&s->policy);
 	free(s->html);

@@ -259,6 +259,21 @@ void stream_filter_traces(struct stream_filter *f, unsigned count)
 
 /* ---- records ------------------------------------------------------------------------------- */
 
+bool filter_in_windows(const struct filter_windows *w, int64_t start, int64_t end)
+{
+	uint32_t low = 0, high = w->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (w->at[middle].to < start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < w->count && w->at[low].from <= end;
+}
+
 bool filter_when(const struct filter_binding *b, uint32_t process, int64_t start, int64_t end)
 {
 	return filter_time(b, start, end) &&
@@ -413,7 +428,9 @@ bool filter_device_sample(const struct filter_binding *b, const struct rec_devic
 
 bool filter_loss(const struct filter_binding *b, const struct rec_loss *r)
 {
-	return filter_thread(b, r->process, r->thread) && r->after <= b->to && r->before >= b->from;
+	return filter_thread(b, r->process, r->thread) && r->after <= b->to &&
+	       r->before >= b->from &&
+	       (!b->windows || filter_in_windows(b->windows, r->after, r->before));
 }
 
 /* Neither its site nor its scope is known. */

@@ -80,6 +80,20 @@ struct filter_ranges;
 struct filter_counts;
 struct filter_calls;
 
+/*
+ * What touches any of them is wanted, each once. What was lost behind the last chunks is left out, as is what devices tell
+ * more than `late` ns after a window.
+ */
+struct filter_windows {
+	const struct filter_window {
+		int64_t from, to; /* node time; the last is in it */
+	} * at;                   /* in order of time */
+	uint32_t count;
+	int64_t late;
+};
+
+bool filter_in_windows(const struct filter_windows *w, int64_t start, int64_t end);
+
 /* A NULL filter binds to one that wants everything. */
 struct filter_binding {
 	const struct trace *trace;
@@ -94,11 +108,12 @@ struct filter_binding {
 	bool only_devices; /* what has no device is not wanted */
 	bool host;         /* scope, site or memory are asked for: filter_host() decides */
 	bool follows; /* device work is wanted if the call that submitted it is, as `calls` has them */
-	bool nothing;                 /* what the user named is not in this trace */
-	struct filter_ranges *ranges; /* NULL: not asked for */
-	struct filter_counts *counts; /* likewise: executions of kernels by number */
-	struct filter_calls *calls;   /* likewise */
-	uint8_t looks;                /* that were made */
+	bool nothing;                         /* what the user named is not in this trace */
+	const struct filter_windows *windows; /* of [from, to] these alone; NULL: all of it */
+	struct filter_ranges *ranges;         /* NULL: not asked for */
+	struct filter_counts *counts;         /* likewise: executions of kernels by number */
+	struct filter_calls *calls;           /* likewise */
+	uint8_t looks;                        /* that were made */
 };
 
 kymo_status_t filter_bind(const struct stream_filter *f, const struct trace *t,
@@ -148,6 +163,7 @@ static inline bool filter_chunk(const struct filter_binding *b, uint32_t process
 static inline bool filter_time(const struct filter_binding *b, int64_t start, int64_t end)
 {
 	return start <= b->to && end >= b->from &&
+	       (!b->windows || filter_in_windows(b->windows, start, end)) &&
 	       (!b->inside || (start >= b->from && (b->to == INT64_MAX || end <= b->to + 1))) &&
 	       (int64_t)((uint64_t)end - (uint64_t)start) >= b->min_duration;
 }

@@ -47,6 +47,11 @@ class View:
             self.process.send_signal(how)
         return self.process.wait(kymotest.WAIT)
 
+    def prepared(self):
+        """Waits until all of the trace is there."""
+        expect(self.ask("/head.json")[0] == 200, "the head")
+        return self
+
     def ask(self, path, token=None, method="GET", host=None, body=None):
         """(status, headers, body)"""
         c = http.client.HTTPConnection("127.0.0.1", self.url.port, timeout=60)
@@ -97,7 +102,7 @@ def check_answers(view):
         checks.equal(f"hash of {tag}", f"'{page_file.sha(inner)}'" in headers["content-security-policy"], True)
     checks.equal("policy", ("unsafe" in headers["content-security-policy"], "frame-ancestors 'none'" in headers["content-security-policy"],
                             "connect-src 'self'" in headers["content-security-policy"]), (False, True, True))
-    for path in ("/", "/head.json", "/section/0", "/record?process=1"):
+    for path in ("/", "/head.json", "/section/0", "/record?process=1", "/state", "/glance?end=1000"):
         status, headers, _ = view.ask(path)
         checks.equal(f"{path}: headers", (headers["cache-control"], headers["x-content-type-options"], "content-security-policy" in headers,
                                           [k for k in headers if k.startswith("access-control")]), ("no-store", "nosniff", True, []))
@@ -116,6 +121,8 @@ def check_answers(view):
         checks.equal(path, view.ask(path)[0], 404)
 
 
+    for path in ("/glance?start=x", "/glance?effort=2", "/glance?end=-1", "/glance?end=9223372036854775808"):
+        checks.equal(path, view.ask(path)[0], 400)
     for path in ("/record?process=x", "/record?process=-1", "/record?start=9223372036854775808", "/record?work=2", "/record?id=18446744073709551616", "/record?process=4294967296"):
         checks.equal(path, view.ask(path)[0], 400)
     for path in ("/record", "/record?process=4294967295&start=1", "/record?process=1&start=9223372036854775807&end=9223372036854775807&thread=4294967295&queue=4294967295",
@@ -258,12 +265,14 @@ def main():
         with open(kept, "r+b") as f:
             f.truncate(os.path.getsize(kept) - 1)
         with View(trace) as again:
+            again.prepared()
             checks.equal("a damaged one is made anew", os.stat(kept).st_ino != first, True)
             check_data(again, page_file.Page(os.path.join(folder, "demo.html")))
         first = os.stat(kept).st_ino
         raw = os.path.join(trace, "raw", os.listdir(os.path.join(trace, "raw"))[0])
         os.utime(raw)
-        with View(trace):
+        with View(trace) as again:
+            again.prepared()
             checks.equal("one of an older trace is made anew", os.stat(kept).st_ino != first, True)
         first = os.stat(kept).st_ino
         with View(trace, "-i", "test:launch") as part:
@@ -271,8 +280,8 @@ def main():
             checks.equal("a selection", {head["names"][o["name"]] for o in head["ops"] if o["kind"] == "call"}, {"launch"})
             checks.equal("it is not kept", os.stat(kept).st_ino, first)
         check_places(folder, trace, kept)
-        with View(trace):
-            pass
+        with View(trace) as again:
+            again.prepared()
         check_held(folder, trace)
         check_mangled(folder)
         check_ended(folder)

@@ -57,7 +57,7 @@ static bool make_data(const char *trace)
 
 static void start(void)
 {
-	struct page_server_options o = {.name = "trace", .kept = &kept};
+	struct page_server_options o = {.name = "trace"};
 	char trace[PATH_MAX];
 
 	signal(SIGPIPE, SIG_IGN);
@@ -72,6 +72,7 @@ static void start(void)
 	if (!server || sscanf(page_server_address(server),
 			      "http://127.0.0.1:%7[0-9]/?token=%32[0-9a-f]", port, token) != 2)
 		abort();
+	page_server_ready(server, &kept);
 	atexit(stop);
 }
 

@@ -2,7 +2,8 @@
 /*
  * Loaded before a program: it holds its first opening of a raw file until the test lets it go on. The test makes two
  * pipes with names, HOLD_OPEN.held and HOLD_OPEN.go: whoever opens the one to read knows that the program is there, and
- * it goes on when the other is opened to write. Without these pipes nothing is held.
+ * it goes on when the other is opened to write. Without these pipes nothing is held. HOLD_OPEN_AFTER: so many openings are
+ * let pass before.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -40,13 +41,22 @@ static int pass(open_function *real, const char *end, int flags)
 	return 1;
 }
 
+/* Those that are to be let pass have been. */
+static int is_due(void)
+{
+	static _Atomic int seen;
+	const char *after = getenv("HOLD_OPEN_AFTER");
+
+	return atomic_fetch_add(&seen, 1) >= (after ? atoi(after) : 0);
+}
+
 static int held_open(const char *name, const char *path, int flags, mode_t mode)
 {
 	static _Atomic int held;
 	open_function *real = (open_function *)dlsym(RTLD_NEXT, name);
 	size_t n = strlen(path);
 
-	if (n > 4 && strcmp(path + n - 4, ".kyr") == 0 && !atomic_load(&held) &&
+	if (n > 4 && strcmp(path + n - 4, ".kyr") == 0 && is_due() && !atomic_load(&held) &&
 	    pass(real, "held", O_WRONLY)) {
 		atomic_store(&held, 1);
 		pass(real, "go", O_RDONLY);

@@ -280,6 +280,14 @@ static kymo_status_t read_wanted(struct raw_trace *rt, const struct filter_bindi
 	return status;
 }
 
+kymo_status_t raw_trace_read_bound(struct raw_trace *rt, const struct filter_binding *b,
+				   struct stream_sink *sink)
+{
+	const struct format_options none = {0};
+
+	return read_wanted(rt, b, true, sink, &none);
+}
+
 /* One that wants no more is ended as well, and the limit is returned as before. */
 static kymo_status_t end(struct stream_sink *sink, const struct trace *t, kymo_status_t limit)
 {

@@ -30,6 +30,10 @@ kymo_status_t raw_trace_look_where(struct raw_trace *rt,
 				   raw_look_where *where, const void *data,
 				   struct stream_sink *sink);
 
+/* What `b` wants, in order, without begin and end. */
+kymo_status_t raw_trace_read_bound(struct raw_trace *rt, const struct filter_binding *b,
+				   struct stream_sink *sink);
+
 /*
  * The wanted records sorted by start (device records by device start; of equal ones the smaller
  * id first). Memory: the chunks whose span of starts holds the present position, each with

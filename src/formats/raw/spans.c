@@ -93,14 +93,32 @@ static bool is_before(const struct span *x, const struct filter_binding *b)
 	       x->end < (x->first == INT64_MIN ? earlier(b->from, ELSEWHERE_SLACK_NS) : b->from);
 }
 
+/* What it says was lost began then. */
+static int64_t lost_after(const struct spans *s, const struct span *x)
+{
+	return x->previous ? s->at[x->previous - 1].base : s->rt->trace->threads[x->thread].start;
+}
+
 /* All of it, and what was lost before it, is after the window. */
 static bool is_after(const struct spans *s, const struct span *x, const struct filter_binding *b)
 {
-	const struct trace *t = s->rt->trace;
-	int64_t lost_after =
-		x->previous ? s->at[x->previous - 1].base : t->threads[x->thread].start;
+	return x->first != INT64_MIN && x->first > b->to && x->thread && lost_after(s, x) > b->to;
+}
 
-	return x->first != INT64_MIN && x->first > b->to && x->thread && lost_after > b->to;
+/* Something of it, or what was lost before it, may touch a window. */
+static bool is_in_windows(const struct spans *s, const struct span *x,
+			  const struct filter_windows *w)
+{
+	int64_t from = x->first, to = x->end, slack = w->late;
+
+	if (!x->thread)
+		return filter_in_windows(w, INT64_MIN, to);
+	if (from == INT64_MIN) {
+		from = earlier(x->base, w->late);
+		slack = slack < ELSEWHERE_SLACK_NS ? slack : ELSEWHERE_SLACK_NS;
+		to = to > INT64_MAX - slack ? INT64_MAX : to + slack;
+	}
+	return filter_in_windows(w, from < lost_after(s, x) ? from : lost_after(s, x), to);
 }
 
 static bool is_wanted(const struct spans *s, const struct span *x, const struct filter_binding *b)
@@ -109,7 +127,8 @@ static bool is_wanted(const struct spans *s, const struct span *x, const struct 
 
 	if (!filter_chunk(b, process, x->thread))
 		return false;
-	return !is_before(x, b) && !is_after(s, x, b);
+	return b->windows ? is_in_windows(s, x, b->windows)
+			  : !is_before(x, b) && !is_after(s, x, b);
 }
 
 static void choose(struct spans *s, const struct filter_binding *b)
@@ -119,8 +138,10 @@ static void choose(struct spans *s, const struct filter_binding *b)
 		struct raw_block block;
 
 		x->wanted = is_wanted(s, x, b);
+		if (!x->wanted)
+			continue;
 		raw_file_block(&s->rt->processes[x->process].file, x->block, &block);
-		s->bytes += x->wanted ? block.stored : 0;
+		s->bytes += block.stored;
 	}
 }
 

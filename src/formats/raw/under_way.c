@@ -92,10 +92,10 @@ bool under_way_losses(struct under_way *w, struct spans *spans, const struct fil
 	for (uint32_t i = 0; i < spans->count; i++)
 		if (spans->at[i].base > w->last[spans->at[i].thread])
 			w->last[spans->at[i].thread] = spans->at[i].base;
-	for (uint32_t i = 1; i < t->threads_count; i++)
+	for (uint32_t i = 1; i < t->threads_count && !b->windows; i++)
 		if (t->threads[i].lost)
 			add_loss(w, b, LOST_BY_THREAD, i);
-	for (uint32_t i = 1; i < t->processes_count; i++)
+	for (uint32_t i = 1; i < t->processes_count && !b->windows; i++)
 		if (t->processes[i].lost_records)
 			add_loss(w, b, LOST_BY_PROCESS, i);
 	qsort(w->items, w->count, sizeof(*w->items), by_time);

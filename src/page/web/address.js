@@ -20,8 +20,12 @@ export class Address {
   constructor(state, apply) {
     this.state = state;
     this.apply = apply;
-    addEventListener("popstate", () => this.back());
-    addEventListener("hashchange", () => this.back());
+  }
+
+  listen(signal) {
+    addEventListener("popstate", () => this.back(), { signal });
+    addEventListener("hashchange", () => this.back(), { signal });
+    signal.addEventListener("abort", () => clearTimeout(this.timer));
   }
 
   back() {

@@ -156,6 +156,7 @@ export class Input {
       return [clean(l.curve.name), withUnit(Number.isNaN(p.last[0]) ? p.low[0] : p.last[0], u), ...(p.low[0] === p.high[0] ? [] : [`${withUnit(p.low[0], u)} to ${withUnit(p.high[0], u)} in this pixel`]), `at ${duration(time, 6)}`];
     }
     if (!l.rows.length) return null;
+    const known_all = of.model.knows(Math.max(0, time - of.perPixel / 2), Math.min(of.model.length, time + of.perPixel / 2));
     const slice = sliceNow(of.model, l.rows, time - of.perPixel / 2, time + of.perPixel / 2), texts = [];
     let count = 0, share = 0, known = true, window = null;
     for (const r of l.rows) {
@@ -163,10 +164,12 @@ export class Input {
       if (!c) { known = false; break; }
       count += c.count; share += c.share; window ??= c;
     }
-    if (slice && (!known || count <= 1 || slice.end - slice.start > 2 * of.perPixel)) {
+    if (slice && (!known || !known_all || count <= 1 || slice.end - slice.start > 2 * of.perPixel)) {
       texts.push(clean(of.model.name(slice.op)), `${of.model.kind(slice.op)}, ${duration(slice.end - slice.start)}, from ${duration(slice.start, 6)}`);
     }
-    if (known && (count > 1 || !texts.length)) {
+    if (!known_all) {
+      texts.push("Not all of it is read yet", "drawn like what is nearest; zoom in to read it");
+    } else if (known && (count > 1 || !texts.length)) {
       if (!count && !share) return null;
       const op = this.opAt(l, x);
       texts.push(`${grouped(count)} slice${count === 1 ? " starts" : "s start"} in these ${duration(window.to - window.from, 3)}`, `${percent(100 * share)} busy${op ? `, mostly ${clean(op, 80)}` : ""}`);

@@ -8,7 +8,7 @@ export class Lines {
   constructor(model) {
     this.model = model;
     this.folded = new Set();
-    const rows = model.rows.filter(r => r.records).length;
+    const rows = model.rows.filter(r => r.shown).length;
     if (rows > UNFOLDED) for (const t of model.roots.slice(1)) this.folded.add(t.id);
     this.lay();
   }
@@ -18,7 +18,7 @@ export class Lines {
   }
 
   rowsOf(t) {
-    return t.rows.map(r => this.model.rows[r]).filter(r => r.records);
+    return t.rows.map(r => this.model.rows[r]).filter(r => r.shown);
   }
 
   lay() {

@@ -12,6 +12,7 @@ import { overview } from "./overview.js";
 import { Panel } from "./panel.js";
 import { Paper } from "./paper.js";
 import { plots } from "./plots.js";
+import { Preparing, waiting } from "./preparing.js";
 import { SearchBox } from "./searchbox.js";
 import { openSource } from "./source.js";
 import { tables } from "./tables.js";
@@ -23,7 +24,8 @@ const PAPER = 1010; // pixels across A4 or Letter, lying
 const TABS = ["overview", "timeline", "tables", "plots"]; // and "comparison", where there is one
 
 class Page {
-  constructor(model) {
+  // `at`: where to begin, if not at the address; what is prepared meanwhile is given to `show`.
+  constructor(model, at, show) {
     this.model = model;
     this.tabs = model.head.comparison ? [...TABS, "comparison"] : TABS;
     this.tab = "overview";
@@ -38,22 +40,30 @@ class Page {
     this.panel = new Panel(this.timeline, this.input);
     this.panes.timeline.append(this.panel.element);
     this.tools();
-    this.panes.overview.append(overview(model, place => this.jump(place)));
-    this.tables = tables(model);
+    this.panes.overview.append(model.glance ? waiting().element : overview(model, place => this.jump(place)));
+    this.tables = model.glance ? waiting() : tables(model);
     this.panes.tables.append(this.tables.element);
-    this.plots = plots(model, this.timeline);
+    this.plots = model.glance ? waiting() : plots(model, this.timeline);
     this.panes.plots.append(this.plots.element);
     this.comparison = comparison(model, ops => this.find(ops));
     if (this.comparison) this.panes.comparison.append(this.comparison.element);
     this.address = new Address(() => this.state(), a => this.apply(a));
     this.timeline.on("view", jump => this.address.changed(jump));
     this.timeline.on("select", () => this.address.changed(true));
-    document.addEventListener("keydown", e => this.key(e));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.themed());
-    matchMedia("(forced-colors: active)").addEventListener("change", () => this.themed());
-    addEventListener("beforeprint", () => this.print());
-    addEventListener("afterprint", () => this.printed());
-    this.apply(read());
+    this.life = new AbortController(); // ends where another page takes the place of this one
+    const { signal } = this.life;
+    document.addEventListener("keydown", e => this.key(e), { signal });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.themed(), { signal });
+    matchMedia("(forced-colors: active)").addEventListener("change", () => this.themed(), { signal });
+    addEventListener("beforeprint", () => this.print(), { signal });
+    addEventListener("afterprint", () => this.printed(), { signal });
+    this.address.listen(signal);
+    if (model.glance) {
+      this.tab = "timeline";
+      this.preparing = new Preparing(this, show);
+      this.notice.hidden = false;
+    }
+    this.apply(at ?? read());
     setTimeout(() => this.timeline.ask(), 100);
   }
 
@@ -74,6 +84,7 @@ class Page {
       this.buttons[this.tab].focus();
     });
     this.help = help();
+    this.notice = h("div.notice", { role: "region", "aria-label": "What is being prepared", hidden: true });
     this.error = h("div.error", { role: "alert", hidden: true });
     this.model.onerror = e => this.failed(e);
     const mark = h("span.mark", { "aria-hidden": "true" }, icon("M1 8h2l2-6 3 12 3-9 1.5 3H15"));
@@ -81,7 +92,7 @@ class Page {
       trace?.drawn < trace?.processes ? h("button.chip", { type: "button", id: "drawn", title: "They stand for those that are like them, in the timeline, counts and plots. Opens the table that says which is like which; kymo report --rank draws others.", onclick: () => { this.open("tables", true); this.tables.open("clusters"); } }, `${trace.drawn.toLocaleString("en")} of ${trace.processes.toLocaleString("en")} processes drawn`) : null,
       loss?.records ? h("span.chip.bad", { title: clean(loss.text ?? "", 400) }, `${loss.records.toLocaleString("en")} records lost`) : null,
       this.themeButton = h("button.quiet", { type: "button", title: "Light, dark, as the system has it (t)", onclick: () => this.nextTheme() }, "Theme"),
-      h("button.quiet", { type: "button", title: "Keys (?)", onclick: () => this.help.showModal() }, "Keys")), this.error, ...this.tabs.map(t => this.panes[t]), this.help, liveRegion());
+      h("button.quiet", { type: "button", title: "Keys (?)", onclick: () => this.help.showModal() }, "Keys")), this.notice, this.error, ...this.tabs.map(t => this.panes[t]), this.help, liveRegion());
     const place = document.getElementById("kymo");
     if (place) place.replaceChildren(app);
     else document.body.append(app);
@@ -128,7 +139,7 @@ class Page {
 
   state() {
     const { view, selected, lines } = this.timeline;
-    return { tab: this.tab, start: view.start, end: view.end, slice: selected, search: this.search.input.value.slice(0, 200), folded: [...lines.folded].map(n => n.toString(36)).join(".") };
+    return { tab: this.tab, start: view.start, end: view.end, slice: this.model.glance ? null : selected, search: this.search.input.value.slice(0, 200), folded: [...lines.folded].map(n => n.toString(36)).join(".") };
   }
 
   async apply(a) {
@@ -231,11 +242,16 @@ class Page {
   }
 }
 
+// Puts a page of the model in the place of one that there may be.
+function show(model, at) {
+  window.kymo?.page?.life.abort();
+  const page = new Page(model, at, show);
+  window.kymo = { page, get model() { return page.timeline.model; }, paintRow, count: (row, a, b) => countRow(kymo.model, kymo.model.rows[row], a, b), countOps: async (a, b) => [...(await countOps(kymo.model, kymo.model.rows, a, b)).ops] };
+}
+
 async function start() {
   try {
-    const model = new Model(await openSource());
-    const page = new Page(model);
-    window.kymo = { page, model, paintRow, count: (row, a, b) => countRow(model, model.rows[row], a, b), countOps: async (a, b) => [...(await countOps(model, model.rows, a, b)).ops] };
+    show(new Model(await openSource()));
     performance.mark("kymo-ready");
   } catch (e) {
     document.body.append(h("div.error", { role: "alert", text: `This page cannot be shown: ${e.message}` }));

@@ -15,6 +15,7 @@ export class Model {
     const head = source.head;
     this.source = source;
     this.head = head;
+    this.glance = head.glance ?? null; // a part of the trace, while all of it is prepared
     this.length = Math.max(1, head.length);
     this.quantum = head.quantum || 1;
     this.blocks = new Map(); // unpacked, the least used first
@@ -43,7 +44,7 @@ export class Model {
     let count = 0, busy = 0;
     for (const b of blocks) { b.before = count; b.busyBefore = busy; count += b.count; busy += b.busy; }
     const levels = r.levels.map(l => ({ ...this.head.levels[l], busy: null })).sort((a, b) => a.bin - b.bin);
-    return { ...r, number, blocks, levels, device: DEVICE.has(this.head.tracks[r.track]?.kind) };
+    return { ...r, number, blocks, levels, device: DEVICE.has(this.head.tracks[r.track]?.kind), shown: r.records > 0 || Boolean(this.glance) };
   }
 
   // The first row of these tracks, or below them, that has something in a window; else their first row.
@@ -112,6 +113,11 @@ export class Model {
       this.onload();
     }).catch(e => this.failed(e));
     return null;
+  }
+
+  // All of [a, b) is here.
+  knows(a, b) {
+    return !this.glance || this.glance.read.some(([start, end]) => a >= start && b <= end);
   }
 
   failed(error) {

@@ -9,9 +9,33 @@ export class Accumulator {
     this.share = new Float32Array(width); // 0 to 255
     this.op = new Uint32Array(width);
     this.most = new Float32Array(width);
+    this.sums = null; // by op, of the pixel `now`: where shares are scaled up, and many slices are in a pixel
+    this.touched = [];
+    this.now = -1;
+  }
+
+  // For shares to be scaled up (unread.js): short slices count as what they are, and an op for all its slices.
+  scaled(ops) {
+    this.sums = ops === null ? null : new Float64Array(ops);
+    this.touched.length = 0;
+    this.now = -1;
+  }
+
+  // The op that is busy longest in the pixel, so far.
+  sum(x, op, part) {
+    if (x !== this.now) {
+      for (const o of this.touched) this.sums[o] = 0;
+      this.touched.length = 0;
+      this.now = x;
+    }
+    if (!this.sums[op]) this.touched.push(op);
+    this.sums[op] += part;
+    this.share[x] += part;
+    if (this.sums[op] >= this.most[x]) { this.most[x] = this.sums[op]; this.op[x] = op; }
   }
 
   clear() {
+    this.now = -1;
     this.share.fill(0);
     this.most.fill(0);
   }
@@ -42,7 +66,7 @@ function fromLevel(acc, l, start, perPixel, x0, x1) {
 
 // Adds slices; those of `least` pixels and more are told to wide(), too.
 function fromSlices(acc, got, block, start, perPixel, least, wide) {
-  const { width, share, op, most } = acc, n = got.count, scale = 1 / perPixel, ends = got.end, starts = got.start, ops = got.op;
+  const { width, share, op, most, sums } = acc, n = got.count, scale = 1 / perPixel, ends = got.end, starts = got.start, ops = got.op;
   for (let i = after(ends, start - perPixel); i < n; i++) {
     let a = (starts[i] - start) * scale, b = (ends[i] - start) * scale;
     if (a >= width) break;
@@ -53,6 +77,10 @@ function fromSlices(acc, got, block, start, perPixel, least, wide) {
     const x0 = a | 0, x1 = Math.min(b | 0, width - 1);
     if (x0 >= x1) {
       const part = ends[i] > starts[i] ? (b - a) * 255 : 64; // an instant takes no time, and is seen all the same
+      if (sums) {
+        acc.sum(x0, ops[i], part);
+        continue;
+      }
       share[x0] += part > 1 ? part : 1;
       if (part >= most[x0]) { most[x0] = part; op[x0] = ops[i]; }
       continue;

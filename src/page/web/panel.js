@@ -12,7 +12,6 @@ const AT_ONCE = 3e6; // slices that are counted without being asked
 export class Panel {
   constructor(timeline, input) {
     this.of = timeline;
-    this.model = timeline.model;
     this.input = input;
     this.span = null;
     this.slice = h("section.card.slice", { "aria-label": "Selected slice" });
@@ -25,6 +24,8 @@ export class Panel {
     this.selected(null);
     this.later();
   }
+
+  get model() { return this.of.model; }
 
   // ---- the selected slice ---------------------------------------------------------------------------
   async selected(s) {
@@ -95,6 +96,12 @@ export class Panel {
     const stopped = () => mine !== this.turn;
     const head = h("h2", {}, this.span ? `Measured: ${duration(end - start, 5)}` : `In view: ${duration(end - start, 4)}`);
     if (this.span) head.append(h("button.link", { type: "button", onclick: () => this.input.clear() }, "clear"));
+    if (!this.model.knows(start, Math.min(end, this.model.length))) {
+      this.counts.replaceChildren(head, h("p.hint", { text: "Not all of this is read yet: counts are there once it is. Zoom in to read less." }));
+      this.longest.replaceChildren(h("h2", { text: "Longest slices" }), h("p.hint", { text: "Zoom in to list them." }));
+      return;
+    }
+    if (this.model.glance?.late) head.append(h("span.hint", { text: " without what was recorded long after" }));
     const missing = missingBlocks(this.model, rows, start, end);
     if (missing.slices > AT_ONCE && !all) {
       this.counts.replaceChildren(head, h("p.hint", {}, `Counting by name unpacks ${grouped(missing.slices)} slices. `, h("button", { type: "button", onclick: () => this.refresh(true) }, "Count now")));

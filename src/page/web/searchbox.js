@@ -7,7 +7,6 @@ import { findSlice, opsNamed } from "./search.js";
 export class SearchBox {
   constructor(timeline) {
     this.of = timeline;
-    this.model = timeline.model;
     this.ops = null;
     this.input = h("input", { type: "search", placeholder: "Search names  ( / )", "aria-label": "Search slices by name; /text/ is a regular expression", spellcheck: "false", id: "search",
       oninput: () => this.typed(), onkeydown: e => this.key(e) });
@@ -72,6 +71,8 @@ export class SearchBox {
     e.stopPropagation();
   }
 
+  get model() { return this.of.model; }
+
   async go(forward) {
     if (!this.ops || this.busy) return null;
     this.busy = true;
@@ -87,8 +88,9 @@ export class SearchBox {
         this.of.select(found, { near: true, close: true });
         this.state.textContent = wrapped ? (forward ? "from the beginning again" : "from the end again") : `at ${duration(found.start, 5)}`;
       } else {
-        this.state.textContent = "no slice has that name";
-        say("No slice has that name");
+        const none = `no slice ${this.model.glance ? "that is read so far " : ""}has that name`;
+        this.state.textContent = none;
+        say(none);
       }
       return found;
     } finally {

@@ -75,10 +75,10 @@ class Tasks {
 }
 
 class Source {
-  constructor(head, packed) {
+  constructor(head, packed, tasks = new Tasks()) {
     this.head = head;
     this.packed = packed;
-    this.tasks = new Tasks();
+    this.tasks = tasks;
   }
 
   task(what, n, urgent = true, first = 0) {
@@ -101,19 +101,54 @@ function embedded(data) {
   });
 }
 
-async function served() {
-  const get = async (path, more = "") => {
-    const answered = await fetch(path + location.search + more);
+// `kymo view`: all of the trace once that is prepared, parts of it before.
+class Served {
+  constructor() {
+    this.tasks = new Tasks();
+  }
+
+  async get(path, about = {}) {
+    const asked = new URLSearchParams(location.search);
+    for (const [name, value] of Object.entries(about)) asked.set(name, value);
+    const answered = await fetch(`${path}?${asked}`);
     if (!answered.ok) throw new Error(`kymo view answered ${answered.status} to ${path}`);
     return answered;
-  };
-  const head = await (await get("head.json")).json();
-  const source = new Source(head, async n => new Uint8Array(await (await get(`section/${n}`)).arrayBuffer()));
-  source.record = async about => (await get("record", `&${new URLSearchParams(about)}`)).json();
-  return source;
+  }
+
+  // { ready, glances, doing, done }
+  async state() {
+    return (await this.get("state")).json();
+  }
+
+  source(head, packed) {
+    const source = new Source(head, packed, this.tasks);
+    source.record = async about => (await this.get("record", about)).json();
+    source.served = this;
+    return source;
+  }
+
+  async whole() {
+    const head = await (await this.get("head.json")).json();
+    return this.source(head, async n => new Uint8Array(await (await this.get(`section/${n}`)).arrayBuffer()));
+  }
+
+  // What there is before all is prepared, of { start, end, effort } or of everything.
+  async glance(about = {}) {
+    const bytes = new Uint8Array(await (await this.get("glance", about)).arrayBuffer()), at = 8 + Number(new DataView(bytes.buffer).getBigUint64(0, true));
+    const head = JSON.parse(new TextDecoder().decode(bytes.subarray(8, at)));
+    return this.source(head, async n => {
+      const [offset, length] = head.sections[n];
+      return bytes.slice(at + offset, at + offset + length);
+    });
+  }
+
+  async open() {
+    const { ready, glances } = await this.state();
+    return ready || !glances ? this.whole() : this.glance();
+  }
 }
 
 export async function openSource() {
   const data = document.getElementById("kymo-data");
-  return data ? embedded(data) : served();
+  return data ? embedded(data) : new Served().open();
 }

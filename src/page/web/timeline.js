@@ -7,8 +7,10 @@ import { duration, exact, line as clean, tickLabel, timeTicks, withUnit } from "
 import { Lines } from "./lines.js";
 import { drawCurve } from "./curve.js";
 import { Accumulator, paintCoarse, paintRow, Sum, toPixels } from "./paint.js";
+import { estimate, unread } from "./unread.js";
 
 export const LEAST_SPAN = 20; // ns
+const UNREAD = 4; // of patterns, beside those of slices (model.js)
 const RECT = 4, LABEL = 34; // pixels from which on slices have edges, and names
 
 export class Timeline {
@@ -19,6 +21,7 @@ export class Timeline {
     this.view = { start: 0, end: model.length };
     this.selected = null;
     this.links = [];
+    this.base = null; // what the overview is of, if not the model
     this.found = null; // ops that a search is for
     this.listeners = { view: [], select: [], frame: [], measure: [] };
     this.timings = [];
@@ -56,6 +59,15 @@ export class Timeline {
     this.colour = { text: of("--text"), muted: of("--muted"), line: of("--line"), panel: of("--panel"), accent: of("--accent"), background: css(this.palette.background), strip: of("--strip"), curve: of("--curve"), curveFill: of("--curve-fill") };
     this.hatch = null;
     this.mapDone = false;
+    this.redraw();
+  }
+
+  // Draws another part of the same trace: tracks, rows and ops have the same numbers.
+  use(model) {
+    this.model = this.lines.model = model;
+    model.onload = () => this.redraw();
+    this.slots = this.labelsKey = null;
+    this.lines.lay();
     this.redraw();
   }
 
@@ -214,17 +226,23 @@ export class Timeline {
       if (x >= 0 && x < wide) for (let k = x; k < pixels.length; k += wide) pixels[k] = colours.line;
     }
     let whole = true;
+    this.unread = unread(this.model, this.view, wide);
+    for (const acc of [this.one, this.sum.one]) acc.scaled(this.unread && this.model.ops.length);
     for (const l of seen) {
       const y = Math.round((l.y - this.top) * ratio), height = Math.round(l.h * ratio);
       if (l.type === "head") pixels.fill(colours.strip, Math.max(0, y) * wide, Math.min(high, y + height) * wide);
       else if (l.type === "curve") drawCurve(this, pixels, wide, high, l.curve, y + Math.round(3 * ratio), height - Math.round(6 * ratio));
       else whole = this.paintLine(l, y + Math.round(ratio), height - Math.round(2 * ratio)) && whole;
     }
-    if (!this.first && this.model.rows.every(r => !r.levels.length || r.levels[r.levels.length - 1].busy)) { this.first = true; performance.mark("kymo-first"); }
+    if (!this.first && (whole || !this.model.glance) && this.model.rows.every(r => !r.levels.length || r.levels[r.levels.length - 1].busy)) { this.first = true; performance.mark("kymo-first"); }
     this.read = whole;
     if (whole && !this.complete) { this.complete = true; performance.mark("kymo-whole"); }
     g.setTransform(1, 0, 0, 1, 0, 0);
     g.putImageData(this.image, 0, 0);
+    for (const [from, to] of this.unread?.runs ?? []) {
+      g.fillStyle = this.pattern(g, UNREAD);
+      g.fillRect(from, 0, to - from, high);
+    }
   }
 
   paintLine(l, y, height) {
@@ -233,10 +251,12 @@ export class Timeline {
     if (l.type === "row") {
       this.one.clear();
       whole = paintRow(this.model, this.one, l.row, this.view, (a, b, block, got, i) => this.rects.push({ l, a, b, op: got.op[i], flags: got.flags ? got.flags[i] : 0 }), RECT * this.ratio);
+      estimate(this.unread, this.one);
       toPixels(this.one, row, slots, table);
       this.waits(l, this.one, slots);
     } else {
       whole = this.sum.paint(this.model, l.rows, this.view);
+      estimate(this.unread, this.sum.all);
       toPixels(this.sum.all, row, slots, table);
       this.waits(l, this.sum.all, slots);
     }
@@ -259,14 +279,15 @@ export class Timeline {
     }
   }
 
-  // Waits: one way; what was lost or left out: both ways; without a processor: one way, the lines farther apart.
+  // Waits: one way; what was lost or left out: both ways; without a processor: one way, the lines farther apart; what is not
+  // read yet: the other way, on the ground.
   pattern(g, which) {
     this.hatch ??= [];
     if (this.hatch[which]) return this.hatch[which];
     const size = (which === 3 ? 12 : 6) * Math.round(this.ratio), c = h("canvas", { width: size, height: size }), p = c.getContext("2d");
-    p.strokeStyle = this.dark ? "rgba(255,255,255,.28)" : "rgba(0,0,0,.26)";
+    p.strokeStyle = which === UNREAD ? this.colour.background : this.dark ? "rgba(255,255,255,.28)" : "rgba(0,0,0,.26)";
     p.lineWidth = this.ratio;
-    for (const d of [-size, 0, size]) { p.beginPath(); p.moveTo(d, size); p.lineTo(d + size, 0); if (which === 2) { p.moveTo(d, 0); p.lineTo(d + size, size); } p.stroke(); }
+    for (const d of [-size, 0, size]) { p.beginPath(); if (which !== UNREAD) { p.moveTo(d, size); p.lineTo(d + size, 0); } if (which === 2 || which === UNREAD) { p.moveTo(d, 0); p.lineTo(d + size, size); } p.stroke(); }
     this.hatch[which] = g.createPattern(c, "repeat");
     return this.hatch[which];
   }
@@ -358,23 +379,25 @@ export class Timeline {
   drawMap() {
     const g = this.map.getContext("2d"), { ratio } = this, width = this.columns, height = this.map.height;
     if (!this.mapDone) {
-      const whole = { start: 0, end: this.model.length }, sum = new Sum(width);
+      const model = this.base ?? this.model, whole = { start: 0, end: model.length }, sum = new Sum(width);
       this.mapDone = true;
       this.mapImage = h("canvas", { width, height });
       const m = this.mapImage.getContext("2d");
       m.fillStyle = this.colour.background;
       m.fillRect(0, 0, width, height);
       [false, true].forEach((device, part) => {
-        const rows = this.model.rows.filter(r => r.device === device && (device || r.depth === 0) && r.records);
-        if (!sum.paint(this.model, rows, whole, paintCoarse, false)) {
+        const rows = model.rows.filter(r => r.device === device && (device || r.depth === 0) && r.records);
+        sum.one.scaled(model.glance && model.ops.length);
+        if (!sum.paint(model, rows, whole, model.glance ? paintRow : paintCoarse, false)) {
           this.mapDone = false;
           return;
         }
+        estimate(unread(model, whole, width), sum.all);
         const most = Math.max(1, ...sum.all.share), half = height / 2;
         for (let x = 0; x < width; x++) {
           const s = sum.all.share[x];
           if (!s) continue;
-          m.fillStyle = this.palette.css[this.model.slots[sum.all.op[x]]];
+          m.fillStyle = this.palette.css[model.slots[sum.all.op[x]]];
           const high = Math.max(1, s / most * (half - 3 * ratio));
           m.fillRect(x, part * half + half - high - ratio, 1, high);
         }

@@ -66,6 +66,7 @@ static bool registers(const ucontext_t *u, struct unwind_registers *r)
 	r->pc = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
 	r->sp = (uint64_t)u->uc_mcontext.gregs[REG_RSP];
 	r->fp = (uint64_t)u->uc_mcontext.gregs[REG_RBP];
+	r->bx = (uint64_t)u->uc_mcontext.gregs[REG_RBX];
 	return true;
 #elif defined(__aarch64__)
 	r->pc = u->uc_mcontext.pc;

@@ -14,19 +14,28 @@
 #include <stdint.h>
 
 #include "base/cfi.h"
+#include "wire/defs.h"
 
-/* Why a stack ends where it does. */
+/* Why a stack ends where it does; the numbers are those of definitions (wire/defs.h). */
 enum unwind_end {
-	UNWIND_OUTERMOST, /* the first function of the process or thread */
-	UNWIND_DEPTH,     /* there was room for no more */
-	UNWIND_NO_RULE, /* code of an object that describes no frame, and none by frame pointers */
-	UNWIND_NO_OBJECT, /* code of no object: generated, or no code */
-	UNWIND_MEMORY,    /* a frame that cannot be one */
-	UNWIND_ENDS
+	UNWIND_OUTERMOST = STACK_OUTERMOST, /* the first function of the process or thread */
+	UNWIND_DEPTH = STACK_DEPTH,         /* there was room for no more */
+	UNWIND_CUT = STACK_CUT,             /* it goes on behind what was copied of it */
+	UNWIND_NO_RULE =
+		STACK_NO_RULE, /* code that describes no frame, and none by frame pointers */
+	UNWIND_NO_OBJECT = STACK_NO_OBJECT, /* code of no object: generated, or no code */
+	UNWIND_MEMORY = STACK_MEMORY        /* a frame that cannot be one */
 };
 
 struct unwind_registers {
-	uint64_t pc, sp, fp;
+	uint64_t pc, sp, fp, bx;
+};
+
+/* A stack as it was; `size` bytes from the stack pointer on. */
+struct unwind_copy {
+	const void *bytes;
+	uint64_t size;
+	bool more; /* there was more of it than was copied */
 };
 
 /* Looks at what is loaded; by any thread that holds no lock of Kymo's, but in no signal handler. */
@@ -39,6 +48,9 @@ void unwind_fork_child(void);
  */
 uint32_t unwind_stack(const struct unwind_registers *from, uint64_t known_end, uint64_t *out,
 		      uint32_t most, enum unwind_end *end);
+/* The same of a stack that was copied; nothing else of the thread's memory is read. */
+uint32_t unwind_copied(const struct unwind_registers *from, const struct unwind_copy *stack,
+		       uint64_t *out, uint32_t most, enum unwind_end *end);
 
 /* ---- between the files of the room ---- */
 

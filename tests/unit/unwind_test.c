@@ -32,11 +32,6 @@ static struct unwind_registers registers_of(const ucontext_t *u)
 		(uint64_t)u->uc_mcontext.gregs[REG_RBP], (uint64_t)u->uc_mcontext.gregs[REG_RBX]};
 }
 
-/* Where the caller of this is; rbp and rbx as it has them. */
-#define HERE(r)                                                                                    \
-	__asm__ volatile("lea 0(%%rip), %0\n mov %%rsp, %1\n mov %%rbp, %2\n mov %%rbx, %3"        \
-			 : "=r"((r).pc), "=r"((r).sp), "=r"((r).fp), "=r"((r).bx))
-
 /* ---- step by step ---- */
 
 static struct {
@@ -48,6 +43,7 @@ static struct {
 	struct unwind_registers first_wrong;
 	uint32_t wrong_got, wrong_end;
 	uint32_t pushed; /* instructions behind the push of a lazy PLT entry */
+	uint64_t stack_end;
 	bool begun;
 } track;
 
@@ -71,15 +67,29 @@ static void follow(const struct unwind_registers *r)
 	}
 }
 
-static void compare(const struct unwind_registers *r)
+static bool is_right(const struct unwind_registers *r, const uint64_t *got, uint32_t n,
+		     enum stack_end end)
 {
-	uint64_t got[DEEP];
-	enum unwind_end end;
-	uint32_t n = unwind_stack(r, 0, got, DEEP, &end);
-	bool same = n == track.depth + 1 && end == UNWIND_OUTERMOST && got[0] == r->pc;
+	bool same = n == track.depth + 1 && end == STACK_OUTERMOST && got[0] == r->pc;
 
 	for (uint32_t i = 0; same && i < track.depth; i++)
 		same = got[1 + i] == track.calls[track.depth - 1 - i];
+	return same;
+}
+
+/* From the stack pointer on there is all that is needed: samples of the kernel's have no more. */
+static void compare(const struct unwind_registers *r)
+{
+	struct unwind_copy all = {(const void *)(uintptr_t)r->sp, track.stack_end - r->sp, false};
+	uint64_t got[DEEP];
+	enum stack_end end;
+	uint32_t n = unwind_stack(r, 0, got, DEEP, &end);
+	bool same = is_right(r, got, n, end);
+
+	if (same) {
+		n = unwind_copied(r, &all, got, DEEP, &end);
+		same = is_right(r, got, n, end);
+	}
 	track.compared++;
 	if (!same && !track.wrong++) {
 		track.first_wrong = *r;
@@ -91,7 +101,7 @@ static void compare(const struct unwind_registers *r)
 static void begin(const struct unwind_registers *r)
 {
 	uint64_t got[DEEP];
-	enum unwind_end end;
+	enum stack_end end;
 	uint32_t n = unwind_stack(r, 0, got, DEEP, &end);
 
 	track.base = track.depth = n - 1;
@@ -100,7 +110,7 @@ static void begin(const struct unwind_registers *r)
 		track.at[i] = UINT64_MAX;
 	}
 	track.begun = true;
-	track.wrong += end != UNWIND_OUTERMOST || n < 3;
+	track.wrong += end != STACK_OUTERMOST || n < 3;
 }
 
 static void on_step(int number, siginfo_t *info, void *context)
@@ -126,6 +136,18 @@ __asm__(".text\n"
 	"trap_off: .cfi_startproc\n pushfq\n .cfi_adjust_cfa_offset 8\n andq $-257, (%rsp)\n"
 	"popfq\n .cfi_adjust_cfa_offset -8\n ret\n .cfi_endproc\n");
 
+static uint64_t own_stack_end(void)
+{
+	pthread_attr_t a;
+	void *base;
+	size_t size;
+
+	assert_int_equal(pthread_getattr_np(pthread_self(), &a), 0);
+	assert_int_equal(pthread_attr_getstack(&a, &base, &size), 0);
+	pthread_attr_destroy(&a);
+	return (uint64_t)(uintptr_t)base + size;
+}
+
 static void stepped(void (*run)(void), uint64_t at_least)
 {
 	struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO | SA_ONSTACK};
@@ -134,6 +156,7 @@ static void stepped(void (*run)(void), uint64_t at_least)
 		none = {.ss_flags = SS_DISABLE};
 
 	memset(&track, 0, sizeof(track));
+	track.stack_end = own_stack_end();
 	sigaltstack(&alternate, NULL);
 	sigaction(SIGTRAP, &action, NULL);
 	trap_on();
@@ -199,13 +222,13 @@ static void test_steps(void **state)
 static volatile sig_atomic_t handled;
 static uint64_t in_handler[64];
 static uint32_t in_handler_count;
-static enum unwind_end in_handler_end;
+static enum stack_end in_handler_end;
 
 static void on_user(int number, siginfo_t *info, void *context)
 {
 	struct unwind_registers here = {0};
 
-	HERE(here);
+	UNWIND_HERE(here);
 	in_handler_count = unwind_stack(&here, 0, in_handler, 64, &in_handler_end);
 	handled++;
 }
@@ -232,7 +255,7 @@ static void raise_once(int flags)
 	sigaction(SIGUSR1, &action, NULL);
 	raises();
 	assert_int_equal(handled, 1);
-	assert_int_equal(in_handler_end, UNWIND_OUTERMOST);
+	assert_int_equal(in_handler_end, STACK_OUTERMOST);
 	assert_true(lies_in(in_handler, in_handler_count, raises, 64));
 }
 
@@ -280,27 +303,27 @@ static void test_ends(void **state)
 	/* push %rbx; mov $1, %rbx; call *%rdi; pop %rbx; ret */
 	static const uint8_t code[] = {0x53, 0x48, 0xc7, 0xc3, 1, 0, 0, 0, 0xff, 0xd7, 0x5b, 0xc3};
 	struct unwind_registers nowhere = {(uint64_t)(uintptr_t)on_user, 16, 16, 0};
-	enum unwind_end end;
+	enum stack_end end;
 	uint64_t out[4];
 	void (*call)(void (*)(void));
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	deep(100);
-	assert_int_equal(in_handler_end, UNWIND_DEPTH);
+	assert_int_equal(in_handler_end, STACK_DEPTH);
 	assert_int_equal(in_handler_count, 64);
 	assert_true(page != MAP_FAILED);
 	memcpy(page, code, sizeof(code));
 	*(void **)&call = page;
 	call(raises);
-	assert_int_equal(in_handler_end, UNWIND_NO_OBJECT);
+	assert_int_equal(in_handler_end, STACK_NO_OBJECT);
 	assert_true(lies_in(in_handler, in_handler_count, page, sizeof(code)));
 	munmap(page, 4096);
 	assert_int_equal(unwind_stack(&nowhere, 0, out, 4, &end), 1); /* no memory there */
-	assert_int_equal(end, UNWIND_MEMORY);
+	assert_int_equal(end, STACK_MEMORY);
 	nowhere.pc = 16;
 	assert_int_equal(unwind_stack(&nowhere, 0, out, 4, &end), 1);
-	assert_int_equal(end, UNWIND_NO_OBJECT);
+	assert_int_equal(end, STACK_NO_OBJECT);
 }
 
 /*
@@ -362,11 +385,11 @@ static void test_borders(void **state)
 	in_handler_count = 0;
 	if (!sigsetjmp(back, 1))
 		calls_last();
-	assert_int_equal(in_handler_end, UNWIND_OUTERMOST);
+	assert_int_equal(in_handler_end, STACK_OUTERMOST);
 	assert_true(lies_in(in_handler, in_handler_count, calls_last, 64));
 	in_handler_count = 0;
 	calls_trap();
-	assert_int_equal(in_handler_end, UNWIND_OUTERMOST);
+	assert_int_equal(in_handler_end, STACK_OUTERMOST);
 	assert_true(lies_in(in_handler, in_handler_count, (void *)(uintptr_t)first, 1));
 	assert_true(lies_in(in_handler, in_handler_count, calls_trap, 64));
 }
@@ -380,7 +403,7 @@ static __attribute__((noinline, noclone)) void copy_here(int n, uint64_t known_e
 	if (n) {
 		copy_here(n - 1, known_end);
 	} else {
-		HERE(copied_from);
+		UNWIND_HERE(copied_from);
 		copied_size = known_end - copied_from.sp;
 		copied_size = copied_size < sizeof(copied) ? copied_size : sizeof(copied);
 		memcpy(copied, (void *)(uintptr_t)copied_from.sp, copied_size);
@@ -394,17 +417,11 @@ static __attribute__((noinline, noclone)) void copy_here(int n, uint64_t known_e
 static void test_copied(void **state)
 {
 	uint64_t out[64];
-	enum unwind_end end;
-	pthread_attr_t a;
+	enum stack_end end;
 	uint32_t before = 0, n;
-	void *base;
-	size_t size;
 
-	pthread_getattr_np(pthread_self(), &a);
-	pthread_attr_getstack(&a, &base, &size);
-	pthread_attr_destroy(&a);
-	copy_here(20, (uint64_t)(uintptr_t)base + size);
-	assert_int_equal(in_handler_end, UNWIND_OUTERMOST);
+	copy_here(20, own_stack_end());
+	assert_int_equal(in_handler_end, STACK_OUTERMOST);
 	assert_true(in_handler_count > 22);
 	for (uint64_t part = 0; part <= copied_size; part += 8) {
 		struct unwind_copy c = {copied, part, part < copied_size};
@@ -412,12 +429,12 @@ static void test_copied(void **state)
 		n = unwind_copied(&copied_from, &c, out, 64, &end);
 		assert_true(n >= before && n <= in_handler_count);
 		assert_memory_equal(out, in_handler, n * sizeof(*out));
-		assert_int_equal(end, n == in_handler_count ? UNWIND_OUTERMOST : UNWIND_CUT);
+		assert_int_equal(end, n == in_handler_count ? STACK_OUTERMOST : STACK_CUT);
 		before = n;
 	}
 	assert_int_equal(before, in_handler_count);
 	n = unwind_copied(&copied_from, &(struct unwind_copy){copied, 128, false}, out, 64, &end);
-	assert_int_equal(end, UNWIND_MEMORY); /* a stack that is no longer, but goes on */
+	assert_int_equal(end, STACK_MEMORY); /* a stack that is no longer, but goes on */
 	assert_true(n < in_handler_count);
 }
 
@@ -428,13 +445,13 @@ static void *take(void *data)
 {
 	while (!over) {
 		struct unwind_registers here = {0};
-		enum unwind_end end;
+		enum stack_end end;
 		uint64_t out[64];
 
-		HERE(here);
+		UNWIND_HERE(here);
 		unwind_stack(&here, 0, out, 64, &end);
 		taken++;
-		cut += end != UNWIND_OUTERMOST;
+		cut += end != STACK_OUTERMOST;
 	}
 	return NULL;
 }

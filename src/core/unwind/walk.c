@@ -131,7 +131,10 @@ static bool frame_of(struct walk *w, const struct cfi_rule *rule, uint64_t *cfa)
 	}
 }
 
-/* The caller's value of a register. */
+/*
+ * The caller's value of a register. Rules go on to name its place behind the instruction that has taken it back from there, at
+ * the end of functions: the register has it where the place is no longer part of the stack.
+ */
 static bool kept_of(struct walk *w, uint8_t how, int16_t offset, uint64_t cfa, uint64_t *value,
 		    bool *is_lost)
 {
@@ -141,6 +144,8 @@ static bool kept_of(struct walk *w, uint8_t how, int16_t offset, uint64_t cfa, u
 	case CFI_SAME:
 		return true;
 	case CFI_BELOW:
+		if (cfa + by < w->r.sp)
+			return true;
 		*is_lost = false;
 		return word_at(w, cfa + by, value);
 	case CFI_BY_RBP:
@@ -180,24 +185,24 @@ static bool step_pointer(struct walk *w)
 }
 
 /* False: the stack ends here. */
-static bool step(struct walk *w, enum unwind_end *end)
+static bool step(struct walk *w, enum stack_end *end)
 {
 	struct cfi_rule rule = {.cfa = CFI_NONE};
 	bool known = rule_at(w->r.pc - !w->exact, &rule);
 
-	*end = UNWIND_OUTERMOST;
+	*end = STACK_OUTERMOST;
 	if (rule.cfa == CFI_OUTERMOST)
 		return false;
-	*end = UNWIND_MEMORY;
+	*end = STACK_MEMORY;
 	if (rule.cfa == CFI_SIGNAL)
 		return step_signal(w);
 	if (rule.cfa != CFI_NONE)
 		return step_rule(w, &rule);
-	*end = known ? UNWIND_NO_RULE : UNWIND_NO_OBJECT;
+	*end = known ? STACK_NO_RULE : STACK_NO_OBJECT;
 	return step_pointer(w) && (!known || !w->r.pc || rule_at(w->r.pc - 1, &rule));
 }
 
-static uint32_t walk(struct walk *w, uint64_t *out, uint32_t most, enum unwind_end *end)
+static uint32_t walk(struct walk *w, uint64_t *out, uint32_t most, enum stack_end *end)
 {
 	uint32_t n = 0;
 
@@ -206,21 +211,21 @@ static uint32_t walk(struct walk *w, uint64_t *out, uint32_t most, enum unwind_e
 		out[n++] = w->r.pc;
 		w->cut = false;
 		if (!step(w, end)) {
-			if (w->cut && *end != UNWIND_OUTERMOST)
-				*end = UNWIND_CUT;
+			if (w->cut && *end != STACK_OUTERMOST)
+				*end = STACK_CUT;
 			return n;
 		}
 		if (!w->r.pc) { /* who made the stack has put none below it */
-			*end = UNWIND_OUTERMOST;
+			*end = STACK_OUTERMOST;
 			return n;
 		}
 	}
-	*end = UNWIND_DEPTH;
+	*end = STACK_DEPTH;
 	return n;
 }
 
 uint32_t unwind_stack(const struct unwind_registers *from, uint64_t known_end, uint64_t *out,
-		      uint32_t most, enum unwind_end *end)
+		      uint32_t most, enum stack_end *end)
 {
 	struct walk w;
 
@@ -233,7 +238,7 @@ uint32_t unwind_stack(const struct unwind_registers *from, uint64_t known_end, u
 }
 
 uint32_t unwind_copied(const struct unwind_registers *from, const struct unwind_copy *stack,
-		       uint64_t *out, uint32_t most, enum unwind_end *end)
+		       uint64_t *out, uint32_t most, enum stack_end *end)
 {
 	struct walk w;
 

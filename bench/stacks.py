@@ -33,7 +33,7 @@ def work(n):
     if n:
         return work(n - 1) + 1
     s = 0
-    for _ in range(8000):
+    for _ in range(12000):
         s += len(json.dumps({str(i): i * 1.5 for i in range(200)})) + len(re.sub(r"a(b|c)+", "x", "abcbcabca" * 50))
         sorted(range(1000), key=lambda x: -x)
     return s
@@ -59,10 +59,11 @@ def shares(kymo, trace):
 
 
 def program(name, command, options, folder):
-    """Three by turns: nothing, Kymo without samples, Kymo with them."""
+    """By turns: nothing, Kymo without samples, with those of the kernel's, with those by signals (which come of all time, also to threads that wait)."""
     kymo = os.path.join(os.path.abspath(options.build), "bin", "kymo")
     run = [kymo, "run", "-f", "--no-summary", "-o", "t.kymo"]
-    ways = {"alone": command, "kymo run": run + ["--"] + command, "--sample": run + [f"--sample={options.rate}", "--"] + command}
+    ways = {"alone": command, "kymo run": run + ["--"] + command, "--sample": run + [f"--sample={options.rate}", "--"] + command,
+            "by signals": run + [f"--sample={options.rate}", "--sample-clock", "wall", "--"] + command}
     times, ends = {way: [] for way in ways}, {}
     for turn in range(options.turns + 1):
         for way, words in ways.items():
@@ -76,7 +77,7 @@ def program(name, command, options, folder):
     print(f"{name}: {whole} samples; " + ", ".join(f"{end} {100 * n / whole:.1f} %" for end, n in sorted(ends.items(), key=lambda x: -x[1])))
     if options.turns < 2:
         return
-    for way, base in (("kymo run", "alone"), ("--sample", "kymo run")):
+    for way, base in (("kymo run", "alone"), ("--sample", "kymo run"), ("by signals", "kymo run")):
         ratios = [a / b for a, b in zip(times[way], times[base])]
         print(f"  processor time, {way} to {base}: median {statistics.median(ratios):.3f}, mean {statistics.mean(ratios):.3f} "
               f"+- {statistics.stdev(ratios) / len(ratios) ** 0.5:.3f}, {min(ratios):.3f} to {max(ratios):.3f}")

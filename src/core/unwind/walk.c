@@ -10,6 +10,7 @@
 
 #define RULES 8192u
 #define BLOCK 512u /* of a stack of which nothing is known */
+#define SAVED 64u  /* registers of a frame */
 
 /* ---- rules that were needed before ---- */
 
@@ -70,9 +71,10 @@ struct walk {
 static bool unknown_word(struct walk *w, uint64_t at, uint64_t *out)
 {
 	if (at < w->block || at - w->block + 8 > w->have) {
-		w->block = at;
-		w->have = careful_copy(w->bytes, (const void *)(uintptr_t)at, BLOCK);
-		if (w->have < 8) {
+		/* Registers are kept below the return address, which is read first. */
+		w->block = at < w->r.sp ? at : at - w->r.sp < SAVED ? w->r.sp : at - SAVED;
+		w->have = careful_copy(w->bytes, (const void *)(uintptr_t)w->block, BLOCK);
+		if (w->have < at - w->block + 8) {
 			w->have = 0;
 			return false;
 		}

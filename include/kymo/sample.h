@@ -11,8 +11,9 @@
  *
  * How it is done is a method:
  *   perf   perf_event_open(2): the kernel writes samples into memory that a thread of Kymo's reads.
- *          No signals; new threads are included from their first instruction. Callers are found
- *          through frame pointers. Samples name the call they lie in only when a trace is read.
+ *          No signals; new threads are included from their first instruction. On x86-64
+ *          samples by time need no frame pointers; others find callers through them. Samples name
+ *          the call they lie in only when a trace is read.
  *   timer  a POSIX timer for each thread and a real-time signal: where perf is not permitted. The
  *          program may notice: system calls that wait without being restartable may return EINTR,
  *          and a thread that waits for "any" signal gets ours. New threads are found within 20 ms.

@@ -90,6 +90,8 @@ summary_part summary_imbalance;
 
 /* Functions that samples met, self and total; values of counters by operation. */
 summary_part summary_functions, summary_counters;
+/* Where stacks of samples and of calls end, and how many do before the first function of their thread. */
+summary_part summary_stack_ends;
 
 /* Lines of kernels that samples met, and why warps waited there. */
 summary_part summary_device_samples;

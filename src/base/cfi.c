@@ -11,6 +11,7 @@
 #define STEPS     65536 /* instructions of one function */
 #define TEXT_MAX  8u    /* letters of an augmentation */
 #define EXPR_MAX  16u
+#define REG_RBX   3u
 #define REG_RBP   6u
 #define REG_RSP   7u
 #define REG_RA    16u
@@ -273,10 +274,10 @@ struct state {
 	enum { CFA_REGISTER, CFA_WORD_AT, CFA_PLT, CFA_ODD } cfa;
 	uint64_t reg;
 	int64_t offset;
-	struct {
+	struct place {
 		enum kept how;
 		int64_t offset;
-	} rbp, ra;
+	} rbp, rbx, ra;
 	bool moved_rsp; /* rsp of the caller is not the CFA */
 };
 
@@ -287,25 +288,37 @@ struct machine {
 	const struct common *common;
 };
 
+/* NULL: of no interest. */
+static struct place *place_of(struct state *s, uint64_t reg)
+{
+	switch (reg) {
+	case REG_RBX:
+		return &s->rbx;
+	case REG_RBP:
+		return &s->rbp;
+	case REG_RA:
+		return &s->ra;
+	default:
+		return NULL;
+	}
+}
+
 static void keep(struct machine *m, uint64_t reg, enum kept how, int64_t offset)
 {
-	if (reg == REG_RBP) {
-		m->now.rbp.how = how;
-		m->now.rbp.offset = offset;
-	} else if (reg == REG_RA) {
-		m->now.ra.how = how;
-		m->now.ra.offset = offset;
-	} else if (reg == REG_RSP) {
+	struct place *p = place_of(&m->now, reg);
+
+	if (p)
+		*p = (struct place){how, offset};
+	else if (reg == REG_RSP)
 		m->now.moved_rsp = how != SAME;
-	}
 }
 
 static void restore(struct machine *m, uint64_t reg)
 {
-	if (reg == REG_RBP)
-		m->now.rbp = m->first.rbp;
-	else if (reg == REG_RA)
-		m->now.ra = m->first.ra;
+	struct place *p = place_of(&m->now, reg);
+
+	if (p)
+		*p = *place_of(&m->first, reg);
 	else if (reg == REG_RSP)
 		m->now.moved_rsp = m->first.moved_rsp;
 }
@@ -341,15 +354,19 @@ static uint32_t of_rbp(const struct expression *e, int64_t *offset)
 
 static void cfa_expression(struct machine *m, const struct expression *e)
 {
-	/* breg7 8, breg16 0, lit15, and, lit11, ge, lit3, shl, plus: binutils' lazy PLT */
-	static const uint8_t plt[] = {0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22};
+	/* breg7 8, breg16 0, lit15, and, lit11, ge, lit3, shl, plus: binutils' lazy PLT; other lengths with endbr64 */
+	static const uint8_t plt[] = {0x77, 8, 0x80, 0, 0x3f, 0x1a, 0, 0x2a, 0x33, 0x24, 0x22};
 	uint32_t n = of_rbp(e, &m->now.offset);
+	uint8_t length = e->bytes[6];
 
 	m->now.cfa = CFA_ODD;
-	if (e->size == sizeof(plt) && memcmp(e->bytes, plt, sizeof(plt)) == 0)
+	if (e->size == sizeof(plt) && memcmp(e->bytes, plt, 6) == 0 && length >= 0x30 &&
+	    length <= 0x3f && memcmp(e->bytes + 7, plt + 7, sizeof(plt) - 7) == 0) {
 		m->now.cfa = CFA_PLT;
-	else if (n && e->size == n + 1 && e->bytes[n] == 0x06) /* deref */
+		m->now.offset = length - 0x30;
+	} else if (n && e->size == n + 1 && e->bytes[n] == 0x06) { /* deref */
 		m->now.cfa = CFA_WORD_AT;
+	}
 }
 
 static void expression(struct machine *m, struct cursor *c, uint8_t op)
@@ -509,19 +526,31 @@ static bool fits(int64_t v)
 	return v >= INT16_MIN && v <= INT16_MAX;
 }
 
-static bool rbp_rule(const struct state *s, struct cfi_rule *out)
+/* A register that is kept where no rule can say it is lost. */
+static uint8_t kept_rule(const struct place *p, int16_t *offset)
 {
-	static const uint8_t how[] = {[SAME] = CFI_RBP_SAME,
-				      [AT_CFA] = CFI_RBP_BELOW,
-				      [AT_REGISTER] = CFI_RBP_AT,
-				      [LOST] = CFI_RBP_LOST,
-				      [ODD] = CFI_RBP_LOST};
+	*offset = 0;
+	if (p->how == LOST || p->how == ODD || !fits(p->offset))
+		return CFI_LOST;
+	*offset = (int16_t)p->offset;
+	return p->how == SAME ? CFI_SAME : p->how == AT_CFA ? CFI_BELOW : CFI_BY_RBP;
+}
 
-	if (!fits(s->rbp.offset))
-		return false;
-	out->rbp = how[s->rbp.how];
-	out->rbp_offset = (int16_t)s->rbp.offset;
-	return true;
+static enum cfi_cfa cfa_rule(const struct state *s)
+{
+	switch (s->cfa) {
+	case CFA_PLT:
+		return CFI_PLT;
+	case CFA_WORD_AT:
+		return CFI_AT_RBP;
+	case CFA_REGISTER:
+		return s->reg == REG_RSP   ? CFI_RSP
+		       : s->reg == REG_RBP ? CFI_RBP
+		       : s->reg == REG_RBX ? CFI_RBX
+					   : CFI_NONE;
+	default:
+		return CFI_NONE;
+	}
 }
 
 static void rule_of(const struct state *s, struct cfi_rule *out)
@@ -531,18 +560,13 @@ static void rule_of(const struct state *s, struct cfi_rule *out)
 		out->cfa = CFI_OUTERMOST;
 		return;
 	}
-	if (s->cfa == CFA_PLT)
-		out->cfa = CFI_PLT;
-	else if (s->cfa == CFA_WORD_AT)
-		out->cfa = CFI_AT_RBP;
-	else if (s->cfa == CFA_REGISTER && s->reg == REG_RSP)
-		out->cfa = CFI_RSP;
-	else if (s->cfa == CFA_REGISTER && s->reg == REG_RBP)
-		out->cfa = CFI_RBP;
-	out->cfa_offset = s->cfa == CFA_PLT ? 8 : (int32_t)s->offset;
-	if (out->cfa == CFI_NONE || s->ra.how != AT_CFA || s->ra.offset != -8 || s->moved_rsp ||
-	    s->offset < INT32_MIN || s->offset > INT32_MAX || !rbp_rule(s, out))
-		*out = (struct cfi_rule){.cfa = CFI_NONE};
+	if (s->ra.how != AT_CFA || s->ra.offset != -8 || s->moved_rsp || s->offset < INT32_MIN ||
+	    s->offset > INT32_MAX || cfa_rule(s) == CFI_NONE)
+		return;
+	out->cfa = (uint8_t)cfa_rule(s);
+	out->cfa_offset = (int32_t)s->offset;
+	out->rbp = kept_rule(&s->rbp, &out->rbp_offset);
+	out->rbx = kept_rule(&s->rbx, &out->rbx_offset);
 }
 
 static bool describe(struct machine *m, struct cursor *c, struct common *k, struct cfi_rule *out)

@@ -202,7 +202,7 @@ uint32_t keyed_stack(struct keyed *k, uint32_t process, const uint32_t *sites, u
 		return 0;
 	memcpy(copy, sites, count * sizeof(*copy));
 	i = k->t->stacks_count;
-	*trace_add(k->t, stacks) = (struct t_stack){process, count, copy};
+	*trace_add(k->t, stacks) = (struct t_stack){process, count, copy, NULL};
 	if (!map_add(&k->stacks, key, i))
 		k->failed = true;
 	return (uint32_t)i;

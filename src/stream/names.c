@@ -28,6 +28,20 @@ const char *name_migration_cause(uint32_t cause)
 	return record_value_name(RECORD_SET_migration_cause, cause);
 }
 
+const char *name_stack_end(uint64_t end)
+{
+	return end && end <= UINT32_MAX ? record_value_name(RECORD_SET_stack_end, (uint32_t)end)
+					: NULL;
+}
+
+uint64_t stack_end_named(const char *name)
+{
+	for (uint32_t i = STACK_OUTERMOST; name && i <= STACK_MEMORY; i++)
+		if (strcmp(name, name_stack_end(i)) == 0)
+			return i;
+	return STACK_UNKNOWN;
+}
+
 const char *name_process_end(const struct t_process *p, char *out, size_t size)
 {
 	if (p->file_state)

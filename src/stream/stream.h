@@ -244,6 +244,7 @@ struct t_site { /* call site */
 struct t_stack {
 	uint32_t process, count;
 	uint32_t *sites; /* indexes, innermost first */
+	const char *end; /* why it has no more (enum stack_end, in words); NULL: not told */
 };
 
 struct t_note {

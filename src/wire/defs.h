@@ -89,8 +89,8 @@ enum def_site { /* u id, u address; where a file of another tool told them: s fu
 		   address is a number in its place then) */
 	DEF_SITE_ID, DEF_SITE_ADDRESS, DEF_SITE_FUNCTION, DEF_SITE_FILE, DEF_SITE_LINE
 };
-enum def_stack { /* u id, s addresses (u64 each, innermost first) */
-	DEF_STACK_ID, DEF_STACK_ADDRESSES
+enum def_stack { /* u id, s addresses (u64 each, innermost first), u why it ends there (enum stack_end) */
+	DEF_STACK_ID, DEF_STACK_ADDRESSES, DEF_STACK_END
 };
 enum def_module { /* u start, u end (addresses), u offset (load bias), s path, s build id (raw),
 		     u tick when seen */

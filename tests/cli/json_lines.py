@@ -34,8 +34,12 @@ def definitions(lines, document):
         wanted = {i + 1 - first: x for i, x in enumerate(document["trace"][listed]) if i >= first}
         if listed == "strings":
             wanted = {i: {"text": x} for i, x in wanted.items()}
+        if listed == "stack_ends":  # of a stack, in its line
+            continue
         if listed == "stacks":
-            wanted = {i: {"sites": x} for i, x in wanted.items()}
+            ends = document["trace"]["stack_ends"]
+            check("an end for each stack", len(ends), len(document["trace"]["stacks"]))
+            wanted = {i: {"sites": x, **({"end": ends[i]} if ends[i] else {})} for i, x in wanted.items()}
         check(listed, got.pop(kind, {}), wanted)
     check("definitions that the document has not", dict(got), {})
 

@@ -105,7 +105,8 @@ static void define_stack(struct producer *p, uint32_t process)
 
 	for (unsigned i = 0; sites && i < 2; i++)
 		sites[i] = define_site(p, process);
-	*trace_add(p->t, stacks) = (struct t_stack){process, sites ? 2 : 0, sites};
+	*trace_add(p->t, stacks) =
+		(struct t_stack){process, sites ? 2 : 0, sites, "copy too short"};
 	p->stack = p->t->stacks_count - 1;
 }
 

@@ -19,10 +19,9 @@
 #include <pthread.h>
 #include <cmocka.h>
 
-#define UNSUPPORTED    0.01 /* of addresses, at most */
-#define UNSUPPORTED_LD 0.02 /* of ld.so, which binds functions with frames by rbx */
-#define DAMAGES        300
-#define STRIDE         509
+#define UNSUPPORTED 0.01 /* of addresses, at most */
+#define DAMAGES     300
+#define STRIDE      509
 
 static char **paths;
 
@@ -90,16 +89,21 @@ static int kept(Dwarf_Frame *f, int reg, int64_t *offset)
 	*offset = 0;
 	assert_int_equal(dwarf_frame_register(f, reg, memory, &ops, &n), 0);
 	if (n == 0)
-		return ops ? CFI_RBP_LOST : CFI_RBP_SAME;
+		return ops ? CFI_LOST : CFI_SAME;
 	if (n == 2 && ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_plus_uconst) {
 		*offset = (int64_t)ops[1].number;
-		return CFI_RBP_BELOW;
+		return CFI_BELOW;
 	}
 	if (n == 1 && ops[0].atom == DW_OP_breg6) {
 		*offset = (int64_t)ops[0].number;
-		return CFI_RBP_AT;
+		return CFI_BY_RBP;
 	}
 	return -1;
+}
+
+static int by_register(unsigned reg)
+{
+	return reg == 7 ? CFI_RSP : reg == 6 ? CFI_RBP : reg == 3 ? CFI_RBX : CFI_NONE;
 }
 
 static int cfa(Dwarf_Frame *f, int64_t *offset)
@@ -112,39 +116,43 @@ static int cfa(Dwarf_Frame *f, int64_t *offset)
 		return CFI_NONE;
 	if (n == 1 && ops[0].atom == DW_OP_bregx && ops[0].number <= 7) {
 		*offset = (int64_t)ops[0].number2;
-		return ops[0].number == 7 ? CFI_RSP : ops[0].number == 6 ? CFI_RBP : CFI_NONE;
+		return by_register((unsigned)ops[0].number);
 	}
-	if (n == 1 && (ops[0].atom == DW_OP_breg7 || ops[0].atom == DW_OP_breg6)) {
+	if (n == 1 && ops[0].atom >= DW_OP_breg0 && ops[0].atom <= DW_OP_breg7) {
 		*offset = (int64_t)ops[0].number;
-		return ops[0].atom == DW_OP_breg7 ? CFI_RSP : CFI_RBP;
+		return by_register(ops[0].atom - DW_OP_breg0);
 	}
 	if (n == 2 && ops[0].atom == DW_OP_breg6 && ops[1].atom == DW_OP_deref) {
 		*offset = (int64_t)ops[0].number;
 		return CFI_AT_RBP;
 	}
 	if (n == 9 && ops[3].atom == DW_OP_and && ops[5].atom == DW_OP_ge) {
-		*offset = 8;
+		*offset = ops[4].atom - DW_OP_lit0;
 		return CFI_PLT;
 	}
 	return CFI_NONE;
 }
 
+/* Of rbx nothing is said at most places, which for elfutils 0.188 is lost: it has that in rax as what calls preserve. */
 static struct cfi_rule theirs(Dwarf_Frame *f, bool is_signal)
 {
 	struct cfi_rule r = {.cfa = CFI_NONE};
-	int64_t of_cfa, of_rbp, of_ra;
-	int how = cfa(f, &of_cfa), rbp = kept(f, 6, &of_rbp), ra = kept(f, 16, &of_ra);
+	int64_t of_cfa, of_rbp, of_rbx, of_ra;
+	int how = cfa(f, &of_cfa), rbp = kept(f, 6, &of_rbp), rbx = kept(f, 3, &of_rbx),
+	    ra = kept(f, 16, &of_ra);
 
 	if (is_signal)
 		return (struct cfi_rule){.cfa = CFI_SIGNAL};
-	if (ra == CFI_RBP_LOST)
+	if (ra == CFI_LOST)
 		return (struct cfi_rule){.cfa = CFI_OUTERMOST};
-	if (how == CFI_NONE || ra != CFI_RBP_BELOW || of_ra != -8)
+	if (how == CFI_NONE || ra != CFI_BELOW || of_ra != -8)
 		return r;
 	r.cfa = (uint8_t)how;
 	r.cfa_offset = (int32_t)of_cfa;
-	r.rbp = (uint8_t)(rbp < 0 ? CFI_RBP_LOST : rbp);
+	r.rbp = (uint8_t)(rbp < 0 ? CFI_LOST : rbp);
 	r.rbp_offset = (int16_t)of_rbp;
+	r.rbx = (uint8_t)(rbx < 0 ? CFI_LOST : rbx == CFI_LOST ? CFI_SAME : rbx);
+	r.rbx_offset = (int16_t)of_rbx;
 	return r;
 }
 
@@ -155,17 +163,20 @@ static void compare_row(const struct object *o, uint64_t from, uint64_t to,
 
 	for (uint64_t pc = from; pc < to; pc++) {
 		assert_true(cfi_find(&o->tables, pc + o->bias, &got));
-		if (memcmp(&got, want, sizeof(got)) != 0)
-			fail_msg("%#lx: cfa %d%+d rbp %d%+d, elfutils has cfa %d%+d rbp %d%+d", pc,
-				 got.cfa, got.cfa_offset, got.rbp, got.rbp_offset, want->cfa,
-				 want->cfa_offset, want->rbp, want->rbp_offset);
+		if (got.cfa != want->cfa || got.cfa_offset != want->cfa_offset ||
+		    got.rbp != want->rbp || got.rbp_offset != want->rbp_offset ||
+		    got.rbx != want->rbx || got.rbx_offset != want->rbx_offset)
+			fail_msg("%#lx: cfa %d%+d rbp %d%+d rbx %d%+d, elfutils has cfa %d%+d rbp "
+				 "%d%+d rbx %d%+d",
+				 pc, got.cfa, got.cfa_offset, got.rbp, got.rbp_offset, got.rbx,
+				 got.rbx_offset, want->cfa, want->cfa_offset, want->rbp,
+				 want->rbp_offset, want->rbx, want->rbx_offset);
 		*unsupported += got.cfa == CFI_NONE;
 	}
 }
 
 static void compare(const char *path)
 {
-	double most = strstr(path, "/ld-linux") ? UNSUPPORTED_LD : UNSUPPORTED;
 	uint64_t described = 0, unsupported = 0;
 	struct object o;
 	Dwarf_CFI *all;
@@ -194,7 +205,7 @@ static void compare(const char *path)
 	printf("%s: %lu addresses, %lu not supported (%.3f %%)\n", path, described, unsupported,
 	       100.0 * (double)unsupported / (double)described);
 	assert_true(described > 1000);
-	assert_true((double)unsupported < most * (double)described);
+	assert_true((double)unsupported < UNSUPPORTED * (double)described);
 	dwarf_cfi_end(all);
 	close_object(&o);
 }

@@ -27,9 +27,9 @@
 
 static struct unwind_registers registers_of(const ucontext_t *u)
 {
-	return (struct unwind_registers){(uint64_t)u->uc_mcontext.gregs[REG_RIP],
-					 (uint64_t)u->uc_mcontext.gregs[REG_RSP],
-					 (uint64_t)u->uc_mcontext.gregs[REG_RBP]};
+	return (struct unwind_registers){
+		(uint64_t)u->uc_mcontext.gregs[REG_RIP], (uint64_t)u->uc_mcontext.gregs[REG_RSP],
+		(uint64_t)u->uc_mcontext.gregs[REG_RBP], (uint64_t)u->uc_mcontext.gregs[REG_RBX]};
 }
 
 /* ---- step by step ---- */
@@ -42,6 +42,8 @@ static struct {
 	uint64_t steps, wrong, compared;
 	struct unwind_registers first_wrong;
 	uint32_t wrong_got, wrong_end;
+	uint32_t pushed; /* instructions behind the push of a lazy PLT entry */
+	uint64_t stack_end;
 	bool begun;
 } track;
 
@@ -65,15 +67,29 @@ static void follow(const struct unwind_registers *r)
 	}
 }
 
-static void compare(const struct unwind_registers *r)
+static bool is_right(const struct unwind_registers *r, const uint64_t *got, uint32_t n,
+		     enum stack_end end)
 {
-	uint64_t got[DEEP];
-	enum unwind_end end;
-	uint32_t n = unwind_stack(r, 0, got, DEEP, &end);
-	bool same = n == track.depth + 1 && end == UNWIND_OUTERMOST && got[0] == r->pc;
+	bool same = n == track.depth + 1 && end == STACK_OUTERMOST && got[0] == r->pc;
 
 	for (uint32_t i = 0; same && i < track.depth; i++)
 		same = got[1 + i] == track.calls[track.depth - 1 - i];
+	return same;
+}
+
+/* From the stack pointer on there is all that is needed: samples of the kernel's have no more. */
+static void compare(const struct unwind_registers *r)
+{
+	struct unwind_copy all = {(const void *)(uintptr_t)r->sp, track.stack_end - r->sp, false};
+	uint64_t got[DEEP];
+	enum stack_end end;
+	uint32_t n = unwind_stack(r, 0, got, DEEP, &end);
+	bool same = is_right(r, got, n, end);
+
+	if (same) {
+		n = unwind_copied(r, &all, got, DEEP, &end);
+		same = is_right(r, got, n, end);
+	}
 	track.compared++;
 	if (!same && !track.wrong++) {
 		track.first_wrong = *r;
@@ -85,7 +101,7 @@ static void compare(const struct unwind_registers *r)
 static void begin(const struct unwind_registers *r)
 {
 	uint64_t got[DEEP];
-	enum unwind_end end;
+	enum stack_end end;
 	uint32_t n = unwind_stack(r, 0, got, DEEP, &end);
 
 	track.base = track.depth = n - 1;
@@ -94,7 +110,7 @@ static void begin(const struct unwind_registers *r)
 		track.at[i] = UINT64_MAX;
 	}
 	track.begun = true;
-	track.wrong += end != UNWIND_OUTERMOST || n < 3;
+	track.wrong += end != STACK_OUTERMOST || n < 3;
 }
 
 static void on_step(int number, siginfo_t *info, void *context)
@@ -106,6 +122,8 @@ static void on_step(int number, siginfo_t *info, void *context)
 	else
 		follow(&r);
 	compare(&r);
+	track.pushed += r.sp == track.last.sp - 8 && *(uint8_t *)(uintptr_t)track.last.pc == 0x68 &&
+			*(uint8_t *)(uintptr_t)r.pc == 0xe9;
 	track.last = r;
 	track.steps++;
 }
@@ -118,6 +136,18 @@ __asm__(".text\n"
 	"trap_off: .cfi_startproc\n pushfq\n .cfi_adjust_cfa_offset 8\n andq $-257, (%rsp)\n"
 	"popfq\n .cfi_adjust_cfa_offset -8\n ret\n .cfi_endproc\n");
 
+static uint64_t own_stack_end(void)
+{
+	pthread_attr_t a;
+	void *base;
+	size_t size;
+
+	assert_int_equal(pthread_getattr_np(pthread_self(), &a), 0);
+	assert_int_equal(pthread_attr_getstack(&a, &base, &size), 0);
+	pthread_attr_destroy(&a);
+	return (uint64_t)(uintptr_t)base + size;
+}
+
 static void stepped(void (*run)(void), uint64_t at_least)
 {
 	struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO | SA_ONSTACK};
@@ -126,13 +156,15 @@ static void stepped(void (*run)(void), uint64_t at_least)
 		none = {.ss_flags = SS_DISABLE};
 
 	memset(&track, 0, sizeof(track));
+	track.stack_end = own_stack_end();
 	sigaltstack(&alternate, NULL);
 	sigaction(SIGTRAP, &action, NULL);
 	trap_on();
 	run();
 	trap_off();
 	sigaltstack(&none, NULL);
-	printf("%lu instructions, %lu wrong\n", track.compared, track.wrong);
+	printf("%lu instructions, %lu wrong, %u calls bound\n", track.compared, track.wrong,
+	       track.pushed);
 	if (track.wrong)
 		fail_msg("first at %#lx: %u addresses, end %u", track.first_wrong.pc,
 			 track.wrong_got, track.wrong_end);
@@ -180,22 +212,23 @@ static void library(void)
 
 static void test_steps(void **state)
 {
-	library(); /* binds: the frames of that are by rbx, which is not supported */
+	stepped(library, 3000); /* calls are bound: through the entries of the PLT and the loader */
+	assert_true(track.pushed >= 3);
 	stepped(library, 3000);
+	assert_int_equal(track.pushed, 0);
 	assert_string_equal(text, "5 2.500 end");
 }
 
 static volatile sig_atomic_t handled;
 static uint64_t in_handler[64];
 static uint32_t in_handler_count;
-static enum unwind_end in_handler_end;
+static enum stack_end in_handler_end;
 
 static void on_user(int number, siginfo_t *info, void *context)
 {
 	struct unwind_registers here = {0};
 
-	__asm__ volatile("lea 0(%%rip), %0\n mov %%rsp, %1\n mov %%rbp, %2"
-			 : "=r"(here.pc), "=r"(here.sp), "=r"(here.fp));
+	UNWIND_HERE(here);
 	in_handler_count = unwind_stack(&here, 0, in_handler, 64, &in_handler_end);
 	handled++;
 }
@@ -222,7 +255,7 @@ static void raise_once(int flags)
 	sigaction(SIGUSR1, &action, NULL);
 	raises();
 	assert_int_equal(handled, 1);
-	assert_int_equal(in_handler_end, UNWIND_OUTERMOST);
+	assert_int_equal(in_handler_end, STACK_OUTERMOST);
 	assert_true(lies_in(in_handler, in_handler_count, raises, 64));
 }
 
@@ -269,28 +302,140 @@ static void test_ends(void **state)
 {
 	/* push %rbx; mov $1, %rbx; call *%rdi; pop %rbx; ret */
 	static const uint8_t code[] = {0x53, 0x48, 0xc7, 0xc3, 1, 0, 0, 0, 0xff, 0xd7, 0x5b, 0xc3};
-	struct unwind_registers nowhere = {(uint64_t)(uintptr_t)on_user, 16, 16};
-	enum unwind_end end;
+	struct unwind_registers nowhere = {(uint64_t)(uintptr_t)on_user, 16, 16, 0};
+	enum stack_end end;
 	uint64_t out[4];
 	void (*call)(void (*)(void));
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	deep(100);
-	assert_int_equal(in_handler_end, UNWIND_DEPTH);
+	assert_int_equal(in_handler_end, STACK_DEPTH);
 	assert_int_equal(in_handler_count, 64);
 	assert_true(page != MAP_FAILED);
 	memcpy(page, code, sizeof(code));
 	*(void **)&call = page;
 	call(raises);
-	assert_int_equal(in_handler_end, UNWIND_NO_OBJECT);
+	assert_int_equal(in_handler_end, STACK_NO_OBJECT);
 	assert_true(lies_in(in_handler, in_handler_count, page, sizeof(code)));
 	munmap(page, 4096);
 	assert_int_equal(unwind_stack(&nowhere, 0, out, 4, &end), 1); /* no memory there */
-	assert_int_equal(end, UNWIND_MEMORY);
+	assert_int_equal(end, STACK_MEMORY);
 	nowhere.pc = 16;
 	assert_int_equal(unwind_stack(&nowhere, 0, out, 4, &end), 1);
-	assert_int_equal(end, UNWIND_NO_OBJECT);
+	assert_int_equal(end, STACK_NO_OBJECT);
+}
+
+/*
+ * Two pairs, each of a function with a word on the stack before one with none. The call at the end of `last_is_call` returns, if it
+ * did, into the next function; `first_is_trap` is interrupted where it begins, and one byte before that is the function before it.
+ * `by_rbx` has its frame as the loader has where it binds: by a register that is the one of the interrupted function, too.
+ */
+void last_is_call(void (*f)(void));
+void first_is_trap(void);
+void by_rbx(void (*f)(void));
+__asm__(".text\n .p2align 4\n"
+	"last_is_call: .cfi_startproc\n push %rbp\n .cfi_adjust_cfa_offset 8\n call *%rdi\n "
+	".cfi_endproc\n"
+	"behind_call: .cfi_startproc\n ret\n .cfi_endproc\n"
+	"before_trap: .cfi_startproc\n push %rbp\n .cfi_adjust_cfa_offset 8\n jmp .\n "
+	".cfi_endproc\n"
+	"first_is_trap: .cfi_startproc\n ud2\n ret\n .cfi_endproc\n"
+	"by_rbx: .cfi_startproc\n push %rbx\n .cfi_adjust_cfa_offset 8\n .cfi_rel_offset %rbx, 0\n"
+	"mov %rsp, %rbx\n .cfi_def_cfa_register %rbx\n and $-64, %rsp\n call *%rdi\n"
+	"mov %rbx, %rsp\n .cfi_def_cfa_register %rsp\n pop %rbx\n .cfi_adjust_cfa_offset -8\n"
+	".cfi_restore %rbx\n ret\n .cfi_endproc\n");
+
+static sigjmp_buf back;
+
+static void raise_and_leave(void)
+{
+	raise(SIGUSR1);
+	siglongjmp(back, 1);
+}
+
+static __attribute__((noinline, noclone)) void calls_last(void)
+{
+	last_is_call(raise_and_leave);
+	__asm__ volatile("" ::: "memory");
+}
+
+static void on_trap(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *u = context;
+
+	on_user(number, info, context);
+	u->uc_mcontext.gregs[REG_RIP] += 2;
+}
+
+static __attribute__((noinline, noclone)) void calls_trap(void)
+{
+	by_rbx(first_is_trap);
+	__asm__ volatile("" ::: "memory");
+}
+
+static void test_borders(void **state)
+{
+	struct sigaction user = {.sa_sigaction = on_user, .sa_flags = SA_SIGINFO},
+			 trap = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
+	uint64_t first = (uint64_t)(uintptr_t)first_is_trap;
+
+	sigaction(SIGUSR1, &user, NULL);
+	sigaction(SIGILL, &trap, NULL);
+	in_handler_count = 0;
+	if (!sigsetjmp(back, 1))
+		calls_last();
+	assert_int_equal(in_handler_end, STACK_OUTERMOST);
+	assert_true(lies_in(in_handler, in_handler_count, calls_last, 64));
+	in_handler_count = 0;
+	calls_trap();
+	assert_int_equal(in_handler_end, STACK_OUTERMOST);
+	assert_true(lies_in(in_handler, in_handler_count, (void *)(uintptr_t)first, 1));
+	assert_true(lies_in(in_handler, in_handler_count, calls_trap, 64));
+}
+
+static uint8_t copied[65536];
+static struct unwind_registers copied_from;
+static uint64_t copied_size;
+
+static __attribute__((noinline, noclone)) void copy_here(int n, uint64_t known_end)
+{
+	if (n) {
+		copy_here(n - 1, known_end);
+	} else {
+		UNWIND_HERE(copied_from);
+		copied_size = known_end - copied_from.sp;
+		copied_size = copied_size < sizeof(copied) ? copied_size : sizeof(copied);
+		memcpy(copied, (void *)(uintptr_t)copied_from.sp, copied_size);
+		in_handler_count =
+			unwind_stack(&copied_from, known_end, in_handler, 64, &in_handler_end);
+	}
+	__asm__ volatile("" ::: "memory");
+}
+
+/* A copy says the same as the stack did, when that is gone; of a part of it, the innermost callers. */
+static void test_copied(void **state)
+{
+	uint64_t out[64];
+	enum stack_end end;
+	uint32_t before = 0, n;
+
+	copy_here(20, own_stack_end());
+	assert_int_equal(in_handler_end, STACK_OUTERMOST);
+	assert_true(in_handler_count > 22);
+	for (uint64_t part = 0; part <= copied_size; part += 8) {
+		struct unwind_copy c = {copied, part, part < copied_size};
+
+		n = unwind_copied(&copied_from, &c, out, 64, &end);
+		assert_true(n >= before && n <= in_handler_count);
+		assert_memory_equal(out, in_handler, n * sizeof(*out));
+		assert_int_equal(end, n == in_handler_count ? STACK_OUTERMOST : STACK_CUT);
+		before = n;
+	}
+	assert_int_equal(before, in_handler_count);
+	n = unwind_copied(&copied_from, &(struct unwind_copy){copied, 128, false}, out, 64, &end);
+	assert_int_equal(end, STACK_MEMORY); /* a stack that is no longer, but goes on */
+	assert_true(n < in_handler_count);
 }
 
 static _Atomic bool over;
@@ -300,14 +445,13 @@ static void *take(void *data)
 {
 	while (!over) {
 		struct unwind_registers here = {0};
-		enum unwind_end end;
+		enum stack_end end;
 		uint64_t out[64];
 
-		__asm__ volatile("lea 0(%%rip), %0\n mov %%rsp, %1\n mov %%rbp, %2"
-				 : "=r"(here.pc), "=r"(here.sp), "=r"(here.fp));
+		UNWIND_HERE(here);
 		unwind_stack(&here, 0, out, 64, &end);
 		taken++;
-		cut += end != UNWIND_OUTERMOST;
+		cut += end != STACK_OUTERMOST;
 	}
 	return NULL;
 }
@@ -343,6 +487,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_steps),       cmocka_unit_test(test_signal),
 		cmocka_unit_test(test_small_stack), cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_borders),     cmocka_unit_test(test_copied),
 		cmocka_unit_test(test_replaced),
 	};
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "core/unwind/unwind.h"
 
 #define RANGES   4096u
 #define AGAIN_NS 100000000u /* mappings are looked at this often at most */
@@ -50,9 +51,12 @@ static bool inside(uint64_t a)
 	return false;
 }
 
+/* Of an object that the loader has, or mapped otherwise. */
 static bool is_code(uint64_t a)
 {
-	if (inside(a))
+	struct cfi_tables t;
+
+	if (inside(a) || unwind_object(a, &t))
 		return true;
 	if (looked && clock_ns(CLOCK_MONOTONIC) - looked < AGAIN_NS)
 		return false;

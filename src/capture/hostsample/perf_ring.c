@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define RECORD_MAX 4096u
+#define RECORD_MAX 65536u /* the kernel's sizes have 16 bits */
 
 static void copy_out(const struct perf_ring *r, uint64_t at, void *to, size_t n)
 {
@@ -27,10 +27,8 @@ void perf_ring_read(struct perf_ring *r, void (*take)(const struct perf_event_he
 		copy_out(r, tail, &h, sizeof(h));
 		if (h.size < sizeof(h) || h.size > head - tail)
 			break;
-		if (h.size <= RECORD_MAX) {
-			copy_out(r, tail, record, h.size);
-			take((const struct perf_event_header *)record);
-		}
+		copy_out(r, tail, record, h.size);
+		take((const struct perf_event_header *)record);
 		tail += h.size;
 	}
 	__atomic_store_n(&r->page->data_tail, head, __ATOMIC_RELEASE);

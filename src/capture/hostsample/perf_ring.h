@@ -13,10 +13,7 @@ struct perf_ring {
 	size_t bytes; /* of data, a power of two */
 };
 
-/*
- * Hands each record since the last time to `take`, whole and aligned, in order. Records that do not
- * fit 4 KiB are passed over.
- */
+/* Hands each record since the last time to `take`, whole and aligned, in order. */
 void perf_ring_read(struct perf_ring *r, void (*take)(const struct perf_event_header *h));
 
 #endif

@@ -22,13 +22,19 @@
 #include "capture/hostsample/code.h"
 #include "capture/hostsample/hostsample.h"
 #include "capture/hostsample/perf_ring.h"
+#include "capture/hostsample/perf_stack.h"
 #include "capture/hostsample/switches.h"
 #include "base/perf_event.h"
 #include "base/perf_named.h"
 
 #define PAGES         32u /* of a ring; fewer where the system locks less */
 #define PAGES_OFF_CPU 64u /* where threads may come and go a million times a second */
-#define PAGES_LATE    8u  /* of the rings of all threads but the first */
+#define PAGES_COPIES                                                                               \
+	128u /* where each sample has a part of the stack: what an ordinary user may lock */
+#define PAGES_ALL     4096u     /* of these rings together, unless each has no more than PAGES */
+#define PAGES_LATE    8u        /* of the rings of all threads but the first */
+#define HELD          8u        /* samples with stacks that a ring has room for, ... */
+#define HELD_NS       80000000u /* ... and as many as come in this time */
 #define THREADS       4096u
 #define RINGS         16384u /* processors times threads that were there before */
 #define ROUNDS        4      /* of looking for threads that began meanwhile */
@@ -36,9 +42,7 @@
 #define PERIOD_MAX_NS 100000000u
 #define LATE_NS       1000000u /* after its time a record is in its ring */
 
-#define LAYOUT                                                                                     \
-	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |                   \
-	 PERF_SAMPLE_CALLCHAIN)
+#define LAYOUT (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 
 struct sample { /* as LAYOUT says */
 	struct perf_event_header header;
@@ -46,8 +50,8 @@ struct sample { /* as LAYOUT says */
 	uint32_t pid, tid;
 	uint64_t time;
 	uint32_t cpu, reserved;
-	uint64_t count;
-	uint64_t chain[];
+	uint64_t rest
+		[]; /* the kernel's chain: a count, and addresses; or what perf_stack_take() reads */
 };
 
 struct lost {
@@ -58,6 +62,12 @@ struct lost {
 struct task {
 	struct perf_event_header header;
 	uint32_t pid, ppid, tid, ptid;
+};
+
+struct comm {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	char name[];
 };
 
 struct stamp { /* the end of all records but samples, as LAYOUT says */
@@ -80,13 +90,20 @@ static struct helper helper;
 
 /* ---- what the kernel writes ---- */
 
-static uint32_t user_chain(const struct sample *s, uint64_t *out)
+/* Samples by events may come faster than parts of stacks could be copied. */
+static bool copies_stacks(const kymo_sample_desc_t *d)
+{
+	return perf_stack_works() && !d->event && d->depth > 1 && d->off_cpu != KYMO_OFF_CPU_ALONE;
+}
+
+/* By frame pointers, as the kernel has followed them. */
+static uint32_t kernel_chain(const struct sample *s, uint64_t words, uint64_t *out)
 {
 	uint32_t n = 0;
 
-	for (uint64_t i = 0; i < s->count && n < config.depth; i++)
-		if (s->chain[i] < (uint64_t)PERF_CONTEXT_MAX) /* no mark of a context */
-			out[n++] = s->chain[i];
+	for (uint64_t i = 0; words && i < s->rest[0] && i < words - 1 && n < config.depth; i++)
+		if (s->rest[1 + i] < (uint64_t)PERF_CONTEXT_MAX) /* no mark of a context */
+			out[n++] = s->rest[1 + i];
 	if (!n && (s->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER)
 		out[n++] = s->ip;
 	return n;
@@ -95,6 +112,7 @@ static uint32_t user_chain(const struct sample *s, uint64_t *out)
 static void take_sample(const struct sample *s)
 {
 	uint64_t addresses[KYMO_SAMPLE_DEPTH];
+	enum stack_end end = STACK_UNKNOWN;
 	struct cap_sample out = {
 		.tid = s->tid,
 		.cpu = s->cpu,
@@ -103,11 +121,15 @@ static void take_sample(const struct sample *s)
 		.addresses = addresses,
 		.kernel = (s->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER,
 	};
+	size_t rest = s->header.size - sizeof(*s);
+	uint32_t n;
 
-	if (s->header.size < sizeof(*s) || s->pid != own_pid ||
-	    s->count > (s->header.size - sizeof(*s)) / 8)
+	if (s->header.size < sizeof(*s) || s->pid != own_pid)
 		return;
-	out.count = code_chain(addresses, user_chain(s, addresses));
+	n = copies_stacks(&config) ? perf_stack_take(s->rest, rest, addresses, config.depth, &end)
+				   : kernel_chain(s, rest / 8, addresses);
+	out.count = code_chain(addresses, n);
+	out.end = out.count < n ? STACK_NO_OBJECT : end;
 	cap_sample(&out);
 }
 
@@ -142,6 +164,19 @@ static void take_exit(const struct task *t)
 		cap_sample_thread_ended(t->tid);
 }
 
+static void take_name(const struct comm *c)
+{
+	char name[16];
+	size_t n = c->header.size - sizeof(*c);
+
+	if (c->header.size < sizeof(*c) || c->pid != own_pid)
+		return;
+	n = n < sizeof(name) - 1 ? n : sizeof(name) - 1;
+	memcpy(name, c->name, n);
+	name[n] = '\0';
+	cap_sample_thread_named(c->tid, name);
+}
+
 static void take(const struct perf_event_header *h)
 {
 	switch (h->type) {
@@ -154,6 +189,9 @@ static void take(const struct perf_event_header *h)
 		break;
 	case PERF_RECORD_SWITCH:
 		take_switch(h, kind_of(h->misc));
+		break;
+	case PERF_RECORD_COMM:
+		take_name((const struct comm *)h);
 		break;
 	case PERF_RECORD_FORK:
 		if (inherited_room) /* while threads are being looked for */
@@ -180,6 +218,8 @@ static void drain(bool flush)
 	uint64_t begun = clock_ns(CLOCK_MONOTONIC_RAW);
 
 	cap_sample_begin();
+	if (copies_stacks(&config))
+		unwind_look();
 	for (uint32_t i = 0; i < ring_count; i++)
 		perf_ring_read(&rings[i], take);
 	if (config.off_cpu && flush)
@@ -192,12 +232,21 @@ static void drain(bool flush)
 
 /* ---- opening ---- */
 
-static struct perf_event_attr attr_of(const kymo_sample_desc_t *d)
+/* Samples with stacks that a ring must hold until somebody reads it. */
+static uint64_t held(const kymo_sample_desc_t *d)
+{
+	uint64_t n = HELD_NS / d->interval_ns;
+
+	return n > HELD ? n : HELD;
+}
+
+/* `ring`: its bytes; some of them are for records of switches. */
+static struct perf_event_attr attr_of(const kymo_sample_desc_t *d, size_t ring)
 {
 	const struct perf_named *e = d->event ? perf_named_find(d->event) : NULL;
 	bool samples = d->off_cpu != KYMO_OFF_CPU_ALONE;
 
-	return (struct perf_event_attr){
+	struct perf_event_attr attr = {
 		.type = e ? e->type : PERF_TYPE_SOFTWARE,
 		.config = e         ? e->config
 			  : samples ? PERF_COUNT_SW_CPU_CLOCK
@@ -212,68 +261,87 @@ static struct perf_event_attr attr_of(const kymo_sample_desc_t *d)
 		.inherit = 1,
 		.inherit_thread = 1,
 		.task = 1,
+		.comm = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC_RAW,
 		.exclude_hv = 1,
 	};
+
+	if (copies_stacks(d))
+		perf_stack_ask(&attr, perf_stack_bytes(d->off_cpu ? ring / 2 : ring, held(d)));
+	else
+		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+	return attr;
 }
 
 /* Linux before 5.13 lets child processes inherit too: their samples are passed over. */
-static int open_event(const kymo_sample_desc_t *d, pid_t tid, int cpu)
+static int open_event(const kymo_sample_desc_t *d, size_t ring, pid_t tid, int cpu)
 {
-	struct perf_event_attr attr = attr_of(d);
+	struct perf_event_attr attr = attr_of(d, ring);
 	int fd = perf_open(&attr, tid, cpu, -1, NULL);
 
 	if (fd != -EINVAL && fd != -E2BIG)
 		return fd;
-	attr = attr_of(d);
+	attr = attr_of(d, ring);
 	attr.inherit_thread = 0;
 	return perf_open(&attr, tid, cpu, -1, NULL);
 }
 
-static void *map(int fd, size_t pages)
+static size_t page_bytes(void)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *p = mmap(NULL, (pages + 1) * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	return p == MAP_FAILED ? NULL : p;
+	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* As large as the system allows. */
-static int make_ring(int fd, size_t pages)
+static int map_ring(int fd, size_t bytes)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *p = mmap(NULL, bytes + page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	rings[ring_count++] = (struct perf_ring){p, bytes};
+	return 0;
+}
+
+/* As large as the system allows; -ENODEV: the processor is switched off. */
+static int make_ring(pid_t tid, int cpu, size_t pages)
+{
 	int error = 0;
 
 	for (; pages; pages /= 2) {
-		void *at = map(fd, pages);
+		size_t bytes = pages * page_bytes();
+		int fd = open_event(&config, bytes, tid, cpu);
 
-		if (at) {
-			rings[ring_count++] = (struct perf_ring){at, pages * page};
+		if (fd < 0)
+			return fd;
+		error = map_ring(fd, bytes);
+		close(fd);
+		if (!error)
 			return 0;
-		}
-		error = -errno;
 	}
 	return error;
 }
 
+static size_t first_pages(void)
+{
+	size_t pages = copies_stacks(&config) ? PAGES_COPIES
+		       : config.off_cpu       ? PAGES_OFF_CPU
+					      : PAGES;
+
+	while (pages > PAGES && pages * cpu_count > PAGES_ALL)
+		pages /= 2;
+	return pages;
+}
+
 static int open_thread(pid_t tid)
 {
-	size_t first = config.off_cpu ? PAGES_OFF_CPU : PAGES;
-	size_t pages = ring_count < cpu_count ? first : PAGES_LATE;
+	size_t pages = ring_count < cpu_count ? first_pages() : PAGES_LATE;
 
 	for (uint32_t c = 0; c < cpu_count; c++) {
-		int fd = open_event(&config, tid, (int)c), error;
+		int error = ring_count < RINGS ? make_ring(tid, (int)c, pages) : -EMLINK;
 
-		if (fd == -ENODEV) /* the processor is switched off */
-			continue;
-		if (fd == -ESRCH) /* the thread has ended */
+		if (error == -ESRCH) /* the thread has ended */
 			return 0;
-		if (fd < 0)
-			return fd;
-		error = ring_count < RINGS ? make_ring(fd, pages) : -EMLINK;
-		close(fd);
-		if (error)
+		if (error && error != -ENODEV)
 			return error;
 	}
 	return 0;
@@ -326,10 +394,8 @@ static int open_all(void)
 
 static void close_all(void)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
 	for (uint32_t i = 0; i < ring_count; i++)
-		munmap(rings[i].page, rings[i].bytes + page);
+		munmap(rings[i].page, rings[i].bytes + page_bytes());
 	free(rings);
 	rings = NULL;
 	ring_count = 0;
@@ -337,7 +403,7 @@ static void close_all(void)
 
 static void explain(int error, char *reason, size_t size)
 {
-	struct perf_event_attr attr = attr_of(&config);
+	struct perf_event_attr attr = attr_of(&config, page_bytes());
 
 	if (error == EPERM || error == ENOMEM)
 		snprintf(reason, size,
@@ -371,10 +437,12 @@ static bool set_up(char *reason, size_t size)
 
 /* ---- the thread ---- */
 
+/* Half the time in which a ring may be full. */
 static uint64_t period(void)
 {
-	size_t record = sizeof(struct sample) + 8u * (config.depth + 2u);
-	uint64_t half = (uint64_t)PAGES * 4096 / record / 2 * config.interval_ns;
+	size_t record = sizeof(struct sample) + 8u * (config.depth + 3u);
+	uint64_t samples = copies_stacks(&config) ? held(&config) : PAGES * 4096u / record;
+	uint64_t half = samples / 2 * config.interval_ns;
 
 	if (config.event || config.off_cpu) /* which may come fast */
 		return PERIOD_MIN_NS;
@@ -402,7 +470,7 @@ static void run(void)
 
 static kymo_status_t check(const kymo_sample_desc_t *d, char *reason, size_t size)
 {
-	struct perf_event_attr attr = attr_of(d);
+	struct perf_event_attr attr = attr_of(d, page_bytes());
 	int fd;
 
 	if (d->clock != KYMO_SAMPLE_CPU) {
@@ -415,7 +483,7 @@ static kymo_status_t check(const kymo_sample_desc_t *d, char *reason, size_t siz
 	}
 	if (d->event && !perf_named_try(perf_named_find(d->event), d->event_period, reason, size))
 		return KYMO_ERROR_UNSUPPORTED;
-	fd = open_event(d, 0, -1);
+	fd = open_event(d, page_bytes(), 0, -1);
 	if (fd < 0) {
 		perf_reason(-fd, &attr, "sampling", reason, size);
 		return KYMO_ERROR_UNSUPPORTED;

@@ -36,6 +36,7 @@ struct sample {
 	uint64_t intervals; /* that it stands for: timers tick no finer than the kernel's clock */
 	int64_t scope;
 	uint32_t cpu, count;
+	enum stack_end end;
 	uint64_t addresses[KYMO_SAMPLE_DEPTH];
 };
 
@@ -66,6 +67,7 @@ static bool registers(const ucontext_t *u, struct unwind_registers *r)
 	r->pc = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
 	r->sp = (uint64_t)u->uc_mcontext.gregs[REG_RSP];
 	r->fp = (uint64_t)u->uc_mcontext.gregs[REG_RBP];
+	r->bx = (uint64_t)u->uc_mcontext.gregs[REG_RBX];
 	return true;
 #elif defined(__aarch64__)
 	r->pc = u->uc_mcontext.pc;
@@ -95,7 +97,6 @@ static void take_sample(struct slot *slot, const ucontext_t *u, uint32_t overrun
 	uint32_t head = atomic_load(&slot->head);
 	struct sample *s = &slot->ring[head % RING];
 	struct unwind_registers r;
-	enum unwind_end end;
 	unsigned cpu = 0;
 
 	if (head - atomic_load(&slot->tail) == RING) {
@@ -107,8 +108,8 @@ static void take_sample(struct slot *slot, const ucontext_t *u, uint32_t overrun
 	atomic_store(&slot->last_sp, r.sp);
 	s->intervals = 1u + overrun;
 	s->time = clock_ns(CLOCK_MONOTONIC_RAW);
-	s->count =
-		unwind_stack(&r, atomic_load(&slot->stack_end), s->addresses, config.depth, &end);
+	s->count = unwind_stack(&r, atomic_load(&slot->stack_end), s->addresses, config.depth,
+				&s->end);
 	syscall(SYS_getcpu, &cpu, NULL, NULL);
 	s->cpu = cpu;
 	innermost_call(s);
@@ -164,6 +165,7 @@ static void hand_over(struct slot *s)
 			.count = code_chain(from->addresses, from->count),
 		};
 
+		out.end = out.count < from->count ? STACK_NO_OBJECT : from->end;
 		cap_sample(&out);
 	}
 	cap_sample_lost(lost);

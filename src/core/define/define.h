@@ -67,7 +67,7 @@ bool core_objects_selected(const struct core_context *c) REQUIRES(core_live->con
 /* From now on stacks are kept for tools to ask for. */
 void core_stacks_keep(void);
 /* A stack has got its id. */
-void core_stack_defined(uint32_t id, void *const *addresses, uint32_t count);
+void core_stack_defined(uint32_t id, const uint64_t *addresses, uint32_t count);
 void core_stacks_fork_child(void);
 
 /* ---- clocks of agents (device_clock.c) ---- */

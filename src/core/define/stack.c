@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct stack {
 	uint32_t count;
@@ -27,15 +28,14 @@ void core_stacks_keep(void)
 	atomic_store(&kept, true);
 }
 
-void core_stack_defined(uint32_t id, void *const *addresses, uint32_t count)
+void core_stack_defined(uint32_t id, const uint64_t *addresses, uint32_t count)
 {
 	struct stack *s = atomic_load(&kept) ? malloc(sizeof(*s) + count * sizeof(uint64_t)) : NULL;
 
 	if (!s)
 		return;
 	s->count = count;
-	for (uint32_t i = 0; i < count; i++)
-		s->addresses[i] = (uint64_t)(uintptr_t)addresses[i];
+	memcpy(s->addresses, addresses, count * sizeof(*addresses));
 	pthread_mutex_lock(&core_live->threads);
 	if (vec_reserve_zero(&stacks, &room, id, 1) && !stacks[id])
 		stacks[id] = s;
@@ -68,7 +68,7 @@ static void look_up(uint32_t id)
 	text = wire_def_text(&d, DEF_STACK_ADDRESSES, &length);
 	length = length < sizeof(words) ? length : sizeof(words);
 	memcpy(words, text, length);
-	core_stack_defined(id, (void *const *)(const void *)words, (uint32_t)(length / 8));
+	core_stack_defined(id, words, (uint32_t)(length / 8));
 	free(copy);
 }
 

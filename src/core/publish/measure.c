@@ -153,7 +153,7 @@ kymo_status_t kymo_sample_publish(const kymo_sample_publication_t *sample)
 		return KYMO_ERROR_UNSUPPORTED;
 	if (!atomic_load(&op->buffers) && !atomic_load(&op->callbacks))
 		return KYMO_OK;
-	stack = sample_stack(sample->addresses, sample->count);
+	stack = sample_stack(sample->addresses, sample->count, STACK_UNKNOWN);
 	if (!place_begin(&x, op, SAMPLE_PUBLISHED_FIELDS))
 		return KYMO_OK;
 	wire_unsigned(&x.e, SAMPLE_PUBLISHED_CORRELATION, sample->correlation);

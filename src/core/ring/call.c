@@ -316,6 +316,11 @@ void cap_commit_slow(struct cap_frame *f, struct wire_enc *e, struct wire_ring *
 /* Only a stack pointer of the same stack says anything: signal stacks and coroutines differ. */
 bool cap_same_stack(const void *a, const void *b)
 {
+	return core_stack_end(a) && core_stack_end(b);
+}
+
+const void *core_stack_end(const void *sp)
+{
 	static _Thread_local const char *low, *high;
 	pthread_attr_t attr;
 	void *base;
@@ -331,8 +336,7 @@ bool cap_same_stack(const void *a, const void *b)
 			pthread_attr_destroy(&attr);
 		}
 	}
-	return (const char *)a >= low && (const char *)a < high && (const char *)b >= low &&
-	       (const char *)b < high;
+	return (const char *)sp >= low && (const char *)sp < high ? high : NULL;
 }
 
 /* The innermost call will not return: tools that saw it enter see it exit. */

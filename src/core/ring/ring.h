@@ -173,6 +173,8 @@ void core_lost_without_thread(void);
 struct cap_thread *core_thread_for_call(uint64_t buffers);
 /* The program's call stack from the return address `caller` on, as a number; 0: none. */
 uint32_t core_stack_here(struct cap_thread *t, const void *caller);
+/* Where the calling thread's own stack ends; NULL: `sp` lies in another (of signals, a coroutine). Looked up once a thread. */
+const void *core_stack_end(const void *sp);
 /* Runs `fn` for every live thread; under the `threads` lock. */
 void core_threads_each(void (*fn)(struct cap_thread *t, void *data), void *data);
 /*

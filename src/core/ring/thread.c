@@ -15,6 +15,7 @@
 #include "core/ring/ring.h"
 #include "core/tally/tally.h"
 #include "core/tool/tool.h"
+#include "core/unwind/unwind.h"
 #include "core/activity/submission.h"
 
 #include <errno.h>
@@ -501,39 +502,93 @@ uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address)
 #define STACK_MAX  64
 #define STACK_SKIP 2  /* where the call's address is not known: two of Kymo's own */
 #define STACK_OWN  16 /* no more frames are Kymo's own */
+#define STACK_ROOM (STACK_MAX + STACK_OWN)
+
+struct found_stack {
+	uint64_t addresses[STACK_ROOM];
+	uint32_t begin, count; /* of the program's frames */
+	enum stack_end end;
+};
 
 /* Where the program's frames begin, which is where the call returns to. */
-static int stack_begin(void *const *addresses, int n, const void *caller)
+static uint32_t stack_begin(const uint64_t *addresses, uint32_t n, const void *caller)
 {
-	for (int i = 0; caller && i < n && i < STACK_OWN; i++)
-		if (addresses[i] == caller)
+	for (uint32_t i = 0; caller && i < n && i < STACK_OWN; i++)
+		if (addresses[i] == (uint64_t)(uintptr_t)caller)
 			return i;
-	return STACK_SKIP;
+	return n < STACK_SKIP ? n : STACK_SKIP;
+}
+
+#if defined(__x86_64__)
+/* The first address is in core_stack_here(). */
+static inline __attribute__((always_inline)) uint32_t addresses_here(struct found_stack *s)
+{
+	struct unwind_registers r;
+	const void *known;
+
+	unwind_look();
+	UNWIND_HERE(r);
+	known = core_stack_end((const void *)(uintptr_t)r.sp);
+	return unwind_stack(&r, (uint64_t)(uintptr_t)known, s->addresses, STACK_ROOM, &s->end);
+}
+#else
+static inline __attribute__((always_inline)) uint32_t addresses_here(struct found_stack *s)
+{
+	_Static_assert(sizeof(void *) == sizeof(*s->addresses), "addresses are of 64 bits");
+	s->end = STACK_UNKNOWN;
+	return (uint32_t)backtrace((void **)(void *)s->addresses, STACK_ROOM);
+}
+#endif
+
+static inline __attribute__((always_inline)) void find_stack(struct found_stack *s,
+							     const void *caller)
+{
+	uint32_t n = addresses_here(s);
+
+	s->begin = stack_begin(s->addresses, n, caller);
+	s->count = n - s->begin;
+	if (s->count > STACK_MAX) {
+		s->count = STACK_MAX;
+		s->end = STACK_DEPTH;
+	}
+}
+
+static uint64_t hash_of(const struct found_stack *s)
+{
+	uint64_t hash = hash_mix(HASH_START, s->end);
+
+	for (uint32_t i = 0; i < s->count; i++)
+		hash = hash_mix(hash, s->addresses[s->begin + i]);
+	return hash;
+}
+
+static void define_stack(uint32_t id, const struct found_stack *s)
+{
+	struct wire_def d;
+
+	wire_def_init(&d, DEF_STACK);
+	wire_def_u64(&d, id);
+	wire_def_bytes(&d, &s->addresses[s->begin], s->count * sizeof(*s->addresses));
+	wire_def_u64(&d, s->end);
+	cap_define(&d);
 }
 
 uint32_t core_stack_here(struct cap_thread *t, const void *caller)
 {
-	void *addresses[STACK_MAX];
-	uint64_t hash = HASH_START;
-	int saved = errno, n, begin;
+	struct found_stack s;
+	int saved = errno;
 	bool fresh;
+	uint64_t hash;
 	uint32_t id;
 
 	t->guard++;
-	n = backtrace(addresses, STACK_MAX);
-	begin = stack_begin(addresses, n, caller);
-	for (int i = begin; i < n; i++)
-		hash = hash_mix(hash, (uintptr_t)addresses[i]);
-	id = n > begin ? intern(&stacks, hash, &fresh) : 0;
+	find_stack(&s, caller);
+	hash = hash_of(&s);
+	id = s.count ? intern(&stacks, hash, &fresh) : 0;
 	if (id && fresh) {
-		struct wire_def d;
-
-		wire_def_init(&d, DEF_STACK);
-		wire_def_u64(&d, id);
-		wire_def_bytes(&d, &addresses[begin], (size_t)(n - begin) * 8);
-		cap_define(&d);
+		define_stack(id, &s);
 		if (intern_defined(&stacks, hash))
-			core_stack_defined(id, &addresses[begin], (uint32_t)(n - begin));
+			core_stack_defined(id, &s.addresses[s.begin], s.count);
 	}
 	t->guard--;
 	errno = saved;

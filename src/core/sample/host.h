@@ -6,6 +6,7 @@
 #include <kymo/sample.h>
 
 #include "core/capture.h"
+#include "record/fields.h"
 
 /* thread.c */
 /* Learns which threads core knows by now. */
@@ -14,6 +15,7 @@ void sample_threads_look(void);
 void sample_threads_choose(const char *list);
 /* Number of the thread in records; 0: it is not to be sampled. */
 uint32_t sample_thread_index(uint32_t tid);
+void sample_thread_named(uint32_t tid, const char *name);
 void sample_thread_end(uint32_t tid);
 void sample_threads_fork_child(void);
 
@@ -25,6 +27,6 @@ void sample_off_cpu_look(uint64_t contexts);
 
 /* stack.c */
 /* Id of the stack, defined when it is new; 0: no memory. */
-uint32_t sample_stack(const uint64_t *addresses, uint32_t count);
+uint32_t sample_stack(const uint64_t *addresses, uint32_t count, enum stack_end end);
 
 #endif

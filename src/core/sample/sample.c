@@ -90,7 +90,7 @@ void cap_sample(const struct cap_sample *s)
 
 	if (!thread || !s->count || !atomic_load(&op.buffers))
 		return;
-	stack = sample_stack(s->addresses, s->count);
+	stack = sample_stack(s->addresses, s->count, s->end);
 	if (!cap_activity_begin(&f, &e, &op, NULL, now, now, SAMPLE_FIELDS))
 		return;
 	wire_unsigned(&e, SAMPLE_CORRELATION, s->correlation);
@@ -117,6 +117,11 @@ void cap_sample_lost(uint64_t count)
 		return;
 	wire_unsigned(&e, SAMPLE_LOST_COUNT, count);
 	cap_activity_commit(&f, &e);
+}
+
+void cap_sample_thread_named(uint32_t tid, const char *name)
+{
+	sample_thread_named(tid, name);
 }
 
 void cap_sample_thread_ended(uint32_t tid)

@@ -17,6 +17,7 @@ struct cap_sample {
 	uint64_t correlation;
 	int64_t scope;
 	bool kernel;
+	enum stack_end end;
 	uint32_t count;
 	const uint64_t *addresses; /* [0] the program counter, then return addresses */
 };
@@ -67,6 +68,8 @@ void cap_sample(const struct cap_sample *s);
 void cap_sample_lost(uint64_t count);
 /* Where the description asks for it. */
 void cap_off_cpu(const struct cap_off_cpu_time *t);
+/* A thread got a name; it may have ended when its samples are taken. */
+void cap_sample_thread_named(uint32_t tid, const char *name);
 /* A thread ended (of which samples may still come in this batch). */
 void cap_sample_thread_ended(uint32_t tid);
 

@@ -20,7 +20,7 @@ static struct map ids GUARDED_BY(core_live->threads);
 static uint32_t next_id GUARDED_BY(core_live->threads) = FIRST_ID;
 #define DEFINED (1ull << 32)
 
-static void define(uint32_t id, const uint64_t *addresses, uint32_t count)
+static void define(uint32_t id, const uint64_t *addresses, uint32_t count, enum stack_end end)
 {
 	uint64_t copy[KYMO_SAMPLE_DEPTH];
 	struct wire_def d;
@@ -31,6 +31,7 @@ static void define(uint32_t id, const uint64_t *addresses, uint32_t count)
 	wire_def_init(&d, DEF_STACK);
 	wire_def_u64(&d, id);
 	wire_def_bytes(&d, copy, count * sizeof(*copy));
+	wire_def_u64(&d, end);
 	cap_define(&d);
 }
 
@@ -55,7 +56,7 @@ static void defined(uint64_t hash, uint32_t id)
 	pthread_mutex_unlock(&core_live->threads);
 }
 
-uint32_t sample_stack(const uint64_t *addresses, uint32_t count)
+uint32_t sample_stack(const uint64_t *addresses, uint32_t count, enum stack_end end)
 {
 	uint64_t hash = HASH_START;
 	bool fresh = false;
@@ -63,13 +64,16 @@ uint32_t sample_stack(const uint64_t *addresses, uint32_t count)
 
 	if (!count)
 		return 0;
-	if (count > KYMO_SAMPLE_DEPTH)
+	if (count > KYMO_SAMPLE_DEPTH) {
 		count = KYMO_SAMPLE_DEPTH;
+		end = STACK_DEPTH;
+	}
+	hash = hash_mix(hash, end);
 	for (uint32_t i = 0; i < count; i++)
 		hash = hash_mix(hash, addresses[i]);
 	id = id_of(hash, &fresh);
 	if (fresh) {
-		define(id, addresses, count);
+		define(id, addresses, count, end);
 		defined(hash, id);
 	}
 	return id;

@@ -153,6 +153,12 @@ static bool is_chosen(uint32_t tid)
 	return yes;
 }
 
+void sample_thread_named(uint32_t tid, const char *name)
+{
+	if (chosen)
+		map_set(&choices, tid, (uint64_t)batch << 1 | look_up(tid, name));
+}
+
 void sample_threads_choose(const char *which)
 {
 	chosen = which;

@@ -2,6 +2,7 @@
 /* The loaded objects; see unwind.h. */
 #include "core/unwind/unwind.h"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -78,6 +79,45 @@ static int by_address(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
+/*
+ * What the list has not: objects of other namespaces (dlmopen), or loaded since. The C library's way for its own unwinder, which
+ * takes no lock; since glibc 2.35.
+ */
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+static int (*_Atomic find_object)(void *, struct dl_find_object *);
+
+static void find_loader(void)
+{
+	void *p = dlsym(RTLD_DEFAULT, "_dl_find_object");
+	int (*f)(void *, struct dl_find_object *);
+
+	memcpy(&f, &p, sizeof(f));
+	atomic_store(&find_object, f);
+}
+
+static bool ask_loader(uint64_t pc, struct cfi_tables *out)
+{
+	int (*f)(void *, struct dl_find_object *) = atomic_load(&find_object);
+	struct dl_find_object o;
+
+	if (!f || f((void *)(uintptr_t)pc, &o) != 0)
+		return false;
+	*out = (struct cfi_tables){.header = (uint64_t)(uintptr_t)o.dlfo_eh_frame,
+				   .start = (uint64_t)(uintptr_t)o.dlfo_map_start,
+				   .end = (uint64_t)(uintptr_t)o.dlfo_map_end};
+	return true;
+}
+#else
+static void find_loader(void)
+{
+}
+
+static bool ask_loader(uint64_t pc, struct cfi_tables *out)
+{
+	return false;
+}
+#endif
+
 static struct list *make_lists(void)
 {
 	struct list *l = atomic_load(&lists);
@@ -85,6 +125,7 @@ static struct list *make_lists(void)
 
 	if (l)
 		return l;
+	find_loader();
 	p = mmap(NULL, 2 * sizeof(*l), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	l = p == MAP_FAILED ? NULL : p;
 	atomic_store(&lists, l);
@@ -160,5 +201,5 @@ bool unwind_object(uint64_t pc, struct cfi_tables *out)
 	bool found = l && in_use && find(&l[in_use & 1], pc, out);
 
 	atomic_thread_fence(memory_order_acquire);
-	return found && atomic_load(&writing) - in_use < 2;
+	return (found && atomic_load(&writing) - in_use < 2) || ask_loader(pc, out);
 }

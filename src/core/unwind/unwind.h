@@ -14,19 +14,24 @@
 #include <stdint.h>
 
 #include "base/cfi.h"
-
-/* Why a stack ends where it does. */
-enum unwind_end {
-	UNWIND_OUTERMOST, /* the first function of the process or thread */
-	UNWIND_DEPTH,     /* there was room for no more */
-	UNWIND_NO_RULE, /* code of an object that describes no frame, and none by frame pointers */
-	UNWIND_NO_OBJECT, /* code of no object: generated, or no code */
-	UNWIND_MEMORY,    /* a frame that cannot be one */
-	UNWIND_ENDS
-};
+#include "record/fields.h"
 
 struct unwind_registers {
-	uint64_t pc, sp, fp;
+	uint64_t pc, sp, fp, bx;
+};
+
+#if defined(__x86_64__)
+/* Of the function that it stands in. */
+#define UNWIND_HERE(r)                                                                             \
+	__asm__ volatile("lea 0(%%rip), %0\n mov %%rsp, %1\n mov %%rbp, %2\n mov %%rbx, %3"        \
+			 : "=r"((r).pc), "=r"((r).sp), "=r"((r).fp), "=r"((r).bx))
+#endif
+
+/* A stack as it was; `size` bytes from the stack pointer on. */
+struct unwind_copy {
+	const void *bytes;
+	uint64_t size;
+	bool more; /* there was more of it than was copied */
 };
 
 /* Looks at what is loaded; by any thread that holds no lock of Kymo's, but in no signal handler. */
@@ -34,16 +39,20 @@ void unwind_look(void);
 void unwind_fork_child(void);
 
 /*
- * Addresses of the stack from `from` on into `out`: the program counter, then return addresses. `known_end`: the stack up to
+ * Addresses of the stack from `from` on into `out`: the program counter, then return addresses; *end: why it has no more (model/enums.rec). `known_end`: the stack up to
  * there is memory that stays while this runs; 0: it is not known how far it reaches. How many there are, at most `most`.
  */
 uint32_t unwind_stack(const struct unwind_registers *from, uint64_t known_end, uint64_t *out,
-		      uint32_t most, enum unwind_end *end);
-
-/* ---- between the files of the room ---- */
+		      uint32_t most, enum stack_end *end);
+/* The same of a stack that was copied; nothing else of the thread's memory is read. */
+uint32_t unwind_copied(const struct unwind_registers *from, const struct unwind_copy *stack,
+		       uint64_t *out, uint32_t most, enum stack_end *end);
 
 /* Tables of the object whose code `pc` is. False: of none. */
 bool unwind_object(uint64_t pc, struct cfi_tables *out);
+
+/* ---- between the files of the room ---- */
+
 /* Changes when an address may have become another object's. */
 uint32_t unwind_generation(void);
 

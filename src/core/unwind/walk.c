@@ -3,45 +3,54 @@
 #include "core/unwind/unwind.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/careful.h"
 
 #define RULES 8192u
 #define BLOCK 512u /* of a stack of which nothing is known */
+#define SAVED 64u  /* registers of a frame */
 
 /* ---- rules that were needed before ---- */
 
 /*
- * Two words without a lock: `mark` is the address mixed with the rule, so that halves of two rules are none. The generation
+ * Three words without a lock: `mark` is the address mixed with the rule, so that parts of two rules are none. The generation
  * is in it, too: rules of objects that were there before are found no more.
  */
+_Static_assert(sizeof(struct cfi_rule) > 8 && sizeof(struct cfi_rule) <= 16, "a rule is two words");
+
 static struct kept {
-	_Atomic uint64_t rule, mark;
+	_Atomic uint64_t rule[2], mark;
 } kept[RULES];
 
-static uint64_t mark_of(uint64_t pc, uint32_t generation, uint64_t rule)
+static uint64_t mark_of(uint64_t pc, uint32_t generation, const uint64_t rule[2])
 {
-	return (pc | (uint64_t)generation << 48) ^ rule * 0x9e3779b97f4a7c15ull;
+	return (pc | (uint64_t)generation << 48) ^ rule[0] * 0x9e3779b97f4a7c15ull ^
+	       rule[1] * 0xc2b2ae3d27d4eb4full;
 }
 
 static bool rule_at(uint64_t pc, struct cfi_rule *out)
 {
 	struct kept *k = &kept[pc * 0x9e3779b97f4a7c15ull >> 51];
 	uint32_t generation = unwind_generation();
-	uint64_t word = atomic_load_explicit(&k->rule, memory_order_relaxed);
+	uint64_t words[2] = {atomic_load_explicit(&k->rule[0], memory_order_relaxed),
+			     atomic_load_explicit(&k->rule[1], memory_order_relaxed)};
 	struct cfi_tables t;
 
-	if (atomic_load_explicit(&k->mark, memory_order_relaxed) == mark_of(pc, generation, word)) {
-		memcpy(out, &word, sizeof(*out));
+	if (atomic_load_explicit(&k->mark, memory_order_relaxed) ==
+	    mark_of(pc, generation, words)) {
+		memcpy(out, words, sizeof(*out));
 		return true;
 	}
 	if (!unwind_object(pc, &t))
 		return false;
 	cfi_find(&t, pc, out);
-	memcpy(&word, out, sizeof(word));
-	atomic_store_explicit(&k->rule, word, memory_order_relaxed);
-	atomic_store_explicit(&k->mark, mark_of(pc, generation, word), memory_order_relaxed);
+	words[1] = 0;
+	memcpy(words, out, sizeof(*out));
+	atomic_store_explicit(&k->rule[0], words[0], memory_order_relaxed);
+	atomic_store_explicit(&k->rule[1], words[1], memory_order_relaxed);
+	atomic_store_explicit(&k->mark, mark_of(pc, generation, words), memory_order_relaxed);
 	return true;
 }
 
@@ -49,25 +58,23 @@ static bool rule_at(uint64_t pc, struct cfi_rule *out)
 
 struct walk {
 	struct unwind_registers r;
-	bool fp_lost;
+	bool fp_lost, bx_lost;
 	bool exact;           /* `pc` is where the thread is, and not behind a call */
+	bool copied, more;    /* `known` is a copy, and nothing else may be read */
+	bool cut;             /* what was wanted lies behind it */
 	uint64_t start, end;  /* known memory */
-	uint64_t block, have; /* what was copied */
+	const uint8_t *known; /* what is there */
+	uint64_t block, have; /* what was read of other memory */
 	uint8_t bytes[BLOCK];
 };
 
-static bool word_at(struct walk *w, uint64_t at, uint64_t *out)
+static bool unknown_word(struct walk *w, uint64_t at, uint64_t *out)
 {
-	if (at & 7)
-		return false;
-	if (at >= w->start && at < w->end && w->end - at >= 8) {
-		*out = *(const uint64_t *)(uintptr_t)at;
-		return true;
-	}
 	if (at < w->block || at - w->block + 8 > w->have) {
-		w->block = at;
-		w->have = careful_copy(w->bytes, (const void *)(uintptr_t)at, BLOCK);
-		if (w->have < 8) {
+		/* Registers are kept below the return address, which is read first. */
+		w->block = at < w->r.sp ? at : at - w->r.sp < SAVED ? w->r.sp : at - SAVED;
+		w->have = careful_copy(w->bytes, (const void *)(uintptr_t)w->block, BLOCK);
+		if (w->have < at - w->block + 8) {
 			w->have = 0;
 			return false;
 		}
@@ -76,16 +83,28 @@ static bool word_at(struct walk *w, uint64_t at, uint64_t *out)
 	return true;
 }
 
+static bool word_at(struct walk *w, uint64_t at, uint64_t *out)
+{
+	if (at & 7)
+		return false;
+	if (at >= w->start && at < w->end && w->end - at >= 8) {
+		memcpy(out, w->known + (at - w->start), 8);
+		return true;
+	}
+	w->cut = w->copied && w->more && at >= w->start;
+	return !w->copied && unknown_word(w, at, out);
+}
+
 /* As the kernel leaves it on x86-64 (struct rt_sigframe without the return address). */
 static bool step_signal(struct walk *w)
 {
 	struct unwind_registers r;
 
-	if (!word_at(w, w->r.sp + 120, &r.fp) || !word_at(w, w->r.sp + 160, &r.sp) ||
-	    !word_at(w, w->r.sp + 168, &r.pc))
+	if (!word_at(w, w->r.sp + 120, &r.fp) || !word_at(w, w->r.sp + 128, &r.bx) ||
+	    !word_at(w, w->r.sp + 160, &r.sp) || !word_at(w, w->r.sp + 168, &r.pc))
 		return false;
 	w->r = r;
-	w->fp_lost = false;
+	w->fp_lost = w->bx_lost = false;
 	w->exact = true;
 	return true;
 }
@@ -94,37 +113,63 @@ static bool frame_of(struct walk *w, const struct cfi_rule *rule, uint64_t *cfa)
 {
 	uint64_t offset = (uint64_t)(int64_t)rule->cfa_offset;
 
-	if ((rule->cfa == CFI_RBP || rule->cfa == CFI_AT_RBP) && w->fp_lost)
-		return false;
 	switch (rule->cfa) {
 	case CFI_RSP:
 		*cfa = w->r.sp + offset;
 		return true;
 	case CFI_RBP:
 		*cfa = w->r.fp + offset;
-		return true;
+		return !w->fp_lost;
+	case CFI_RBX:
+		*cfa = w->r.bx + offset;
+		return !w->bx_lost;
 	case CFI_AT_RBP:
-		return word_at(w, w->r.fp + offset, cfa);
+		return !w->fp_lost && word_at(w, w->r.fp + offset, cfa);
 	case CFI_PLT:
-		*cfa = w->r.sp + 8 + ((w->r.pc & 15) >= 11 ? 8 : 0);
+		*cfa = w->r.sp + 8 + ((w->r.pc & 15) >= offset ? 8 : 0);
 		return true;
 	default:
 		return false;
 	}
 }
 
+/*
+ * The caller's value of a register. Rules go on to name its place behind the instruction that has taken it back from there, at
+ * the end of functions: the register has it where the place is no longer part of the stack.
+ */
+static bool kept_of(struct walk *w, uint8_t how, int16_t offset, uint64_t cfa, uint64_t *value,
+		    bool *is_lost)
+{
+	uint64_t by = (uint64_t)(int64_t)offset;
+
+	switch (how) {
+	case CFI_SAME:
+		return true;
+	case CFI_BELOW:
+		if (cfa + by < w->r.sp)
+			return true;
+		*is_lost = false;
+		return word_at(w, cfa + by, value);
+	case CFI_BY_RBP:
+		*is_lost = w->fp_lost;
+		return w->fp_lost || word_at(w, w->r.fp + by, value);
+	default:
+		*is_lost = true;
+		return true;
+	}
+}
+
 static bool step_rule(struct walk *w, const struct cfi_rule *rule)
 {
-	uint64_t offset = (uint64_t)(int64_t)rule->rbp_offset, cfa, fp = w->r.fp;
+	struct unwind_registers r = w->r;
+	bool fp_lost = w->fp_lost;
 
-	if (!frame_of(w, rule, &cfa) || cfa <= w->r.sp || !word_at(w, cfa - 8, &w->r.pc))
+	if (!frame_of(w, rule, &r.sp) || r.sp <= w->r.sp || !word_at(w, r.sp - 8, &r.pc) ||
+	    !kept_of(w, rule->rbx, rule->rbx_offset, r.sp, &r.bx, &w->bx_lost) ||
+	    !kept_of(w, rule->rbp, rule->rbp_offset, r.sp, &r.fp, &fp_lost))
 		return false;
-	if ((rule->rbp == CFI_RBP_BELOW && !word_at(w, cfa + offset, &fp)) ||
-	    (rule->rbp == CFI_RBP_AT && !word_at(w, w->r.fp + offset, &fp)))
-		return false;
-	w->fp_lost = rule->rbp == CFI_RBP_LOST || (rule->rbp == CFI_RBP_SAME && w->fp_lost);
-	w->r.fp = fp;
-	w->r.sp = cfa;
+	w->r = r;
+	w->fp_lost = fp_lost;
 	w->exact = false;
 	return true;
 }
@@ -136,47 +181,75 @@ static bool step_pointer(struct walk *w)
 	if (w->fp_lost || fp < w->r.sp || !word_at(w, fp, &next) || !word_at(w, fp + 8, &pc))
 		return false;
 	w->r = (struct unwind_registers){.pc = pc, .sp = fp + 16, .fp = next};
+	w->bx_lost = true;
 	w->exact = false;
 	return true;
 }
 
 /* False: the stack ends here. */
-static bool step(struct walk *w, enum unwind_end *end)
+static bool step(struct walk *w, enum stack_end *end)
 {
 	struct cfi_rule rule = {.cfa = CFI_NONE};
 	bool known = rule_at(w->r.pc - !w->exact, &rule);
 
-	*end = UNWIND_OUTERMOST;
+	*end = STACK_OUTERMOST;
 	if (rule.cfa == CFI_OUTERMOST)
 		return false;
-	*end = UNWIND_MEMORY;
+	*end = STACK_MEMORY;
 	if (rule.cfa == CFI_SIGNAL)
 		return step_signal(w);
 	if (rule.cfa != CFI_NONE)
 		return step_rule(w, &rule);
-	*end = known ? UNWIND_NO_RULE : UNWIND_NO_OBJECT;
+	*end = known ? STACK_NO_RULE : STACK_NO_OBJECT;
 	return step_pointer(w) && (!known || !w->r.pc || rule_at(w->r.pc - 1, &rule));
 }
 
-uint32_t unwind_stack(const struct unwind_registers *from, uint64_t known_end, uint64_t *out,
-		      uint32_t most, enum unwind_end *end)
+static uint32_t walk(struct walk *w, uint64_t *out, uint32_t most, enum stack_end *end)
 {
-	struct walk w = {.exact = true};
 	uint32_t n = 0;
 
-	w.r = *from;
-	w.start = from->sp;
-	w.end = known_end;
-	w.block = w.have = 0;
+	w->exact = true;
 	while (n < most) {
-		out[n++] = w.r.pc;
-		if (!step(&w, end))
+		out[n++] = w->r.pc;
+		w->cut = false;
+		if (!step(w, end)) {
+			if (w->cut && *end != STACK_OUTERMOST)
+				*end = STACK_CUT;
 			return n;
-		if (!w.r.pc) { /* who made the stack has put none below it */
-			*end = UNWIND_OUTERMOST;
+		}
+		if (!w->r.pc) { /* who made the stack has put none below it */
+			*end = STACK_OUTERMOST;
 			return n;
 		}
 	}
-	*end = UNWIND_DEPTH;
+	*end = STACK_DEPTH;
 	return n;
+}
+
+uint32_t unwind_stack(const struct unwind_registers *from, uint64_t known_end, uint64_t *out,
+		      uint32_t most, enum stack_end *end)
+{
+	struct walk w;
+
+	memset(&w, 0, offsetof(struct walk, bytes));
+	w.r = *from;
+	w.start = from->sp;
+	w.end = known_end;
+	w.known = (const uint8_t *)(uintptr_t)from->sp;
+	return walk(&w, out, most, end);
+}
+
+uint32_t unwind_copied(const struct unwind_registers *from, const struct unwind_copy *stack,
+		       uint64_t *out, uint32_t most, enum stack_end *end)
+{
+	struct walk w;
+
+	memset(&w, 0, offsetof(struct walk, bytes));
+	w.r = *from;
+	w.start = from->sp;
+	w.end = from->sp + stack->size;
+	w.known = stack->bytes;
+	w.copied = true;
+	w.more = stack->more;
+	return walk(&w, out, most, end);
 }

@@ -404,8 +404,28 @@ static void stacks(struct json_writer *w, const struct trace *t)
 			output_unsigned(o, t->stacks[i].sites[k]);
 		}
 		output_char(o, ']');
+		if (w->lines && t->stacks[i].end)
+			json_key_text(o, "end", t->stacks[i].end);
 		if (w->lines)
 			json_close_element(w);
+	}
+	json_close_list(w, t->stacks_count);
+}
+
+/* Why each of `stacks` ends where it does, null where that is not told. */
+static void stack_ends(struct json_writer *w, const struct trace *t)
+{
+	struct output *o = &w->out;
+
+	if (w->lines)
+		return;
+	json_open_list(w, "stack_ends");
+	for (uint32_t i = 1; i < t->stacks_count; i++) {
+		output_text(o, i == 1 ? "null,\n  " : ",\n  ");
+		if (t->stacks[i].end)
+			output_json(o, t->stacks[i].end);
+		else
+			output_text(o, "null");
 	}
 	json_close_list(w, t->stacks_count);
 }
@@ -461,6 +481,7 @@ kymo_status_t json_definitions(struct json_writer *w)
 	references(w, t);
 	status = sites(w);
 	stacks(w, t);
+	stack_ends(w, t);
 	notes(w, t);
 	if (!w->lines)
 		output_text(o, "},\n\"records\":[");

@@ -13,6 +13,7 @@
 #include "formats/raw/internal.h"
 #include "formats/raw/schema.h"
 #include "stream/demangle.h"
+#include "stream/names.h"
 
 #define BLOB_MAX (64u << 20)
 
@@ -291,7 +292,8 @@ static void add_stack(struct reading *r, const struct wire_def *d)
 	size_t length;
 	const char *s = wire_def_text(d, DEF_STACK_ADDRESSES, &length);
 	uint32_t n = (uint32_t)(length / 8);
-	struct t_stack stack = {.process = r->p->process, .count = n};
+	uint64_t end = wire_def_get(d, DEF_STACK_END);
+	struct t_stack stack = {.process = r->p->process, .count = n, .end = name_stack_end(end)};
 
 	stack.sites = trace_alloc(r->t, n * sizeof(*stack.sites));
 	for (uint32_t i = 0; stack.sites && i < n; i++) {

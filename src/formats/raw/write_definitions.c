@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "formats/raw/internal.h"
 #include "formats/raw/writer.h"
+#include "stream/names.h"
 
 enum shared { SHARED_DOMAIN = 1, SHARED_SET, SHARED_OP, SHARED_STRING };
 
@@ -575,6 +576,7 @@ static void define_stack(struct raw_writer *w, uint32_t i)
 	wire_def_init(&d, DEF_STACK);
 	wire_def_u64(&d, i);
 	wire_def_bytes(&d, packed.s ? packed.s : "", packed.length);
+	wire_def_u64(&d, stack_end_named(x->end));
 	raw_out_define(w, &w->processes[x->process], &d);
 	text_release(&packed);
 }

@@ -148,6 +148,9 @@ static const struct sql_column site_columns[] = {C(U32, process), C(U64, address
 						 C(U32, module),  C(STRING, function),
 						 C(STRING, file), C(U32, line)};
 #undef STRUCTURE
+#define STRUCTURE t_stack
+static const struct sql_column stack_columns[] = {C(U32, process), C(TEXT, end)};
+#undef STRUCTURE
 #define STRUCTURE t_string
 static const struct sql_column name_columns[] = {C(TEXT, text), C(U32, length), C(U64, total)};
 #undef STRUCTURE
@@ -233,6 +236,7 @@ static const struct definition definitions[] = {
 	DEFINITION("kernel", kernel_columns, t_kernel, kernels),
 	DEFINITION("module", module_columns, t_module, modules),
 	DEFINITION("site", site_columns, t_site, sites),
+	DEFINITION("stack", stack_columns, t_stack, stacks),
 	DEFINITION("marker_name", name_columns, t_string, strings),
 	DEFINITION("counter", counter_columns, t_counter, counters),
 	DEFINITION("device_code", code_columns, t_code, codes),
@@ -706,6 +710,8 @@ struct trace *definitions_read(struct sql_context *c)
 		t->sites[i].function = *t->sites[i].function ? t->sites[i].function : NULL;
 		t->sites[i].file = *t->sites[i].file ? t->sites[i].file : NULL;
 	}
+	for (uint32_t i = 1; ok && i < t->stacks_count; i++)
+		t->stacks[i].end = t->stacks[i].end && *t->stacks[i].end ? t->stacks[i].end : NULL;
 	trace_number_worlds(t);
 	if (ok && read_fields(c, t) && read_blobs(c, t) && read_stacks(c, t) && read_bytes(c, t))
 		return t;

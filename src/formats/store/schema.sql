@@ -93,6 +93,8 @@ CREATE TABLE module(id INTEGER PRIMARY KEY, process INTEGER, start INTEGER, end 
 	bias INTEGER, path TEXT, build_id TEXT);
 CREATE TABLE site(id INTEGER PRIMARY KEY, process INTEGER, address INTEGER, module INTEGER,
 	function INTEGER REFERENCES string, file INTEGER REFERENCES string, line INTEGER);
+-- `end`: why it has no more frames; null where nobody told
+CREATE TABLE stack(id INTEGER PRIMARY KEY, process INTEGER, end TEXT);
 CREATE TABLE stack_frame(id INTEGER PRIMARY KEY, stack INTEGER, process INTEGER, depth INTEGER,
 	site INTEGER);
 -- what markers, their domains and categories are called; `total`: bytes before it was cut

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where call stacks end: how many reach the first function of their thread, and why others do not. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/summary_parts.h"
+#include "stream/names.h"
+
+#define ENDS (STACK_MEMORY + 1u)
+
+struct ends {
+	uint64_t samples[ENDS]; /* by the end of their stacks */
+	uint64_t calls[ENDS];   /* distinct stacks of calls */
+};
+
+static bool add_trace(struct ends *e, const struct summary *s)
+{
+	const struct tally_set *set = &s->tallies->set[TALLY_SAMPLE];
+	const struct trace *t = s->trace;
+	bool *sampled = calloc(t->stacks_count + 1u, sizeof(*sampled));
+
+	if (!sampled)
+		return false;
+	for (uint32_t i = 0; i < set->count; i++) {
+		uint32_t stack = set->rows[i]->key[KEY_SAMPLE_STACK];
+
+		if (!stack || stack >= t->stacks_count)
+			continue;
+		sampled[stack] = true;
+		e->samples[stack_end_named(t->stacks[stack].end)] += set->rows[i]->count;
+	}
+	for (uint32_t i = 1; i < t->stacks_count; i++)
+		e->calls[stack_end_named(t->stacks[i].end)] += !sampled[i];
+	free(sampled);
+	return true;
+}
+
+static uint64_t known(const uint64_t count[ENDS])
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = STACK_UNKNOWN + 1; i < ENDS; i++)
+		sum += count[i];
+	return sum;
+}
+
+static void add_rows(struct table *t, const char *of, const uint64_t count[ENDS])
+{
+	const uint64_t all = known(count), rest = all - count[STACK_OUTERMOST];
+
+	for (unsigned i = STACK_UNKNOWN + 1; i < ENDS; i++) {
+		struct cell *c = count[i] ? table_row(t) : NULL;
+
+		if (!c)
+			continue;
+		cell_text(t, c++, of);
+		cell_text(t, c++, name_stack_end(i));
+		cell_number(c++, count[i]);
+		cell_real(c, 100.0 * (double)count[i] / (double)all);
+	}
+	if (rest)
+		table_note(t,
+			   "%" PRIu64 " of %" PRIu64
+			   " stacks of %s do not reach the start of their thread",
+			   rest, all, of);
+}
+
+bool summary_stack_ends(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	struct ends e = {0};
+	struct table *t;
+
+	for (unsigned i = 0; i < count; i++)
+		if (!add_trace(&e, &s[i]))
+			return false;
+	t = known(e.samples) || known(e.calls) ? report_table(r, "stack_ends", "Where stacks end")
+					       : NULL;
+	if (!t)
+		return true;
+	table_column(t, "of", "of", CELL_TEXT);
+	table_column(t, "end", "end", CELL_TEXT);
+	table_column(t, "stacks", "stacks", CELL_COUNT);
+	table_column(t, "percent", "%", CELL_PERCENT);
+	add_rows(t, "samples", e.samples);
+	add_rows(t, "calls", e.calls);
+	return true;
+}

@@ -39,6 +39,7 @@ void knob_defaults(struct knob_table *t)
 	char error[KNOB_ERROR_MAX];
 
 	memset(t->source, 0, sizeof(t->source));
+	memset(t->argument, 0, sizeof(t->argument));
 	for (unsigned i = 0; i < t->count; i++) {
 		switch (t->rows[i].type) {
 		case KNOB_FLAG:
@@ -313,6 +314,35 @@ static const char *join_texts(const char *before, const char *text)
 	return t.failed ? text : t.s;
 }
 
+/* Of options that take several values in one. */
+static const char *both_values(const struct knob *k)
+{
+	switch (k->type) {
+	case KNOB_LIST:
+		return "A,B";
+	case KNOB_REGEX:
+		return "'A|B'";
+	case KNOB_KERNELS:
+		return "@FILE, a line for each";
+	default:
+		return NULL;
+	}
+}
+
+/* The last of several values counts. */
+static void take_argument(struct knob_table *t, unsigned row, const char *text)
+{
+	const struct knob *k = &t->rows[row];
+	const char *before = t->argument[row];
+	char option[80];
+
+	t->argument[row] = text;
+	if (!t->again || !before || k->flags & KNOB_REPEAT)
+		return;
+	snprintf(option, sizeof(option), "--%s", k->name);
+	t->again(option, before, text, both_values(k));
+}
+
 bool knob_set(struct knob_table *t, unsigned row, const char *text, enum knob_source source,
 	      char error[KNOB_ERROR_MAX])
 {
@@ -320,6 +350,8 @@ bool knob_set(struct knob_table *t, unsigned row, const char *text, enum knob_so
 
 	if (t->source[row] > source)
 		return true;
+	if (source == KNOB_ARGUMENT)
+		take_argument(t, row, text);
 	if (t->rows[row].flags & KNOB_REPEAT && source == KNOB_ARGUMENT &&
 	    t->source[row] == KNOB_ARGUMENT)
 		text = join_texts(*(const char **)member(t, row), text);

@@ -210,8 +210,10 @@ static kymo_status_t emit_memory(struct emitter *m, const struct entry *e)
 static kymo_status_t emit_counter(struct emitter *m, const struct entry *e)
 {
 	const struct details *d = details_of(m->r, e);
-	struct rec_counter r = {.base = base_of(m, e, m->r->t->threads[e->thread].process),
+	const struct t_counter *c = &m->r->t->counters[d->counter];
+	struct rec_counter r = {.base = base_of(m, e, c->process),
 				.counter = d->counter,
+				.agent = c->agent,
 				.value = d->value};
 
 	r.base.op = make_activity(&m->r->model, RECORD_DOMAIN_counter, COUNTER_OP_PUBLISHED);

@@ -250,16 +250,18 @@ static bool find_calls(struct reader *r)
 }
 
 /*
- * The call that submitted it, + 1: of several processes' the last one that began before it. In a device
- * range there is none.
+ * The call that submitted it, + 1: of several processes' the last one that began before it, unless the file says the
+ * process. In a device range there is none.
  */
-static uint32_t submitter(const struct reader *r, const struct entry *e)
+static uint32_t submitter(const struct reader *r, const struct entry *e, uint32_t process)
 {
 	uint32_t best = 0;
 	uint64_t i;
 
 	if (!e->correlated)
 		return 0;
+	if (process)
+		return reader_call(r, process, e->key);
 	map_each(&r->calls, e->key, i) {
 		int64_t start = r->entries[i - 1].start;
 
@@ -285,7 +287,7 @@ static void place_device(struct reader *r, struct entry *e, uint32_t fallback)
 {
 	struct device_details *d = device_of(r, e);
 
-	e->up = submitter(r, e);
+	e->up = submitter(r, e, d->process);
 	if (e->up) {
 		const struct entry *call = &r->entries[e->up - 1];
 
@@ -293,7 +295,8 @@ static void place_device(struct reader *r, struct entry *e, uint32_t fallback)
 		if (e->kind != ENTRY_SYNC)
 			r->t->ops[details_of(r, call)->op].flags |= KYMO_OP_SUBMITS;
 	}
-	d->process = e->up ? r->t->threads[e->thread].process : fallback;
+	if (!d->process)
+		d->process = e->up ? r->t->threads[e->thread].process : fallback;
 	d->agent = reader_agent(r, d->process, &d->place);
 	d->queue = reader_queue(r, d->process, &d->place);
 	if (e->kind == ENTRY_DISPATCH)

@@ -305,13 +305,34 @@ static void describe_origin(const struct knob_table *t, unsigned row, enum knob_
 		snprintf(out, size, "%s%s", source == KNOB_ARGUMENT ? "--" : "", t->rows[row].name);
 }
 
-/* Kept for ever, as all values are. */
+/* Copies that live as long as the process: options structures borrow them. */
+struct kept {
+	struct kept *next;
+	char s[];
+};
+
+static const char *keep_text(const char *s)
+{
+	static struct kept *all;
+	struct kept *k = malloc(sizeof(*k) + strlen(s) + 1);
+
+	if (!k)
+		return NULL;
+	strcpy(k->s, s);
+	k->next = all;
+	all = k;
+	return k->s;
+}
+
 static const char *join_texts(const char *before, const char *text)
 {
 	struct text t = {0};
+	const char *joined;
 
 	text_addf(&t, "%s:%s", before, text);
-	return t.failed ? text : t.s;
+	joined = t.failed ? NULL : keep_text(t.s);
+	text_release(&t);
+	return joined ? joined : text;
 }
 
 /* Of options that take several values in one. */
@@ -550,25 +571,6 @@ static char *trim(char *s)
 	while (end > s && strchr(" \t\r\n", end[-1]))
 		*--end = '\0';
 	return s;
-}
-
-/* Copies that live as long as the process: options structures borrow them. */
-struct kept {
-	struct kept *next;
-	char s[];
-};
-
-static const char *keep_text(const char *s)
-{
-	static struct kept *all;
-	struct kept *k = malloc(sizeof(*k) + strlen(s) + 1);
-
-	if (!k)
-		return NULL;
-	strcpy(k->s, s);
-	k->next = all;
-	all = k;
-	return k->s;
 }
 
 static const char *chosen_job;

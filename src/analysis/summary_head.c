@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/unseen.h"
+#include "record/fields.h"
 #include "stream/names.h"
 #include "stream/trace.h"
 #include "wire/defs.h"
@@ -53,6 +54,43 @@ static uint64_t copies_of(const struct summary *s)
 		if (label_transfer(s->trace, set->rows[i]) == TRANSFER_COPY)
 			n += set->rows[i]->count;
 	return n;
+}
+
+/* ", 1 thread", ", 20,222 kernels" */
+static void add_number(struct text *out, uint64_t n, const char *one, const char *several)
+{
+	char number[32];
+
+	text_addf(out, ", %s %s", count_text(n, number), n == 1 ? one : several);
+}
+
+/* What ranks did, by what it was: a message has a send and a receive, a collective a part in each of its ranks. */
+static void add_messages(struct text *out, const struct summary *s)
+{
+	static const char *const names[][2] = {
+		[COMM_OP_SEND] = {"send", "sends"},
+		[COMM_OP_RECEIVE] = {"receive", "receives"},
+		[COMM_OP_COLLECTIVE] = {"part in collectives", "parts in collectives"},
+		[COMM_OP_PUT] = {"put", "puts"},
+		[COMM_OP_GET] = {"get", "gets"},
+		[COMM_OP_ACCUMULATE] = {"accumulate", "accumulates"},
+		[COMM_OP_READ] = {"read of files", "reads of files"},
+		[COMM_OP_WRITE] = {"write of files", "writes of files"}};
+	enum { KINDS = sizeof(names) / sizeof(*names) };
+	const struct tally_set *set = &s->tallies->set[TALLY_COMM];
+	uint64_t n[KINDS + 1] = {0};
+
+	for (uint32_t i = 0; i < set->count; i++) {
+		uint64_t op = set->rows[i]->key[KEY_OP];
+		uint32_t kind = op && op < s->trace->ops_count ? s->trace->ops[op].number : KINDS;
+
+		n[kind < KINDS ? kind : KINDS] += set->rows[i]->count;
+	}
+	for (unsigned i = 0; i < KINDS; i++)
+		if (n[i])
+			add_number(out, n[i], names[i][0], names[i][1]);
+	if (n[KINDS])
+		add_number(out, n[KINDS], "other message", "other messages");
 }
 
 bool summary_nothing_recorded(const struct summary *s)
@@ -420,14 +458,6 @@ static void add_sources(struct text *out, const struct trace *t)
 		text_addf(out, "%s%s", k ? " and " : " by ", named[k]);
 }
 
-/* ", 1 thread", ", 20,222 kernels" */
-static void add_number(struct text *out, uint64_t n, const char *one, const char *several)
-{
-	char number[32];
-
-	text_addf(out, ", %s %s", count_text(n, number), n == 1 ? one : several);
-}
-
 /* In two lines, after a comma, where one would be too long. */
 static void add_broken(struct report *r, char *line)
 {
@@ -460,8 +490,7 @@ static void head_numbers(struct report *r, const struct summary *s)
 	add_number(&line, calls_of(s), "call", "calls");
 	add_number(&line, sum_of(s, TALLY_DISPATCH), "kernel", "kernels");
 	add_number(&line, copies_of(s), "copy", "copies");
-	if (sum_of(s, TALLY_COMM))
-		add_number(&line, sum_of(s, TALLY_COMM), "message", "messages");
+	add_messages(&line, s);
 	if (line.s)
 		add_broken(r, line.s);
 	text_release(&line);

@@ -872,6 +872,18 @@ static bool devices_valid(const char *text)
 	return !error;
 }
 
+/* As often as was asked for, if the source can. */
+static void tell_slower_telemetry(const struct run_options *o)
+{
+	struct text slower = {0};
+
+	if (o->telemetry_ms &&
+	    telemetry_slower((uint64_t)o->telemetry_ms * 1000000u, o->telemetry_only, &slower))
+		cli_warn("--telemetry=%lld: these are read less often: %s",
+			 (long long)o->telemetry_ms, slower.s);
+	text_release(&slower);
+}
+
 /* Looked for in a process of its own: a driver that hangs ends with it, and no library of it is in the launcher. */
 static bool telemetry_valid(const struct run_options *o)
 {
@@ -957,6 +969,7 @@ static int run_run(int argc, char **argv)
 	if (!formulas_take(&run_options_values) || !events_take(&run_options_values) ||
 	    !telemetry_valid(r.options))
 		return CLI_USAGE;
+	tell_slower_telemetry(r.options);
 	events_read(&run_options_values);
 	settle_times(&run_options_values);
 	status = check_times(r.options);

@@ -5,6 +5,7 @@
 Help and version wherever they are asked for, windows without a moment, traces that are named twice.
 """
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
@@ -86,6 +87,21 @@ def check_given_again():
     del os.environ["KYMO_MODE"]
 
 
+def check_slower_telemetry():
+    """Sources that are read less often than is asked for are named, of those that are wanted."""
+    def told(*words):
+        p = kymo("run", "--no-summary", "-f", "-o", "telemetry.kymo", *words, "true")
+        expect(p.returncode == 0, p)
+        return re.findall(r"warning: (--telemetry=.*read less often.*)", p.stderr)
+
+    expect(told("--telemetry") == [] and told("--telemetry=100") == [], "as often as is asked for")
+    said, = told("--telemetry=1")
+    expect(re.fullmatch(r"--telemetry=1: these are read less often: (cpu, .*) every 10.00 ms; (hwmon, .*) every 100.0 ms", said), said)
+    said, = told("--telemetry=99")
+    expect("cpu" not in said and "every 100.0 ms" in said, said)
+    expect(told("--telemetry=9", "--telemetry-only", "cpu") == ["--telemetry=9: these are read less often: cpu every 10.00 ms"], "one")
+
+
 def check_variables():
     """Those that are no options are listed, and known where they are set, whoever they belong to."""
     listed = kymo("list", "options").stdout
@@ -108,7 +124,7 @@ def main():
         for name in ("one", "two"):
             p = kymo("run", "--no-summary", "--threads", "-o", f"{name}.kymo", "true")
             expect(p.returncode == 0, p)
-        for check in (check_help, check_version, check_windows, check_twice, check_given_again, check_variables):
+        for check in (check_help, check_version, check_windows, check_twice, check_given_again, check_slower_telemetry, check_variables):
             check()
         os.chdir("/")
 

@@ -322,6 +322,35 @@ static bool head_window(struct report *r, const char *trace)
 	return window || paused;
 }
 
+static bool is_noted(const struct trace *t, const char *part)
+{
+	for (uint32_t i = 1; i < t->notes_count; i++)
+		if (strcmp(t->notes[i].part, part) == 0)
+			return true;
+	return false;
+}
+
+/* Threads were chosen, and none that ran was one of them: unless it is noted why there are no samples. */
+static bool head_samples(struct report *r, const struct summary *s)
+{
+	static const char option[] = "\"KYMO_SAMPLE_THREADS=";
+	char path[PATH_MAX], *manifest;
+	const char *list;
+
+	if (s->selection || sum_of(s, TALLY_SAMPLE) || is_noted(s->trace, "sample"))
+		return false;
+	snprintf(path, sizeof(path), "%.*s/manifest.json", PATH_MAX - 32, s->path);
+	manifest = file_read_regular(path, NULL);
+	list = manifest ? strstr(manifest, option) : NULL;
+	if (list) {
+		list += sizeof(option) - 1;
+		report_head(r, "No samples: no thread that ran is one of --sample-threads %.*s",
+			    (int)strcspn(list, "\""), list);
+	}
+	free(manifest);
+	return list != NULL;
+}
+
 static bool is_recording(const struct trace *t)
 {
 	for (uint32_t i = 1; i < t->processes_count; i++)
@@ -330,14 +359,13 @@ static bool is_recording(const struct trace *t)
 	return false;
 }
 
-/* Why a trace is empty: what the processes noted, else what is left. */
-static void head_nothing(struct report *r, const struct summary *s)
+/* Why a trace is empty: what the processes noted, else what is left, unless something was said before. */
+static void head_nothing(struct report *r, const struct summary *s, bool said)
 {
 	const struct trace *t = s->trace;
-	bool said;
 
 	report_head(r, "Nothing was recorded.");
-	said = head_unseen(r, s->path);
+	said |= head_unseen(r, s->path);
 	said |= head_window(r, s->path);
 	said |= head_ranges(r, t);
 	for (uint32_t i = 1; i < t->notes_count; i++) {
@@ -512,6 +540,7 @@ void summary_head(struct report *r, const struct summary *s, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
 		const struct trace *t = s[i].trace;
+		bool samples;
 
 		report_head(r, "%s: %.*s%s", t->imported ? t->path : s[i].path, COMMAND_MAX,
 			    summary_command(t),
@@ -520,11 +549,12 @@ void summary_head(struct report *r, const struct summary *s, unsigned count)
 		head_ranks(r, t);
 		head_ends(r, t);
 		summary_head_recorded(r, s);
+		samples = head_samples(r, &s[i]);
 		if (s[i].selection)
 			report_head(r, "Only what is selected: %s", s[i].selection);
 		if (summary_nothing_recorded(&s[i]) && s[i].selection)
 			report_head(r, "No records that match.");
 		else if (summary_nothing_recorded(&s[i]))
-			head_nothing(r, &s[i]);
+			head_nothing(r, &s[i], samples);
 	}
 }

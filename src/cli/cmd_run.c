@@ -221,6 +221,12 @@ static int dry_run(struct run *r)
 	return CLI_OK;
 }
 
+/* No other launcher's files can lie where this one's do. */
+static bool alone_on_node(const struct run *r)
+{
+	return r->node.joined < 0 && r->node.meeting < 0;
+}
+
 /* Trace and environment; 0 or the exit status. The trace comes last: errors leave nothing behind. */
 static int prepare_run(struct run *r)
 {
@@ -260,6 +266,9 @@ static int prepare_run(struct run *r)
 		return report_error(&error, CLI_FAILURE);
 	}
 	r->manifest.environment = r->environment.set;
+	/* For who reads the trace before the drain has completed it, as the summary in the end does. */
+	if (alone_on_node(r))
+		manifest_write(&r->manifest, NULL);
 	return 0;
 }
 
@@ -615,12 +624,6 @@ static void print_result(struct run *r, struct outcome *out, int ranks_ms)
 	if (!nothing || r->options->telemetry_ms)
 		read_trace(r, stderr);
 	cli_note("trace in %s", r->trace);
-}
-
-/* No other launcher's files can lie where this one's do. */
-static bool alone_on_node(const struct run *r)
-{
-	return r->node.joined < 0 && r->node.meeting < 0;
 }
 
 /* The exec failed although all looked well. */

@@ -54,6 +54,8 @@ def threads(folder):
     rows = query(record(folder, "--sample=997", "--sample-threads", "alpha2,1,bet,nobody"), names)
     check("no such thread", rows, [])
     told = "No samples: no thread that ran is one of --sample-threads alpha2,1,bet,nobody\n"
+    said = kymotest.run(KYMO, "run", "-f", "--sample=997", "--sample-threads", "alpha2,1,bet,nobody", "-o", os.path.join(folder, "t.kymo"), "--", PROGRAM).stderr
+    check("no such thread is told when the program has ended", told in said, True)
     check("no such thread is told", (told in summary(folder), "called none of the APIs" in summary(folder)), (True, False))
     trace = record(folder, "--threads", "--sample=997", "--sample-threads", "main,nobody", scene=("fork",))
     check("of a forked child, which --threads knows from its beginning", query(

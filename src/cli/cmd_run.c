@@ -875,53 +875,6 @@ static bool devices_valid(const char *text)
 	return !error;
 }
 
-/* As often as was asked for, if the source can. */
-static void tell_slower_telemetry(const struct run_options *o)
-{
-	struct text slower = {0};
-
-	if (o->telemetry_ms &&
-	    telemetry_slower((uint64_t)o->telemetry_ms * 1000000u, o->telemetry_only, &slower))
-		cli_warn("--telemetry=%lld: these are read less often: %s",
-			 (long long)o->telemetry_ms, slower.s);
-	text_release(&slower);
-}
-
-/* Looked for in a process of its own: a driver that hangs ends with it, and no library of it is in the launcher. */
-static bool telemetry_valid(const struct run_options *o)
-{
-	enum { SECONDS = 20 };
-	char error[600];
-	pid_t pid;
-	int status = 0;
-
-	if (!o->telemetry_ms && (o->telemetry_only || (!o->events && (o->telemetry_delay_ns ||
-								      o->telemetry_duration_ns)))) {
-		cli_error("--telemetry-only, --telemetry-delay and --telemetry-duration go with "
-			  "--telemetry");
-		return false;
-	}
-	if (!o->telemetry_only)
-		return true;
-	fflush(NULL);
-	pid = fork();
-	if (pid == 0) {
-		alarm(SECONDS);
-		if (telemetry_check(telemetry_root(), o->telemetry_only, o->events, error,
-				    sizeof(error)))
-			_exit(0);
-		cli_error("--telemetry-only: %s", error);
-		fflush(NULL);
-		_exit(CLI_USAGE);
-	}
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (pid < 0 || !WIFEXITED(status))
-		cli_error("--telemetry-only cannot be checked: %s",
-			  pid < 0 ? strerror(errno) : "a driver does not answer, or crashed");
-	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 /* Keys in the name of the trace get their values. */
 static bool name_trace(struct run_options *o, char *const *argv)
 {
@@ -972,7 +925,6 @@ static int run_run(int argc, char **argv)
 	if (!formulas_take(&run_options_values) || !events_take(&run_options_values) ||
 	    !telemetry_valid(r.options))
 		return CLI_USAGE;
-	tell_slower_telemetry(r.options);
 	events_read(&run_options_values);
 	settle_times(&run_options_values);
 	status = check_times(r.options);

@@ -207,5 +207,7 @@ bool formulas_take(struct run_options *o);
 bool events_take(struct run_options *o);
 /* Has the telemetry read them. */
 void events_read(struct run_options *o);
+/* Options of the telemetry; false: they are wrong, or what they name is not here, and the user was told. */
+bool telemetry_valid(const struct run_options *o);
 
 #endif

@@ -10,7 +10,7 @@ build = cmake --preset $(1) > /dev/null && cmake --build --preset $(1) -j $(JOBS
 # $(call run_tests,PRESET,OPTIONS): ends with a line that counts them
 run_tests = tools/check/ctest-summary.py --test-dir build/$(1) --output-on-failure $(2)
 
-.PHONY: all help setup demo check quick asan tsan fuzz bench fmt lint install clean
+.PHONY: all help setup demo check quick asan asan-cli tsan fuzz bench fmt lint install clean
 
 all:
 	@command -v cmake > /dev/null || { echo 'no cmake here: try "make setup"' >&2; exit 1; }
@@ -23,6 +23,7 @@ help:
 	@echo 'make check      setup, build, run all tests'
 	@echo 'make quick      build, run the tests of a minute (tests/quick.list)'
 	@echo 'make asan       the same tests with the address and undefined behaviour sanitizers'
+	@echo 'make asan-cli   the tests of the command line, of which only kymo itself has these sanitizers: TESTS=REGEX'
 	@echo 'make tsan       the unit tests with the thread sanitizer'
 	@echo 'make fuzz       fuzz what reads files for 15 seconds each, with clang and libFuzzer'
 	@echo 'make bench      build, run the benchmarks'
@@ -65,6 +66,19 @@ asan:
 	@$(call build,asan)
 	@ASAN_OPTIONS=verify_asan_link_order=0:handle_segv=0:handle_abort=0 \
 		LSAN_OPTIONS=print_suppressions=0:suppressions=$(CURDIR)/tests/support/lsan.supp $(call run_tests,asan,-j $(JOBS))
+
+# Programs load ordinary libraries here, so that all that records is tested, and what reads, exports and reports is
+# sanitized. What sanitizers find does not always fail a test: whatever they tell is in build/asan-cli/found.
+TESTS = ^(cli|golden|sql|otf2|page|diagnose)\.
+asan-cli:
+	@cmake --preset asan > /dev/null && cmake --build --preset asan -j $(JOBS) --target kymo
+	@$(call build,asan-cli)
+	@rm -rf build/asan-cli/found && mkdir build/asan-cli/found
+	@ASAN_OPTIONS=verify_asan_link_order=0:handle_segv=0:handle_abort=0:log_path=$(CURDIR)/build/asan-cli/found/asan \
+		UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/asan-cli/found/ubsan \
+		LSAN_OPTIONS=print_suppressions=0:suppressions=$(CURDIR)/tests/support/lsan.supp \
+		$(call run_tests,asan-cli,-j $(JOBS) -R '$(TESTS)'); status=$$?; \
+		for f in build/asan-cli/found/*; do test ! -e "$$f" || { cat "$$f"; status=1; }; done; exit $$status
 
 # Only code that is built with the sanitizer can be judged by it, and PoCL is not. Left out: chunks
 # that come back through another process (drain), memory use (perfetto), thunks without the

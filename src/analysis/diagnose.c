@@ -10,6 +10,7 @@
 
 #include "analysis/brief_names.h"
 #include "analysis/gaps.h"
+#include "base/knob.h"
 #include "base/plain.h"
 #include "base/vec.h"
 #include "stream/recorded.h"
@@ -355,17 +356,56 @@ bool diagnose(struct diagnosis *d, const char *path, const struct timeline *tl,
 	return true;
 }
 
+static void release_finding(struct finding *f)
+{
+	text_release(&f->title);
+	text_release(&f->where);
+	text_release(&f->evidence);
+	text_release(&f->show);
+	text_release(&f->advice);
+}
+
+/* "RULE: why": of another rule. What is said of all rules begins with no rule. */
+static bool is_of_others(const struct diagnosis *d, const char *line)
+{
+	for (uint32_t i = 0; i < rules_count; i++) {
+		size_t n = strlen(rules[i]->id);
+
+		if (strncmp(line, rules[i]->id, n) == 0 && line[n] == ':')
+			return !knob_list_names(d->only, rules[i]->id);
+	}
+	return false;
+}
+
+void diagnosis_keep(struct diagnosis *d, const char *only)
+{
+	struct text abstained = {0};
+	uint32_t kept = 0;
+
+	d->only = only;
+	for (uint32_t i = 0; i < d->count; i++) {
+		if (knob_list_names(only, d->findings[i].rule->id))
+			d->findings[kept++] = d->findings[i];
+		else
+			release_finding(&d->findings[i]);
+	}
+	d->count = kept;
+	for (const char *line = d->abstained.s; line && *line;) {
+		size_t n = strcspn(line, "\n");
+
+		n += line[n] != 0;
+		if (!is_of_others(d, line))
+			text_add_bytes(&abstained, line, n);
+		line += n;
+	}
+	text_release(&d->abstained);
+	d->abstained = abstained;
+}
+
 void diagnosis_release(struct diagnosis *d)
 {
-	for (uint32_t i = 0; i < d->count; i++) {
-		struct finding *f = &d->findings[i];
-
-		text_release(&f->title);
-		text_release(&f->where);
-		text_release(&f->evidence);
-		text_release(&f->show);
-		text_release(&f->advice);
-	}
+	for (uint32_t i = 0; i < d->count; i++)
+		release_finding(&d->findings[i]);
 	for (uint32_t i = 0; d->idle && i < d->tl->devices_count; i++)
 		idle_release(&d->idle[i]);
 	for (uint32_t i = 0; d->gaps && i < d->tl->devices_count; i++)

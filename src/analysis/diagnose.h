@@ -85,6 +85,7 @@ struct diagnosis {
 	struct text abstained;   /* lines: rule and reason */
 	const struct rule *rule; /* that is being asked */
 	bool whole_names;        /* nothing is cut: the caller's, all else is found */
+	const char *only;        /* names of rules that diagnosis_keep() kept; NULL: all */
 	bool failed;
 };
 
@@ -110,6 +111,9 @@ extern const uint32_t rules_count;
 bool diagnose(struct diagnosis *d, const char *path, const struct timeline *tl,
 	      struct tallies *tallies, struct symbols *symbols);
 void diagnosis_release(struct diagnosis *d);
+
+/* Leaves what these rules say, a list with commas, which is borrowed. They were asked with all others: a lost second is told by one. */
+void diagnosis_keep(struct diagnosis *d, const char *only);
 
 /* Findings from number `first` on were added since: they get what all are told, and all are put in order. */
 void diagnosis_settle(struct diagnosis *d, uint32_t first);

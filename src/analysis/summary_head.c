@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "base/unseen.h"
+#include "record/fields.h"
 #include "stream/names.h"
 #include "stream/trace.h"
 #include "wire/defs.h"
@@ -54,6 +55,43 @@ static uint64_t copies_of(const struct summary *s)
 		if (label_transfer(s->trace, set->rows[i]) == TRANSFER_COPY)
 			n += set->rows[i]->count;
 	return n;
+}
+
+/* ", 1 thread", ", 20,222 kernels" */
+static void add_number(struct text *out, uint64_t n, const char *one, const char *several)
+{
+	char number[32];
+
+	text_addf(out, ", %s %s", count_text(n, number), n == 1 ? one : several);
+}
+
+/* What ranks did, by what it was: a message has a send and a receive, a collective a part in each of its ranks. */
+static void add_messages(struct text *out, const struct summary *s)
+{
+	static const char *const names[][2] = {
+		[COMM_OP_SEND] = {"send", "sends"},
+		[COMM_OP_RECEIVE] = {"receive", "receives"},
+		[COMM_OP_COLLECTIVE] = {"part in collectives", "parts in collectives"},
+		[COMM_OP_PUT] = {"put", "puts"},
+		[COMM_OP_GET] = {"get", "gets"},
+		[COMM_OP_ACCUMULATE] = {"accumulate", "accumulates"},
+		[COMM_OP_READ] = {"read of files", "reads of files"},
+		[COMM_OP_WRITE] = {"write of files", "writes of files"}};
+	enum { KINDS = sizeof(names) / sizeof(*names) };
+	const struct tally_set *set = &s->tallies->set[TALLY_COMM];
+	uint64_t n[KINDS + 1] = {0};
+
+	for (uint32_t i = 0; i < set->count; i++) {
+		uint64_t op = set->rows[i]->key[KEY_OP];
+		uint32_t kind = op && op < s->trace->ops_count ? s->trace->ops[op].number : KINDS;
+
+		n[kind < KINDS ? kind : KINDS] += set->rows[i]->count;
+	}
+	for (unsigned i = 0; i < KINDS; i++)
+		if (n[i])
+			add_number(out, n[i], names[i][0], names[i][1]);
+	if (n[KINDS])
+		add_number(out, n[KINDS], "other message", "other messages");
 }
 
 bool summary_nothing_recorded(const struct summary *s)
@@ -285,6 +323,35 @@ static bool head_window(struct report *r, const char *trace)
 	return window || paused;
 }
 
+static bool is_noted(const struct trace *t, const char *part)
+{
+	for (uint32_t i = 1; i < t->notes_count; i++)
+		if (strcmp(t->notes[i].part, part) == 0)
+			return true;
+	return false;
+}
+
+/* Threads were chosen, and none that ran was one of them: unless it is noted why there are no samples. */
+static bool head_samples(struct report *r, const struct summary *s)
+{
+	static const char option[] = "\"KYMO_SAMPLE_THREADS=";
+	char path[PATH_MAX], *manifest;
+	const char *list;
+
+	if (s->selection || sum_of(s, TALLY_SAMPLE) || is_noted(s->trace, "sample"))
+		return false;
+	snprintf(path, sizeof(path), "%.*s/manifest.json", PATH_MAX - 32, s->path);
+	manifest = file_read_regular(path, NULL);
+	list = manifest ? strstr(manifest, option) : NULL;
+	if (list) {
+		list += sizeof(option) - 1;
+		report_head(r, "No samples: no thread that ran is one of --sample-threads %.*s",
+			    (int)strcspn(list, "\""), list);
+	}
+	free(manifest);
+	return list != NULL;
+}
+
 static bool is_recording(const struct trace *t)
 {
 	for (uint32_t i = 1; i < t->processes_count; i++)
@@ -293,14 +360,13 @@ static bool is_recording(const struct trace *t)
 	return false;
 }
 
-/* Why a trace is empty: what the processes noted, else what is left. */
-static void head_nothing(struct report *r, const struct summary *s)
+/* Why a trace is empty: what the processes noted, else what is left, unless something was said before. */
+static void head_nothing(struct report *r, const struct summary *s, bool said)
 {
 	const struct trace *t = s->trace;
-	bool said;
 
 	report_head(r, "Nothing was recorded.");
-	said = head_unseen(r, s->path);
+	said |= head_unseen(r, s->path);
 	said |= head_window(r, s->path);
 	said |= head_ranges(r, t);
 	for (uint32_t i = 1; i < t->notes_count; i++) {
@@ -421,14 +487,6 @@ static void add_sources(struct text *out, const struct trace *t)
 		text_addf(out, "%s%s", k ? " and " : " by ", named[k]);
 }
 
-/* ", 1 thread", ", 20,222 kernels" */
-static void add_number(struct text *out, uint64_t n, const char *one, const char *several)
-{
-	char number[32];
-
-	text_addf(out, ", %s %s", count_text(n, number), n == 1 ? one : several);
-}
-
 /* In two lines, after a comma, where one would be too long. */
 static void add_broken(struct report *r, char *line)
 {
@@ -462,8 +520,7 @@ static void head_numbers(struct report *r, const struct summary *s)
 	add_number(&line, calls_of(s), "call", "calls");
 	add_number(&line, sum_of(s, TALLY_DISPATCH), "kernel", "kernels");
 	add_number(&line, copies_of(s), "copy", "copies");
-	if (sum_of(s, TALLY_COMM))
-		add_number(&line, sum_of(s, TALLY_COMM), "message", "messages");
+	add_messages(&line, s);
 	if (line.s)
 		add_broken(r, line.s);
 	text_release(&line);
@@ -485,6 +542,7 @@ void summary_head(struct report *r, const struct summary *s, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
 		const struct trace *t = s[i].trace;
+		bool samples;
 
 		report_head(r, "%s: %.*s%s", t->imported ? t->path : s[i].path, COMMAND_MAX,
 			    summary_command(t),
@@ -493,11 +551,12 @@ void summary_head(struct report *r, const struct summary *s, unsigned count)
 		head_ranks(r, t);
 		head_ends(r, t);
 		summary_head_recorded(r, s);
+		samples = head_samples(r, &s[i]);
 		if (s[i].selection)
 			report_head(r, "Only what is selected: %s", s[i].selection);
 		if (summary_nothing_recorded(&s[i]) && s[i].selection)
 			report_head(r, "No records that match.");
 		else if (summary_nothing_recorded(&s[i]))
-			head_nothing(r, &s[i]);
+			head_nothing(r, &s[i], samples);
 	}
 }

@@ -78,7 +78,7 @@ static void settle(struct overlap *o, const struct timeline *tl)
 }
 
 static void add_row(struct table *t, const struct summary *s, uint32_t process, unsigned by,
-		    const struct overlap *o)
+		    const struct overlap *o, bool mpi)
 {
 	uint64_t whole = intervals_length(&o->messages);
 	uint64_t kernels = intervals_common(&o->messages, &o->kernels);
@@ -95,13 +95,25 @@ static void add_row(struct table *t, const struct summary *s, uint32_t process, 
 	cell_number(c++, kernels);
 	if (whole)
 		cell_real(c, 100.0 * (double)kernels / (double)whole);
-	cell_number(++c, whole - intervals_common(&o->messages, &o->calls));
+	c++;
+	if (mpi)
+		cell_number(c, whole - intervals_common(&o->messages, &o->calls));
 	cell_number(++c, intervals_length(&o->kernels));
+}
+
+/* Messages of NCCL alone are in nobody's calls of MPI, nor outside of them. */
+static bool calls_mpi(const struct summary *s, const struct overlap *of)
+{
+	for (uint32_t i = 1; i < s->trace->processes_count; i++)
+		if (of[i].calls.count)
+			return true;
+	return false;
 }
 
 static bool add_table(struct report *r, const struct summary *s, const struct overlap *of,
 		      bool kernels)
 {
+	const bool mpi = calls_mpi(s, of);
 	unsigned by = summary_ranks(s->trace) ? BY_RANK : BY_PROCESS;
 	bool hidden = (r->by || !kernels) && !r->chosen;
 	struct table *t = report_table(r, "overlap", hidden ? "" : "Messages under way");
@@ -114,11 +126,11 @@ static bool add_table(struct report *r, const struct summary *s, const struct ov
 	table_column(t, "under_way_ns", "under way", CELL_TIME);
 	table_column(t, "beside_kernels_ns", "beside kernels", CELL_TIME);
 	table_column(t, "beside_kernels_percent", "% of it", CELL_PERCENT);
-	table_column(t, "outside_ns", "outside of MPI", CELL_TIME);
+	table_column_if(t, mpi, "outside_ns", "outside of MPI", CELL_TIME);
 	table_column(t, "kernels_ns", "kernels", CELL_TIME);
 	for (uint32_t i = 1; i < s->trace->processes_count; i++)
 		if (of[i].messages.count)
-			add_row(t, s, i, by, &of[i]);
+			add_row(t, s, i, by, &of[i], mpi);
 	table_note(t, "from the call that begins a message to the one that completes it, of "
 		      "devices while "
 		      "their kernels communicate; side by side counted once");

@@ -39,6 +39,7 @@ void knob_defaults(struct knob_table *t)
 	char error[KNOB_ERROR_MAX];
 
 	memset(t->source, 0, sizeof(t->source));
+	memset(t->argument, 0, sizeof(t->argument));
 	for (unsigned i = 0; i < t->count; i++) {
 		switch (t->rows[i].type) {
 		case KNOB_FLAG:
@@ -304,13 +305,63 @@ static void describe_origin(const struct knob_table *t, unsigned row, enum knob_
 		snprintf(out, size, "%s%s", source == KNOB_ARGUMENT ? "--" : "", t->rows[row].name);
 }
 
-/* Kept for ever, as all values are. */
+/* Copies that live as long as the process: options structures borrow them. */
+struct kept {
+	struct kept *next;
+	char s[];
+};
+
+static const char *keep_text(const char *s)
+{
+	static struct kept *all;
+	struct kept *k = malloc(sizeof(*k) + strlen(s) + 1);
+
+	if (!k)
+		return NULL;
+	strcpy(k->s, s);
+	k->next = all;
+	all = k;
+	return k->s;
+}
+
 static const char *join_texts(const char *before, const char *text)
 {
 	struct text t = {0};
+	const char *joined;
 
 	text_addf(&t, "%s:%s", before, text);
-	return t.failed ? text : t.s;
+	joined = t.failed ? NULL : keep_text(t.s);
+	text_release(&t);
+	return joined ? joined : text;
+}
+
+/* Of options that take several values in one. */
+static const char *both_values(const struct knob *k)
+{
+	switch (k->type) {
+	case KNOB_LIST:
+		return "A,B";
+	case KNOB_REGEX:
+		return "'A|B'";
+	case KNOB_KERNELS:
+		return "@FILE, a line for each";
+	default:
+		return NULL;
+	}
+}
+
+/* The last of several values counts. */
+static void take_argument(struct knob_table *t, unsigned row, const char *text)
+{
+	const struct knob *k = &t->rows[row];
+	const char *before = t->argument[row];
+	char option[80];
+
+	t->argument[row] = text;
+	if (!t->again || !before || k->flags & KNOB_REPEAT)
+		return;
+	snprintf(option, sizeof(option), "--%s", k->name);
+	t->again(option, before, text, both_values(k));
 }
 
 bool knob_set(struct knob_table *t, unsigned row, const char *text, enum knob_source source,
@@ -320,6 +371,8 @@ bool knob_set(struct knob_table *t, unsigned row, const char *text, enum knob_so
 
 	if (t->source[row] > source)
 		return true;
+	if (source == KNOB_ARGUMENT)
+		take_argument(t, row, text);
 	if (t->rows[row].flags & KNOB_REPEAT && source == KNOB_ARGUMENT &&
 	    t->source[row] == KNOB_ARGUMENT)
 		text = join_texts(*(const char **)member(t, row), text);
@@ -518,25 +571,6 @@ static char *trim(char *s)
 	while (end > s && strchr(" \t\r\n", end[-1]))
 		*--end = '\0';
 	return s;
-}
-
-/* Copies that live as long as the process: options structures borrow them. */
-struct kept {
-	struct kept *next;
-	char s[];
-};
-
-static const char *keep_text(const char *s)
-{
-	static struct kept *all;
-	struct kept *k = malloc(sizeof(*k) + strlen(s) + 1);
-
-	if (!k)
-		return NULL;
-	strcpy(k->s, s);
-	k->next = all;
-	all = k;
-	return k->s;
 }
 
 static const char *chosen_job;

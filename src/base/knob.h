@@ -79,6 +79,9 @@ struct knob_table {
 						they are not there. Ends with a name of NULL; or NULL */
 	void *values;     /* the options structure */
 	uint8_t source[KNOB_ROWS_MAX];
+	const char *argument[KNOB_ROWS_MAX]; /* what the command line has for a row, so far */
+	/* An option of one value is given once more, and that counts. `both`: how to have both values; or NULL. Or NULL. */
+	void (*again)(const char *option, const char *before, const char *now, const char *both);
 };
 
 #define KNOB_ERROR_MAX 400

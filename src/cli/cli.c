@@ -80,6 +80,14 @@ int cli_usage(const char *command, const char *format, ...)
 	return CLI_USAGE;
 }
 
+void cli_given_again(const char *option, const char *before, const char *now, const char *both)
+{
+	if (strcmp(before, now) != 0)
+		cli_warn("%s is given more than once: \"%s\" counts, \"%s\" does not%s%s%s%s",
+			 option, now, before, both ? "; for both: " : "", both ? option : "",
+			 both ? " " : "", both ? both : "");
+}
+
 void cli_progress_clear(void)
 {
 	flockfile(stderr);

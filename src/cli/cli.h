@@ -73,6 +73,12 @@ bool cli_told_errors(void);
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
+ * Warns that an option of one value was given two: the last counts. `both`: how both are written, where that is
+ * possible, else NULL. Fits knob_table.again.
+ */
+void cli_given_again(const char *option, const char *before, const char *now, const char *both);
+
+/*
  * Progress bar on stderr, only on a terminal and only once the work has taken half a second. Fits
  * format_options.progress: `data` is the label, `done` is in [0,1]; at 1 the bar is wiped.
  */

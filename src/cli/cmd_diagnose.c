@@ -21,7 +21,7 @@ struct diagnose_options {
 	int format, names;
 	int64_t top;
 	bool all;
-	const char *fail_on, *rules;
+	const char *fail_on, *rules, *rule;
 };
 
 enum { NAMES_SHORT, NAMES_FULL };
@@ -44,6 +44,9 @@ static const struct knob rows[] = {
 	 "Findings",
 	 "Exit with status 1 if a finding of one of these rules is there (any: of any rule), with "
 	 "SHARE if it could win more than so many per cent of the run: launch-bound>10,any>30"},
+	{"rule", 0, KNOB_LIST, 0, AT(rule), "RULE,...", NULL, NULL, NULL, "Findings",
+	 "Show what these rules find alone (kymo list rules); all are asked, and --fail-on judges "
+	 "all"},
 	{"rules", 0, KNOB_STRING, 0, AT(rules), "DIR", "/etc/kymo/rules.d", NULL, NULL, "Findings",
 	 "Ask the rules in this folder as well: files NAME.sql (docs/diagnose.md)"},
 	CLI_FILTER_KNOBS(struct diagnose_options),
@@ -54,14 +57,30 @@ static struct knob_table table = {.command = "diagnose",
 				  .count = sizeof(rows) / sizeof(rows[0]),
 				  .values = &options};
 
+/* One of Kymo's or of the site's. */
+static bool is_rule(const char *word, size_t n)
+{
+	for (uint32_t i = 0; i < rules_count; i++)
+		if (strlen(rules[i]->id) == n && strncmp(rules[i]->id, word, n) == 0)
+			return true;
+	for (uint32_t i = 0; i < site.count; i++)
+		if (strlen(site.at[i]->rule.id) == n && strncmp(site.at[i]->rule.id, word, n) == 0)
+			return true;
+	return false;
+}
+
 /* ---- rules of the site ------------------------------------------------------------------------ */
 
 static bool read_site_rules(void)
 {
 	int row = knob_find(&table, "rules");
 
-	return !options.rules || !*options.rules ||
-	       site_rules_read(&site, options.rules, table.source[row] != KNOB_DEFAULT, &cli_log);
+	if (!options.rules || !*options.rules ||
+	    site_rules_read(&site, options.rules, table.source[row] != KNOB_DEFAULT, &cli_log))
+		return true;
+	if (is_rule(options.rules, strcspn(options.rules, ",")))
+		cli_note("what the rule %s finds alone: --rule %s", options.rules, options.rules);
+	return false;
 }
 
 bool cli_site_rules(const char *named, struct site_rules *out, char error[KNOB_ERROR_MAX])
@@ -127,15 +146,7 @@ static size_t rule_length(const char *word, const char *end)
 
 static bool names_rule(const char *word, size_t n)
 {
-	if (n == 3 && strncmp(word, "any", 3) == 0)
-		return true;
-	for (uint32_t i = 0; i < rules_count; i++)
-		if (strlen(rules[i]->id) == n && strncmp(rules[i]->id, word, n) == 0)
-			return true;
-	for (uint32_t i = 0; i < site.count; i++)
-		if (strlen(site.at[i]->rule.id) == n && strncmp(site.at[i]->rule.id, word, n) == 0)
-			return true;
-	return false;
+	return (n == 3 && strncmp(word, "any", 3) == 0) || is_rule(word, n);
 }
 
 /* Per cent after the `>`; false: that is no number. */
@@ -183,6 +194,23 @@ static bool check_fail_on(void)
 	return true;
 }
 
+/* --rule */
+static bool check_rule(void)
+{
+	const char *end;
+
+	for (const char *w = options.rule; w; w = *end ? end + 1 : NULL) {
+		next_word(w, &end);
+		if (is_rule(w, (size_t)(end - w)))
+			continue;
+		cli_usage("diagnose",
+			  "--rule: there is no rule \"%.*s\"; `kymo list rules` names them",
+			  (int)(end - w), w);
+		return false;
+	}
+	return true;
+}
+
 static bool fails(const struct diagnosis *d)
 {
 	const char *end;
@@ -210,11 +238,13 @@ static bool fails(const struct diagnosis *d)
 
 /* ------------------------------------------------------------------------------------------------ */
 
-static int print(const struct diagnosis *d)
+static int print(struct diagnosis *d)
 {
 	uint32_t top = options.all || options.top > UINT32_MAX ? 0 : (uint32_t)options.top;
 	int result = fails(d) ? CLI_NO : CLI_OK;
 
+	if (options.rule)
+		diagnosis_keep(d, options.rule);
 	if (options.format == REPORT_TEXT)
 		pager_start(result);
 	if (!findings_print(d, (enum report_format)options.format, top, 0, stdout)) {
@@ -264,7 +294,7 @@ static int diagnose_trace(const char *path)
 	bool failed;
 	int result;
 
-	if (!check_fail_on())
+	if (!check_fail_on() || !check_rule())
 		return CLI_USAGE;
 	filter = cli_filter_new(&options.filter, 1, &failed);
 	if (failed)

@@ -136,15 +136,14 @@ struct place {
 	bool whole; /* it waits to take its place */
 };
 
-/* How many records were read, and how many of them the output has. */
+/* How many records were read, and how many of them the output has; which it has not the writer told. */
 static void tell_written(const char *output, const struct format *writer,
 			 const struct cli_counter *c)
 {
 	if (c->left && c->left <= c->count)
-		cli_note("%s: wrote %llu of %llu records, %s; %llu had no place: %s", output,
+		cli_note("%s: wrote %llu of %llu records, %s; %llu had no place", output,
 			 (unsigned long long)(c->count - c->left), (unsigned long long)c->count,
-			 writer->name, (unsigned long long)c->left,
-			 c->left_kinds.s ? c->left_kinds.s : "");
+			 writer->name, (unsigned long long)c->left);
 	else
 		cli_note("%s: %llu record%s, %s", output, (unsigned long long)c->count,
 			 plural(c->count), writer->name);
@@ -171,7 +170,6 @@ static kymo_status_t convert_trace(const struct format *reader, const char *path
 	cli_progress_clear();
 	if (status == KYMO_OK && output)
 		tell_written(output, writer, &c);
-	text_release(&c.left_kinds);
 	writer->sink_free(sink);
 	if (status != KYMO_OK && !cli_told_errors())
 		cli_error("%s: %s", output ? output : "standard output",

@@ -221,6 +221,12 @@ static int dry_run(struct run *r)
 	return CLI_OK;
 }
 
+/* No other launcher's files can lie where this one's do. */
+static bool alone_on_node(const struct run *r)
+{
+	return r->node.joined < 0 && r->node.meeting < 0;
+}
+
 /* Trace and environment; 0 or the exit status. The trace comes last: errors leave nothing behind. */
 static int prepare_run(struct run *r)
 {
@@ -260,6 +266,9 @@ static int prepare_run(struct run *r)
 		return report_error(&error, CLI_FAILURE);
 	}
 	r->manifest.environment = r->environment.set;
+	/* For who reads the trace before the drain has completed it, as the summary in the end does. */
+	if (alone_on_node(r))
+		manifest_write(&r->manifest, NULL);
 	return 0;
 }
 
@@ -617,12 +626,6 @@ static void print_result(struct run *r, struct outcome *out, int ranks_ms)
 	cli_note("trace in %s", r->trace);
 }
 
-/* No other launcher's files can lie where this one's do. */
-static bool alone_on_node(const struct run *r)
-{
-	return r->node.joined < 0 && r->node.meeting < 0;
-}
-
 /* The exec failed although all looked well. */
 static int not_executed(struct run *r, struct outcome *out)
 {
@@ -870,41 +873,6 @@ static bool devices_valid(const char *text)
 	else
 		regfree(&regex);
 	return !error;
-}
-
-/* Looked for in a process of its own: a driver that hangs ends with it, and no library of it is in the launcher. */
-static bool telemetry_valid(const struct run_options *o)
-{
-	enum { SECONDS = 20 };
-	char error[600];
-	pid_t pid;
-	int status = 0;
-
-	if (!o->telemetry_ms && (o->telemetry_only || (!o->events && (o->telemetry_delay_ns ||
-								      o->telemetry_duration_ns)))) {
-		cli_error("--telemetry-only, --telemetry-delay and --telemetry-duration go with "
-			  "--telemetry");
-		return false;
-	}
-	if (!o->telemetry_only)
-		return true;
-	fflush(NULL);
-	pid = fork();
-	if (pid == 0) {
-		alarm(SECONDS);
-		if (telemetry_check(telemetry_root(), o->telemetry_only, o->events, error,
-				    sizeof(error)))
-			_exit(0);
-		cli_error("--telemetry-only: %s", error);
-		fflush(NULL);
-		_exit(CLI_USAGE);
-	}
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (pid < 0 || !WIFEXITED(status))
-		cli_error("--telemetry-only cannot be checked: %s",
-			  pid < 0 ? strerror(errno) : "a driver does not answer, or crashed");
-	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 /* Keys in the name of the trace get their values. */

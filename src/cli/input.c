@@ -281,16 +281,6 @@ static kymo_status_t forward_begin(struct stream_sink *s, const struct trace *t)
 	return c->next->begin(c->next, t);
 }
 
-/* Names of kinds are the trace's, which does not stay. */
-static void note_left_out(struct cli_counter *c, const struct unplaced *u)
-{
-	c->left = u->records;
-	for (unsigned i = 0; i < u->used; i++)
-		if (u->kinds[i].records)
-			text_addf(&c->left_kinds, "%s%s (%llu)", c->left_kinds.length ? ", " : "",
-				  u->kinds[i].what, (unsigned long long)u->kinds[i].records);
-}
-
 static kymo_status_t forward_end(struct stream_sink *s, const struct trace *t)
 {
 	struct cli_counter *c = counter(s);
@@ -300,7 +290,7 @@ static kymo_status_t forward_end(struct stream_sink *s, const struct trace *t)
 		cli_tell_recording(&cli_log, c->path, t, c->at_work, c->made);
 	status = c->next->end(c->next, t);
 	if (c->next->unplaced)
-		note_left_out(c, c->next->unplaced);
+		c->left = c->next->unplaced->records;
 	return status;
 }
 

@@ -128,9 +128,8 @@ struct cli_counter {
 	/* What cli_tell_recording() needs, set before the stream begins; `path` NULL: it is not told. */
 	const char *path, *made;
 	bool at_work;
-	/* Once the stream is over: of those counted, records that the writer left out, by kind; to be released. */
+	/* Once the stream is over: of those counted, records that the writer left out. */
 	uint64_t left;
-	struct text left_kinds;
 };
 void cli_counter_init(struct cli_counter *c, struct stream_sink *next, uint64_t limit);
 

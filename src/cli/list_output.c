@@ -43,6 +43,7 @@ static int find_format(const char *word)
 
 bool list_take_format(int *argc, char **argv)
 {
+	const char *before = NULL;
 	int kept = 0, words;
 
 	for (int i = 0; i < *argc; i += words) {
@@ -57,6 +58,9 @@ bool list_take_format(int *argc, char **argv)
 			cli_usage("list", "--format takes " REPORT_FORMATS ", not \"%s\"", value);
 			return false;
 		}
+		if (before)
+			cli_given_again("--format", before, value, NULL);
+		before = value;
 	}
 	argv[kept] = NULL;
 	*argc = kept;

@@ -91,24 +91,6 @@ static int print_json(const struct recordings *all)
 	return CLI_OK;
 }
 
-/* Words of a JSON list without their quotes; what is escaped in it stays so. */
-static void add_words(struct text *t, const char *list)
-{
-	bool inside = false;
-
-	for (const char *p = list; *p; p++) {
-		if (*p == '"') {
-			inside = !inside;
-			if (inside)
-				text_add(t, t->length ? " " : "");
-		} else if (inside) {
-			text_add_bytes(t, p, 1);
-			if (*p == '\\' && p[1])
-				text_add_bytes(t, ++p, 1);
-		}
-	}
-}
-
 static int print_text(const struct recordings *all)
 {
 	const uint64_t now = clock_ns(CLOCK_REALTIME);
@@ -120,7 +102,7 @@ static int print_text(const struct recordings *all)
 		const struct recording *r = &all->at[i];
 		struct text words = {0};
 
-		add_words(&words, r->command ? r->command : "");
+		trace_command_words(r->command ? r->command : "", false, &words);
 		plain_printf(stdout, "%s: for %s%s: %s\n", r->trace,
 			     r->began && r->began < now ? units_time(now - r->began, age) : "?",
 			     r->steered && strcmp(r->steered, "pause") == 0 ? ", paused by kymo ctl"
@@ -143,7 +125,7 @@ static int print_table(const struct recordings *all)
 		char began[24];
 
 		snprintf(began, sizeof(began), "%" PRIu64, r->began);
-		add_words(&words, r->command ? r->command : "");
+		trace_command_words(r->command ? r->command : "", false, &words);
 		LIST_ROW(&o, r->trace, r->began ? began : NULL, r->steered, words.s);
 		text_release(&words);
 	}

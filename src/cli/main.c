@@ -199,6 +199,7 @@ static int run_command(const struct command *c, int argc, char **argv)
 	if (c->raw_arguments)
 		return c->run(argc - 1, argv + 1);
 	knob_defaults(t);
+	t->again = cli_given_again;
 	if (!keep_words(argc, argv)) {
 		cli_error("not enough memory");
 		return CLI_FAILURE;

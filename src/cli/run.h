@@ -59,6 +59,9 @@ uint64_t trace_began(const char *path);
 /* Its command, a list in JSON, or that of the first launcher of a job; to be freed. NULL: not known. */
 char *trace_command(const char *path);
 
+/* Its words, as they were given, with blanks between them; `short_name`: the program without its folder. */
+void trace_command_words(const char *command, bool short_name, struct text *out);
+
 /* ---- run_socket.c ---- */
 
 /* The socket that a recorded process, or `kymo run` of one, was given. False: it has none that can be seen. */
@@ -204,5 +207,7 @@ bool formulas_take(struct run_options *o);
 bool events_take(struct run_options *o);
 /* Has the telemetry read them. */
 void events_read(struct run_options *o);
+/* Options of the telemetry; false: they are wrong, or what they name is not here, and the user was told. */
+bool telemetry_valid(const struct run_options *o);
 
 #endif

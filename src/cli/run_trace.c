@@ -17,6 +17,7 @@
 #include "base/ranks.h"
 #include "cli/run.h"
 #include "cli/run_trace.h"
+#include "stream/span.h"
 #include "wire/raw.h"
 
 enum { AWAIT_MS = 3000, AWAIT_STEP_MS = 10 };
@@ -313,6 +314,27 @@ char *trace_command(const char *path)
 		command = strndup(begin + strlen(before), (size_t)(end - begin) - strlen(before));
 	free(text);
 	return command;
+}
+
+void trace_command_words(const char *command, bool short_name, struct text *out)
+{
+	struct text scratch = {0};
+	struct span word, text;
+	struct span_walk w;
+	const char *slash;
+
+	if (!span_array((struct span){command, strlen(command)}, &w))
+		return;
+	for (bool first = true; span_element(&w, &word); first = false) {
+		if (!span_string(word, &scratch, &text))
+			continue;
+		slash = first && short_name ? memrchr(text.s, '/', text.n) : NULL;
+		if (slash && slash + 1 < text.s + text.n)
+			text = (struct span){slash + 1, text.n - (size_t)(slash + 1 - text.s)};
+		text_add(out, first ? "" : " ");
+		text_add_bytes(out, text.s, text.n);
+	}
+	text_release(&scratch);
 }
 
 static int error_in(int folder, const char *name)

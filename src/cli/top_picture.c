@@ -11,6 +11,7 @@
 #include "base/plain.h"
 #include "base/units.h"
 #include "base/vec.h"
+#include "cli/run.h"
 #include "cli/top.h"
 
 enum { NUMBER = 10, NUMBER_WIDE = 12, WIDE = 100, NAME_LEAST = 12, ROWS_ONCE = 10 };
@@ -152,33 +153,6 @@ static struct totals add_up(const struct follow *f)
 	return t;
 }
 
-/* Words of a JSON list, without their quotes; the program without its folder. */
-static void add_words(struct text *out, const char *list)
-{
-	bool inside = false, program = true;
-	size_t begin;
-
-	if (out->length)
-		text_add(out, " ");
-	begin = out->length;
-
-	for (const char *c = list; *c; c++) {
-		if (*c == '"') {
-			inside = !inside;
-			program &= inside || out->length == begin;
-			if (inside && out->length > begin)
-				text_add(out, " ");
-		} else if (inside && program && *c == '/' && c[1] != '"' && out->s) {
-			out->length = begin;
-			out->s[begin] = '\0';
-		} else if (inside) {
-			if (*c == '\\' && (c[1] == '"' || c[1] == '\\'))
-				c++; /* other escapes stay: they are of what cannot be shown */
-			text_add_bytes(out, c, 1);
-		}
-	}
-}
-
 /* One that goes on, if any does. */
 static const struct follow_recording *first_of(const struct follow *f)
 {
@@ -227,8 +201,8 @@ static void draw_program(struct top_picture *p, const struct follow *f, const st
 
 		if (!r->command)
 			continue;
-		text_add(&words, words.length ? ";" : "");
-		add_words(&words, r->command);
+		text_add(&words, words.length ? "; " : "");
+		trace_command_words(r->command, true, &words);
 		text_add(&words, r->running || f->recording_count == 1 ? "" : " (ended)");
 	}
 	text_addf(&counts, "%u process%s", t->running, t->running == 1 ? "" : "es");

@@ -119,6 +119,10 @@ static const char *reason_for_none(const struct diagnosis *d)
 					  "recorded.";
 	if (timeline_gaps(d->tl))
 		return "Not judged: what could be won is told of whole recordings alone.";
+	if (d->only)
+		return "No finding of the rules that were chosen: they see no more to win than "
+		       "their "
+		       "thresholds (`kymo list rules`).";
 	return "No finding: no rule sees more to win than its threshold (`kymo list rules`).";
 }
 

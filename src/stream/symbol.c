@@ -367,12 +367,17 @@ static void tell_others(const struct symbols *s)
 	uint32_t missing = s->missing > 1 ? s->missing - 1 : 0;
 	uint32_t rebuilt = s->rebuilt > 1 ? s->rebuilt - 1 : 0;
 
-	if (missing || rebuilt)
+	if (missing)
 		stream_warn(s->log,
-			    "no function names of %u more module%s: %u cannot be read here, %u "
-			    "%s rebuilt or updated since the recording",
-			    missing + rebuilt, plural(missing + rebuilt), missing, rebuilt,
-			    rebuilt == 1 ? "was" : "were");
+			    "no function names of %u more module%s, whose file%s cannot be read on "
+			    "this machine",
+			    missing, plural(missing), missing == 1 ? "" : "s");
+	if (rebuilt)
+		stream_warn(
+			s->log,
+			"no function names of %u more module%s that %s rebuilt or updated since "
+			"the recording",
+			rebuilt, plural(rebuilt), rebuilt == 1 ? "was" : "were");
 }
 
 void symbols_free(struct symbols *s)

@@ -66,13 +66,24 @@ uint64_t unplaced_total(const struct unplaced *u)
 	return total;
 }
 
+/* Kinds that left out records as a whole, or those that did not. */
+static void list_kinds(const struct unplaced *u, bool whole, struct text *list)
+{
+	const size_t before = list->length;
+	const char *first = whole || !before ? "" : "; no whole records: ";
+
+	for (unsigned i = 0; i < u->used; i++)
+		if ((u->kinds[i].records != 0) == whole)
+			text_addf(list, "%s%s (%" PRIu64 ")", list->length == before ? first : ", ",
+				  u->kinds[i].what, u->kinds[i].count);
+}
+
 void unplaced_tell(const struct unplaced *u, struct stream_log *log, const char *what_is_wrong)
 {
 	struct text list = {0};
 
-	for (unsigned i = 0; i < u->used; i++)
-		text_addf(&list, "%s%s (%" PRIu64 ")", i ? ", " : "", u->kinds[i].what,
-			  u->kinds[i].count);
+	list_kinds(u, true, &list);
+	list_kinds(u, false, &list);
 	if (u->used)
 		stream_warn(log, "%s: %s", what_is_wrong,
 			    list.s ? list.s : "there is no memory to say what");

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "telemetry/cpus.h"
 #include "telemetry/meter.h"
 #include "telemetry/perf_list.h"
@@ -211,4 +212,38 @@ bool telemetry_events_check(const char *root, const char *events, char *error, s
 		good = can_open(&l.at[i], error, size);
 	perf_list_release(&l);
 	return good;
+}
+
+/* Sources with the interval of number `first`, of which it is the first. */
+static void add_slower(const struct choice *c, unsigned first, struct text *out)
+{
+	const uint64_t interval = telemetry_sources[first]->interval_ns;
+	const char *before = out->length ? "; " : "";
+	char every[UNITS_TEXT];
+
+	for (unsigned i = 0; telemetry_sources[i]; i++) {
+		const struct source *s = telemetry_sources[i];
+
+		if (s->interval_ns != interval || !choice_source(c, s->name))
+			continue;
+		if (i < first)
+			return;
+		text_addf(out, "%s%s", before, s->name);
+		before = ", ";
+	}
+	text_addf(out, " every %s", units_time(interval, every));
+}
+
+bool telemetry_slower(uint64_t interval_ns, const char *only, struct text *out)
+{
+	struct choice c;
+	char error[200];
+
+	if (choice_parse(&c, only, error, sizeof(error)))
+		for (unsigned i = 0; telemetry_sources[i]; i++)
+			if (telemetry_sources[i]->interval_ns > interval_ns &&
+			    choice_source(&c, telemetry_sources[i]->name))
+				add_slower(&c, i, out);
+	choice_release(&c);
+	return out->length != 0;
 }

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/text.h"
+
 struct telemetry_options {
 	const char *trace;    /* directory that holds raw/ */
 	const char *root;     /* what stands before /proc and /sys: "" */
@@ -44,6 +46,9 @@ bool telemetry_check(const char *root, const char *only, const char *events, cha
 
 /* Whether all counters of the list can be read; else `error` says which cannot, and why. */
 bool telemetry_events_check(const char *root, const char *events, char *error, size_t size);
+
+/* Which sources are read less often than that, "cpu, job every 10 ms; hwmon every 100 ms". False: none is. */
+bool telemetry_slower(uint64_t interval_ns, const char *only, struct text *out);
 
 /* ---- what there is, for people ------------------------------------------------------------- */
 

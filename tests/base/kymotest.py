@@ -17,6 +17,7 @@ import time
 
 SKIPPED = 77  # exit status
 WAIT = 120  # seconds for what a busy machine may take
+SANITIZED = "ASAN_OPTIONS" in os.environ  # by `make asan`, `make asan-cli`: memory and address space are then the sanitizer's
 
 
 class Failure(Exception):

@@ -5,6 +5,7 @@
 Help and version wherever they are asked for, windows without a moment, traces that are named twice.
 """
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
@@ -62,6 +63,45 @@ def check_twice():
     expect(p.stdout.split() == ["n", "2"], p)
 
 
+def check_given_again():
+    """Of several values of an option the last one counts, and that is told, whatever the command."""
+    told = "is given more than once"
+    p = kymo("export", "--to", "csv", "--to=json", "-o", "-", "one.kymo")
+    expect(p.returncode == 0 and p.stdout.startswith("{"), p)
+    expect(f'--to {told}: "json" counts, "csv" does not\n' in p.stderr, p.stderr)
+    p = kymo("show", "-d", "mpi", "-d", "thread", "--domain=opencl", "one.kymo")
+    for before, now in (("mpi", "thread"), ("thread", "opencl")):
+        expect(f'--domain {told}: "{now}" counts, "{before}" does not; for both: --domain A,B\n' in p.stderr, p.stderr)
+    expect(p.stderr.count(told) == 2, p.stderr)
+    p = kymo("list", "formats", "-f", "csv", "--format=json")
+    expect(p.stdout.startswith(("{", "[")) and f'--format {told}: "json" counts, "csv" does not' in p.stderr, p)
+    p = kymo("run", "--dry-run", "--mode", "full", "--mode", "minimal", "true")
+    expect("KYMO_MODE=minimal" in p.stdout and f'--mode {told}: "minimal" counts, "full" does not' in p.stderr, p)
+    # Nothing is told of what changes nothing, of options that may be repeated, of other sources, of the program's own.
+    for words in (["-f", "csv", "-f", "csv"], ["--all", "--all"]):
+        expect(told not in kymo("summary", *words, "one.kymo").stderr, words)
+    p = kymo("run", "--dry-run", "--tool", "a.so", "--tool", "b.so", "true", "--mode", "full", "--mode", "minimal")
+    expect("a.so:b.so" in p.stdout and told not in p.stderr, p)
+    os.environ["KYMO_MODE"] = "full"
+    expect(told not in kymo("run", "--dry-run", "--mode", "minimal", "true").stderr, "environment")
+    del os.environ["KYMO_MODE"]
+
+
+def check_slower_telemetry():
+    """Sources that are read less often than is asked for are named, of those that are wanted."""
+    def told(*words):
+        p = kymo("run", "--no-summary", "-f", "-o", "telemetry.kymo", *words, "true")
+        expect(p.returncode == 0, p)
+        return re.findall(r"warning: (--telemetry=.*read less often.*)", p.stderr)
+
+    expect(told("--telemetry") == [] and told("--telemetry=100") == [], "as often as is asked for")
+    said, = told("--telemetry=1")
+    expect(re.fullmatch(r"--telemetry=1: these are read less often: (cpu, .*) every 10.00 ms; (hwmon, .*) every 100.0 ms", said), said)
+    said, = told("--telemetry=99")
+    expect("cpu" not in said and "every 100.0 ms" in said, said)
+    expect(told("--telemetry=9", "--telemetry-only", "cpu") == ["--telemetry=9: these are read less often: cpu every 10.00 ms"], "one")
+
+
 def check_variables():
     """Those that are no options are listed, and known where they are set, whoever they belong to."""
     listed = kymo("list", "options").stdout
@@ -84,7 +124,7 @@ def main():
         for name in ("one", "two"):
             p = kymo("run", "--no-summary", "--threads", "-o", f"{name}.kymo", "true")
             expect(p.returncode == 0, p)
-        for check in (check_help, check_version, check_windows, check_twice, check_variables):
+        for check in (check_help, check_version, check_windows, check_twice, check_given_again, check_slower_telemetry, check_variables):
             check()
         os.chdir("/")
 

@@ -69,6 +69,7 @@ def device_numbers_of_kernels(trace, row):
     expect(bool(under_way) == bool(sends), under_way)
     for process in under_way or ():
         expect(process["under_way_ns"] == union(sends) and process["kernels_ns"] == union(others), "under way", process)
+        expect(process.get("outside_ns") is None and "outside of MPI" not in kymotest.must(KYMO, "summary", "--tables", "overlap", trace), "no MPI", process)
     expect(row["communication_overlap_ns"] == common(sends, others), "communication beside kernels", row, common(sends, others))
     return row
 

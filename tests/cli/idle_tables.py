@@ -170,6 +170,13 @@ def two(folder):
 def messages(folder):
     trace = folder + "/job.kymo"
     kymotest.must(*JOB[0].split(), "-n", "2", KYMO, "run", "--no-summary", "-o", trace, JOB[1], stdin=subprocess.DEVNULL)
+    kinds = {r["kind"]: r["n"] for r in query(trace, "SELECT kind, count(*) AS n FROM messages GROUP BY 1")}
+    head = kymo("summary", trace).split("\n\n")[0].replace("\n", " ")
+    expect({"send", "receive"} <= kinds.keys(), kinds)
+    for kind, words in (("send", "sends"), ("receive", "receives"), ("collective", "parts in collectives")):
+        expect((f", {kinds.get(kind)} {words}" in head) == (kind in kinds), kind, head)
+    expect("message" not in head, head)
+    expect("outside of MPI" in kymo("summary", trace), "its own time")
     rows = {r["rank"]: r for r in tables(trace)["overlap"]}
     check("ranks", sorted(rows), ["0", "1"])
     for rank, row in rows.items():

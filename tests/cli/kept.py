@@ -178,7 +178,7 @@ def rows(*words):
 def told(text):
     """What a writer said that it left out: words -> how many."""
     return {m[1].strip(): int(m[2]) for line in text.splitlines() if "has no place for" in line or "have no place for" in line
-            or "has no CSV file for" in line for m in re.finditer(r"(?:for: |, )(.+?) \((\d+)\)", line)}
+            or "has no CSV file for" in line for m in re.finditer(r"(?:for: |, |whole records: )(.+?) \((\d+)\)", line)}
 
 
 def kept_of(domain, found, wanted):

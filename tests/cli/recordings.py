@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """kymo list recordings: those under way, each once, and none that is over or was killed: recordings.py KYMO."""
+import csv
+import io
 import json
 import os
 import signal
@@ -13,7 +15,8 @@ import kymotest  # noqa: E402
 from kymotest import check, expect, must, wait_for  # noqa: E402
 
 KYMO = os.path.abspath(sys.argv[1])
-HOSTILE = "second \x1b[2J\n\"x\" \\ \u202e"
+HOSTILE = "second \x1b[2J\n\"x\" \\ \u202e \u00e9"
+SHOWN = "second \\x1b[2J\\n\"x\" \\ \\u202e \u00e9"
 
 
 class Recording:
@@ -58,6 +61,9 @@ def main():
         check("a line each, whatever its name", len(text), 2)
         check("paused", ["paused by kymo ctl" in line for line in text], [True, False])
         check("its command", "sh -c echo on; read line" in text[1], True)
+        check("its names as they are, controls escaped", text[1].endswith(' ' + ' '.join([SHOWN] * 2)), True)
+        rows = list(csv.reader(io.StringIO(must(KYMO, "list", "recordings", "-f", "csv", env=env))))
+        check("the same in tables", [r[-1] for r in rows].count(f"sh -c echo on; read line {SHOWN} {SHOWN}"), 1)
         check("no control", [c for c in "".join(text) if not c.isprintable()], [])
         must(KYMO, "ctl", "resume", first.trace)
         check("resumed", listed(env, folder)[0][first.trace]["ctl"], "resume")

@@ -269,7 +269,7 @@ def test_synthetic(folder):
     err = whole(trace, folder, ("calls", "kernels", "copies", "allocations", "busy"))
     check("told", told(err), [
         "1 piece of device work without device times: of 1 ns here, when submitted",
-        "notes of where records were lost (2), calls that never returned (2), notes of Kymo's (1)"])
+        "calls that never returned (2); no whole records: notes of where records were lost (2), notes of Kymo's (1)"])
     db = sqlite3.connect(os.path.join(folder, "out.db"))
     check("processes", one(db, "SELECT count(DISTINCT guid) FROM rocpd_info_process"), 2)
     check("failed calls", db.execute("SELECT r.extdata FROM rocpd_region r WHERE r.extdata GLOB '*status*'").fetchall(),

@@ -20,6 +20,10 @@ def record(folder, *options, scene=()):
     return trace
 
 
+def summary(folder):
+    return must(KYMO, "summary", os.path.join(folder, "t.kymo"))
+
+
 def query(trace, sql):
     return [tuple(r.values()) for r in json.loads(must(KYMO, "query", "-f", "json", trace, sql))]
 
@@ -44,10 +48,15 @@ def threads(folder):
         check(f"{chosen}: these alone", {name for name, _ in rows}, chosen)
         check(f"{chosen}: with their samples", all(n > 50 for _, n in rows), True)
     trace = record(folder, "--sample=997", "--sample-threads", "main")
+    check("there is one", "No samples" in summary(folder), False)
     check("main", query(trace, "SELECT count(*) > 50, sum(t.tid <> p.pid) FROM sample s JOIN thread t ON t.id = s.thread "
                         "JOIN process p ON p.id = t.process"), [(1, 0)])
     rows = query(record(folder, "--sample=997", "--sample-threads", "alpha2,1,bet,nobody"), names)
     check("no such thread", rows, [])
+    told = "No samples: no thread that ran is one of --sample-threads alpha2,1,bet,nobody\n"
+    said = kymotest.run(KYMO, "run", "-f", "--sample=997", "--sample-threads", "alpha2,1,bet,nobody", "-o", os.path.join(folder, "t.kymo"), "--", PROGRAM).stderr
+    check("no such thread is told when the program has ended", told in said, True)
+    check("no such thread is told", (told in summary(folder), "called none of the APIs" in summary(folder)), (True, False))
     trace = record(folder, "--threads", "--sample=997", "--sample-threads", "main,nobody", scene=("fork",))
     check("of a forked child, which --threads knows from its beginning", query(
         trace, "SELECT count(DISTINCT t.process), count(*) > 50 FROM sample s JOIN thread t ON t.id = s.thread"), [(2, 1)])

@@ -142,6 +142,7 @@ def test_numbers(folder):
     for words, status in (("a-test", 1), ("a-test>99.9", 0), ("two-test", 0), ("three-test", 2)):
         got = call(KYMO, "diagnose", "--rules", path, "--fail-on", words, trace)
         expect(got.returncode == status, words, got)
+    chosen_rules(trace, path, found, own)
     for words, more in ((("--rules", path), {}), ((f"--rules={path}",), {}), ((), {"KYMO_DIAGNOSE_RULES": path})):
         listed = must(KYMO, "list", "rules", *words, **more)
         expect("two-test: a test\n  from 100 % of the run: it is one" in listed and f"{path}/two.sql" in listed, listed)
@@ -149,6 +150,26 @@ def test_numbers(folder):
     # Of a part there is no store to ask.
     part = call(KYMO, "diagnose", "--rules", path, "--after", "50%", trace)
     expect(part.returncode == 0 and "a-test" not in part.stdout and "rules of the site" in part.stdout, part)
+
+
+def chosen_rules(trace, path, found, own):
+    """--rule: what these find, as it is found among all."""
+    def of(*names):
+        return json.loads(must(KYMO, "diagnose", "-f", "json", "--rules", path, "--rule", ",".join(names), trace))["findings"]
+
+    for names in [("a-test",), ("many-test", "fact-test")] + [(f["rule"], "a-test") for f in own]:
+        expect(of(*names) == [f for f in found if f["rule"] in names], names, of(*names))
+    text = call(KYMO, "diagnose", "--rules", path, "--rule", "none-test", "--fail-on", "a-test", trace)
+    expect(text.returncode == 1 and text.stdout.startswith("No finding of the rules that were chosen"), "all are judged", text)
+    for words, said in ((("--rule", "a-test"), 'there is no rule "a-test"'), (("--rule", "leak,"), 'there is no rule ""'), (("--rule", ""), 'there is no rule ""'),
+                        (("--rule", "leak,any"), 'there is no rule "any"')):
+        got = call(KYMO, "diagnose", *words, trace)
+        expect(got.returncode == 2 and f"--rule: {said}" in got.stderr, words, got)
+    got = call(KYMO, "diagnose", "--rules", "leak", trace)
+    expect(got.returncode == 3 and "what the rule leak finds alone: --rule leak" in got.stderr, got)
+    got = call(KYMO, "diagnose", "--rule", "leak", "--after", "50%", trace).stdout
+    expect("Not known:" not in got or all(line.strip().split(":")[0] in ("leak", "rules of the site are asked of whole runs")
+                                          for line in got.split("Not known:")[1].splitlines() if re.match(r"  [a-z-]+: ", line)), got)
 
 
 # ---- mistakes ------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ finds what must hold, and the totals that it counts are those that `kymo query` 
 """
 import json
 import os
+import re
 import resource
 import shutil
 import sqlite3
@@ -245,7 +246,7 @@ def locations(test):
     _, status, usage = os.wait4(p.pid, 0)
     p.returncode = os.waitstatus_to_exitcode(status)
     expect(p.returncode == 0, told)
-    expect(usage.ru_maxrss < 256 << 10, "KiB of memory:", usage.ru_maxrss)
+    expect(kymotest.SANITIZED or usage.ru_maxrss < 256 << 10, "KiB of memory:", usage.ru_maxrss)
     got = subprocess.run([test.python, os.path.join(HERE, "check.py"), os.path.join(out, "traces.otf2")],
                          capture_output=True, text=True)
     expect(got.returncode == 0, got.stderr, got.stdout[-2000:])
@@ -295,6 +296,72 @@ def mpi(test, programs):
             for what in ("MpiCollectiveBegin", "RmaPut", "RmaGet", "RmaAtomic", "MpiIsend",
                          "NonBlockingCollectiveComplete"):
                 expect(found["events"].get(what), "no", what)
+            intercommunicators(test, trace)
+
+
+def printed(archive, *words):
+    """What otf2-print says, as lists of a kind of line and the line."""
+    got = subprocess.run(["otf2-print", "-Werror", *words, os.path.join(archive, "traces.otf2")], capture_output=True, text=True)
+    expect(got.returncode == 0 and not got.stderr and "INVALID <" not in got.stdout, archive, got.stderr)
+    return [(line.split(" ", 1)[0], line) for line in got.stdout.splitlines() if line[:1].isupper()]
+
+
+PEER = re.compile(r'(\S+) +(\d+) +(\d+) +(?:Sender|Receiver): (\d+) \([^<]*<(\d+)>\), Communicator: "[^"]*" <(\d+)>, Tag: (\d+)')
+
+
+def intercommunicators(test, trace):
+    """By OTF2's own definition, if it is asked for, and as one communicator: the same ones send to the same ones."""
+    if not shutil.which("otf2-print"):
+        return
+    peers, comms = {}, test.query(trace, "SELECT size, remote_size, count(*) n FROM communicator WHERE kind = 1 GROUP BY 1, 2")
+    expect(comms, "no intercommunicator")
+    for to in ("otf2", "otf2:intercomm"):
+        out = trace[:-5] + "-" + to[5:]
+        subprocess.run([test.kymo, "export", "--to", to, "-f", "-o", out, trace], capture_output=True, check=True)
+        found = [line for kind, line in printed(out, "-G") if kind == "INTER_COMM"]
+        expect(len(found) == (to != "otf2") and all("Common Communicator: UNDEFINED" in line for line in found), to, found)
+        number = re.search(r"INTER_COMM +(\d+)", found[0]).group(1) if found else None
+        matches = [(line, PEER.match(line)) for kind, line in printed(out) if kind in ("MPI_SEND", "MPI_RECV")]
+        expect(all(m for _, m in matches), to, "a rank that nobody has:", [line for line, m in matches if not m][:3])
+        peers[to] = [m.groups() for _, m in matches]
+    members = comms[0]["size"]
+    inside = [(a, b) for a, b in zip(*peers.values()) if b[5] == number]
+    expect(len(inside) == 4 * members, "a send and a receive of each rank of both groups:", inside)
+    expect(all(int(b[3]) < members for _, b in inside), "ranks are those of the other group:", inside)
+    expect({int(b[3]) for _, b in inside} == set(range(members)), inside)
+    for a, b in zip(*peers.values()): # all but the number of the rank
+        expect(a[:3] == b[:3] and a[4:] == b[4:], "another peer:", a, b)
+    back = trace[:-5] + "-back.kymo"
+    subprocess.run([test.kymo, "import", "-o", back, out], capture_output=True, check=True)
+    sides = test.query(back, "SELECT size, remote_size, count(*) n FROM communicator WHERE kind = 1 GROUP BY 1, 2")
+    expect([(c["size"], c["remote_size"]) for c in sides] == [(members, members)], "read again:", sides, comms)
+    sent = "SELECT p.rank, c.peer, sum(c.sent) FROM comm c JOIN process p ON p.id = c.process WHERE c.tag = 6 AND c.sent > 0 GROUP BY 1, 2 ORDER BY 1, 2"
+    expect(test.query(back, sent) == test.query(trace, sent), "read again: who sent to whom")
+
+
+def spawned(test, programs):
+    """Ranks of other worlds are not told: they have a place that no rank of this one has."""
+    run, program = shutil.which("mpirun.openmpi"), os.path.join(programs, "spawn.openmpi")
+    words = [run, "--oversubscribe", "--allow-run-as-root", "-n", "1", program]
+    if not run or not os.path.exists(program) or not shutil.which("otf2-print"):
+        return
+    try:
+        plain = subprocess.run(words, capture_output=True, text=True, cwd=test.work, timeout=kymotest.WAIT)
+    except subprocess.TimeoutExpired:
+        return
+    if "spawned" not in plain.stdout: # it cannot here
+        return
+    trace = test.record("spawned", *words)
+    for to in ("otf2", "otf2:intercomm"):
+        out = os.path.join(test.work, "spawned-" + to[5:])
+        subprocess.run([test.kymo, "export", "--to", to, "-o", out, trace], capture_output=True, check=True)
+        lines = printed(out, "-G")
+        expect("INTER_COMM" not in {kind for kind, _ in lines}, "of ranks that are not known")
+        groups = [line for kind, line in lines if kind == "GROUP" and "COMM_GROUP" in line and '"communicator"' in line]
+        expect(groups and all("ranks of other worlds" in line for line in groups), groups)
+        for line in groups:
+            own = re.findall(r'\d+ \("spawn[^"]*" <(\d+)>\)', line)
+            expect(own and len(own) == len(set(own)), "a rank twice:", line)
 
 
 def hybrid(test, programs):
@@ -350,6 +417,7 @@ def main():
         if len(sys.argv) > 5:
             mpi(test, sys.argv[5])
             locks(test, sys.argv[5])
+            spawned(test, sys.argv[5])
         hybrid(test, programs)
         if len(sys.argv) > 6:
             openmp(test, programs, sys.argv[6])

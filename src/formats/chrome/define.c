@@ -13,7 +13,7 @@
 
 #define FIELDS_MAX 20u /* arguments of a call */
 
-enum salt { PROCESS = 1, THREAD };
+enum salt { PROCESS = 1, THREAD, COUNTER };
 
 /* ---- strings --------------------------------------------------------------------------------- */
 
@@ -54,6 +54,16 @@ uint64_t reader_row_key(struct span pid, struct span tid)
 	return row_key(THREAD, pid, tid);
 }
 
+uint64_t reader_process_key(struct span pid)
+{
+	return row_key(PROCESS, pid, (struct span){"", 0});
+}
+
+uint64_t reader_counter_key(struct span pid, struct span name, struct span id)
+{
+	return hash_value(row_key(COUNTER, pid, name), id);
+}
+
 /* ---- processes and threads ------------------------------------------------------------------- */
 
 /* Ids that are no number have none of their own. */
@@ -82,7 +92,7 @@ static uint32_t add_process(struct reader *r, struct span pid, uint64_t key)
 
 uint32_t reader_process(struct reader *r, struct span pid)
 {
-	uint64_t key = row_key(PROCESS, pid, (struct span){"", 0});
+	uint64_t key = reader_process_key(pid);
 	uint32_t known = (uint32_t)map_get(&r->keyed.processes, key);
 
 	return known ? known : add_process(r, pid, key);
@@ -123,8 +133,7 @@ static uint32_t plain_name(struct reader *r, struct span value)
 void reader_name_row(struct reader *r, const struct event *e)
 {
 	bool process = span_is(e->name, "\"process_name\"");
-	uint64_t key = process ? row_key(PROCESS, e->pid, (struct span){"", 0})
-			       : row_key(THREAD, e->pid, e->tid);
+	uint64_t key = process ? reader_process_key(e->pid) : row_key(THREAD, e->pid, e->tid);
 	struct span value;
 	uint32_t name;
 
@@ -198,9 +207,10 @@ uint32_t reader_op(struct reader *r, const char *domain, const struct event *e)
 	return known;
 }
 
-uint32_t reader_counter(struct reader *r, uint32_t process, uint32_t name)
+uint32_t reader_counter(struct reader *r, uint32_t process, uint32_t agent, uint32_t name)
 {
 	const struct t_counter c = {.process = process,
+				    .agent = agent,
 				    .flags = KYMO_COUNTER_GAUGE,
 				    .name = text_of(r, name),
 				    .unit = "",
@@ -208,7 +218,7 @@ uint32_t reader_counter(struct reader *r, uint32_t process, uint32_t name)
 				    .provider = "chrome",
 				    .dimensions = ""};
 
-	return keyed_counter(&r->keyed, name, &c);
+	return keyed_counter(&r->keyed, (uint64_t)agent << 32 | name, &c);
 }
 
 /* ---- devices --------------------------------------------------------------------------------- */
@@ -238,6 +248,7 @@ static uint32_t add_agent(struct reader *r, uint32_t process, int64_t id)
 		if (r->devices[i].id == id && r->devices[i].name) {
 			a.name = text_of(r, r->devices[i].name);
 			a.properties = r->devices[i].properties;
+			a.type = r->devices[i].type ? text_of(r, r->devices[i].type) : a.type;
 			a.domain = r->devices[i].runtime ? text_of(r, r->devices[i].runtime)
 							 : a.domain;
 		}
@@ -362,6 +373,8 @@ static void take_devices(struct reader *r, struct span list)
 			d.name = reader_string(r, value);
 		if (span_find(each, "runtime", &value))
 			d.runtime = reader_string(r, value);
+		if (span_find(each, "type", &value) && span_is_string(value))
+			d.type = reader_string(r, value);
 		if (!vec_reserve(&r->devices, &r->device_room, r->device_count, 1))
 			r->failed = true;
 		else

@@ -64,16 +64,18 @@ static kymo_status_t emit_marker(struct emitter *m, const struct entry *e)
 {
 	const struct details *d = details_of(m->r, e);
 	bool device = !e->thread;
-	struct rec_marker r = {.base = device ? base_of(m, e, m->r->fallback) : host_base(m, e),
-			       .scope = e->number,
-			       .name = d->name,
-			       .domain = d->domain,
-			       .category = d->category,
-			       .left_open = e->left_open,
-			       .text = m->r->t->strings[d->name].text,
-			       .text_length = m->r->t->strings[d->name].length,
-			       .payload = device ? NULL : details_bytes(m->r, e),
-			       .payload_bytes = device ? 0 : d->values};
+	struct rec_marker r = {
+		.base = device ? base_of(m, e, reader_process_of(m->r, device_of(m->r, e)))
+			       : host_base(m, e),
+		.scope = e->number,
+		.name = d->name,
+		.domain = d->domain,
+		.category = d->category,
+		.left_open = e->left_open,
+		.text = m->r->t->strings[d->name].text,
+		.text_length = m->r->t->strings[d->name].length,
+		.payload = device ? NULL : details_bytes(m->r, e),
+		.payload_bytes = device ? 0 : d->values};
 
 	r.base.external = d->external;
 	r.base.op = make_activity(&m->r->model, RECORD_DOMAIN_marker,
@@ -213,8 +215,10 @@ static kymo_status_t emit_memory(struct emitter *m, const struct entry *e)
 static kymo_status_t emit_counter(struct emitter *m, const struct entry *e)
 {
 	const struct details *d = details_of(m->r, e);
-	struct rec_counter r = {.base = base_of(m, e, m->r->t->threads[e->thread].process),
+	const struct t_counter *c = &m->r->t->counters[d->counter];
+	struct rec_counter r = {.base = base_of(m, e, c->process),
 				.counter = d->counter,
+				.agent = c->agent,
 				.value = d->value};
 
 	r.base.op = make_activity(&m->r->model, RECORD_DOMAIN_counter, COUNTER_OP_PUBLISHED);

@@ -145,7 +145,7 @@ static void marker_entry(struct reader *r, const struct event *e, enum entry_kin
 	values_pack(&r->packed, &r->scratch, e->args);
 	d.values = (uint32_t)r->packed.length;
 	x = reader_add_entry(r, e, kind);
-	x->thread = reader_thread(r, e->pid, e->tid);
+	x->thread = reader_row_thread(r, e);
 	x->details = reader_put_details(r, &d, sizeof(d));
 }
 
@@ -299,6 +299,7 @@ static void device_entry(struct reader *r, const struct event *e, enum entry_kin
 	struct entry *x = reader_add_entry(r, e, kind);
 
 	d->base.external = reader_unsigned(r, e, "External id");
+	d->process = reader_named_process(r, e);
 	if (is_untimed(e))
 		reader_take_untimed(e, d);
 	x->key = reader_unsigned(r, e, "correlation");
@@ -589,7 +590,7 @@ static void async_event(struct reader *r, const struct event *e)
 
 static void counter_event(struct reader *r, const struct event *e)
 {
-	uint32_t process = reader_process(r, e->pid);
+	const struct device_counter c = reader_whose_counter(r, e);
 	struct span_walk w;
 	struct span key, value, name;
 
@@ -612,9 +613,10 @@ static void counter_event(struct reader *r, const struct event *e)
 			text_add_bytes(&r->other, key.s, key.n);
 		}
 		d.counter = reader_counter(
-			r, process, reader_text(r, r->other.s ? r->other.s : "", r->other.length));
+			r, c.process, c.agent,
+			reader_text(r, r->other.s ? r->other.s : "", r->other.length));
 		x = reader_add_entry(r, e, ENTRY_COUNTER);
-		x->thread = reader_thread(r, e->pid, e->tid);
+		x->thread = c.thread;
 		x->details = reader_put_details(r, &d, sizeof(d));
 	}
 }
@@ -707,6 +709,10 @@ static void metadata_event(struct reader *r, const struct event *e)
 	}
 	if (span_is(e->name, "\"process_labels\"")) {
 		reader_label_process(r, e);
+		return;
+	}
+	if (span_is(e->name, "\"kymo counter\"")) {
+		reader_label_counter(r, e);
 		return;
 	}
 	if (span_is(e->name, "\"kymo communicator\"")) {

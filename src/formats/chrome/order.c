@@ -204,7 +204,7 @@ static void number_process_ranges(struct reader *r)
 		struct entry *e = &r->entries[r->order[i]];
 		uint32_t process = e->thread ? r->t->threads[e->thread].process : 0;
 
-		process = process ? process : r->fallback;
+		process = process ? process : reader_process_of(r, device_of(r, e));
 		e->number = ++r->scopes[process];
 	}
 }
@@ -251,16 +251,18 @@ static bool find_calls(struct reader *r)
 }
 
 /*
- * The call that submitted it, + 1: of several processes' the last one that began before it. In a device
- * range there is none.
+ * The call that submitted it, + 1: of several processes' the last one that began before it, unless the file says the
+ * process. In a device range there is none.
  */
-static uint32_t submitter(const struct reader *r, const struct entry *e)
+static uint32_t submitter(const struct reader *r, const struct entry *e, uint32_t process)
 {
 	uint32_t best = 0;
 	uint64_t i;
 
 	if (!e->correlated)
 		return 0;
+	if (process)
+		return reader_call(r, process, e->key);
 	map_each(&r->calls, e->key, i) {
 		int64_t start = r->entries[i - 1].start;
 
@@ -299,7 +301,7 @@ static void place_device(struct reader *r, struct entry *e)
 	const struct device_details *d = device_of(r, e);
 	struct placed p = {0};
 
-	e->up = submitter(r, e);
+	e->up = submitter(r, e, d->process);
 	if (e->up) {
 		const struct entry *call = &r->entries[e->up - 1];
 
@@ -307,7 +309,7 @@ static void place_device(struct reader *r, struct entry *e)
 		if (e->kind != ENTRY_SYNC)
 			r->t->ops[details_of(r, call)->op].flags |= KYMO_OP_SUBMITS;
 	}
-	p.process = e->up ? r->t->threads[e->thread].process : r->fallback;
+	p.process = e->up ? r->t->threads[e->thread].process : reader_process_of(r, d);
 	p.agent = reader_agent(r, p.process, &d->place);
 	p.queue = reader_queue(r, p.process, &d->place);
 	if (e->kind == ENTRY_DISPATCH)

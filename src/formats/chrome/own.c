@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/vec.h"
 #include "formats/chrome/reader.h"
 #include "record/fields.h"
 #include "record/value.h"
@@ -54,9 +55,13 @@ void reader_label_process(struct reader *r, const struct event *e)
 {
 	int32_t rank = rank_of(e, "rank"), ranks = rank_of(e, "ranks"),
 		level = rank_of(e, "thread level");
+	struct span device;
 	struct t_process *p;
 	uint32_t process;
 
+	if (event_arg(e, "kymo device", &device) &&
+	    !map_set(&r->device_rows, reader_process_key(e->pid), 1))
+		r->failed = true;
 	if (rank < 0)
 		return;
 	process = reader_process(r, e->pid);
@@ -67,6 +72,67 @@ void reader_label_process(struct reader *r, const struct event *e)
 	p->rank_stage = (uint32_t)reader_unsigned(r, e, "rank stage");
 	p->rank_by = text_arg(r, e, "rank by", p->rank_by);
 	p->mpi = text_arg(r, e, "mpi", p->mpi);
+}
+
+/* ---- rows of devices ------------------------------------------------------------------------- */
+
+static struct span arg_of(const struct event *e, const char *name)
+{
+	struct span value;
+
+	return event_arg(e, name, &value) ? value : (struct span){"", 0};
+}
+
+uint32_t reader_named_process(struct reader *r, const struct event *e)
+{
+	struct span pid = arg_of(e, "kymo process");
+
+	return pid.n ? reader_process(r, pid) : 0;
+}
+
+uint32_t reader_row_thread(struct reader *r, const struct event *e)
+{
+	uint64_t row = reader_process_key(e->pid), name = map_get(&r->rows, row);
+	struct span pid = arg_of(e, "kymo process");
+
+	if (!pid.n || !map_get(&r->device_rows, row))
+		return reader_thread(r, e->pid, e->tid);
+	if (name && !map_set(&r->rows, reader_row_key(pid, e->pid), name))
+		r->failed = true;
+	return reader_thread(r, pid, e->pid);
+}
+
+void reader_label_counter(struct reader *r, const struct event *e)
+{
+	struct device_counter c = {0};
+	struct place place = {0};
+	struct span pid = arg_of(e, "process"), tid = arg_of(e, "thread");
+
+	place.has_device = span_signed(arg_of(e, "device"), &place.device) && place.device >= 0;
+	if (!place.has_device || !pid.n)
+		return;
+	c.process = reader_process(r, pid);
+	c.thread = tid.n ? reader_thread(r, pid, tid) : 0;
+	c.agent = reader_agent(r, c.process, &place);
+	if (!vec_reserve(&r->device_counters, &r->device_counter_room, r->device_counter_count,
+			 1) ||
+	    !map_set(&r->device_counter_names,
+		     reader_counter_key(e->pid, arg_of(e, "name"), arg_of(e, "id")),
+		     r->device_counter_count + 1u))
+		r->failed = true;
+	else
+		r->device_counters[r->device_counter_count++] = c;
+}
+
+struct device_counter reader_whose_counter(struct reader *r, const struct event *e)
+{
+	uint64_t known =
+		map_get(&r->device_counter_names, reader_counter_key(e->pid, e->name, e->id));
+
+	if (known)
+		return r->device_counters[known - 1];
+	return (struct device_counter){.process = reader_process(r, e->pid),
+				       .thread = reader_thread(r, e->pid, e->tid)};
 }
 
 /* ---- communicators --------------------------------------------------------------------------- */

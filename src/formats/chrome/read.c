@@ -211,7 +211,13 @@ static void say_loss(const struct reader *r)
 
 static void release(struct reader *r)
 {
-	struct map *const maps[] = {&r->ops, &r->agents, &r->calls, &r->rows, &r->communicators};
+	struct map *const maps[] = {&r->ops,
+				    &r->agents,
+				    &r->calls,
+				    &r->rows,
+				    &r->communicators,
+				    &r->device_rows,
+				    &r->device_counter_names};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
@@ -227,6 +233,7 @@ static void release(struct reader *r)
 	free(r->placed);
 	free(r->order);
 	free(r->devices);
+	free(r->device_counters);
 	free(r->left_out);
 	free(r->scopes);
 	keyed_release(&r->keyed);

@@ -86,7 +86,8 @@ struct device_details {
 	uint64_t grid[3], block[3], global[3]; /* global: 0 where it is their product */
 	uint64_t registers, shared, static_shared, local, graph, graph_node, bytes, count;
 	uint64_t address;
-	uint32_t op; /* of its domain: COPY_OP_READ ... */
+	uint32_t op;      /* of its domain: COPY_OP_READ ... */
+	uint32_t process; /* that it names; 0: none */
 	uint8_t source_kind, destination_kind;
 	uint8_t untimed; /* UNTIMED_...: its time is when it was submitted */
 	bool unfinished; /* likewise: it was never seen to finish */
@@ -111,8 +112,13 @@ struct message_details {
 /* A device as "deviceProperties" has it. */
 struct device {
 	int64_t id;
-	uint32_t name, runtime; /* strings */
+	uint32_t name, runtime, type; /* strings */
 	const char *properties;
+};
+
+/* Of Kymo's own files: a counter in the row of a device. */
+struct device_counter {
+	uint32_t process, thread, agent;
 };
 
 /* What was not taken, by what and why. */
@@ -143,6 +149,10 @@ struct reader {
 
 	struct keyed keyed;
 	struct map ops, agents, calls, rows, communicators;
+	struct map device_rows; /* of Kymo's own files: rows of devices, which are no processes */
+	struct map device_counter_names; /* likewise, by reader_counter_key(): place below, + 1 */
+	struct device_counter *device_counters;
+	uint32_t device_counter_count, device_counter_room;
 	uint64_t messages;
 	struct device *devices;
 	uint32_t device_count, device_room;
@@ -188,8 +198,22 @@ uint64_t reader_async_key(struct reader *r, const struct event *e);
 
 /* ---- own.c ------------------------------------------------------------------------------------ */
 
-/* Metadata of Kymo's own files: of a process its rank, and a communicator. */
+/* Metadata of Kymo's own files: of a process its rank, of a row that it is a device's; whose a counter is. */
 void reader_label_process(struct reader *r, const struct event *e);
+void reader_label_counter(struct reader *r, const struct event *e);
+/* Whose a counter is: it may stand in the row of a device. */
+struct device_counter reader_whose_counter(struct reader *r, const struct event *e);
+/* Of device work whose call is not there. */
+static inline uint32_t reader_process_of(const struct reader *r, const struct device_details *d)
+{
+	return d->process ? d->process : r->fallback;
+}
+
+/* The process that device work names; 0: it names none. */
+uint32_t reader_named_process(struct reader *r, const struct event *e);
+/* Who did what stands in the row of a device that is no device work: a thread of that name. */
+uint32_t reader_row_thread(struct reader *r, const struct event *e);
+/* Another: a communicator. */
 void reader_communicator(struct reader *r, const struct event *e);
 bool reader_is_message(const struct event *e);
 void reader_message(struct reader *r, const struct event *e);
@@ -209,12 +233,14 @@ uint32_t reader_text(struct reader *r, const char *s, size_t n);
 uint32_t reader_process(struct reader *r, struct span pid);
 uint32_t reader_thread(struct reader *r, struct span pid, struct span tid);
 uint32_t reader_op(struct reader *r, const char *domain, const struct event *e);
-uint32_t reader_counter(struct reader *r, uint32_t process, uint32_t name);
+uint32_t reader_counter(struct reader *r, uint32_t process, uint32_t agent, uint32_t name);
 uint32_t reader_agent(struct reader *r, uint32_t process, const struct place *p);
 uint32_t reader_queue(struct reader *r, uint32_t process, const struct place *p);
 uint32_t reader_kernel(struct reader *r, uint32_t process, uint32_t name);
 /* Under which names of rows are known, which may come later. */
 uint64_t reader_row_key(struct span pid, struct span tid);
+uint64_t reader_process_key(struct span pid);
+uint64_t reader_counter_key(struct span pid, struct span name, struct span id);
 void reader_name_row(struct reader *r, const struct event *e);
 void reader_top_member(struct reader *r, struct span key, struct span value);
 /* Times, names and ranks of processes and threads, once all events are known. */

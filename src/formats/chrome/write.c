@@ -131,6 +131,8 @@ void chrome_sink_free(struct stream_sink *s)
 	free(w->pids);
 	symbols_free(w->names);
 	kernel_values_release(&w->values);
+	map_release(&w->counters);
+	map_release(&w->counter_rows);
 	free(w->held.at);
 	chrome_lanes_free(w);
 	free(w->devices);

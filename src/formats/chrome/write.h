@@ -9,6 +9,7 @@
 
 #include <zlib.h>
 
+#include "base/map.h"
 #include "formats/format.h"
 #include "stream/kernel_values.h"
 #include "stream/output.h"
@@ -39,6 +40,9 @@ struct chrome_writer {
 	uint32_t device_count;
 	struct chrome_lanes *lanes; /* by number of the device; NULL: rows are of queues */
 	struct kernel_values values;
+	struct map
+		counters; /* of devices, by counter and device: 1: it was said whose it is, 2: with its number */
+	struct map counter_rows; /* which one has the name in the row, + 1 */
 	struct chrome_held {
 		struct rec_dispatch *at;
 		uint32_t count, room;
@@ -60,6 +64,9 @@ static inline struct chrome_writer *chrome_writer_of(struct stream_sink *s)
 kymo_status_t chrome_names(struct chrome_writer *w);
 /* What a row is called. */
 void chrome_name_row(struct chrome_writer *w, uint32_t pid, uint32_t tid, const char *name);
+/* Whose the counter of a device is, before its first value; *apart: its events have its number. False: no memory. */
+bool chrome_name_counter(struct chrome_writer *w, const struct rec_counter *r, uint32_t agent,
+			 const char *name, bool *apart);
 /* Row of a device's work. */
 uint32_t chrome_device_pid(const struct chrome_writer *w, uint32_t agent);
 

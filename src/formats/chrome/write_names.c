@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "formats/chrome/write.h"
 #include "stream/names.h"
 #include "stream/trace.h"
@@ -98,6 +98,8 @@ static void put_devices(struct chrome_writer *w)
 		output_json(o, a->name);
 		output_text(o, ",\"runtime\":");
 		output_json(o, a->domain);
+		output_text(o, ",\"type\":");
+		output_json(o, a->type);
 		put_property(o, a, "\"memory_bytes\":", ",\"totalGlobalMem\":");
 		put_property(o, a, "\"multiprocessors\":", ",\"numSms\":");
 		put_property(o, a, "\"compute_units\":", ",\"numSms\":");
@@ -206,6 +208,16 @@ static void name_processes(struct chrome_writer *w)
 			    "name", t->threads[i].name, 0);
 }
 
+/* For readers: it is no process. */
+static void label_device(struct chrome_writer *w, uint32_t agent)
+{
+	out_begin(w, 'M', NULL, "process_labels", 14, chrome_device_pid(w, agent), 0, w->t->origin);
+	out_args(w);
+	out_text(w, "labels", w->t->agents[agent].type);
+	out_unsigned(w, "kymo device", w->devices[agent] - 1);
+	out_end(w, true);
+}
+
 static void name_devices(struct chrome_writer *w)
 {
 	const struct trace *t = w->t;
@@ -218,13 +230,48 @@ static void name_devices(struct chrome_writer *w)
 			continue;
 		next++;
 		row(w, "process_name", pid, 0, "name", t->agents[i].label, 0);
-		row(w, "process_labels", pid, 0, "labels", t->agents[i].type, 0);
+		label_device(w, i);
 		row(w, "process_sort_index", pid, 0, "sort_index", NULL, 5000000 + (int64_t)i);
 	}
 	for (uint32_t i = 1; !w->lanes && i < t->queues_count; i++)
 		if (t->queues[i].agent)
 			row(w, "thread_name", chrome_device_pid(w, t->queues[i].agent), i, "name",
 			    *t->queues[i].name ? t->queues[i].name : t->queues[i].label, 0);
+}
+
+/* In the row of a device another counter has the name already: viewers would draw them as one. */
+static bool stands_apart(struct chrome_writer *w, uint32_t counter, uint32_t pid, const char *name,
+			 bool *apart)
+{
+	uint64_t key = hash_mix(hash_string(name), pid), other = map_get(&w->counter_rows, key);
+
+	*apart = other && other != counter + 1u;
+	return other || map_set(&w->counter_rows, key, counter + 1u);
+}
+
+bool chrome_name_counter(struct chrome_writer *w, const struct rec_counter *r, uint32_t agent,
+			 const char *name, bool *apart)
+{
+	uint64_t key = hash_mix(hash_u64(r->counter), agent), told = map_get(&w->counters, key);
+	uint32_t pid = chrome_device_pid(w, agent);
+
+	*apart = told == 2;
+	if (told)
+		return true;
+	if (!stands_apart(w, r->counter, pid, name, apart) ||
+	    !map_set(&w->counters, key, 1u + *apart))
+		return false;
+	out_begin(w, 'M', NULL, "kymo counter", 12, pid, 0, w->t->origin);
+	out_args(w);
+	out_text(w, "name", name);
+	if (*apart)
+		out_unsigned(w, "id", r->counter);
+	out_unsigned(w, "process", w->pids[r->base.process]);
+	if (r->base.thread)
+		out_unsigned(w, "thread", w->t->threads[r->base.thread].tid);
+	out_unsigned(w, "device", w->devices[agent] - 1);
+	out_end(w, true);
+	return true;
 }
 
 kymo_status_t chrome_names(struct chrome_writer *w)

@@ -132,6 +132,13 @@ static kymo_status_t other(struct stream_sink *s, const struct rec *r)
 
 /* ---- device work ----------------------------------------------------------------------------- */
 
+/* In the row of a device: of which process. Where there is one alone nobody asks. */
+static void put_process(struct chrome_writer *w, const struct rec *r)
+{
+	if (w->t->processes_count > 2)
+		out_unsigned(w, "kymo process", pid_of(w, r));
+}
+
 static void begin_work(struct chrome_writer *w, const struct rec *r, const struct rec_device *d,
 		       uint32_t agent, uint32_t queue, const char *category, const char *name)
 {
@@ -162,6 +169,7 @@ static void begin_work(struct chrome_writer *w, const struct rec *r, const struc
 	if (queue)
 		out_unsigned(w, "stream", queue);
 	put_common(w, r, d->correlation);
+	put_process(w, r);
 	if (!timed)
 		out_text(w, "untimed", name_untimed(d->untimed));
 	if (d->status) {
@@ -359,6 +367,7 @@ static kymo_status_t sync_record(struct stream_sink *s, const struct rec_sync *r
 	output_signed(&w->out, agent ? (int64_t)r->queue : -1);
 	out_text(w, "op", op);
 	put_common(w, &r->base, r->correlation);
+	put_process(w, &r->base);
 	if (r->count)
 		out_unsigned(w, "events", r->count);
 	if (r->event)
@@ -548,6 +557,7 @@ static kymo_status_t counter(struct stream_sink *s, const struct rec_counter *r)
 	const struct t_counter *k = &w->t->counters[r->counter];
 	uint32_t agent = r->agent ? r->agent : k->agent;
 	char name[200];
+	bool apart = false;
 
 	if (!kernel_values_add(&w->values, w->t, r))
 		return KYMO_ERROR_NO_MEMORY;
@@ -555,9 +565,15 @@ static kymo_status_t counter(struct stream_sink *s, const struct rec_counter *r)
 	if (w->o.device_only && !agent)
 		return KYMO_OK;
 	snprintf(name, sizeof(name), "%.120s%s%.40s", k->name, *k->unit ? ", " : "", k->unit);
+	if (agent && !chrome_name_counter(w, r, agent, name, &apart))
+		return KYMO_ERROR_NO_MEMORY;
 	out_begin(w, 'C', NULL, name, strlen(name),
 		  agent ? chrome_device_pid(w, agent) : pid_of(w, &r->base),
 		  agent ? 0 : tid_of(w, &r->base), r->base.end);
+	if (apart) {
+		output_text(&w->out, ",\"id\":");
+		output_unsigned(&w->out, r->counter);
+	}
 	out_args(w);
 	if (r->instance) {
 		snprintf(name, sizeof(name), "%llu", (unsigned long long)r->instance);
@@ -668,6 +684,7 @@ static kymo_status_t device_sample(struct stream_sink *s, const struct rec_devic
 	output_text(&w->out, ",\"s\":\"t\"");
 	out_args(w);
 	put_common(w, &r->base, r->correlation);
+	out_unsigned(w, "kymo process", pid_of(w, &r->base));
 	out_text(w, "reason", w->t->strings[r->reason].text);
 	out_unsigned(w, "samples", r->samples);
 	out_unsigned(w, "idle", r->idle);

@@ -37,6 +37,8 @@ struct mpi {
 	uint32_t *comm_of; /* by index of the trace's list: place + 1 */
 	struct mpi_comm *comms;
 	uint32_t comm_count, comm_room;
+	uint32_t
+		elsewhere; /* location of ranks of worlds that are not told, + 1; 0: there are none */
 };
 
 /* ---- ranks and communicators --------------------------------------------------------------- */
@@ -83,6 +85,45 @@ static void add_missing(struct otf2 *w)
 								  define_process_group(w, 0));
 		}
 	}
+}
+
+/* Of a communicator with ranks of other worlds, as of MPI_Comm_spawn(), which these are is not known. */
+static bool all_told(const struct t_ranks *runs, uint32_t n, uint32_t size)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (runs[i].first == UINT32_MAX)
+			return false;
+		count += runs[i].count;
+	}
+	return count == size;
+}
+
+static void add_elsewhere(struct otf2 *w)
+{
+	const struct trace *t = w->t;
+	bool told = true;
+
+	for (uint32_t i = 1; i < t->communicators_count && told; i++) {
+		const struct t_communicator *c = &t->communicators[i];
+
+		told = all_told(c->members, c->member_runs, c->size) &&
+		       (c->kind != COMMUNICATOR_INTER ||
+			all_told(c->remote, c->remote_runs, c->remote_size));
+	}
+	if (!told)
+		w->mpi->elsewhere = 1 + archive_location(&w->archive, "ranks of other worlds",
+							 OTF2_LOCATION_TYPE_CPU_THREAD,
+							 define_process_group(w, 0));
+}
+
+/* Both groups are known, and are to be told by OTF2's own definition. */
+static bool in_two_groups(const struct otf2 *w, const struct t_communicator *c)
+{
+	return w->intercomm && c->kind == COMMUNICATOR_INTER &&
+	       all_told(c->members, c->member_runs, c->size) &&
+	       all_told(c->remote, c->remote_runs, c->remote_size);
 }
 
 static bool same(const struct trace *t, const struct t_communicator *a, uint32_t index)
@@ -176,6 +217,7 @@ kymo_status_t mpi_begin(struct otf2 *w)
 			add_rank(w, i);
 	}
 	add_missing(w);
+	add_elsewhere(w);
 	w->mpi->comm_of = calloc(t->communicators_count, sizeof(uint32_t));
 	fine = w->mpi->comm_of != NULL;
 	for (uint32_t i = 1; fine && i < t->communicators_count; i++)
@@ -214,7 +256,10 @@ static bool place_in(const struct t_ranks *runs, uint32_t n, int32_t peer, uint3
 	return false;
 }
 
-/* A rank of the world as the communicator numbers it: of two groups, the second comes after the first. */
+/*
+ * A rank of the world as the communicator numbers it: of two groups, the second comes after the first, or both begin
+ * with 0.
+ */
 static bool rank_in(const struct otf2 *w, uint32_t number, int32_t peer, uint32_t *rank)
 {
 	const struct mpi *m = w->mpi;
@@ -227,8 +272,26 @@ static bool rank_in(const struct otf2 *w, uint32_t number, int32_t peer, uint32_
 		return *rank < m->worlds[number].size;
 	c = &w->t->communicators[m->comms[number - m->world_count].communicator];
 	*rank = 0;
-	return place_in(c->members, c->member_runs, peer, rank) ||
-	       (c->kind == COMMUNICATOR_INTER && place_in(c->remote, c->remote_runs, peer, rank));
+	if (place_in(c->members, c->member_runs, peer, rank))
+		return true;
+	if (in_two_groups(w, c))
+		*rank = 0;
+	return c->kind == COMMUNICATOR_INTER && place_in(c->remote, c->remote_runs, peer, rank);
+}
+
+/* Of a collective whose root is in the caller's own of two groups: numbers are of the other one. */
+static bool root_beside(const struct otf2 *w, const struct rec_comm *r, uint32_t *root)
+{
+	const struct trace *t = w->t;
+	const struct t_communicator *c = &t->communicators[r->communicator];
+	uint32_t place = 0;
+
+	if (!in_two_groups(w, c) || !place_in(c->members, c->member_runs, r->peer, &place))
+		return false;
+	*root = t->processes[r->base.process].rank == (uint32_t)r->peer
+			? OTF2_COLLECTIVE_ROOT_SELF
+			: OTF2_COLLECTIVE_ROOT_THIS_GROUP;
+	return true;
 }
 
 /* ---- events -------------------------------------------------------------------------------- */
@@ -392,6 +455,8 @@ static void write_message(struct otf2 *w, struct message *m, struct open *call)
 	if (op == COMM_OP_COLLECTIVE) {
 		if (!known)
 			m->rank = OTF2_UNDEFINED_UINT32;
+		else
+			root_beside(w, r, &m->rank);
 		collective(w, m, call);
 	} else if (op == COMM_OP_READ || op == COMM_OP_WRITE) {
 		tell_call(w, r, call, files);
@@ -503,6 +568,8 @@ static void end_worlds(struct otf2 *w, struct numbers *n, uint64_t *list)
 		for (uint32_t j = 0; j < w->mpi->worlds[i].size; j++)
 			list[count++] = w->mpi->worlds[i].locations[j] - 1;
 	}
+	if (w->mpi->elsewhere)
+		list[count++] = w->mpi->elsewhere - 1;
 	write_group(w, n, "MPI ranks", OTF2_GROUP_TYPE_COMM_LOCATIONS, count, list);
 	for (uint32_t i = 0; i < w->mpi->world_count; i++) {
 		const struct world *x = &w->mpi->worlds[i];
@@ -516,36 +583,24 @@ static void end_worlds(struct otf2 *w, struct numbers *n, uint64_t *list)
 	}
 }
 
-/* Members of one side that are in the trace's worlds. */
-static uint32_t side(const struct world *x, const struct t_ranks *runs, uint32_t n, uint64_t *list,
-		     uint32_t room)
+/* Members of one side: places in the group of all ranks. */
+static uint32_t side(const struct mpi *m, const struct world *x, const struct t_ranks *runs,
+		     uint32_t n, uint64_t *list, uint32_t room)
 {
+	const struct world *last = &m->worlds[m->world_count - 1];
+	const uint64_t elsewhere = (uint64_t)last->first + last->size;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		for (uint32_t j = 0; j < runs[i].count && count < room; j++) {
 			int64_t rank = (int64_t)runs[i].first + (int64_t)j * runs[i].stride;
 
-			list[count++] =
-				rank >= 0 && rank < x->size ? x->first + (uint64_t)rank : x->first;
+			if (rank >= 0 && rank < x->size)
+				list[count++] = x->first + (uint64_t)rank;
+			else if (m->elsewhere)
+				list[count++] = elsewhere;
 		}
 	}
-	return count;
-}
-
-/*
- * Of two groups both, as one communicator: OTF2 3.0 has a definition for these, but its Python binding (3.0.2)
- * can read no archive that uses it.
- */
-static uint32_t members(const struct otf2 *w, const struct mpi_comm *m, uint64_t *list,
-			uint32_t room)
-{
-	const struct t_communicator *c = &w->t->communicators[m->communicator];
-	const struct world *x = &w->mpi->worlds[m->world];
-	uint32_t count = side(x, c->members, c->member_runs, list, room);
-
-	if (c->kind == COMMUNICATOR_INTER)
-		count += side(x, c->remote, c->remote_runs, list + count, room - count);
 	return count;
 }
 
@@ -557,17 +612,43 @@ static uint32_t parent_of(const struct otf2 *w, const struct t_communicator *c, 
 	return parent < number ? parent : OTF2_UNDEFINED_COMM;
 }
 
+/* That both groups of an intercommunicator are in: recorded is the one of its own group, which it is not. */
+static uint32_t peer_of(const struct otf2 *w, const struct t_communicator *c, uint32_t number)
+{
+	const struct t_communicator *parent = &w->t->communicators[c->parent];
+
+	return c->parent && parent->kind == COMMUNICATOR_INTER ? parent_of(w, c, number)
+							       : OTF2_UNDEFINED_COMM;
+}
+
+/*
+ * Of two groups both, as one communicator: OTF2 3.0 has a definition for these, but its Python binding (3.0.2)
+ * can read no archive that uses it. So it is used where it is asked for.
+ */
 static void end_comm(struct otf2 *w, struct numbers *n, const struct mpi_comm *m, uint64_t *list,
 		     uint32_t room)
 {
 	const struct t_communicator *c = &w->t->communicators[m->communicator];
+	const struct world *x = &w->mpi->worlds[m->world];
 	const char *name = c->name && *c->name ? c->name : m->window ? "window" : "communicator";
+	uint32_t count = side(w->mpi, x, c->members, c->member_runs, list, room), more = 0;
 	struct archive *a = &w->archive;
 
-	write_group(w, n, name, OTF2_GROUP_TYPE_COMM_GROUP, members(w, m, list, room), list);
-	archive_check(a, OTF2_GlobalDefWriter_WriteComm(a->defs, n->comm, archive_string(a, name),
-							n->group - 1, parent_of(w, c, n->comm),
-							OTF2_COMM_FLAG_NONE));
+	if (c->kind == COMMUNICATOR_INTER)
+		more = side(w->mpi, x, c->remote, c->remote_runs, list + count, room - count);
+	if (in_two_groups(w, c)) {
+		write_group(w, n, name, OTF2_GROUP_TYPE_COMM_GROUP, count, list);
+		write_group(w, n, name, OTF2_GROUP_TYPE_COMM_GROUP, more, list + count);
+		archive_check(a,
+			      OTF2_GlobalDefWriter_WriteInterComm(
+				      a->defs, n->comm, archive_string(a, name), n->group - 2,
+				      n->group - 1, peer_of(w, c, n->comm), OTF2_COMM_FLAG_NONE));
+	} else {
+		write_group(w, n, name, OTF2_GROUP_TYPE_COMM_GROUP, count + more, list);
+		archive_check(a, OTF2_GlobalDefWriter_WriteComm(
+					 a->defs, n->comm, archive_string(a, name), n->group - 1,
+					 parent_of(w, c, n->comm), OTF2_COMM_FLAG_NONE));
+	}
 	n->comm++;
 }
 
@@ -581,7 +662,7 @@ static uint32_t larger(uint32_t room, const struct t_communicator *c)
 /* The first numbers are MPI's: events have used them. */
 void mpi_end(struct otf2 *w, struct numbers *n)
 {
-	uint32_t room = 1;
+	uint32_t room = 2;
 	uint64_t *list;
 
 	if (!w->mpi)

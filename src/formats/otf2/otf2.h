@@ -196,6 +196,7 @@ struct otf2 {
 	struct stream_log *log;
 	char *path;
 	bool device_only, finished;
+	bool intercomm; /* OTF2's own definition of intercommunicators, which not all readers know */
 	const struct trace *t;
 	struct archive archive;
 	OTF2_AttributeList *attributes; /* of the Enter to come */

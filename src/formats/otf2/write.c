@@ -213,6 +213,7 @@ static kymo_status_t otf2_write(const struct format_options *o, struct stream_si
 	w->archive.chunks.fd = -1;
 	w->log = o->log;
 	w->device_only = o->device_only;
+	w->intercomm = o->variant != NULL; /* there is one */
 	w->attributes = OTF2_AttributeList_New();
 	w->late = OTF2_AttributeList_New();
 	set_functions(&w->sink);
@@ -223,6 +224,12 @@ static kymo_status_t otf2_write(const struct format_options *o, struct stream_si
 	}
 	*sink = &w->sink;
 	return KYMO_OK;
+}
+
+static bool otf2_variant(const char *variant, bool *folder)
+{
+	*folder = true;
+	return strcmp(variant, "intercomm") == 0;
 }
 
 #define STANDARD "OTF2 3.0, "
@@ -251,6 +258,8 @@ const struct format format_otf2 = {
 	.summary = "OTF2 archives: of Score-P and others read, for Vampir and Score-P's tools "
 		   "written (a directory; libotf2)",
 	.suffix = "",
+	.variants = "intercomm (OTF2 3.0's own definition of intercommunicators)",
+	.variant = otf2_variant,
 	.needs_order = true,
 	.probe = otf2_probe,
 	.read = otf2_read,

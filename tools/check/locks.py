@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 CHECKED = ("core", "topology", "capture", "drain", "base")
+OWN_FUNCTIONS = "src/capture/lock/door.c"  # has the very functions, and takes no lock
 FLAGS = ["-fsyntax-only", "-Wno-everything", "-Wthread-safety", "-DKYMO_CHECK_LOCKS"]
 START = """
 #include "core/process/process.h"
@@ -58,7 +59,7 @@ def commands(root, build):
         for c in json.load(f):
             path = os.path.realpath(os.path.join(c["directory"], c["file"]))
             parts = os.path.relpath(path, os.path.realpath(root)).split(os.sep)
-            if path in seen or parts[0] != "src" or parts[1] not in CHECKED or not path.endswith(".c"):
+            if path in seen or "/".join(parts) == OWN_FUNCTIONS or parts[0] != "src" or parts[1] not in CHECKED or not path.endswith(".c"):
                 continue
             seen.add(path)
             with open(path, encoding="utf-8") as source:

@@ -45,7 +45,7 @@ typedef enum kymo_sample_off_cpu {
 	KYMO_OFF_CPU_ALONE = 2   /* instead of samples */
 } kymo_sample_off_cpu_t;
 
-#define KYMO_SAMPLE_DEPTH 64u /* of a stack, at most */
+#define KYMO_SAMPLE_DEPTH 256u /* of a stack, at most */
 
 typedef struct kymo_sample_desc {
 	size_t size;          /* sizeof(kymo_sample_desc_t) */

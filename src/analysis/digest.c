@@ -325,11 +325,14 @@ static void devices_table(struct digest *g)
 
 /* ---- hosts ------------------------------------------------------------------------------------- */
 
-/* The thread of a process that was most in calls; 0: none was in any. */
+/*
+ * The thread of a process that was most in calls; 0: none was in any. Threads of a pool wait for the others all the time:
+ * that counts only between threads that did nothing else.
+ */
 static uint32_t busiest_thread(const struct timeline *tl, uint32_t process)
 {
 	const struct trace *t = tl->trace;
-	uint64_t most = 0;
+	uint64_t most = 0, waited = 0;
 	uint32_t best = 0;
 
 	for (uint32_t i = 1; i < t->threads_count; i++) {
@@ -338,9 +341,10 @@ static uint32_t busiest_thread(const struct timeline *tl, uint32_t process)
 		if (t->threads[i].process != process || t->threads[i].own)
 			continue;
 		for (unsigned s = HOST_OUTSIDE + 1; s < HOST_STATES; s++)
-			in += tl->threads[i].in[s];
-		if (in > most) {
+			in += s == HOST_THREADS ? 0 : tl->threads[i].in[s];
+		if (in > most || (in == most && tl->threads[i].in[HOST_THREADS] > waited)) {
 			most = in;
+			waited = tl->threads[i].in[HOST_THREADS];
 			best = i;
 		}
 	}

@@ -81,7 +81,7 @@ static void tell_slower_telemetry(const struct run_options *o)
 
 	if (o->telemetry_ms &&
 	    telemetry_slower((uint64_t)o->telemetry_ms * 1000000u, o->telemetry_only, &slower))
-		cli_warn("--telemetry=%lld: these are read less often: %s",
+		cli_warn("--telemetry=%lld: where they are here, these are read less often: %s",
 			 (long long)o->telemetry_ms, slower.s);
 	text_release(&slower);
 }

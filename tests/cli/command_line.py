@@ -96,10 +96,10 @@ def check_slower_telemetry():
 
     expect(told("--telemetry") == [] and told("--telemetry=100") == [], "as often as is asked for")
     said, = told("--telemetry=1")
-    expect(re.fullmatch(r"--telemetry=1: these are read less often: (cpu, .*) every 10.00 ms; (hwmon, .*) every 100.0 ms", said), said)
+    expect(re.fullmatch(r"--telemetry=1: where they are here, these are read less often: (cpu, .*) every 10.00 ms; (hwmon, .*) every 100.0 ms", said), said)
     said, = told("--telemetry=99")
     expect("cpu" not in said and "every 100.0 ms" in said, said)
-    expect(told("--telemetry=9", "--telemetry-only", "cpu") == ["--telemetry=9: these are read less often: cpu every 10.00 ms"], "one")
+    expect(told("--telemetry=9", "--telemetry-only", "cpu") == ["--telemetry=9: where they are here, these are read less often: cpu every 10.00 ms"], "one")
 
 
 def check_variables():

@@ -30,6 +30,7 @@ def told(trace, ends):
     short = sum(n for end, n in whole.items() if end != "thread start")
     check("a sentence", f"{short} of {sum(whole.values())} stacks of samples do not reach the start of their thread" in must(KYMO, "summary", trace), True)
     document = json.loads(must(KYMO, "export", "--to", "json", "-o", "-", trace))["trace"]
+    check("by its name", "Where stacks end" in must(KYMO, "summary", "--tables", "stack_ends", trace), True)
     check("in the document", document["stack_ends"][1:], [end for end, in query(trace, "SELECT end FROM stack ORDER BY id")])
     check("each end", set(ends.values()) <= set(whole), True)
 
@@ -44,7 +45,7 @@ def samples(folder, ends, *options):
         found[name][end] += n
     for name, end in ends.items():
         check(f"{options}: below {name}", (set(found[name]), sum(found[name].values()) > 5), ({end}, True))
-    check(f"{options}: frames of a stack", query(trace, "SELECT max(depth) FROM stack_frame"), [(63,)])
+    check(f"{options}: frames of a stack", query(trace, "SELECT max(depth) FROM stack_frame"), [(255,)])
     told(trace, ends)
 
 

@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-enum { CALLS = 200, BYTES = 200000, SPEND_MS = 300 };
+enum { CALLS = 600, BYTES = 200000, SPEND_MS = 300 };
 
 static __attribute__((noinline, noclone)) void spend(void)
 {

@@ -150,6 +150,7 @@ class Locks(unittest.TestCase):
         self.assertIn("kymo summary --tables locks", " ".join(told.split()))
         host, = self.tables("hosts")
         self.assertGreaterEqual(host["threads_ns"], wait["ns"])
+        self.assertGreater(host["building_ns"], 0)  # no thread of a pool, which waits longer
 
     @unittest.skipUnless(WHAT == "unasked", "another test")
     def test_unasked(self):

@@ -29,6 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <kymo/sample.h>
+
 #define SLAB_THREADS 16u
 #define ID_BLOCK     65536u
 
@@ -499,7 +501,7 @@ uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address)
 	return id;
 }
 
-#define STACK_MAX  64
+#define STACK_MAX  KYMO_SAMPLE_DEPTH
 #define STACK_SKIP 2  /* where the call's address is not known: two of Kymo's own */
 #define STACK_OWN  16 /* no more frames are Kymo's own */
 #define STACK_ROOM (STACK_MAX + STACK_OWN)

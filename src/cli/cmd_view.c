@@ -50,8 +50,7 @@ struct view {
 	struct format_options format;
 	struct page_kept kept;
 	struct page_glances *glances; /* NULL: nothing is to be seen before all is prepared */
-	pthread_t main;
-	kymo_status_t status; /* of the preparation, once it is */
+	kymo_status_t status;         /* of the preparation, once it is */
 	atomic_bool prepared;
 };
 
@@ -176,7 +175,7 @@ static void *prepare_beside(void *data)
 		page_server_ready(server, &v->kept);
 	atomic_store(&v->prepared, true);
 	if (v->status != KYMO_OK)
-		pthread_kill(v->main, SIGTERM);
+		kill(getpid(), SIGTERM); /* which the main thread waits for */
 	return NULL;
 }
 
@@ -252,10 +251,7 @@ static int start(struct view *v, const sigset_t *ends)
 
 static int view(const char *trace, const struct stream_filter *filter)
 {
-	struct view v = {.trace = trace,
-			 .of = page_kept_of(trace),
-			 .kept = {.fd = -1},
-			 .main = pthread_self()};
+	struct view v = {.trace = trace, .of = page_kept_of(trace), .kept = {.fd = -1}};
 	kymo_status_t status = KYMO_OK;
 	sigset_t ends;
 	int result;

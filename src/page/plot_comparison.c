@@ -123,9 +123,11 @@ static bool draw_comparison(const struct page *p, struct draw *d, unsigned pictu
 	struct difference *all = find(&p->comparison.compare, &n);
 	double high, most;
 
-	if (!all || !n) {
+	if (!all)
+		return false;
+	if (!n) {
 		free(all);
-		return all;
+		return true;
 	}
 	shown = n < BARS ? n : BARS;
 	high = fmin(60, 620.0 / shown);

@@ -210,9 +210,9 @@ static bool draw_idle(const struct page *p, struct draw *d, unsigned picture)
 				    {"copies and the like alone", 0xb4b4ae, DRAW_LYING}};
 
 	for (unsigned k = 0; k < IDLE_CAUSES; k++) {
-		parts[k + 2] =
-			(struct part){idle_name((enum idle_cause)k), plot_series[k % PLOT_SERIES],
-				      textures[k % (sizeof(textures) / sizeof(*textures))]};
+		parts[k + 2] = (struct part){
+			idle_name((enum idle_cause)k), plot_series[k % PLOT_SERIES],
+			textures[(k + k / PLOT_SERIES) % (sizeof(textures) / sizeof(*textures))]};
 	}
 	parts[IDLE_UNKNOWN + 2].colour = DRAW_MUTED;
 	parts[IDLE_UNKNOWN + 2].texture = DRAW_DOTTED;

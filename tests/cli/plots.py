@@ -180,6 +180,7 @@ def test_textures(trace):
         for fill, x, y in swatches:
             drawn.setdefault((x, y), []).append(fill)
         legend = {tuple(f) for f in drawn.values()}
+        checks.equal(f"{plot}: no two look alike in the legend", len(drawn), len(legend))
         if plot != "bandwidth":
             checks.equal(f"{plot}: the legend", legend, {tuple(x for x in look if x) for look in looks.values()} | {tuple(x for x in (f, t) if x) for _, _, f, t in found[-1:]})
 

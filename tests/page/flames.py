@@ -46,12 +46,15 @@ def page_of(trace, *options):
     return page_file.Page(out).head
 
 
+NAME = 400  # of a frame's name, so much is in the page; C++ has longer ones
+
+
 def folded(trace):
-    """As the folded writer has it: {line: number}, lines of one stack together."""
+    """As the folded writer has it: {line: number}, lines of one stack together; names as long as the page has them."""
     found = collections.Counter()
     for line in must(KYMO, "export", "--to", "folded", "-o", "-", trace).split("\n")[:-1]:
         stack, _, number = line.rpartition(" ")
-        found[stack] += int(number)
+        found[";".join(frame[:NAME] for frame in stack.split(";"))] += int(number)
     return dict(found)
 
 

@@ -50,7 +50,7 @@ export function idle(model) {
   plot.draw = () => stacked(plot, devices.map(d => {
     const total = d.run_ns || model.length, copies = d.transfers_alone_ns || 0, { dark, muted } = plot.look();
     return { name: clean(String(d.device), 80), total, parts: [["kernels", Math.max(0, total - d.idle_ns - copies), dark ? "#3a4048" : "#d9d9d4", 0], ["copies and the like alone", copies, dark ? "#596069" : "#b4b4ae", 5],
-      ...causes.map(([k, name], n) => [name, d[k] || 0, k === "idle_unknown_ns" ? muted : SERIES[n % SERIES.length], k === "idle_unknown_ns" ? 4 : [0, 1, 3, 2, 6, 7][n % 6]])] };
+      ...causes.map(([k, name], n) => [name, d[k] || 0, k === "idle_unknown_ns" ? muted : SERIES[n % SERIES.length], k === "idle_unknown_ns" ? 4 : [0, 1, 3, 2, 6, 7][(n + Math.floor(n / SERIES.length)) % 6]])] };
   }));
   return plot;
 }

@@ -18,10 +18,16 @@ static struct map_entry *free_entry(const struct map *m, uint64_t key)
 	return &m->entries[i];
 }
 
+void map_init(struct map *m, struct map_entry *entries, uint32_t size)
+{
+	*m = (struct map){
+		.entries = entries, .mask = size - 1, .shift = (uint32_t)__builtin_clz(size) + 33};
+}
+
 bool map_reserve(struct map *m)
 {
 	uint32_t size = m->entries ? m->mask + 1 : 0;
-	struct map bigger = {.count = m->count};
+	struct map bigger;
 	struct map_entry *old;
 
 	if ((uint64_t)m->count * 2 + 2 <= size)
@@ -29,11 +35,10 @@ bool map_reserve(struct map *m)
 	if (size > UINT32_MAX / 4)
 		return false;
 	size = size ? size * 2 : FIRST;
-	bigger.entries = calloc(size, sizeof(*bigger.entries));
+	map_init(&bigger, calloc(size, sizeof(*bigger.entries)), size);
 	if (!bigger.entries)
 		return false;
-	bigger.mask = size - 1;
-	bigger.shift = (uint32_t)__builtin_clz(size) + 33;
+	bigger.count = m->count;
 	for (uint32_t i = 0; m->entries && i <= m->mask; i++)
 		if (m->entries[i].value)
 			*free_entry(&bigger, m->entries[i].key) = m->entries[i];

@@ -136,6 +136,9 @@ static inline const struct map_entry *map_entry(const struct map *m, size_t *pla
 	return NULL;
 }
 
+/* An empty one in a table of `size` entries (a power of two, 8 at least) that are all zero: freed by who has made it. */
+void map_init(struct map *m, struct map_entry *entries, uint32_t size);
+
 /* Empties it; memory stays. */
 void map_clear(struct map *m);
 

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -204,4 +205,38 @@ void temporary_sweep(const char *folder, const char *prefix)
 	}
 	if (d)
 		closedir(d);
+}
+
+/* ---- files without a name -------------------------------------------------------------------- */
+
+static char place[PATH_MAX];
+
+void temporary_place(const char *directory)
+{
+	snprintf(place, sizeof(place), "%s", directory ? directory : "");
+}
+
+const char *temporary_directory(void)
+{
+	const char *directory = getenv("TMPDIR");
+
+	return directory && *directory ? directory : *place ? place : "/tmp";
+}
+
+int temporary_file(const char *directory)
+{
+	int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	char *path;
+
+	if (fd >= 0)
+		return fd;
+	if (asprintf(&path, "%s/.kymo-XXXXXX", directory) < 0) {
+		errno = ENOMEM;
+		return -1;
+	}
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(path);
+	free(path);
+	return fd;
 }

@@ -6,6 +6,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Where temporary files go: TMPDIR, else what temporary_place() has said, else /tmp. */
+const char *temporary_directory(void);
+
+/* From now on (copied; NULL: nowhere): beside what a command makes there is room for as much. */
+void temporary_place(const char *directory);
+
+/* A new file in `directory` that has no name there; below 0: errno says why not. */
+int temporary_file(const char *directory);
+
 /*
  * SIGINT, SIGTERM and SIGHUP (where they would end the process) remove the file, or the folder with what is in it,
  * before they do. More than a few at a time are not watched.

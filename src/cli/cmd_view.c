@@ -100,10 +100,10 @@ static kymo_status_t prepare_once(struct view *v)
 	kymo_status_t status;
 	int hold;
 
-	snprintf(folder, sizeof(folder), "%s/kymo-view.", spool_directory());
+	snprintf(folder, sizeof(folder), "%s/kymo-view.", temporary_directory());
 	if (!temporary_folder(folder, sizeof(folder), &hold)) {
-		cli_error("%s: no temporary folder can be made: %s; set TMPDIR", spool_directory(),
-			  strerror(errno));
+		cli_error("%s: no temporary folder can be made: %s; set TMPDIR",
+			  temporary_directory(), strerror(errno));
 		return KYMO_ERROR_SYSTEM;
 	}
 	snprintf(file, sizeof(file), "%s/page.data", folder);

@@ -108,11 +108,13 @@ kymo_status_t cli_foreign_import(const struct format *reader, const char *path,
 
 	if (status != KYMO_OK)
 		return status;
+	temporary_place(directory);
 	cli_counter_init(&c, sink, 0);
 	c.path = path;
 	cli_log_keep();
 	status = reader->read(path, NULL, false, &c.sink, &o);
 	raw_writer_free(sink);
+	temporary_place(NULL);
 	cli_progress_clear();
 	tell_others(path, reader);
 	cli_log_settle(status == KYMO_OK);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bulk.h"
 #include "base/run_options.h"
 #include "base/text.h"
 #include "cli/pager.h"
@@ -153,6 +154,23 @@ static bool parse_config(struct knob_table *t, char error[KNOB_ERROR_MAX])
 	return !path || !*path || knob_parse_config(t, path, error);
 }
 
+/* No option of a command: all that read files of other tools heed it. */
+static bool parse_memory(char error[KNOB_ERROR_MAX])
+{
+	const char *text = getenv("KYMO_READ_MEMORY");
+	char why[KNOB_ERROR_MAX];
+	uint64_t bytes;
+
+	if (!text || !*text)
+		return true;
+	if (!knob_size(&bytes, text, why)) {
+		snprintf(error, KNOB_ERROR_MAX, "KYMO_READ_MEMORY: %.300s", why);
+		return false;
+	}
+	bulk_memory(bytes);
+	return true;
+}
+
 static bool parse_preset(struct knob_table *t, char error[KNOB_ERROR_MAX])
 {
 	const char *preset = run_options_values.preset;
@@ -211,7 +229,7 @@ static int run_command(const struct command *c, int argc, char **argv)
 		return CLI_OK;
 	}
 	if (!knob_parse_environment(t, error) || !parse_config(t, error) ||
-	    !parse_preset(t, error)) {
+	    !parse_preset(t, error) || !parse_memory(error)) {
 		cli_error("%s", error);
 		return CLI_USAGE;
 	}

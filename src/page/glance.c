@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/temporary.h"
 #include "formats/raw/read.h"
 #include "page/page.h"
-#include "stream/spool.h"
 #include "stream/trace.h"
 
 enum {
@@ -180,7 +180,7 @@ static kymo_status_t read_windows(struct page_glances *g)
 static kymo_status_t encode(struct page_glances *g)
 {
 	struct page *p = &g->page;
-	kymo_status_t status = page_encode_init(&p->encoded, spool_directory());
+	kymo_status_t status = page_encode_init(&p->encoded, temporary_directory());
 
 	p->encoded.sections.level = 1; /* it goes no farther than this machine */
 	p->plan = (struct page_plan){.links = true, .ids = true, .most = UINT64_MAX};
@@ -319,7 +319,7 @@ static bool prepare(struct page_glances *g, const char *trace)
 		return false;
 	g->t = raw_trace_definitions(g->rt);
 	if (filter_bind(NULL, g->t, &g->b) != KYMO_OK ||
-	    page_data_init(d, spool_directory(), &g->quiet) != KYMO_OK)
+	    page_data_init(d, temporary_directory(), &g->quiet) != KYMO_OK)
 		return false;
 	d->sink.matches = false; /* the other end of a message may be anywhere */
 	g->windows.at = g->at;

@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/temporary.h"
 #include "base/vec.h"
-#include "stream/spool.h"
 
 kymo_status_t page_store_init(struct page_store *s, const char *directory, uint64_t most)
 {
-	*s = (struct page_store){.most = most, .fd = spool_file(directory)};
+	*s = (struct page_store){.most = most, .fd = temporary_file(directory)};
 	return s->fd < 0 ? KYMO_ERROR_SYSTEM : KYMO_OK;
 }
 

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/temporary.h"
 #include "base/vec.h"
-#include "stream/spool.h"
 
 enum {
 	LEVEL = 6,
@@ -18,7 +18,7 @@ enum {
 
 kymo_status_t sections_init(struct sections *s, const char *directory)
 {
-	*s = (struct sections){.fd = spool_file(directory), .level = LEVEL};
+	*s = (struct sections){.fd = temporary_file(directory), .level = LEVEL};
 	if (s->fd < 0)
 		return KYMO_ERROR_SYSTEM;
 	if (deflateInit2(&s->z, LEVEL, Z_DEFLATED, GZIP, 9, Z_DEFAULT_STRATEGY) != Z_OK)

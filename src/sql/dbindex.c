@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows by id; see dbindex.h. */
+#include "base/bulk.h"
 #include "sql/dbindex.h"
 
 /* An id that is the number of its row is stored nowhere else. */
@@ -15,7 +16,8 @@ static bool map_rows(struct dbindex *x)
 		if (!dbrow_has(&row, 0))
 			break;
 		x->mapped = true;
-		ok = map_set(&x->rows, (uint64_t)dbrow_number(&row, 0, NULL), (uint64_t)row.id + 1);
+		ok = bulk_map_set(&x->rows, (uint64_t)dbrow_number(&row, 0, NULL),
+				  (uint64_t)row.id + 1);
 	}
 	return ok;
 }
@@ -30,7 +32,7 @@ bool dbindex_open(struct dbindex *x, struct dbfile *f, const struct dbtable *tab
 void dbindex_close(struct dbindex *x)
 {
 	dbwalk_release(&x->walk);
-	map_release(&x->rows);
+	bulk_map_release(&x->rows);
 	map_release(&x->kept);
 }
 

@@ -4,17 +4,17 @@
 
 #include <stdlib.h>
 
+#include "base/bulk.h"
 #include "base/hash.h"
-#include "base/vec.h"
 #include "stream/nest.h"
 
 enum { SECOND = 1000000000 };
 
 void assembly_release(struct assembly *a)
 {
-	free(a->items);
-	free(a->order);
-	map_release(&a->calls);
+	bulk_free(a->items);
+	bulk_free(a->order);
+	bulk_map_release(&a->calls);
 }
 
 void assembly_window(struct assembly *a, int64_t start, int64_t end)
@@ -29,7 +29,7 @@ struct assembly_item *assembly_add(struct assembly *a, enum assembly_kind kind, 
 {
 	struct assembly_item *i = &a->none;
 
-	if (a->count == INT32_MAX || !vec_reserve(&a->items, &a->room, a->count, 1))
+	if (a->count == INT32_MAX || !bulk_reserve(&a->items, &a->room, a->count, 1))
 		a->failed = true;
 	else
 		i = &a->items[a->count++];
@@ -104,7 +104,7 @@ static bool find_calls(struct assembly *a)
 			continue;
 		}
 		largest = x->key > largest ? x->key : largest;
-		if (!map_add(&a->calls, call_key(x->process, x->key), (uint64_t)i + 1))
+		if (!bulk_map_add(&a->calls, call_key(x->process, x->key), (uint64_t)i + 1))
 			return false;
 	}
 	for (uint32_t i = 0; i < a->count; i++)
@@ -174,12 +174,14 @@ static uint32_t fill_spans(const struct assembly *a, struct nest_span *spans)
 	return n;
 }
 
-static bool nest_items(struct assembly *a, struct nest_span *spans, uint32_t *scopes)
+static bool nest_items(struct assembly *a, struct nest_span **list, uint32_t *scopes)
 {
-	uint32_t n = fill_spans(a, spans);
+	uint32_t n = fill_spans(a, *list);
+	const struct nest_span *spans;
 
-	if (!nest_find(spans, n))
+	if (!nest_find(list, n))
 		return false;
+	spans = *list;
 	for (uint32_t i = 0; i < n; i++) {
 		struct assembly_item *x = &a->items[spans[i].number];
 
@@ -195,11 +197,11 @@ static bool nest_items(struct assembly *a, struct nest_span *spans, uint32_t *sc
 
 static bool nest(struct assembly *a, const struct trace *t)
 {
-	struct nest_span *spans = calloc((size_t)a->count + 1, sizeof(*spans));
+	struct nest_span *spans = bulk_array((size_t)a->count + 1, sizeof(*spans));
 	uint32_t *scopes = calloc((size_t)t->processes_count + 1, sizeof(*scopes));
-	bool ok = spans && scopes && nest_items(a, spans, scopes);
+	bool ok = spans && scopes && nest_items(a, &spans, scopes);
 
-	free(spans);
+	bulk_free(spans);
 	free(scopes);
 	return ok;
 }
@@ -222,7 +224,7 @@ static int by_end(const void *a, const void *b, void *items)
 
 bool assembly_order(struct assembly *a, struct trace *t)
 {
-	a->order = calloc((size_t)a->count + 1, sizeof(*a->order));
+	a->order = bulk_array((size_t)a->count + 1, sizeof(*a->order));
 	if (!a->order || a->failed)
 		return false;
 	shift_times(a);
@@ -233,8 +235,7 @@ bool assembly_order(struct assembly *a, struct trace *t)
 		return false;
 	for (uint32_t i = 0; i < a->count; i++)
 		a->order[i] = i;
-	qsort_r(a->order, a->count, sizeof(*a->order), by_end, a->items);
-	return true;
+	return bulk_sort(&a->order, a->count, sizeof(*a->order), by_end, a->items);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -291,6 +292,8 @@ kymo_status_t assembly_hand_on(const struct assembly *a, struct trace *t, struct
 	status = sink->begin(sink, t);
 	for (uint32_t n = 0; n < a->count && status == KYMO_OK; n++) {
 		status = take(data, sink, &a->items[a->order[n]]);
+		if (n % 65536 == 0)
+			bulk_rest();
 		if (progress && n % 65536 == 0)
 			progress(progress_data, 0.5 + 0.5 * n / a->count);
 	}

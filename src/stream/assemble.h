@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records of a foreign file that lie in tables, each sorted by itself or not at all: what becomes a record
- * is noted as an item (56 bytes), items are tied to the calls they are of, calls and ranges
+ * is noted as an item (56 bytes, base/bulk.h), items are tied to the calls they are of, calls and ranges
  * nested, and all put in the order of their ends, as a recording has them.
  *
  *	struct assembly_item *i = assembly_add(&a, ASSEMBLY_CALL, 0, row, times);

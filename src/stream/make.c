@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bulk.h"
 #include "record/fields.h"
 #include "stream/reference.h"
 
@@ -240,7 +241,15 @@ kymo_status_t make_no_event(struct stream_log *log, const char *path)
 
 void make_tell_memory(kymo_status_t status, struct stream_log *log, const char *path)
 {
-	if (status == KYMO_ERROR_NO_MEMORY)
+	const char *directory;
+	int error = status == KYMO_ERROR_NO_MEMORY ? bulk_error(&directory) : 0;
+
+	if (error)
+		stream_error(log,
+			     "%s: no room for what is noted of it: temporary file in %s: %s; free "
+			     "space or set TMPDIR",
+			     path, directory, strerror(error));
+	else if (status == KYMO_ERROR_NO_MEMORY)
 		stream_error(log, "%s: there is not enough memory to read it", path);
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/bulk.h"
 #include "base/vec.h"
 
 /* Of intervals that cross each other so many are looked at for one that a further one lies in. */
@@ -14,7 +15,7 @@ static int compare(int64_t a, int64_t b)
 	return (a > b) - (a < b);
 }
 
-static int by_nesting(const void *a, const void *b)
+static int by_nesting(const void *a, const void *b, void *none)
 {
 	const struct nest_span *x = a, *y = b;
 	int order = compare(x->thread, y->thread);
@@ -52,13 +53,12 @@ static uint32_t surrounding(const struct nest_span *spans, const struct open_spa
 	return 0;
 }
 
-bool nest_find(struct nest_span *spans, uint32_t count)
+bool nest_find(struct nest_span **list, uint32_t count)
 {
 	struct open_spans open = {0};
-	bool ok = true;
+	bool ok = bulk_sort(list, count, sizeof(**list), by_nesting, NULL);
+	struct nest_span *spans = *list;
 
-	if (count)
-		qsort(spans, count, sizeof(*spans), by_nesting);
 	for (uint32_t i = 0; i < count && ok; i++) {
 		close_until(spans, &open, &spans[i]);
 		spans[i].up = surrounding(spans, &open, &spans[i]);

@@ -17,9 +17,9 @@ struct nest_span {
 };
 
 /*
- * Sorts the spans by thread and start, what others lie in before them, of equals those of lower numbers,
+ * Sorts the spans (bulk_array(); another one afterwards) by thread and start, what others lie in before them, of equals those of lower numbers,
  * and finds `up` of each. False: no memory.
  */
-bool nest_find(struct nest_span *spans, uint32_t count);
+bool nest_find(struct nest_span **list, uint32_t count);
 
 #endif

@@ -5,13 +5,13 @@
 #include "stream/spool.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/temporary.h"
 #include "base/vec.h"
 #include "stream/stream.h"
 
@@ -38,23 +38,6 @@ kymo_status_t spool_init(struct spool *s, size_t item_size, size_t bytes, const 
 	return s->directory ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
 }
 
-int spool_file(const char *directory)
-{
-	char path[4096];
-	int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	if (fd >= 0)
-		return fd;
-	if (snprintf(path, sizeof(path), "%s/.kymo-XXXXXX", directory) >= (int)sizeof(path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd >= 0)
-		unlink(path);
-	return fd;
-}
-
 static const char *told_directory(void)
 {
 	const char *directory = getenv("TMPDIR");
@@ -62,19 +45,12 @@ static const char *told_directory(void)
 	return directory && *directory ? directory : NULL;
 }
 
-const char *spool_directory(void)
-{
-	const char *directory = told_directory();
-
-	return directory ? directory : "/tmp";
-}
-
 char *spool_directory_of(const char *output, bool is_folder)
 {
 	const char *slash = output ? strrchr(output, '/') : NULL;
 
 	if (told_directory() || !output)
-		return strdup(spool_directory());
+		return strdup(temporary_directory());
 	if (is_folder)
 		return strdup(output);
 	if (slash)
@@ -84,11 +60,11 @@ char *spool_directory_of(const char *output, bool is_folder)
 
 int spool_temporary(struct stream_log *log)
 {
-	int fd = spool_file(spool_directory());
+	int fd = temporary_file(temporary_directory());
 
 	if (fd < 0)
 		stream_error(log, "%s: no temporary file can be made: %s; set TMPDIR",
-			     spool_directory(), strerror(errno));
+			     temporary_directory(), strerror(errno));
 	return fd;
 }
 
@@ -140,7 +116,7 @@ static kymo_status_t spill(struct spool *s)
 
 	sort(s);
 	if (s->fd < 0)
-		s->fd = spool_file(s->directory);
+		s->fd = temporary_file(s->directory);
 	if (s->fd < 0)
 		return KYMO_ERROR_SYSTEM;
 	run = add_run(s);

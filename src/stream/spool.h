@@ -57,19 +57,13 @@ kymo_status_t spool_next(struct spool *s, const void **item);
 
 void spool_release(struct spool *s);
 
-/* A new file in `directory` that has no name there; below 0: errno says why not. */
-int spool_file(const char *directory);
-
-/* Where temporary files go: TMPDIR, or /tmp. */
-const char *spool_directory(void);
-
 /*
  * Where those of a writer go: TMPDIR, else beside the output, or in it where that is a folder, which has room for as
  * much. NULL as the output: there is none. To be freed; NULL: no memory.
  */
 char *spool_directory_of(const char *output, bool is_folder);
 
-/* A new file in spool_directory(); below 0: said why. */
+/* A new file in temporary_directory(); below 0: said why. */
 int spool_temporary(struct stream_log *log);
 
 /* Says that one could not be written or read. */

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/temporary.h"
 #include "base/vec.h"
-#include "stream/spool.h"
 
 /* Of one size, so that each can say where the next one will be when it is written. */
 #define BLOCK_BYTES (16u << 10)
@@ -18,7 +18,7 @@
 
 kymo_status_t strands_init(struct strands *p, const char *directory)
 {
-	*p = (struct strands){.fd = spool_file(directory)};
+	*p = (struct strands){.fd = temporary_file(directory)};
 	return p->fd >= 0 ? KYMO_OK : KYMO_ERROR_SYSTEM;
 }
 

@@ -11,6 +11,7 @@
 
 #include <sys/resource.h>
 
+#include "base/temporary.h"
 #include "stream/spool.h"
 #include "stream/strands.h"
 
@@ -121,7 +122,7 @@ static void expect_directory(const char *output, bool is_folder, const char *wan
 static void temporary_files_lie_by_the_output(void **state)
 {
 	unsetenv("TMPDIR");
-	assert_string_equal(spool_directory(), "/tmp");
+	assert_string_equal(temporary_directory(), "/tmp");
 	expect_directory(NULL, false, "/tmp");
 	expect_directory("a/b/c.json", false, "a/b");
 	expect_directory("c.json", false, ".");
@@ -130,7 +131,7 @@ static void temporary_files_lie_by_the_output(void **state)
 	setenv("TMPDIR", "", 1);
 	expect_directory("a/c.json", false, "a");
 	setenv("TMPDIR", "/var/tmp", 1);
-	assert_string_equal(spool_directory(), "/var/tmp");
+	assert_string_equal(temporary_directory(), "/var/tmp");
 	expect_directory("a/c.json", false, "/var/tmp");
 	expect_directory("a/folder", true, "/var/tmp");
 }

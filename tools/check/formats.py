@@ -25,11 +25,14 @@ end of an export. `kymo list formats FORMAT` prints this for one format. `tests/
 """
 MEMORY = """## Memory
 
-Writers hold what is open at once and names, not records: 1 to 42 MB, however long the trace is. So does reading `raw`, `ctf` and `rocpd`; where records
-of `rocpd` are wanted in order of time, as `kymo show` and some writers do, they take 52 bytes each while they are sorted. The other formats have no
-order of time in their files, and records that refer to each other over any distance: readers note each record, sort, and read the rest again from
-the file. So many bytes a record, for a trace of calls and the kernels they submit: `otf2` 66, `xspace` 101, `rocprofv3` 102 (JSON) to 134 (CSV), `nsys`
-109, `chrome` 115, `rpd` 161, `perfetto` 290 (its arrows are records as well). `bench/README.md` says what they are of, and how it was measured.
+Writers hold what is open at once and names, not records: 1 to 42 MB, however long the trace is. So does reading `raw`, `ctf` and `rocpd`. The other
+formats have no order of time in their files, and records that refer to each other over any distance: readers note each record, sort, and read the rest
+again from the file, as they do of `rocpd` where records are wanted in order of time (`kymo show`). All that they note takes 256 MB of memory at most, and
+16 MB while it is sorted; `KYMO_READ_MEMORY` says another bound (`KYMO_READ_MEMORY=2G`). What is more lies in temporary files without a name, in `TMPDIR`,
+else beside the trace that is made: where the disk is full, reading ends with an error, and nothing is left behind. The files are mapped: pages of
+theirs that count as resident are the system's to write out. Bytes a record, for a trace of calls and the kernels they submit: `otf2` 66, `xspace`
+101, `rocprofv3` 102 (JSON) to 134 (CSV), `nsys` 109, `chrome` 115, `rpd` 161, `perfetto` 155 (290 with its arrows, which are records as well): from
+0.9 to 4 million records on, files are used. `bench/README.md` says what they are of, and how it was measured. Names, operations, queues and devices are in memory once each.
 
 """
 WHY = """## What is left out, and why

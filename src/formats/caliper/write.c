@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/temporary.h"
 #include "base/vec.h"
 #include "formats/caliper/paths.h"
 #include "formats/format.h"
@@ -477,7 +478,7 @@ static kymo_status_t caliper_write(const struct format_options *o, struct stream
 				       .end = end,
 				       .unplaced = &w->unplaced};
 	stream_sink_complete(&w->sink);
-	status = spool_init(&w->spool, sizeof(struct item), SPOOL_BYTES, spool_directory());
+	status = spool_init(&w->spool, sizeof(struct item), SPOOL_BYTES, temporary_directory());
 	w->spool.compare = by_call;
 	if (status == KYMO_OK)
 		status = output_open(&w->out, o->output, o->force, o->log);

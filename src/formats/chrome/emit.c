@@ -2,6 +2,7 @@
 /* Records from entries and details, in the order of their ends; see reader.h. */
 #include <string.h>
 
+#include "base/bulk.h"
 #include "formats/chrome/values.h"
 #include "record/fields.h"
 
@@ -279,6 +280,8 @@ kymo_status_t reader_emit(struct reader *r, struct stream_sink *sink)
 
 	for (uint32_t i = 0; i < r->picked && status == KYMO_OK; i++) {
 		status = emit(&m, &r->entries[r->order[i]]);
+		if (i % 65536 == 0)
+			bulk_rest();
 		if (r->o->progress && i % 65536 == 0)
 			r->o->progress(r->o->progress_data, 0.5 + 0.5 * i / r->picked);
 	}

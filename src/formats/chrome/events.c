@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bulk.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/vec.h"
@@ -107,7 +108,7 @@ struct entry *reader_add_entry(struct reader *r, const struct event *e, enum ent
 	static struct entry none;
 	struct entry *x;
 
-	if (!vec_reserve(&r->entries, &r->room, r->count, 1)) {
+	if (!bulk_reserve(&r->entries, &r->room, r->count, 1)) {
 		r->failed = true;
 		return &none;
 	}

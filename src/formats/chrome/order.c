@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/bulk.h"
 #include "base/hash.h"
-#include "base/vec.h"
 #include "formats/chrome/values.h"
 #include "record/fields.h"
 #include "stream/nest.h"
@@ -77,7 +77,7 @@ static uint32_t pick(struct reader *r, uint32_t kinds,
 		if (has_kind(&r->entries[i], kinds))
 			r->order[n++] = i;
 	if (order)
-		qsort_r(r->order, n, sizeof(*r->order), order, r);
+		r->failed |= !bulk_sort(&r->order, n, sizeof(*r->order), order, r);
 	return n;
 }
 
@@ -161,8 +161,10 @@ static uint32_t other_surrounding(const struct reader *r, const struct entry *e)
 }
 
 /* Entries up to `count` of r->order as spans; ranges are numbered in the order of their starts. */
-static bool nest_entries(struct reader *r, struct nest_span *spans, uint32_t count)
+static bool nest_entries(struct reader *r, struct nest_span **list, uint32_t count)
 {
+	struct nest_span *spans = *list;
+
 	for (uint32_t i = 0; i < count; i++) {
 		const struct entry *e = &r->entries[r->order[i]];
 
@@ -173,8 +175,9 @@ static bool nest_entries(struct reader *r, struct nest_span *spans, uint32_t cou
 					      .holds = e->kind == ENTRY_CALL ||
 						       e->kind == ENTRY_RANGE};
 	}
-	if (!nest_find(spans, count))
+	if (!nest_find(list, count))
 		return false;
+	spans = *list;
 	for (uint32_t i = 0; i < count; i++) {
 		struct entry *e = &r->entries[spans[i].number];
 
@@ -189,10 +192,10 @@ static bool nest_entries(struct reader *r, struct nest_span *spans, uint32_t cou
 static bool nest(struct reader *r)
 {
 	uint32_t n = pick(r, KIND(CALL) | KIND(RANGE) | KIND(MARK) | KIND(MEMORY), NULL);
-	struct nest_span *spans = calloc((size_t)n + 1, sizeof(*spans));
-	bool ok = spans && nest_entries(r, spans, n);
+	struct nest_span *spans = bulk_array((size_t)n + 1, sizeof(*spans));
+	bool ok = spans && nest_entries(r, &spans, n);
 
-	free(spans);
+	bulk_free(spans);
 	return ok;
 }
 
@@ -237,7 +240,7 @@ static bool find_calls(struct reader *r)
 		if (reader_call(r, process_of(r, i), e->key)) {
 			reader_leave_out(r, "correlations of %s that another call has", "calls", 5);
 			e->correlated = false;
-		} else if (!map_add(&r->calls, e->key, (uint64_t)i + 1)) {
+		} else if (!bulk_map_add(&r->calls, e->key, (uint64_t)i + 1)) {
 			return false;
 		}
 	}
@@ -287,7 +290,7 @@ static uint64_t bytes_of(const struct reader *r, const struct entry *e)
 /* Its place; false: no memory. */
 static bool add_placed(struct reader *r, const struct placed *p, uint32_t *place)
 {
-	if (!vec_reserve(&r->placed, &r->placed_room, r->placed_count, 1)) {
+	if (!bulk_reserve(&r->placed, &r->placed_room, r->placed_count, 1)) {
 		r->failed = true;
 		return false;
 	}
@@ -362,9 +365,9 @@ static bool find_lifetimes(struct reader *r)
 		p.allocation = known ? known : ++allocations;
 		ok = add_placed(r, &p, &e->number);
 		if (ok && d->op == ALLOCATION_OP_ALLOCATE)
-			ok = map_set(&live, key, p.allocation);
+			ok = bulk_map_set(&live, key, p.allocation);
 	}
-	map_release(&live);
+	bulk_map_release(&live);
 	return ok;
 }
 
@@ -401,7 +404,7 @@ bool reader_order(struct reader *r)
 				    async = {ENTRY_ASYNC_BEGIN, ENTRY_PROCESS_RANGE,
 					     "ends (phases e, F)", true};
 
-	r->order = calloc((size_t)r->count + 1, sizeof(*r->order));
+	r->order = bulk_array((size_t)r->count + 1, sizeof(*r->order));
 	if (!r->order || !map_details(r))
 		return false;
 	find_window(r);

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/bulk.h"
 #include "formats/chrome/chrome.h"
 #include "formats/chrome/reader.h"
 #include "stream/spool.h"
@@ -211,13 +212,8 @@ static void say_loss(const struct reader *r)
 
 static void release(struct reader *r)
 {
-	struct map *const maps[] = {&r->ops,
-				    &r->agents,
-				    &r->calls,
-				    &r->rows,
-				    &r->communicators,
-				    &r->device_rows,
-				    &r->device_counter_names};
+	struct map *const maps[] = {&r->ops,           &r->agents,      &r->rows,
+				    &r->communicators, &r->device_rows, &r->device_counter_names};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
@@ -229,9 +225,10 @@ static void release(struct reader *r)
 	text_release(&r->other);
 	text_release(&r->packed);
 	text_release(&r->details_buffer);
-	free(r->entries);
-	free(r->placed);
-	free(r->order);
+	bulk_map_release(&r->calls);
+	bulk_free(r->entries);
+	bulk_free(r->placed);
+	bulk_free(r->order);
 	free(r->devices);
 	free(r->device_counters);
 	free(r->left_out);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/plain.h"
+#include "base/temporary.h"
 #include "formats/csv/csv.h"
 #include "stream/spool.h"
 
@@ -26,10 +27,10 @@ static bool open_table(struct csv_out *o)
 		out->error = ENOMEM;
 		return false;
 	}
-	out->fd = spool_file(spool_directory());
+	out->fd = temporary_file(temporary_directory());
 	if (out->fd < 0)
 		out->error = errno;
-	text_addf(&name, "temporary file in %s (set TMPDIR)", spool_directory());
+	text_addf(&name, "temporary file in %s (set TMPDIR)", temporary_directory());
 	out->path = name.s; /* for messages; with one, it is closed */
 	output_text(out, "| ");
 	for (const char *p = header; *p; p++)

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nsight Systems' SQLite exports: rows are noted, tied to their calls and sorted, then read again in that
- * order and handed on. 56 bytes of memory for each row, and as many for a while; see reader.h.
+ * order and handed on. 56 bytes (base/bulk.h) for each row, and as many for a while; see reader.h.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bulk.h"
 #include "formats/nsys/reader.h"
 
 static void release(struct reader *r)
 {
-	struct map *const maps[] = {&r->agents,  &r->hosts,      &r->enums,        &r->ops,
-				    &r->domains, &r->categories, &r->metrics,      &r->live,
-				    &r->chains,  &r->comms_at,   &r->communicators};
+	struct map *const maps[] = {&r->agents,   &r->hosts,        &r->enums,   &r->ops,
+				    &r->domains,  &r->categories,   &r->metrics, &r->live,
+				    &r->comms_at, &r->communicators};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
+	bulk_map_release(&r->chains);
 	dbindex_close(&r->strings);
 	keyed_release(&r->keyed);
 	assembly_release(&r->all);

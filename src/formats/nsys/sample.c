@@ -2,6 +2,7 @@
 /* Samples of the processor, whose frames lie in another table under the number of their sample; see reader.h. */
 #include <string.h>
 
+#include "base/bulk.h"
 #include "base/hash.h"
 #include "formats/nsys/columns.h"
 #include "formats/nsys/reader.h"
@@ -26,7 +27,7 @@ static void note_chain(struct reader *r, const struct dbrow *row, uint32_t sourc
 	r->last_chain = sample;
 	if (map_get(&r->chains, chain_key(sample)))
 		unplaced_add(&r->left_out, "stacks in several parts: the first is taken", 1);
-	else if (!map_set(&r->chains, chain_key(sample), (uint64_t)row->id + 1))
+	else if (!bulk_map_set(&r->chains, chain_key(sample), (uint64_t)row->id + 1))
 		r->failed = true;
 }
 
@@ -86,7 +87,7 @@ static void read_chain(struct reader *r, int64_t sample, struct chain *c)
 	c->count = 0;
 	if (!first || first == CHAIN_TAKEN)
 		return;
-	if (!map_set(&r->chains, chain_key(sample), CHAIN_TAKEN))
+	if (!bulk_map_set(&r->chains, chain_key(sample), CHAIN_TAKEN))
 		r->failed = true;
 	for (more = dbwalk_seek(w, (int64_t)(first - 1)); more; more = dbwalk_next(w)) {
 		struct frame f;
@@ -164,7 +165,7 @@ void nsys_collect_samples(struct reader *r)
 	nsys_each(r, T_FRAME, note_chain);
 	nsys_each(r, T_SAMPLE, collect_sample);
 	dbwalk_release(&r->chain_walk);
-	map_release(&r->chains);
+	bulk_map_release(&r->chains);
 	make_activity(&r->model, RECORD_DOMAIN_sample, 0);
 }
 

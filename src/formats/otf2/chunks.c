@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/temporary.h"
 #include "base/vec.h"
-#include "stream/spool.h"
 
 #define SLAB_CHUNKS 32u
 #define SLAB_BYTES  (SLAB_CHUNKS * (size_t)CHUNK_BYTES)
@@ -21,7 +21,7 @@ bool chunks_init(struct chunks *c, const char *directory)
 {
 	memset(c, 0, sizeof(*c));
 	c->used = SLAB_CHUNKS;
-	c->fd = spool_file(directory);
+	c->fd = temporary_file(directory);
 	return c->fd >= 0;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bulk.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "formats/otf2/reader.h"
@@ -216,7 +217,7 @@ static kymo_status_t read_all(struct reader *r, struct stream_sink *sink)
 static void release(struct reader *r)
 {
 	struct map *const maps[] = {&r->callees_at, &r->communicators, &r->last_values, &r->lanes,
-				    &r->call_at,    &r->live,          &r->paths,       &r->codes};
+				    &r->live,       &r->paths,         &r->codes};
 
 	if (r->samples)
 		release(r->samples);
@@ -231,7 +232,8 @@ static void release(struct reader *r)
 	otf2r_release_waiting(&r->launches);
 	otf2r_release_definitions(r);
 	keyed_release(&r->keyed);
-	free(r->calls);
+	bulk_map_release(&r->call_at);
+	bulk_free(r->calls);
 	free(r->largest);
 	free(r->next);
 	free(r->scopes);

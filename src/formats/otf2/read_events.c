@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bulk.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -492,7 +493,7 @@ void otf2r_start_over(struct reader *r)
 	otf2r_release_waiting(&r->transfers);
 	otf2r_release_waiting(&r->requests);
 	otf2r_release_waiting(&r->launches);
-	map_release(&r->call_at);
+	bulk_map_release(&r->call_at);
 	map_release(&r->last_values);
 	map_release(&r->live);
 	r->call_count = 0;

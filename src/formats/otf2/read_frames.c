@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bulk.h"
 #include "base/hash.h"
 #include "base/vec.h"
 #include "formats/otf2/reader.h"
@@ -94,8 +95,8 @@ static struct submitted *find_call(const struct reader *r, uint32_t process, uin
 
 static void keep_call(struct reader *r, const struct place *p, const struct frame *f)
 {
-	if (!vec_reserve(&r->calls, &r->call_room, r->call_count, 1) ||
-	    !map_add(&r->call_at, key_of(p->process, f->id), r->call_count + UINT64_C(1))) {
+	if (!bulk_reserve(&r->calls, &r->call_room, r->call_count, 1) ||
+	    !bulk_map_add(&r->call_at, key_of(p->process, f->id), r->call_count + UINT64_C(1))) {
 		r->status = KYMO_ERROR_NO_MEMORY;
 		return;
 	}

@@ -3,23 +3,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bulk.h"
 #include "formats/perfetto/reader.h"
 
 static void release(struct pfreader *r)
 {
 	struct map *const maps[] = {&r->known_names,  &r->track_places,    &r->rows,
-				    &r->device_names, &r->sequence_places, &r->interned,
-				    &r->tree,         &r->clock_places,    &r->flows,
-				    &r->ends,         &r->sum_places,      &r->stack_places,
-				    &r->weights,      &r->left_open_items};
+				    &r->device_names, &r->sequence_places, &r->tree,
+				    &r->clock_places};
+	struct map *const large[] = {&r->interned,       &r->flows,        &r->ends,
+				     &r->sum_places,     &r->stack_places, &r->weights,
+				     &r->left_open_items};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
-	free(r->events);
+	for (size_t i = 0; i < sizeof(large) / sizeof(*large); i++)
+		bulk_map_release(large[i]);
+	bulk_free(r->events);
 	free(r->tracks);
 	free(r->sequences);
 	free(r->clocks);
-	free(r->sums);
+	bulk_free(r->sums);
 	text_release(&r->notes.texts);
 	text_release(&r->end_notes.texts);
 	text_release(&r->payload);

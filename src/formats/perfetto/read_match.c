@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bulk.h"
 #include "formats/perfetto/reader.h"
 #include "record/fields.h"
 
@@ -215,7 +216,7 @@ static uint32_t call_of_flow(struct pfreader *r, const struct event_in *x)
 static void begin_flows(struct pfreader *r, const struct event_in *x, uint32_t item)
 {
 	for (uint32_t i = 0; i < x->flow_count; i++)
-		if (!(x->terminating >> i & 1) && !map_set(&r->flows, x->flows[i], item + 1u))
+		if (!(x->terminating >> i & 1) && !bulk_map_set(&r->flows, x->flows[i], item + 1u))
 			r->failed = true;
 }
 
@@ -422,7 +423,7 @@ static void end_slice(struct pfreader *r, uint64_t event)
 	i->up = 0;
 	i->end = e->time > i->start ? e->time : i->start;
 	assembly_window(&r->all, i->start, i->end);
-	if (says_something(r, e) && !map_set(&r->ends, open, event + 1))
+	if (says_something(r, e) && !bulk_map_set(&r->ends, open, event + 1))
 		r->failed = true;
 }
 
@@ -493,17 +494,16 @@ static int by_time(const void *a, const void *b, void *events)
 /* Sequences are not in order of each other: one track may be written by several. */
 static bool sorted_events(struct pfreader *r)
 {
-	uint32_t *order = malloc((r->event_count + 1) * sizeof(*order));
+	uint32_t *order = bulk_array(r->event_count + 1, sizeof(*order));
+	bool ok = order != NULL;
 
-	if (!order)
-		return false;
-	for (uint32_t i = 0; i < r->event_count; i++)
+	for (uint32_t i = 0; ok && i < r->event_count; i++)
 		order[i] = i;
-	qsort_r(order, r->event_count, sizeof(*order), by_time, r->events);
-	for (uint32_t i = 0; i < r->event_count && !r->failed; i++)
+	ok = ok && bulk_sort(&order, r->event_count, sizeof(*order), by_time, r->events);
+	for (uint32_t i = 0; ok && i < r->event_count && !r->failed; i++)
 		take_event(r, order[i]);
-	free(order);
-	return true;
+	bulk_free(order);
+	return ok;
 }
 
 static void leave_open(struct pfreader *r)
@@ -525,8 +525,8 @@ static void define_open_call(struct pfreader *r, const struct assembly_item *i)
 {
 	*trace_add(r->t, open_calls) = (struct t_open_call){
 		.thread = i->thread, .op = i->number, .id = i->key, .start = i->start};
-	if (!map_set(&r->left_open_items, (uint64_t)(i - r->all.items) + 1,
-		     r->t->open_calls_count - 1u))
+	if (!bulk_map_set(&r->left_open_items, (uint64_t)(i - r->all.items) + 1,
+			  r->t->open_calls_count - 1u))
 		r->failed = true;
 }
 
@@ -536,8 +536,8 @@ static void define_unfinished(struct pfreader *r, const struct assembly_item *i)
 
 	pfread_unfinished(r, i, &u);
 	*trace_add(r->t, unfinished) = u;
-	if (!map_set(&r->left_open_items, (uint64_t)(i - r->all.items) + 1,
-		     r->t->unfinished_count - 1u))
+	if (!bulk_map_set(&r->left_open_items, (uint64_t)(i - r->all.items) + 1,
+			  r->t->unfinished_count - 1u))
 		r->failed = true;
 }
 

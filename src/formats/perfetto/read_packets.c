@@ -2,6 +2,7 @@
 /* Packets: what each sequence has said so far, tracks, and events as entries; see reader.h. */
 #include <string.h>
 
+#include "base/bulk.h"
 #include "base/vec.h"
 #include "formats/perfetto/reader.h"
 
@@ -217,7 +218,7 @@ static void intern(struct pfreader *r, uint32_t generation, uint32_t kind, struc
 	/* The first one stands: what it said may be in use. */
 	if (!iid || !value || pfread_interned(r, generation, kind, iid))
 		return;
-	if (!map_set(&r->interned, interned_key(generation, kind, iid), value))
+	if (!bulk_map_set(&r->interned, interned_key(generation, kind, iid), value))
 		r->failed = true;
 }
 
@@ -451,7 +452,7 @@ static struct event *add_event(struct pfreader *r, const struct event *e)
 	struct track_in *t = &r->tracks[e->track];
 
 	if (r->event_count >= INT32_MAX ||
-	    !vec_reserve(&r->events, &r->event_room, r->event_count, 1)) {
+	    !bulk_reserve(&r->events, &r->event_room, r->event_count, 1)) {
 		r->failed = true;
 		return NULL;
 	}
@@ -581,8 +582,8 @@ static double summed(struct pfreader *r, const struct sequence *s, const struct 
 		return e->value;
 	place = map_get(&r->sum_places, key);
 	if (!place) {
-		if (!vec_reserve(&r->sums, &r->sum_room, r->sum_count, 1) ||
-		    !map_set(&r->sum_places, key, r->sum_count + 1u)) {
+		if (!bulk_reserve(&r->sums, &r->sum_room, r->sum_count, 1) ||
+		    !bulk_map_set(&r->sum_places, key, r->sum_count + 1u)) {
 			r->failed = true;
 			return 0;
 		}
@@ -805,7 +806,7 @@ static void take_sample(struct pfreader *r, struct sequence *s, const struct pac
 		return;
 	}
 	out.track = thread_track(r, pid, tid);
-	if (s->weight && !map_set(&r->weights, s->generation, (uint64_t)s->weight))
+	if (s->weight && !bulk_map_set(&r->weights, s->generation, (uint64_t)s->weight))
 		r->failed = true;
 	if (!r->failed)
 		add_event(r, &out);

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/bulk.h"
 #include "formats/perfetto/reader.h"
 
 enum { FRAMES_MAX = 512, PLACE_BITS = 40, MODULES_MAX = 1 << 20 };
@@ -63,7 +64,7 @@ static uint32_t module_of(struct pfreader *r, uint32_t process, uint32_t generat
 	x.end = x.start + (UINT64_C(1) << PLACE_BITS);
 	*trace_add(r->t, modules) = x;
 	known = r->t->modules_count - 1;
-	if (!map_set(&r->stack_places, key, known))
+	if (!bulk_map_set(&r->stack_places, key, known))
 		r->failed = true;
 	return (uint32_t)known;
 }
@@ -129,7 +130,7 @@ static uint32_t site_at(struct pfreader *r, uint32_t process, uint32_t module,
 	}
 	*trace_add(r->t, sites) = site;
 	known = r->t->sites_count - 1;
-	if (!map_set(&r->stack_places, key, known))
+	if (!bulk_map_set(&r->stack_places, key, known))
 		r->failed = true;
 	return (uint32_t)known;
 }
@@ -183,7 +184,7 @@ uint32_t pfread_stack(struct pfreader *r, uint32_t process, uint32_t generation,
 		return (uint32_t)known - 1;
 	if (part_of(r, generation, INTERNED_CALLSTACK, iid, &m))
 		known = add_stack(r, process, generation, m);
-	if (!map_set(&r->stack_places, key, known + 1))
+	if (!bulk_map_set(&r->stack_places, key, known + 1))
 		r->failed = true;
 	return (uint32_t)known;
 }

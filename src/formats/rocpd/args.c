@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bulk.h"
 #include "base/vec.h"
 #include "formats/rocpd/columns.h"
 #include "formats/rocpd/reader.h"
@@ -53,7 +54,7 @@ static void step(struct set *s)
 		a->there = read_owner(s, &a->event);
 }
 
-static int compare_rows(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b, void *none)
 {
 	const struct arg_row *x = a, *y = b;
 
@@ -75,14 +76,12 @@ static bool make_index(struct set *s)
 	while (dbwalk_next(&a->walk)) {
 		if (!read_here(s, all, &row))
 			continue;
-		if (!vec_reserve(&a->index, &room, a->indexed, 1))
+		if (!bulk_reserve(&a->index, &room, a->indexed, 1))
 			return false;
 		a->index[a->indexed++] =
 			(struct arg_row){row_number(NULL, &row, C_ARG_EVENT), row.id};
 	}
-	if (a->indexed)
-		qsort(a->index, a->indexed, sizeof(*a->index), compare_rows);
-	return true;
+	return bulk_sort(&a->index, a->indexed, sizeof(*a->index), compare_rows, NULL);
 }
 
 /* Passes over records do not meet it again. */
@@ -435,7 +434,7 @@ void args_close(struct reader *r)
 {
 	for (uint32_t i = 0; i < r->sets_count; i++) {
 		dbwalk_release(&r->sets[i].args.walk);
-		free(r->sets[i].args.index);
+		bulk_free(r->sets[i].args.index);
 	}
 	for (uint32_t i = 0; i < r->op_args_count; i++)
 		free(r->op_args[i].list);

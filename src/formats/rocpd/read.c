@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bulk.h"
 #include "base/vec.h"
 #include "formats/rocpd/columns.h"
 #include "formats/rocpd/read.h"
@@ -321,13 +322,13 @@ static kymo_status_t collect(struct reader *r, void *data, struct places *p,
 {
 	struct sorted *s = data;
 
-	if (!vec_reserve(&s->items, &s->room, s->count, 1))
+	if (!bulk_reserve(&s->items, &s->room, s->count, 1))
 		return KYMO_ERROR_NO_MEMORY;
 	s->items[s->count++] = *item;
 	return KYMO_OK;
 }
 
-static int compare_items(const void *a, const void *b)
+static int compare_items(const void *a, const void *b, void *none)
 {
 	const struct item *x = a, *y = b;
 
@@ -360,11 +361,12 @@ static kymo_status_t hand_on_sorted(struct reader *r)
 	struct sorted s = {0};
 	kymo_status_t status = walk(r, collect, &s);
 
-	if (status == KYMO_OK && s.count)
-		qsort(s.items, s.count, sizeof(*s.items), compare_items);
+	if (status == KYMO_OK &&
+	    !bulk_sort(&s.items, s.count, sizeof(*s.items), compare_items, NULL))
+		status = KYMO_ERROR_NO_MEMORY;
 	if (status == KYMO_OK)
 		status = deliver_sorted(r, &s);
-	free(s.items);
+	bulk_free(s.items);
 	return status;
 }
 
@@ -515,6 +517,7 @@ kymo_status_t rocpd_read(const char *path, const struct stream_filter *filter, b
 		*o->keep = r.t;
 		r.t = NULL;
 	}
+	make_tell_memory(status, o->log, path);
 	reader_close(&r);
 	return status;
 }

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/bulk.h"
 #include "formats/rocprofv3/reader.h"
 #include "stream/spool.h"
 
@@ -17,12 +18,13 @@ bool rp_probe(const char *path)
 static void release(struct rp_reader *r)
 {
 	struct map *const maps[] = {&r->found_sources, &r->found_symbols, &r->kinds,
-				    &r->operations,    &r->texts,         &r->seen_kernels,
-				    &r->live,          &r->found_agents,  &r->of_type,
-				    &r->kernel_ends};
+				    &r->operations,    &r->texts,         &r->live,
+				    &r->found_agents,  &r->of_type};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
+	bulk_map_release(&r->seen_kernels);
+	bulk_map_release(&r->kernel_ends);
 	if (r->mapped)
 		munmap(r->mapped, r->written);
 	if (r->rows >= 0)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/bulk.h"
 #include "base/hash.h"
 #include "base/vec.h"
 #include "formats/rocprofv3/reader.h"
@@ -398,7 +399,8 @@ static void take_kernel(struct table *t)
 	t->r->sources[row.source].kernels = true;
 	take_launch(t, &row);
 	end = time_at(t, C_END);
-	if (row.dispatch && end && !map_set(&t->r->kernel_ends, kernel_key(&row), (uint64_t)end))
+	if (row.dispatch && end &&
+	    !bulk_map_set(&t->r->kernel_ends, kernel_key(&row), (uint64_t)end))
 		t->r->failed = true;
 	add(t, &row, ASSEMBLY_WORK, process);
 }
@@ -456,7 +458,7 @@ static void take_counter(struct table *t)
 		end = (int64_t)map_get(&t->r->kernel_ends, key);
 	else if (!map_get(&t->r->seen_kernels, key)) {
 		row.of_counters = true;
-		if (!map_set(&t->r->seen_kernels, key, 1))
+		if (!bulk_map_set(&t->r->seen_kernels, key, 1))
 			t->r->failed = true;
 		add(t, &row, ASSEMBLY_WORK, process);
 		row.of_counters = false;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/bulk.h"
 #include "base/hash.h"
 #include "base/vec.h"
 #include "formats/rocprofv3/reader.h"
@@ -395,7 +396,7 @@ static void take_counted(struct walk *w, struct span record, uint64_t index)
 		w->process = rp_process(w->r, w->source, 0);
 	key = in_source(w, 1, row.dispatch);
 	if (!map_get(&w->r->seen_kernels, key)) {
-		if (!map_set(&w->r->seen_kernels, key, 1))
+		if (!bulk_map_set(&w->r->seen_kernels, key, 1))
 			w->r->failed = true;
 		row.of_counters = true;
 		rp_add_row(w->r, &row, ASSEMBLY_WORK, w->process, own_number(&m, M_THREAD),

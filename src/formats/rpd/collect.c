@@ -2,6 +2,7 @@
 /* Rows as items, with what only they define; see reader.h. */
 #include <string.h>
 
+#include "base/bulk.h"
 #include "formats/rpd/reader.h"
 #include "record/fields.h"
 
@@ -70,7 +71,7 @@ static void collect_call(struct reader *r, const struct dbrow *row, enum rpd_tab
 	op = &r->t->ops[i->number];
 	r->hip += strcmp(r->t->domains[op->domain].name, "hip") == 0;
 	r->cuda += strncmp(r->t->domains[op->domain].name, "cuda", 4) == 0;
-	if (i->key && is_extended(op->name) && !map_set(&r->extended, i->key, 1))
+	if (i->key && is_extended(op->name) && !bulk_map_set(&r->extended, i->key, 1))
 		r->failed = true;
 	collect_memory(r, row, table, i->key, i->end);
 }
@@ -85,7 +86,7 @@ static void take_link(struct reader *r, const struct dbrow *row, enum rpd_table 
 	if (api <= 0)
 		return;
 	r->links += map_get(&r->api_ops, op) != 0;
-	if (!map_set(&r->api_ops, op, (uint64_t)api + 1))
+	if (!bulk_map_set(&r->api_ops, op, (uint64_t)api + 1))
 		r->failed = true;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bulk.h"
 #include "base/hash.h"
 #include "formats/rpd/reader.h"
 #include "record/fields.h"
@@ -160,7 +161,7 @@ static uint64_t bytes_of(struct reader *r, const struct assembly_item *i, const 
 
 	if (!l->stream || map_get(&r->told, i->key))
 		return 0;
-	if (!map_set(&r->told, i->key, 1))
+	if (!bulk_map_set(&r->told, i->key, 1))
 		r->failed = true;
 	bytes = size_at(r, &l->row, C_COPY_SIZE);
 	return bytes ? bytes

@@ -3,16 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bulk.h"
 #include "formats/rpd/reader.h"
 
 static void release(struct reader *r)
 {
-	struct map *const maps[] = {&r->api_ops, &r->extended, &r->told, &r->call_ops, &r->live};
+	struct map *const maps[] = {&r->call_ops, &r->live};
+	struct map *const large[] = {&r->api_ops, &r->extended, &r->told};
 	struct dbindex *const indexes[] = {&r->strings, &r->arguments, &r->ops, &r->kernel_apis,
 					   &r->copy_apis};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
+	for (size_t i = 0; i < sizeof(large) / sizeof(*large); i++)
+		bulk_map_release(large[i]);
 	for (size_t i = 0; i < sizeof(indexes) / sizeof(*indexes); i++)
 		dbindex_close(indexes[i]);
 	for (unsigned i = 0; i < TABLES; i++)

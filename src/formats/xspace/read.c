@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/bulk.h"
 #include "formats/xspace/reader.h"
 
 /* All that the model has may come: its operations must be there before the first record. */
@@ -61,12 +62,14 @@ static kymo_status_t read_all(struct reader *r, const char *path, struct stream_
 
 static void release(struct reader *r)
 {
-	struct map *const maps[] = {&r->known,   &r->edge_places, &r->own_scopes, &r->strings,
-				    &r->threads, &r->ops,         &r->agents,     &r->queues,
-				    &r->kernels, &r->counters,    &r->calls,      &r->pids};
+	struct map *const maps[] = {&r->known,  &r->strings, &r->threads,  &r->ops, &r->agents,
+				    &r->queues, &r->kernels, &r->counters, &r->pids};
+	struct map *const large[] = {&r->edge_places, &r->own_scopes, &r->calls};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		map_release(maps[i]);
+	for (size_t i = 0; i < sizeof(large) / sizeof(*large); i++)
+		bulk_map_release(large[i]);
 	for (uint32_t i = 0; i < r->plane_count; i++) {
 		map_release(&r->planes[i].events);
 		map_release(&r->planes[i].stats);
@@ -75,9 +78,9 @@ static void release(struct reader *r)
 	free(r->lines);
 	free(r->event_names);
 	free(r->stat_names);
-	free(r->entries);
-	free(r->order);
-	free(r->edges);
+	bulk_free(r->entries);
+	bulk_free(r->order);
+	bulk_free(r->edges);
 	free(r->threads_of);
 	free(r->last_scope);
 	names_release(&r->left_out);

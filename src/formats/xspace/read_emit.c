@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bulk.h"
 #include "formats/xspace/reader.h"
 #include "record/fields.h"
 #include "record/value.h"
@@ -632,6 +633,8 @@ kymo_status_t xread_emit(struct reader *r, struct stream_sink *sink)
 	m->sink = sink;
 	for (uint32_t i = 0; i < r->picked && status == KYMO_OK; i++) {
 		status = emit(m, &r->entries[r->order[i]]);
+		if (i % 65536 == 0)
+			bulk_rest();
 		if (r->o->progress && i % 65536 == 0)
 			r->o->progress(r->o->progress_data, 0.5 + 0.5 * i / r->picked);
 	}

@@ -2,7 +2,7 @@
 /* What kind an event is: by its plane and line, then by what stats it has. docs/xspace.md has the table. */
 #include <stdlib.h>
 
-#include "base/vec.h"
+#include "base/bulk.h"
 #include "formats/xspace/reader.h"
 
 /* Numbers of calls are below. */
@@ -93,7 +93,7 @@ struct entry *xread_add_entry(struct reader *r)
 {
 	static struct entry none;
 
-	if (!vec_reserve(&r->entries, &r->room, r->count, 1) || r->count == UINT32_MAX - 1) {
+	if (!bulk_reserve(&r->entries, &r->room, r->count, 1) || r->count == UINT32_MAX - 1) {
 		r->failed = true;
 		return &none;
 	}

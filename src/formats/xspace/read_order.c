@@ -2,6 +2,7 @@
 /* What only the whole says: which call submitted what, what lies in what, which scopes there are. */
 #include <stdlib.h>
 
+#include "base/bulk.h"
 #include "base/hash.h"
 #include "base/vec.h"
 #include "formats/xspace/reader.h"
@@ -71,7 +72,7 @@ static uint32_t pick(struct reader *r, uint32_t kinds,
 	for (uint32_t i = 0; i < r->count; i++)
 		if (has_kind(&r->entries[i], kinds))
 			r->order[n++] = i;
-	qsort_r(r->order, n, sizeof(*r->order), order, r);
+	r->failed |= !bulk_sort(&r->order, n, sizeof(*r->order), order, r);
 	return n;
 }
 
@@ -99,8 +100,8 @@ void xread_add_edge(struct reader *r, uint32_t input, int64_t child, int64_t par
 		unplaced_add(&r->unplaced, "second parents of scopes", 1);
 		return;
 	}
-	if (!vec_reserve(&r->edges, &r->edge_room, r->edge_count, 1) ||
-	    !map_add(&r->edge_places, edge_key(input, child), (uint64_t)r->edge_count + 1)) {
+	if (!bulk_reserve(&r->edges, &r->edge_room, r->edge_count, 1) ||
+	    !bulk_map_add(&r->edge_places, edge_key(input, child), (uint64_t)r->edge_count + 1)) {
 		r->failed = true;
 		return;
 	}
@@ -162,8 +163,8 @@ static void own_scopes(struct reader *r)
 		if (xread_own_scope(r, e->process, e->scope)) {
 			unplaced_add(&r->unplaced, "ranges with the scope id of another one", 1);
 			e->scope = 0;
-		} else if (!map_add(&r->own_scopes, scope_key(e->process, e->scope),
-				    (uint64_t)i + 1)) {
+		} else if (!bulk_map_add(&r->own_scopes, scope_key(e->process, e->scope),
+					 (uint64_t)i + 1)) {
 			r->failed = true;
 		}
 	}
@@ -212,7 +213,7 @@ static uint32_t make_scope(struct reader *r, uint32_t of, int64_t id)
 			    .line = work->line,
 			    .process = work->process,
 			    .kind = ENTRY_SCOPE};
-	if (!r->failed && !map_add(&r->own_scopes, scope_key(e->process, id), r->count))
+	if (!r->failed && !bulk_map_add(&r->own_scopes, scope_key(e->process, id), r->count))
 		r->failed = true;
 	return r->count;
 }
@@ -284,7 +285,7 @@ static bool find_calls(struct reader *r)
 			unplaced_add(&r->unplaced, "correlations of calls that another call has",
 				     1);
 			e->correlated = false;
-		} else if (!map_add(&r->calls, e->key, (uint64_t)i + 1)) {
+		} else if (!bulk_map_add(&r->calls, e->key, (uint64_t)i + 1)) {
 			return false;
 		}
 	}
@@ -446,7 +447,7 @@ bool xread_order(struct reader *r)
 		return false;
 	place_all(r);
 	find_scopes(r);
-	r->order = calloc((size_t)r->count + 1, sizeof(*r->order));
+	r->order = bulk_array((size_t)r->count + 1, sizeof(*r->order));
 	r->last_scope = calloc((size_t)r->t->processes_count + 1, sizeof(*r->last_scope));
 	r->threads_of = calloc((size_t)r->t->processes_count + 1, sizeof(*r->threads_of));
 	if (r->failed || !r->order || !r->last_scope || !r->threads_of)

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/temporary.h"
 #include "formats/xspace/writer.h"
 
 #define SPOOL_BYTES (32u << 20)
@@ -160,7 +161,7 @@ static kymo_status_t open_all(struct xspace_writer *w)
 		stream_error(w->o.log, "the format is binary: name an output file");
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	}
-	status = spool_init(&w->spool, sizeof(struct item), SPOOL_BYTES, spool_directory());
+	status = spool_init(&w->spool, sizeof(struct item), SPOOL_BYTES, temporary_directory());
 	w->spool.compare = item_compare;
 	if (status == KYMO_OK && (!pile_open(w, &w->events) || !pile_open(w, &w->sorted)))
 		status = KYMO_ERROR_SYSTEM;

@@ -142,11 +142,18 @@ static bool is_ready(const struct cap_thread *t, const struct cap_op *op, const 
 	       (!(plan & CAP_PLAN_TALLY) || (t->tallies && t->tallies[op->wire]));
 }
 
+/* Nobody wants it; what counts it comes later. */
+static bool is_unwanted(const struct cap_op *op)
+{
+	return atomic_load_explicit(&op->plan, memory_order_relaxed) <= CAP_PLAN_LEFT_OUT &&
+	       !atomic_load_explicit(&op->keep, memory_order_relaxed);
+}
+
 bool cap_may_enter(struct cap_op *op, const void *caller, const void *sp)
 {
 	const struct cap_thread *t = cap_thread_current;
 
 	if (cap_unlikely(t && t->magic == CAP_THREAD_MAGIC && is_recording(t, sp)))
 		return false;
-	return cap_likely(is_ready(t, op, caller)) || cap_passes(op) || !cap_in_handler(sp);
+	return cap_likely(is_ready(t, op, caller)) || is_unwanted(op) || !cap_in_handler(sp);
 }

@@ -206,8 +206,9 @@ static kymo_status_t read_from(struct summary *s, const char *path, enum summary
 		status = read_foreign(s, foreign, path, by & DETAILS_BY, o);
 	else
 		status = read_raw(s, path, by & DETAILS_BY, o);
-	if (status == KYMO_OK && (s->tallies->set[TALLY_LEAK].count || has_objects(s) ||
-				  has_buffers(s) || has_locks(s) || has_waits(s))) {
+	if (status == KYMO_OK &&
+	    (s->tallies->set[TALLY_LEAK].count || has_objects(s) || has_buffers(s) ||
+	     has_locks(s) || has_waits(s) || (s->timeline && s->timeline->off.rows_count))) {
 		s->symbols = symbols_new(s->trace, o->log);
 		status = s->symbols ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
 	}

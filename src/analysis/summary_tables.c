@@ -17,6 +17,7 @@ static const struct part parts[] = {
 	{summary_files, TALLY_KINDS, "", 0, false},
 	{summary_locks, TALLY_KINDS, "", 0, false},
 	{summary_waits, TALLY_KINDS, "", 0, false},
+	{summary_off_cpu, TALLY_KINDS, "", 0, false},
 	{summary_builds, TALLY_KINDS, "", 0, false},
 	{summary_markers, TALLY_MARKER, "ranges", 0, false},
 	{summary_messages, TALLY_COMM, "messages", 0, false},

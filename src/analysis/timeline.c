@@ -332,6 +332,7 @@ static uint16_t wait_of(uint16_t op_is)
 /* Short ones change nothing that is told. */
 static void take_off(struct timeline *tl, const struct rec *r)
 {
+	const uint32_t site = off_use_add(&tl->off, r); /* where the program waits */
 	struct tl_call *c = r->end - r->start >= TIMELINE_LONG_NS ? TAKE(tl, calls) : NULL;
 
 	if (c)
@@ -339,7 +340,7 @@ static void take_off(struct timeline *tl, const struct rec *r)
 				      .end = r->end,
 				      .thread = r->thread,
 				      .op = r->op,
-				      .site = r->site,
+				      .site = site,
 				      .op_flags = (uint16_t)tl->trace->ops[r->op].flags,
 				      .flags = (uint16_t)(CALL_OFF | wait_of(tl->op_is[r->op]))};
 }
@@ -643,7 +644,7 @@ static bool reads_fields(const struct trace *t, const struct t_op *op)
 	return op->flags & KYMO_OP_SUBMITS ||
 	       op_is(t, op) & (OP_CODE_OBJECT | OP_PARALLEL | OP_IMPLICIT_TASK | OP_TARGET) ||
 	       objects_op(op) || occa_use_op(t, op) || file_use_op(t, op) || lock_use_op(t, op) ||
-	       wait_use_op(t, op);
+	       wait_use_op(t, op) || op_is(t, op) & OP_OFF;
 }
 
 static struct timeline *timeline_new(const struct trace *t)
@@ -665,6 +666,7 @@ static struct timeline *timeline_new(const struct trace *t)
 	tl->files = file_use_new(t);
 	tl->locks = lock_use_new(t);
 	tl->host_waits = wait_use_new(t);
+	tl->off.trace = t;
 	if (!tl->objects || !tl->occa || !tl->files || !tl->locks || !tl->host_waits ||
 	    !tl->device_of_agent || !tl->op_is || !tl->addresses || !tl->last || !tl->last_region ||
 	    !tl->threads || !tl->call_of) {
@@ -725,6 +727,7 @@ void timeline_free(struct timeline *tl)
 	file_use_free(tl->files);
 	lock_use_free(tl->locks);
 	wait_use_free(tl->host_waits);
+	off_use_release(&tl->off);
 	intervals_release(&tl->absent);
 	free(tl->call_of);
 	free(tl->device_of_agent);

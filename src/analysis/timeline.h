@@ -17,6 +17,7 @@
 
 #include "analysis/intervals.h"
 #include "analysis/objects.h"
+#include "analysis/off_use.h"
 #include "base/map.h"
 #include "stream/stream.h"
 
@@ -245,8 +246,9 @@ struct timeline {
 	struct file_use *files;
 	struct lock_use *locks;
 	struct wait_use *host_waits; /* sleeps and polls */
-	uint32_t *order;             /* work by device, then start */
-	uint32_t *outer;             /* outermost calls by thread, then start */
+	struct off_use off;
+	uint32_t *order; /* work by device, then start */
+	uint32_t *outer; /* outermost calls by thread, then start */
 	struct tl_device *devices;
 	uint32_t devices_count, devices_room;
 	struct tl_thread *threads; /* by the trace's index */

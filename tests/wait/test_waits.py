@@ -11,6 +11,7 @@ unasked    nothing is preloaded where wait is not named
 import collections
 import json
 import os
+import re
 import sys
 import unittest
 
@@ -149,6 +150,10 @@ class Waits(unittest.TestCase):
             self.assertTrue(200e6 <= device[column] <= device["idle_ns"], (how, device))
             told = [f for f in json.loads(run(KYMO, "diagnose", "-f", "json", self.trace).stdout)["findings"] if f["rule"] == "host-waits"]
             self.assertEqual(len(told), 1, (how, told))
+            stacks = self.tables("off_cpu_stacks")
+            longest = {"sleep": "nanosleep", "lock": "pthread_mutex_lock"}[how]
+            self.assertTrue(any(re.search(rf"(^|;)main;.*{longest}", row["stack"]) and row["longest_ns"] > 200e6 for row in stacks), stacks)
+            self.assertFalse([row for row in stacks if "core_life_sleep" in row["stack"]])
 
     @unittest.skipUnless(WHAT == "idle", "another test")
     def test_no_wait_of_the_feeder(self):

@@ -120,8 +120,9 @@ static void parts_of_device(const struct idle *idle, uint64_t parts[PARTS])
 	parts[BOUND_LAUNCHES] = cause[IDLE_LAUNCH] + cause[IDLE_LATENCY] + cause[IDLE_HELD];
 	parts[BOUND_BUILDS] = cause[IDLE_BUILD];
 	parts[BOUND_ALLOCATION] = cause[IDLE_ALLOCATE];
-	parts[BOUND_WAITING] =
-		cause[IDLE_WAIT] + cause[IDLE_DEVICE] + cause[IDLE_RUNTIME] + cause[IDLE_THREADS];
+	parts[BOUND_WAITING] = cause[IDLE_WAIT] + cause[IDLE_DEVICE] + cause[IDLE_RUNTIME] +
+			       cause[IDLE_THREADS] + cause[IDLE_SLEEP] + cause[IDLE_POLL] +
+			       cause[IDLE_IO] + cause[IDLE_BLOCKED] + cause[IDLE_PREEMPTED];
 	parts[BOUND_COMMUNICATION] = cause[IDLE_MPI] + idle->communication;
 	parts[BOUND_ABSENT] = cause[IDLE_ABSENT];
 	parts[BOUND_END] = cause[IDLE_END];
@@ -209,6 +210,11 @@ static void add_startup(struct text *out, const struct timeline *tl, uint32_t de
 					    [HOST_ALLOCATE] = "allocating",
 					    [HOST_BUILD] = "building or loading programs",
 					    [HOST_THREADS] = "waiting for other threads",
+					    [HOST_SLEEP] = "sleeping",
+					    [HOST_POLL] = "polling",
+					    [HOST_IO] = "in calls of files and sockets",
+					    [HOST_BLOCKED] = "in other waits",
+					    [HOST_PREEMPTED] = "ready but without a processor",
 					    [HOST_OTHER] = "in other API calls"};
 	char time[UNITS_TEXT];
 	unsigned told = 0;

@@ -326,7 +326,7 @@ static void devices_table(struct digest *g)
 /* ---- hosts ------------------------------------------------------------------------------------- */
 
 /*
- * The thread of a process that was most in calls; 0: none was in any. Threads of a pool wait for the others all the time:
+ * The thread of a process that was most in calls; 0: none was in any. Threads of a pool wait all the time:
  * that counts only between threads that did nothing else.
  */
 static uint32_t busiest_thread(const struct timeline *tl, uint32_t process)
@@ -336,15 +336,15 @@ static uint32_t busiest_thread(const struct timeline *tl, uint32_t process)
 	uint32_t best = 0;
 
 	for (uint32_t i = 1; i < t->threads_count; i++) {
-		uint64_t in = 0;
+		uint64_t in = 0, waits = 0;
 
 		if (t->threads[i].process != process || t->threads[i].own)
 			continue;
 		for (unsigned s = HOST_OUTSIDE + 1; s < HOST_STATES; s++)
-			in += s == HOST_THREADS ? 0 : tl->threads[i].in[s];
-		if (in > most || (in == most && tl->threads[i].in[HOST_THREADS] > waited)) {
+			*(host_waits((enum host_state)s) ? &waits : &in) += tl->threads[i].in[s];
+		if (in > most || (in == most && waits > waited)) {
 			most = in;
-			waited = tl->threads[i].in[HOST_THREADS];
+			waited = waits;
 			best = i;
 		}
 	}
@@ -358,6 +358,11 @@ static const char *const state_words[] = {[HOST_OUTSIDE] = "own code",
 					  [HOST_ALLOCATE] = "allocating",
 					  [HOST_BUILD] = "building",
 					  [HOST_THREADS] = "waiting for threads",
+					  [HOST_SLEEP] = "sleeping",
+					  [HOST_POLL] = "polling",
+					  [HOST_IO] = "files and sockets",
+					  [HOST_BLOCKED] = "other waits",
+					  [HOST_PREEMPTED] = "preempted",
 					  [HOST_OTHER] = "other calls"};
 
 struct host_sum {
@@ -409,11 +414,19 @@ static void add_states(struct text *line, const struct host_sum *sum)
 static void hosts_table(struct digest *g)
 {
 	struct table *t = report_table(g->r, "hosts", "");
-	static const char *const columns[] = {
-		[HOST_OUTSIDE] = "own_code_ns",    [HOST_LAUNCH] = "launching_ns",
-		[HOST_WAIT] = "waiting_ns",        [HOST_MPI] = "mpi_ns",
-		[HOST_ALLOCATE] = "allocating_ns", [HOST_BUILD] = "building_ns",
-		[HOST_THREADS] = "threads_ns",     [HOST_OTHER] = "other_calls_ns"};
+	static const char *const columns[] = {[HOST_OUTSIDE] = "own_code_ns",
+					      [HOST_LAUNCH] = "launching_ns",
+					      [HOST_WAIT] = "waiting_ns",
+					      [HOST_MPI] = "mpi_ns",
+					      [HOST_ALLOCATE] = "allocating_ns",
+					      [HOST_BUILD] = "building_ns",
+					      [HOST_THREADS] = "threads_ns",
+					      [HOST_OTHER] = "other_calls_ns",
+					      [HOST_SLEEP] = "sleeping_ns",
+					      [HOST_POLL] = "polling_ns",
+					      [HOST_IO] = "io_ns",
+					      [HOST_BLOCKED] = "blocked_ns",
+					      [HOST_PREEMPTED] = "preempted_ns"};
 
 	if (!t)
 		return;
@@ -564,7 +577,7 @@ static bool tell_rows(struct digest *g, const char *title, uint32_t most, row_wa
 {
 	struct groups rows;
 	char time[UNITS_TEXT], number[32];
-	bool ok = gather(&rows, g->s, 1, TALLY_CALL, BY_OP, of, NULL);
+	bool ok = gather(&rows, g->s, 1, TALLY_CALL, BY_OP, of, g->tl);
 
 	if (ok && rows.count)
 		qsort(rows.list, rows.count, sizeof(*rows.list), most_self);
@@ -590,9 +603,20 @@ static bool row_is_state_of_main(const void *unused, const struct trace *t, cons
 	return row_is_state(NULL, t, row) && thread < t->threads_count && t->threads[thread].main;
 }
 
+/* Nobody waits for a pool that has nothing to do. */
+static bool row_is_call_of_use(const void *data, const struct trace *t, const struct tally *row)
+{
+	const struct timeline *tl = data;
+	const uint32_t thread = row->key[KEY_THREAD];
+
+	return row_is_call(NULL, t, row) &&
+	       !(thread < t->threads_count && tl->threads[thread].pool &&
+		 strcmp(t->domains[t->ops[row->key[KEY_OP]].domain].name, "lock") == 0);
+}
+
 static bool tell_calls(struct digest *g)
 {
-	return tell_rows(g, "Calls", g->calls, row_is_call) &&
+	return tell_rows(g, "Calls", g->calls, row_is_call_of_use) &&
 	       tell_rows(g, "Main off CPU", STATES, row_is_state_of_main);
 }
 

@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/call_use.h"
 #include "base/hash.h"
 #include "base/vec.h"
 
 enum { NOT_OURS, OPENS, READS, WRITES, COPIES, OTHERS };
 
-static uint8_t what_is(const struct trace *t, const struct t_op *op)
+static uint8_t what_is(const char *op)
 {
 	static const char *const opens[] = {"open",   "openat",  "creat", "connect",
 					    "accept", "accept4", NULL};
@@ -22,18 +23,16 @@ static uint8_t what_is(const struct trace *t, const struct t_op *op)
 	static const char *const *const all[] = {
 		[OPENS] = opens, [READS] = reads, [WRITES] = writes, [COPIES] = copies};
 
-	if (strcmp(t->domains[op->domain].name, "posix") != 0)
-		return NOT_OURS;
 	for (unsigned i = OPENS; i <= COPIES; i++)
 		for (const char *const *name = all[i]; *name; name++)
-			if (strcmp(op->name, *name) == 0)
+			if (strcmp(op, *name) == 0)
 				return (uint8_t)i;
 	return OTHERS;
 }
 
 bool file_use_op(const struct trace *t, const struct t_op *op)
 {
-	return what_is(t, op) != NOT_OURS;
+	return call_use_of(t, op, "posix", what_is) != NOT_OURS;
 }
 
 struct file_use *file_use_new(const struct trace *t)
@@ -43,13 +42,11 @@ struct file_use *file_use_new(const struct trace *t)
 	if (!u)
 		return NULL;
 	u->trace = t;
-	u->op_is = calloc(t->ops_count + 1u, sizeof(*u->op_is));
+	u->op_is = call_use_ops(t, "posix", what_is);
 	if (!u->op_is) {
 		free(u);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < t->ops_count; i++)
-		u->op_is[i] = what_is(t, &t->ops[i]);
 	return u;
 }
 
@@ -92,35 +89,6 @@ static struct file_use_row *row_of(struct file_use *u, uint64_t string)
 	return &u->rows[u->rows_count++];
 }
 
-struct arguments {
-	uint64_t file, to, moved;
-	bool any;
-};
-
-static void read_arguments(struct arguments *a, const struct trace *t, const struct rec *r)
-{
-	const struct t_field *field;
-	struct rec_fields fields;
-	struct wire_value value;
-
-	*a = (struct arguments){0};
-	if (!r->wire)
-		return;
-	rec_fields_init(&fields, t, r);
-	while (rec_fields_next(&fields, &field, &value)) {
-		if (!value.present)
-			continue;
-		if (strcmp(field->name, "file") == 0) {
-			a->file = value.u;
-			a->any = true;
-		}
-		if (strcmp(field->name, "to") == 0)
-			a->to = value.u;
-		else if (strcmp(field->name, "moved") == 0)
-			a->moved = value.u;
-	}
-}
-
 static void add(struct file_use *u, uint64_t file, unsigned is, uint64_t moved, const struct rec *r)
 {
 	const uint64_t ns = r->end > r->start ? (uint64_t)(r->end - r->start) : 0;
@@ -145,15 +113,17 @@ static void add(struct file_use *u, uint64_t file, unsigned is, uint64_t moved, 
 void file_use_call_wanted(struct file_use *u, const struct rec *r)
 {
 	const unsigned is = u->op_is[r->op];
-	struct arguments a;
+	enum { FILE_WORD, TO, MOVED, WORDS };
+	static const char *const names[WORDS] = {"file", "to", "moved"};
+	uint64_t a[WORDS];
 
-	read_arguments(&a, u->trace, r);
-	if (!a.any) /* left, recorded without arguments, or of no file */
+	/* Left, recorded without arguments, or of no file. */
+	if (!(call_use_words(u->trace, r, names, WORDS, a) & 1u << FILE_WORD))
 		return;
 	if (is != COPIES) {
-		add(u, a.file, is, a.moved, r);
+		add(u, a[FILE_WORD], is, a[MOVED], r);
 	} else { /* reads one and writes the other */
-		add(u, a.file, READS, a.moved, r);
-		add(u, a.to, WRITES, a.moved, r);
+		add(u, a[FILE_WORD], READS, a[MOVED], r);
+		add(u, a[TO], WRITES, a[MOVED], r);
 	}
 }

@@ -19,13 +19,25 @@
 const char *idle_name(enum idle_cause cause)
 {
 	static const char *const names[] = {
-		[IDLE_STARTUP] = "start-up",        [IDLE_HOST] = "host code",
-		[IDLE_RUNTIME] = "other API calls", [IDLE_BUILD] = "builds",
-		[IDLE_THREADS] = "other threads",   [IDLE_ALLOCATE] = "allocation",
-		[IDLE_LAUNCH] = "launch calls",     [IDLE_WAIT] = "return from waits",
-		[IDLE_DEVICE] = "other devices",    [IDLE_MPI] = "communication",
-		[IDLE_HELD] = "not flushed",        [IDLE_LATENCY] = "launch latency",
-		[IDLE_END] = "after the last work", [IDLE_ABSENT] = "no recorded process",
+		[IDLE_STARTUP] = "start-up",
+		[IDLE_HOST] = "host code",
+		[IDLE_RUNTIME] = "other API calls",
+		[IDLE_BUILD] = "builds",
+		[IDLE_THREADS] = "other threads",
+		[IDLE_SLEEP] = "host sleeps",
+		[IDLE_POLL] = "host polls",
+		[IDLE_IO] = "files and sockets",
+		[IDLE_BLOCKED] = "other waits",
+		[IDLE_PREEMPTED] = "host preempted",
+		[IDLE_ALLOCATE] = "allocation",
+		[IDLE_LAUNCH] = "launch calls",
+		[IDLE_WAIT] = "return from waits",
+		[IDLE_DEVICE] = "other devices",
+		[IDLE_MPI] = "communication",
+		[IDLE_HELD] = "not flushed",
+		[IDLE_LATENCY] = "launch latency",
+		[IDLE_END] = "after the last work",
+		[IDLE_ABSENT] = "no recorded process",
 		[IDLE_UNKNOWN] = "unknown",
 	};
 
@@ -35,14 +47,16 @@ const char *idle_name(enum idle_cause cause)
 const char *idle_column(enum idle_cause cause)
 {
 	static const char *const names[] = {
-		[IDLE_STARTUP] = "idle_startup_ns", [IDLE_HOST] = "idle_host_ns",
-		[IDLE_RUNTIME] = "idle_runtime_ns", [IDLE_BUILD] = "idle_build_ns",
-		[IDLE_THREADS] = "idle_threads_ns", [IDLE_ALLOCATE] = "idle_allocate_ns",
-		[IDLE_LAUNCH] = "idle_launch_ns",   [IDLE_WAIT] = "idle_wait_ns",
-		[IDLE_DEVICE] = "idle_device_ns",   [IDLE_MPI] = "idle_mpi_ns",
-		[IDLE_HELD] = "idle_held_ns",       [IDLE_LATENCY] = "idle_latency_ns",
-		[IDLE_END] = "idle_end_ns",         [IDLE_ABSENT] = "idle_absent_ns",
-		[IDLE_UNKNOWN] = "idle_unknown_ns",
+		[IDLE_STARTUP] = "idle_startup_ns",   [IDLE_HOST] = "idle_host_ns",
+		[IDLE_RUNTIME] = "idle_runtime_ns",   [IDLE_BUILD] = "idle_build_ns",
+		[IDLE_THREADS] = "idle_threads_ns",   [IDLE_SLEEP] = "idle_sleep_ns",
+		[IDLE_POLL] = "idle_poll_ns",         [IDLE_IO] = "idle_io_ns",
+		[IDLE_BLOCKED] = "idle_blocked_ns",   [IDLE_PREEMPTED] = "idle_preempted_ns",
+		[IDLE_ALLOCATE] = "idle_allocate_ns", [IDLE_LAUNCH] = "idle_launch_ns",
+		[IDLE_WAIT] = "idle_wait_ns",         [IDLE_DEVICE] = "idle_device_ns",
+		[IDLE_MPI] = "idle_mpi_ns",           [IDLE_HELD] = "idle_held_ns",
+		[IDLE_LATENCY] = "idle_latency_ns",   [IDLE_END] = "idle_end_ns",
+		[IDLE_ABSENT] = "idle_absent_ns",     [IDLE_UNKNOWN] = "idle_unknown_ns",
 	};
 
 	return names[cause];
@@ -184,11 +198,19 @@ static void charge(struct gap *g, enum idle_cause cause, int64_t start, int64_t 
 
 static enum idle_cause cause_of(enum host_state state)
 {
-	static const uint8_t causes[] = {
-		[HOST_OUTSIDE] = IDLE_HOST,      [HOST_LAUNCH] = IDLE_LAUNCH,
-		[HOST_WAIT] = IDLE_WAIT,         [HOST_MPI] = IDLE_MPI,
-		[HOST_ALLOCATE] = IDLE_ALLOCATE, [HOST_BUILD] = IDLE_BUILD,
-		[HOST_THREADS] = IDLE_THREADS,   [HOST_OTHER] = IDLE_RUNTIME};
+	static const uint8_t causes[] = {[HOST_OUTSIDE] = IDLE_HOST,
+					 [HOST_LAUNCH] = IDLE_LAUNCH,
+					 [HOST_WAIT] = IDLE_WAIT,
+					 [HOST_MPI] = IDLE_MPI,
+					 [HOST_ALLOCATE] = IDLE_ALLOCATE,
+					 [HOST_BUILD] = IDLE_BUILD,
+					 [HOST_THREADS] = IDLE_THREADS,
+					 [HOST_OTHER] = IDLE_RUNTIME,
+					 [HOST_SLEEP] = IDLE_SLEEP,
+					 [HOST_POLL] = IDLE_POLL,
+					 [HOST_IO] = IDLE_IO,
+					 [HOST_BLOCKED] = IDLE_BLOCKED,
+					 [HOST_PREEMPTED] = IDLE_PREEMPTED};
 
 	return (enum idle_cause)causes[state];
 }

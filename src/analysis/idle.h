@@ -19,20 +19,25 @@
 #include "analysis/timeline.h"
 
 enum idle_cause {
-	IDLE_STARTUP,  /* before the call that submits its first work, but for next to nothing */
-	IDLE_HOST,     /* the host was outside of all recorded calls */
-	IDLE_THREADS,  /* it waited for another thread */
-	IDLE_RUNTIME,  /* in other calls of a runtime */
-	IDLE_BUILD,    /* it built or loaded programs */
-	IDLE_ALLOCATE, /* it allocated or freed memory */
-	IDLE_LAUNCH,   /* in calls that submit work */
-	IDLE_WAIT,     /* it had not yet returned from waiting for this device */
-	IDLE_DEVICE,   /* it, or the work, waited for another device */
-	IDLE_MPI,      /* it communicated */
-	IDLE_HELD,     /* the work lay in its queue until the program flushed it */
-	IDLE_LATENCY,  /* submitted, and about to start */
-	IDLE_END,      /* after its last work */
-	IDLE_ABSENT,   /* no recorded process was there */
+	IDLE_STARTUP,   /* before the call that submits its first work, but for next to nothing */
+	IDLE_HOST,      /* the host was outside of all recorded calls */
+	IDLE_THREADS,   /* it waited for another thread */
+	IDLE_SLEEP,     /* it slept */
+	IDLE_POLL,      /* it waited for descriptors */
+	IDLE_IO,        /* it was in calls of files and sockets */
+	IDLE_BLOCKED,   /* it waited for something else: processes, signals, pages */
+	IDLE_PREEMPTED, /* it was ready, and had no processor */
+	IDLE_RUNTIME,   /* in other calls of a runtime */
+	IDLE_BUILD,     /* it built or loaded programs */
+	IDLE_ALLOCATE,  /* it allocated or freed memory */
+	IDLE_LAUNCH,    /* in calls that submit work */
+	IDLE_WAIT,      /* it had not yet returned from waiting for this device */
+	IDLE_DEVICE,    /* it, or the work, waited for another device */
+	IDLE_MPI,       /* it communicated */
+	IDLE_HELD,      /* the work lay in its queue until the program flushed it */
+	IDLE_LATENCY,   /* submitted, and about to start */
+	IDLE_END,       /* after its last work */
+	IDLE_ABSENT,    /* no recorded process was there */
 	IDLE_UNKNOWN,
 	IDLE_CAUSES
 };

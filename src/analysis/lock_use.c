@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/call_use.h"
 #include "base/hash.h"
 #include "base/vec.h"
 
@@ -23,14 +24,17 @@ static const struct {
 };
 #define KNOWN (sizeof(known) / sizeof(*known))
 
-static uint8_t what_is(const struct trace *t, const struct t_op *op)
+static uint8_t what_is(const char *op)
 {
-	if (strcmp(t->domains[op->domain].name, "lock") != 0)
-		return 0;
 	for (unsigned i = 0; i < KNOWN; i++)
-		if (strcmp(op->name, known[i].op) == 0)
+		if (strcmp(op, known[i].op) == 0)
 			return (uint8_t)(i + 1);
 	return 0;
+}
+
+bool lock_use_op(const struct trace *t, const struct t_op *op)
+{
+	return call_use_of(t, op, "lock", what_is) != 0;
 }
 
 struct lock_use *lock_use_new(const struct trace *t)
@@ -40,13 +44,12 @@ struct lock_use *lock_use_new(const struct trace *t)
 	if (!u)
 		return NULL;
 	u->trace = t;
-	u->op_is = calloc(t->ops_count + 1u, sizeof(*u->op_is));
-	if (!u->op_is) {
-		free(u);
+	u->op_is = call_use_ops(t, "lock", what_is);
+	u->for_work = calloc(t->threads_count + 1u, sizeof(*u->for_work));
+	if (!u->op_is || !u->for_work) {
+		lock_use_free(u);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < t->ops_count; i++)
-		u->op_is[i] = what_is(t, &t->ops[i]);
 	return u;
 }
 
@@ -56,6 +59,9 @@ void lock_use_free(struct lock_use *u)
 		return;
 	map_release(&u->places);
 	map_release(&u->pair_places);
+	map_release(&u->waiter_places);
+	free(u->waiters);
+	free(u->for_work);
 	free(u->pairs);
 	free(u->rows);
 	free(u->op_is);
@@ -112,51 +118,66 @@ static void add_pair(struct lock_use *u, struct lock_use_row *row, uint32_t tid,
 	}
 }
 
-struct arguments {
-	uint64_t object, thread, held;
-	bool any;
-};
-
-static void read_arguments(struct arguments *a, const struct trace *t, const struct rec *r)
+/* Work is waited for with these. */
+static bool is_for_work(const char *kind)
 {
-	const struct t_field *field;
-	struct rec_fields fields;
-	struct wire_value value;
+	return strcmp(kind, "condition") == 0 || strcmp(kind, "semaphore") == 0;
+}
 
-	*a = (struct arguments){0};
-	if (!r->wire)
-		return;
-	rec_fields_init(&fields, t, r);
-	while (rec_fields_next(&fields, &field, &value)) {
-		if (!value.present)
-			continue;
-		if (strcmp(field->name, "object") == 0) {
-			a->object = value.u;
-			a->any = true;
-		} else if (strcmp(field->name, "held") == 0) {
-			a->held = value.u;
-		} else if (strcmp(field->name, "owner") == 0 ||
-			   strcmp(field->name, "woken_by") == 0) {
-			a->thread = value.u;
+static void add_waiter(struct lock_use *u, uint32_t place, uint32_t thread, uint64_t ns)
+{
+	const uint64_t hash = hash_u64((uint64_t)place << 32 | thread);
+	uint64_t i;
+
+	u->for_work[thread] += ns;
+	map_each(&u->waiter_places, hash, i) {
+		struct lock_use_waiter *w = &u->waiters[i - 1];
+
+		if (w->row == place && w->thread == thread) {
+			w->ns += ns;
+			return;
 		}
 	}
+	if (!vec_reserve(&u->waiters, &u->waiters_room, u->waiters_count, 1) ||
+	    !map_add(&u->waiter_places, hash, u->waiters_count + 1u)) {
+		u->failed = true;
+		return;
+	}
+	u->waiters[u->waiters_count++] = (struct lock_use_waiter){place, thread, ns};
+}
+
+void lock_use_find_pools(struct lock_use *u, bool (*pool)(const void *data, uint32_t thread),
+			 const void *data)
+{
+	uint64_t *waited = calloc(u->rows_count + 1u, sizeof(*waited));
+
+	u->failed |= !waited;
+	for (uint32_t i = 0; waited && i < u->waiters_count; i++)
+		if (pool(data, u->waiters[i].thread))
+			waited[u->waiters[i].row] += u->waiters[i].ns;
+	for (uint32_t i = 0; waited && i < u->rows_count; i++)
+		u->rows[i].pool = u->rows[i].ns && (double)waited[i] >= 0.9 * (double)u->rows[i].ns;
+	free(waited);
 }
 
 void lock_use_call_wanted(struct lock_use *u, const struct rec *r)
 {
 	const unsigned is = u->op_is[r->op] - 1u;
 	const uint64_t ns = r->end > r->start ? (uint64_t)(r->end - r->start) : 0;
+	enum { OBJECT, HELD, OWNER, WOKEN_BY, WORDS };
+	static const char *const names[WORDS] = {"object", "held", "owner", "woken_by"};
 	struct lock_use_row *row;
-	struct arguments a;
+	uint64_t a[WORDS];
 
-	read_arguments(&a, u->trace, r);
-	row = a.any ? row_of(u, r->process, a.object, known[is].kind) : NULL;
+	row = call_use_words(u->trace, r, names, WORDS, a) & 1u << OBJECT
+		      ? row_of(u, r->process, a[OBJECT], known[is].kind)
+		      : NULL;
 	if (!row)
 		return;
 	if (!known[is].waits) {
-		row->held_ns += a.held;
+		row->held_ns += a[HELD];
 		row->longest_held_ns =
-			a.held > row->longest_held_ns ? a.held : row->longest_held_ns;
+			a[HELD] > row->longest_held_ns ? a[HELD] : row->longest_held_ns;
 		return;
 	}
 	row->ns += ns;
@@ -164,6 +185,8 @@ void lock_use_call_wanted(struct lock_use *u, const struct rec *r)
 		row->longest_ns = ns;
 		row->longest_site = r->site;
 	}
-	if (a.thread)
-		add_pair(u, row, (uint32_t)a.thread, ns);
+	if (is_for_work(row->kind) && r->thread < u->trace->threads_count)
+		add_waiter(u, (uint32_t)(row - u->rows), r->thread, ns);
+	if (a[OWNER] | a[WOKEN_BY]) /* an op has one of them */
+		add_pair(u, row, (uint32_t)(a[OWNER] | a[WOKEN_BY]), ns);
 }

@@ -21,6 +21,14 @@ struct lock_use_row {
 	uint32_t
 		tid; /* thread that was waited for longest: who had it, or who ended the wait; 0: not known */
 	uint64_t tid_ns;
+	/* Of a condition or semaphore: nine tenths of its waits are of threads that wait for work; lock_use_find_pools(). */
+	bool pool;
+};
+
+/* Waits of one thread (index) for one row. */
+struct lock_use_waiter {
+	uint32_t row, thread;
+	uint64_t ns;
 };
 
 struct lock_use_pair {
@@ -35,13 +43,23 @@ struct lock_use {
 	uint32_t rows_count, rows_room;
 	struct lock_use_pair *pairs;
 	uint32_t pairs_count, pairs_room;
-	struct map places, pair_places; /* by hash: number from 1 */
-	bool failed;                    /* no memory */
+	struct lock_use_waiter *waiters;
+	uint32_t waiters_count, waiters_room;
+	uint64_t *for_work; /* by thread: ns in conditions and semaphores */
+	struct map places, pair_places, waiter_places; /* by hash: number from 1 */
+	bool failed;                                   /* no memory */
 };
+
+/* Its calls are looked at. */
+bool lock_use_op(const struct trace *t, const struct t_op *op);
 
 struct lock_use *lock_use_new(const struct trace *t);
 void lock_use_free(struct lock_use *u);
 void lock_use_call_wanted(struct lock_use *u, const struct rec *r);
+
+/* All records were there. `pool`: by thread, that it waits for work nearly all the time. */
+void lock_use_find_pools(struct lock_use *u, bool (*pool)(const void *data, uint32_t thread),
+			 const void *data);
 
 static inline void lock_use_call(struct lock_use *u, const struct rec *r)
 {

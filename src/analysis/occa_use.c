@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/call_use.h"
 #include "base/hash.h"
 #include "base/vec.h"
 
@@ -22,7 +23,7 @@ struct occa_death {
 	uint32_t process;
 };
 
-static uint8_t what_is(const struct trace *t, const struct t_op *op)
+static uint8_t what_is(const char *op)
 {
 	static const struct {
 		const char *name;
@@ -39,17 +40,15 @@ static uint8_t what_is(const struct trace *t, const struct t_op *op)
 		{"buffer::free", DIES},
 	};
 
-	if (strcmp(t->domains[op->domain].name, "occa") != 0)
-		return OTHER;
 	for (unsigned i = 0; i < sizeof(ops) / sizeof(*ops); i++)
-		if (strcmp(op->name, ops[i].name) == 0)
+		if (strcmp(op, ops[i].name) == 0)
 			return ops[i].is;
 	return OTHER;
 }
 
 bool occa_use_op(const struct trace *t, const struct t_op *op)
 {
-	return what_is(t, op) != OTHER;
+	return call_use_of(t, op, "occa", what_is) != OTHER;
 }
 
 struct occa_use *occa_use_new(const struct trace *t)
@@ -59,13 +58,11 @@ struct occa_use *occa_use_new(const struct trace *t)
 	if (!o)
 		return NULL;
 	o->trace = t;
-	o->op_is = calloc(t->ops_count + 1u, sizeof(*o->op_is));
+	o->op_is = call_use_ops(t, "occa", what_is);
 	if (!o->op_is) {
 		free(o);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < t->ops_count; i++)
-		o->op_is[i] = what_is(t, &t->ops[i]);
 	return o;
 }
 

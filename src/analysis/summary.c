@@ -15,6 +15,7 @@
 #include "stream/trace.h"
 #ifdef KYMO_HAVE_SQLITE
 #include "analysis/trace_store.h"
+#include "analysis/wait_use.h"
 #endif
 
 /* ---- from raw ---------------------------------------------------------------------------------- */
@@ -180,6 +181,11 @@ static bool has_locks(const struct summary *s)
 	return s->timeline && s->timeline->locks && s->timeline->locks->rows_count;
 }
 
+static bool has_waits(const struct summary *s)
+{
+	return s->timeline && s->timeline->host_waits && s->timeline->host_waits->rows_count;
+}
+
 static kymo_status_t read_from(struct summary *s, const char *path, enum summary_source from,
 			       unsigned by, const struct format_options *o)
 {
@@ -200,8 +206,9 @@ static kymo_status_t read_from(struct summary *s, const char *path, enum summary
 		status = read_foreign(s, foreign, path, by & DETAILS_BY, o);
 	else
 		status = read_raw(s, path, by & DETAILS_BY, o);
-	if (status == KYMO_OK && (s->tallies->set[TALLY_LEAK].count || has_objects(s) ||
-				  has_buffers(s) || has_locks(s))) {
+	if (status == KYMO_OK &&
+	    (s->tallies->set[TALLY_LEAK].count || has_objects(s) || has_buffers(s) ||
+	     has_locks(s) || has_waits(s) || (s->timeline && s->timeline->off.rows_count))) {
 		s->symbols = symbols_new(s->trace, o->log);
 		status = s->symbols ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
 	}

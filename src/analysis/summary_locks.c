@@ -14,6 +14,8 @@ static int longest(const void *a, const void *b)
 	const struct lock_use_row *x = *(const struct lock_use_row *const *)a,
 				  *y = *(const struct lock_use_row *const *)b;
 
+	if (x->pool != y->pool)
+		return x->pool ? 1 : -1;
 	if (x->ns != y->ns)
 		return x->ns > y->ns ? -1 : 1;
 	if (x->process != y->process)
@@ -51,7 +53,8 @@ static void add_row(struct table *t, const struct summary *s, const struct lock_
 	text_release(&process);
 	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)u->object);
 	cell_text(t, c++, text);
-	cell_text(t, c++, u->kind);
+	snprintf(text, sizeof(text), "%s%s", u->kind, u->pool ? ", idle pool" : "");
+	cell_text(t, c++, text);
 	cell_number(c++, u->waits);
 	cell_number(c++, u->ns);
 	cell_number(c++, u->longest_ns);
@@ -73,6 +76,7 @@ static bool add_rows(struct table *t, const struct summary *s)
 	const struct lock_use *use = s->timeline ? s->timeline->locks : NULL;
 	const struct lock_use_row **order;
 	uint32_t n = 0;
+	bool pools = false;
 
 	if (!use || !use->rows_count)
 		return true;
@@ -83,8 +87,15 @@ static bool add_rows(struct table *t, const struct summary *s)
 		if (use->rows[i].waits)
 			order[n++] = &use->rows[i];
 	qsort(order, n, sizeof(*order), longest);
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		pools |= order[i]->pool;
 		add_row(t, s, order[i]);
+	}
+	if (pools)
+		table_note(t,
+			   "idle pool: nine tenths of its waits are of threads that feed no device "
+			   "and wait for work half of their time or more; these are below all "
+			   "others, and not among the calls above");
 	free(order);
 	return !use->failed;
 }

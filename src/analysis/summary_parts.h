@@ -46,6 +46,8 @@ summary_part summary_files;
 
 /* Locks and what else threads wait for. */
 summary_part summary_locks;
+summary_part summary_waits;
+summary_part summary_off_cpu;
 
 /* What runtimes take of ranks or processes. */
 summary_part summary_shares;

@@ -4,6 +4,7 @@
 #include "analysis/file_use.h"
 #include "analysis/lock_use.h"
 #include "analysis/occa_use.h"
+#include "analysis/wait_use.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +31,10 @@ enum {
 	OP_PARALLEL = 8,       /* of OpenMP: a region */
 	OP_IMPLICIT_TASK = 16, /* what a thread does in it */
 	OP_EXPLICIT_TASK = 32,
-	OP_TARGET = 64, /* of OpenMP, for a device */
-	OP_ASKS = 128,  /* of MPI: whether messages are there */
-	OP_LOCK = 256   /* waits for threads */
+	OP_TARGET = 64,   /* of OpenMP, for a device */
+	OP_ASKS = 128,    /* of MPI: whether messages are there */
+	OP_OFF = 256,     /* no call: a thread without a processor */
+	OP_WAIT_SHIFT = 9 /* then what is waited for in it, as CALL_WAIT has it */
 };
 
 static struct timeline *of(struct stream_sink *s)
@@ -196,7 +198,7 @@ static bool joins(struct timeline *tl, const struct rec *r, uint16_t flags)
 	struct tl_call *c = last ? &tl->calls[last - 1] : NULL;
 
 	if (!c || (c->op_flags & KEPT) || (c->flags & (CALL_NESTED | CALL_FAILED)) ||
-	    ((c->flags ^ flags) & (CALL_MPI | CALL_OPENMP | CALL_LOCK)) ||
+	    ((c->flags ^ flags) & (CALL_MPI | CALL_OPENMP | CALL_WAIT)) ||
 	    c->end - c->start >= TIMELINE_BURST_NS ||
 	    (!(c->flags & CALL_BURST) && c->end - c->start >= TIMELINE_LONG_NS) ||
 	    r->start < c->end || r->start - c->end > TIMELINE_PAUSE_NS)
@@ -322,18 +324,39 @@ static bool fell_back(const struct timeline *tl, const struct rec *r)
 	return false;
 }
 
+static uint16_t wait_of(uint16_t op_is)
+{
+	return (uint16_t)(op_is >> OP_WAIT_SHIFT << CALL_WAIT_SHIFT);
+}
+
+/* Short ones change nothing that is told. */
+static void take_off(struct timeline *tl, const struct rec *r)
+{
+	const uint32_t site = off_use_add(&tl->off, r); /* where the program waits */
+	struct tl_call *c = r->end - r->start >= TIMELINE_LONG_NS ? TAKE(tl, calls) : NULL;
+
+	if (c)
+		*c = (struct tl_call){.start = r->start,
+				      .end = r->end,
+				      .thread = r->thread,
+				      .op = r->op,
+				      .site = site,
+				      .op_flags = (uint16_t)tl->trace->ops[r->op].flags,
+				      .flags = (uint16_t)(CALL_OFF | wait_of(tl->op_is[r->op]))};
+}
+
 static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 {
 	struct timeline *tl = of(s);
 	const struct t_op *op = &tl->trace->ops[r->op];
 	bool kept = (op->flags & KEPT) || r->end - r->start >= TIMELINE_LONG_NS || !r->ok;
-	uint16_t flags = (uint16_t)((r->parent ? CALL_NESTED : 0) | (r->ok ? 0 : CALL_FAILED) |
-				    (tl->op_is[r->op] & OP_MPI ? CALL_MPI : 0) |
-				    (tl->op_is[r->op] & OP_LOCK ? CALL_LOCK : 0) |
-				    (tl->op_is[r->op] & OP_ASKS ? CALL_ASKS : 0) |
-				    (tl->op_is[r->op] & OP_OPENMP ? CALL_OPENMP : 0) |
-				    (tl->op_is[r->op] & OP_TARGET ? CALL_TARGET : 0) |
-				    (fell_back(tl, r) ? CALL_FALLBACK : 0));
+	uint16_t flags =
+		(uint16_t)((r->parent ? CALL_NESTED : 0) | (r->ok ? 0 : CALL_FAILED) |
+			   (tl->op_is[r->op] & OP_MPI ? CALL_MPI : 0) | wait_of(tl->op_is[r->op]) |
+			   (tl->op_is[r->op] & OP_ASKS ? CALL_ASKS : 0) |
+			   (tl->op_is[r->op] & OP_OPENMP ? CALL_OPENMP : 0) |
+			   (tl->op_is[r->op] & OP_TARGET ? CALL_TARGET : 0) |
+			   (fell_back(tl, r) ? CALL_FALLBACK : 0));
 	struct tl_call *c;
 
 	/* In a region of OpenMP what is short and nested is not told from what is short: it is the program's. */
@@ -353,10 +376,13 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 	}
 	if (tl->op_is[r->op] & OP_OPENMP)
 		take_team(tl, r);
+	if (tl->op_is[r->op] & OP_OFF)
+		take_off(tl, r);
 	objects_call(tl->objects, r);
 	occa_use_call(tl->occa, r);
 	file_use_call(tl->files, r);
 	lock_use_call(tl->locks, r);
+	wait_use_call(tl->host_waits, r);
 	return FORWARD(s, call, r);
 }
 
@@ -537,6 +563,11 @@ static struct tl_addresses addresses_of(const struct t_op *op)
 	return at;
 }
 
+struct named_state {
+	const char *name; /* NULL: any other */
+	enum host_state state;
+};
+
 static uint8_t op_of_mpi(const char *name)
 {
 	static const char *const asks[] = {
@@ -549,6 +580,45 @@ static uint8_t op_of_mpi(const char *name)
 	return OP_MPI;
 }
 
+static uint16_t op_waits(enum host_state state)
+{
+	return (uint16_t)(call_wait(state) >> CALL_WAIT_SHIFT << OP_WAIT_SHIFT);
+}
+
+static uint16_t op_of(const char *name, const struct named_state *known)
+{
+	for (; known->name; known++)
+		if (strcmp(name, known->name) == 0)
+			break;
+	return known->state == HOST_OTHER ? 0 : op_waits(known->state);
+}
+
+/* Domain "wait". Who yields is ready to go on. */
+static uint16_t op_of_wait(const char *name)
+{
+	static const struct named_state known[] = {
+		{"nanosleep", HOST_SLEEP},   {"clock_nanosleep", HOST_SLEEP},
+		{"usleep", HOST_SLEEP},      {"sleep", HOST_SLEEP},
+		{"poll", HOST_POLL},         {"ppoll", HOST_POLL},
+		{"select", HOST_POLL},       {"pselect", HOST_POLL},
+		{"epoll_wait", HOST_POLL},   {"epoll_pwait", HOST_POLL},
+		{"epoll_pwait2", HOST_POLL}, {"futex", HOST_THREADS},
+		{"sched_yield", HOST_OTHER}, {NULL, HOST_BLOCKED}};
+
+	return op_of(name, known);
+}
+
+static uint16_t op_of_off_cpu(const char *name)
+{
+	static const struct named_state known[] = {
+		{"preempted", HOST_PREEMPTED}, {"wait_lock", HOST_THREADS},
+		{"sleep", HOST_SLEEP},         {"wait_descriptors", HOST_POLL},
+		{"wait_file", HOST_IO},        {"wait_socket", HOST_IO},
+		{NULL, HOST_BLOCKED}};
+
+	return op_of(name, known);
+}
+
 static uint16_t op_is(const struct trace *t, const struct t_op *op)
 {
 	const char *domain = t->domains[op->domain].name;
@@ -558,7 +628,13 @@ static uint16_t op_is(const struct trace *t, const struct t_op *op)
 	if (strcmp(domain, "mpi") == 0)
 		return op_of_mpi(op->name);
 	if (strcmp(domain, "lock") == 0)
-		return OP_LOCK;
+		return op_waits(HOST_THREADS);
+	if (strcmp(domain, "posix") == 0)
+		return op_waits(HOST_IO);
+	if (strcmp(domain, "wait") == 0)
+		return op_of_wait(op->name);
+	if (strcmp(domain, "off_cpu") == 0)
+		return OP_OFF | op_of_off_cpu(op->name);
 	return strcmp(domain, "code_object") == 0 ? OP_CODE_OBJECT : 0;
 }
 
@@ -567,7 +643,8 @@ static bool reads_fields(const struct trace *t, const struct t_op *op)
 {
 	return op->flags & KYMO_OP_SUBMITS ||
 	       op_is(t, op) & (OP_CODE_OBJECT | OP_PARALLEL | OP_IMPLICIT_TASK | OP_TARGET) ||
-	       objects_op(op) || occa_use_op(t, op) || file_use_op(t, op);
+	       objects_op(op) || occa_use_op(t, op) || file_use_op(t, op) || lock_use_op(t, op) ||
+	       wait_use_op(t, op) || op_is(t, op) & OP_OFF;
 }
 
 static struct timeline *timeline_new(const struct trace *t)
@@ -588,9 +665,11 @@ static struct timeline *timeline_new(const struct trace *t)
 	tl->occa = occa_use_new(t);
 	tl->files = file_use_new(t);
 	tl->locks = lock_use_new(t);
-	if (!tl->objects || !tl->occa || !tl->files || !tl->locks || !tl->device_of_agent ||
-	    !tl->op_is || !tl->addresses || !tl->last || !tl->last_region || !tl->threads ||
-	    !tl->call_of) {
+	tl->host_waits = wait_use_new(t);
+	tl->off.trace = t;
+	if (!tl->objects || !tl->occa || !tl->files || !tl->locks || !tl->host_waits ||
+	    !tl->device_of_agent || !tl->op_is || !tl->addresses || !tl->last || !tl->last_region ||
+	    !tl->threads || !tl->call_of) {
 		timeline_free(tl);
 		return NULL;
 	}
@@ -647,6 +726,8 @@ void timeline_free(struct timeline *tl)
 	occa_use_free(tl->occa);
 	file_use_free(tl->files);
 	lock_use_free(tl->locks);
+	wait_use_free(tl->host_waits);
+	off_use_release(&tl->off);
 	intervals_release(&tl->absent);
 	free(tl->call_of);
 	free(tl->device_of_agent);

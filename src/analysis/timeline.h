@@ -17,6 +17,7 @@
 
 #include "analysis/intervals.h"
 #include "analysis/objects.h"
+#include "analysis/off_use.h"
 #include "base/map.h"
 #include "stream/stream.h"
 
@@ -72,7 +73,10 @@ enum {
 		512, /* whether messages are there, and does not wait; of a burst: one of its calls */
 	CALL_COMMUNICATES = 1024, /* of a library that sends from devices, or made in such a call */
 	CALL_COMMUNICATION = 2048, /* the outermost of these */
-	CALL_LOCK = 4096           /* of the domain "lock" */
+	/* What the thread waits for in it: a host_state from HOST_THREADS on, less CALL_WAIT_BASE, in these bits; 0: none. */
+	CALL_WAIT_SHIFT = 12,
+	CALL_WAIT = 7 << CALL_WAIT_SHIFT,
+	CALL_OFF = 1 << 15 /* no call: the thread had no processor, and is in none */
 };
 
 struct tl_call {
@@ -174,14 +178,34 @@ enum host_state {
 	HOST_MPI,     /* communicating */
 	HOST_ALLOCATE,
 	HOST_BUILD,
-	HOST_THREADS, /* waiting for another thread */
-	HOST_OTHER,   /* in another call */
+	HOST_OTHER,     /* in another call */
+	HOST_THREADS,   /* waiting for another thread */
+	HOST_SLEEP,     /* sleeping */
+	HOST_POLL,      /* waiting until one of several descriptors is ready */
+	HOST_IO,        /* in calls of files and sockets */
+	HOST_BLOCKED,   /* waiting for something else: processes, signals, pages */
+	HOST_PREEMPTED, /* ready, while others had its processor */
 	HOST_STATES
 };
+
+enum { CALL_WAIT_BASE = HOST_THREADS - 1 };
+
+/* Flags of a call in which the thread is in this state. */
+static inline uint16_t call_wait(enum host_state state)
+{
+	return (uint16_t)(((unsigned)state - CALL_WAIT_BASE) << CALL_WAIT_SHIFT);
+}
+
+/* It waits, but for no device and no rank. */
+static inline bool host_waits(enum host_state state)
+{
+	return state >= HOST_THREADS;
+}
 
 struct tl_thread {
 	uint32_t first, count;    /* its outermost calls: timeline.outer[first ...], by start */
 	uint64_t in[HOST_STATES]; /* ns of its life in each */
+	bool pool; /* not main, feeds no device, and waits for work half of its life: an idle pool's */
 };
 
 /* Arguments of an op that say where in memory it copies: numbers from 1, 0: none does. */
@@ -221,6 +245,8 @@ struct timeline {
 	struct occa_use *occa;
 	struct file_use *files;
 	struct lock_use *locks;
+	struct wait_use *host_waits; /* sleeps and polls */
+	struct off_use off;
 	uint32_t *order; /* work by device, then start */
 	uint32_t *outer; /* outermost calls by thread, then start */
 	struct tl_device *devices;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/communication.h"
+#include "analysis/lock_use.h"
 #include "stream/trace.h"
 #include "wire/tally.h"
 #include "stream/recorded.h"
@@ -315,7 +316,7 @@ static bool order_calls(struct timeline *tl)
  */
 static bool find_outer(struct timeline *tl)
 {
-	const struct tl_call *around = NULL;
+	struct tl_call *around = NULL;
 	uint32_t n = 0;
 
 	tl->outer = calloc((size_t)tl->calls_count + 1, sizeof(*tl->outer));
@@ -327,6 +328,10 @@ static bool find_outer(struct timeline *tl)
 
 		c->flags &= (uint16_t)~CALL_NESTED;
 		c->outermost = i;
+		/* Clocks are not that exact: a time without a processor ends where a call begins. */
+		if (around && around->flags & CALL_OFF && around->thread == c->thread &&
+		    c->start < around->end && !(c->flags & CALL_OFF))
+			around->end = c->start;
 		if (around && around->thread == c->thread && c->start < around->end) {
 			c->flags |= CALL_NESTED;
 			c->outermost = (uint32_t)(around - tl->calls);
@@ -512,8 +517,9 @@ enum host_state timeline_state(const struct tl_call *c)
 		return HOST_MPI;
 	if (c->flags & CALL_BUILD)
 		return HOST_BUILD;
-	if (c->flags & CALL_LOCK)
-		return HOST_THREADS;
+	if (c->flags & CALL_WAIT)
+		return (enum host_state)(((c->flags & CALL_WAIT) >> CALL_WAIT_SHIFT) +
+					 CALL_WAIT_BASE);
 	if (c->flags & CALL_BURST)
 		return HOST_OTHER;
 	if (2 * c->waited >= (uint64_t)(c->end - c->start) && c->waited)
@@ -594,6 +600,24 @@ static void add_states(struct timeline *tl, uint32_t thread)
 	live(tl, thread, &start, &end);
 	life = end > start ? (uint64_t)(end - start) : 0;
 	th->in[HOST_OUTSIDE] = life > inside ? life - inside : 0;
+}
+
+static void find_pool(struct timeline *tl, uint32_t thread)
+{
+	struct tl_thread *th = &tl->threads[thread];
+	uint64_t life = 0;
+
+	for (unsigned s = 0; s < HOST_STATES; s++)
+		life += th->in[s];
+	th->pool = !tl->trace->threads[thread].main && !th->in[HOST_LAUNCH] && life &&
+		   2 * tl->locks->for_work[thread] >= life;
+}
+
+static bool is_pool(const void *data, uint32_t thread)
+{
+	const struct timeline *tl = data;
+
+	return tl->threads[thread].pool;
 }
 
 static bool counts_calls(const struct trace *t)
@@ -698,5 +722,8 @@ bool timeline_finish(struct timeline *tl, const struct stream_sink *sink)
 		return false;
 	for (uint32_t i = 1; i < t->threads_count; i++)
 		add_states(tl, i);
-	return true;
+	for (uint32_t i = 1; i < t->threads_count; i++)
+		find_pool(tl, i);
+	lock_use_find_pools(tl->locks, is_pool, tl);
+	return !tl->locks->failed;
 }

@@ -6,90 +6,13 @@
  * A host that keeps to a clock (so many pictures a second) idles by intent.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "analysis/rules/support.h"
 #include "base/plain.h"
 
-#define LEAST_TICKS 30     /* fewer may be in time by chance */
-#define JITTER_NS   1000.0 /* no sleep ends more precisely; without any, nothing can be told */
-#define IN_TIME                                                                                    \
-	0.75 /* delays by themselves give a half; those that add up, a fifteenth of their number */
-
 static bool is_late(const struct diagnosis *d, const struct gap *g)
 {
 	return 2 * g->outside > gap_length(g) && gap_is_open(d, g);
-}
-
-/* When the host went on after each gap, ns from the first. NULL: no memory. */
-static double *list_ticks(const struct diagnosis *d, const struct gaps *gaps, uint32_t *count)
-{
-	double *ticks = calloc((size_t)gaps->count + 1, sizeof(*ticks));
-	int64_t first = 0;
-
-	*count = 0;
-	for (uint32_t i = 0; ticks && i < gaps->count; i++) {
-		int64_t now;
-
-		if (!is_late(d, &gaps->at[i]))
-			continue;
-		now = d->tl->calls[gaps->at[i].submit].start;
-		first = *count ? first : now;
-		ticks[(*count)++] = (double)(now - first);
-	}
-	return ticks;
-}
-
-/* Sum of squares of what they are apart from even ones, by the line that fits best. */
-static double apart_from_even(const double *ticks, uint32_t count)
-{
-	double middle = (count - 1) / 2.0, mean = 0, slope = 0, squares = 0, apart = 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		mean += ticks[i] / count;
-		slope += (i - middle) * ticks[i];
-		squares += (i - middle) * (i - middle);
-	}
-	slope /= squares;
-	for (uint32_t i = 0; i < count; i++) {
-		double x = ticks[i] - mean - slope * (i - middle);
-
-		apart += x * x;
-	}
-	return apart;
-}
-
-static double apart_from_each_other(const double *ticks, uint32_t count)
-{
-	double each = ticks[count - 1] / (count - 1), apart = 0;
-
-	for (uint32_t i = 1; i < count; i++) {
-		double x = ticks[i] - ticks[i - 1] - each;
-
-		apart += x * x;
-	}
-	return apart;
-}
-
-/*
- * Who keeps to a clock is late by some time now and then, but makes up for it: how far begins are from even ones
- * does not grow. Who does not is later and later, or earlier: each delay adds to those before.
- */
-static bool keeps_to_a_clock(struct diagnosis *d, uint32_t device)
-{
-	uint32_t count;
-	double *ticks = list_ticks(d, &d->gaps[device], &count);
-	bool keeps = false;
-
-	d->failed |= !ticks;
-	if (ticks && count >= LEAST_TICKS) {
-		double each = apart_from_each_other(ticks, count);
-
-		keeps = each > JITTER_NS * JITTER_NS * count &&
-			apart_from_even(ticks, count) <= IN_TIME * each;
-	}
-	free(ticks);
-	return keeps;
 }
 
 /* The host's code in the gaps that are told. */
@@ -171,7 +94,7 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	struct finding *f = NULL;
 	char time[UNITS_TEXT];
 
-	if (keeps_to_a_clock(d, device))
+	if (gaps_keep_to_a_clock(d, device, is_late))
 		return;
 	for (uint32_t i = 0; i < d->gaps[device].count; i++) {
 		const struct gap *g = &d->gaps[device].at[i];

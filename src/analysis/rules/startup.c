@@ -68,6 +68,11 @@ static void add_parts(struct finding *f, const struct idle *idle)
 							       "allocation and the runtime's begin",
 						       [HOST_BUILD] = "builds",
 						       [HOST_THREADS] = "other threads",
+						       [HOST_SLEEP] = "sleeping",
+						       [HOST_POLL] = "polling",
+						       [HOST_IO] = "files and sockets",
+						       [HOST_BLOCKED] = "other waits",
+						       [HOST_PREEMPTED] = "preempted",
 						       [HOST_OTHER] = "other calls"};
 	const char *comma = "";
 	char time[UNITS_TEXT];

@@ -44,6 +44,11 @@ void claim_gaps(struct diagnosis *d, struct intervals *times, bool told);
 /* No finding tells it yet, or but a part. */
 bool gap_is_open(const struct diagnosis *d, const struct gap *g);
 
+typedef bool gap_fn(const struct diagnosis *d, const struct gap *g);
+
+/* The host goes on at even times after those gaps of a device of which `is` says so. */
+bool gaps_keep_to_a_clock(struct diagnosis *d, uint32_t device, gap_fn *is);
+
 /* ---- names ------------------------------------------------------------------------------------- */
 
 const char *device_label(const struct diagnosis *d, uint32_t device);

@@ -218,7 +218,7 @@ static void drain(bool flush)
 	uint64_t begun = clock_ns(CLOCK_MONOTONIC_RAW);
 
 	cap_sample_begin();
-	if (copies_stacks(&config))
+	if (copies_stacks(&config) || config.off_cpu)
 		unwind_look();
 	for (uint32_t i = 0; i < ring_count; i++)
 		perf_ring_read(&rings[i], take);

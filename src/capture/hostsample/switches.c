@@ -73,6 +73,9 @@ static void tell(const struct off *o, uint64_t end, uint32_t cpu)
 		t.path = o->waits.path;
 		t.object = o->waits.object;
 		t.pc = o->waits.pc;
+		t.addresses = o->waits.addresses;
+		t.count = o->waits.count;
+		t.stack_end = o->waits.end;
 	}
 	cap_off_cpu(&t);
 }

@@ -9,6 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "capture/hostsample/code.h"
+#include "core/unwind/unwind.h"
+
 enum about { ABOUT_NOTHING, ABOUT_FUTEX, ABOUT_DESCRIPTOR };
 
 static const struct call {
@@ -131,6 +134,20 @@ static size_t read_file(const char *path, char *out, size_t size)
 	return n > 0 ? (size_t)n : 0;
 }
 
+/*
+ * A thread that waits leaves its stack alone. Of its registers the stack pointer is known, and those that functions have put
+ * there: a frame that needs one which none has ends the stack.
+ */
+static void look_at_stack(struct waiting *w, uint64_t sp)
+{
+	const struct unwind_registers from = {.pc = w->pc, .sp = sp};
+	const uint32_t n = unwind_stack(&from, 0, w->addresses, WAITING_DEPTH, &w->end);
+
+	w->count = code_chain(w->addresses, n);
+	if (w->count < n)
+		w->end = STACK_NO_OBJECT;
+}
+
 /* "running"; or the number, six arguments, stack pointer and program counter; or -1 and the latter two. */
 bool waiting_look(uint32_t tid, struct waiting *out)
 {
@@ -155,5 +172,6 @@ bool waiting_look(uint32_t tid, struct waiting *out)
 	*out = (struct waiting){.kind = CAP_OFF_CPU_FAULT, .pc = words[n - 1]};
 	if (number >= 0)
 		describe(out, number, words[0]);
+	look_at_stack(out, words[n - 2]);
 	return true;
 }

@@ -8,7 +8,8 @@
 
 #include "core/sample/sample.h"
 
-#define WAITING_PATH 128u
+#define WAITING_PATH  128u
+#define WAITING_DEPTH 96u /* of its stack the innermost are kept */
 
 struct waiting {
 	enum cap_off_cpu kind;
@@ -16,6 +17,9 @@ struct waiting {
 	char path[WAITING_PATH]; /* of the file that it is about, cut; "" of none */
 	uint64_t object;         /* address of the futex, number of the descriptor; 0 of neither */
 	uint64_t pc;             /* where it was entered */
+	uint64_t addresses[WAITING_DEPTH]; /* its stack, as for a sample */
+	uint32_t count;
+	enum stack_end end;
 };
 
 /* False: it runs, or has ended. */

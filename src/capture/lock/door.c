@@ -3,27 +3,17 @@
  * libkymo-lock.so: preloaded where the domain "lock" is named. It stands before the C library's functions in which threads
  * wait for threads. Who gets a lock at once is not recorded: it costs one try more, and what is kept of when it was taken.
  */
-#include <dlfcn.h>
-#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdatomic.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/own_code.h"
 #include "capture/lock/lock.h"
-#include "core/capture.h"
 
-#define EXPORT  __attribute__((visibility("default")))
-#define OWN_TLS _Thread_local __attribute__((tls_model("initial-exec")))
-
-/* X(name) of every function; FUNCTION_name is its number. */
 /* clang-format off */
-#define LOCK_FUNCTIONS(X) \
+#define DOOR_FUNCTIONS(X) \
 	X(pthread_mutex_lock) X(pthread_mutex_trylock) X(pthread_mutex_timedlock) X(pthread_mutex_clocklock) \
 	X(pthread_mutex_unlock) X(pthread_rwlock_rdlock) X(pthread_rwlock_tryrdlock) X(pthread_rwlock_timedrdlock) \
 	X(pthread_rwlock_clockrdlock) X(pthread_rwlock_wrlock) X(pthread_rwlock_trywrlock) \
@@ -32,51 +22,13 @@
 	X(pthread_spin_lock) X(pthread_spin_trylock) X(sem_wait) X(sem_trywait) X(sem_timedwait) X(sem_clockwait) X(sem_post)
 /* clang-format on */
 
-enum lock_function {
-#define FUNCTION(name) FUNCTION_##name,
-	LOCK_FUNCTIONS(FUNCTION)
-#undef FUNCTION
-		FUNCTIONS
-};
+#include "core/intercept/libc_door.h"
 
-static const char names[FUNCTIONS][28] = {
-#define FUNCTION(name) #name,
-	LOCK_FUNCTIONS(FUNCTION)
-#undef FUNCTION
-};
-
-typedef void lock_fn(void);
-static lock_fn *_Atomic next_of[FUNCTIONS];
-
-/* Conditions have two kinds that do not go together; the older one is for programs of before 2003. */
-static lock_fn *find(enum lock_function f)
-{
-	int saved = errno;
-	void *symbol = strncmp(names[f], "pthread_cond_", 13) == 0
-			       ? dlvsym(RTLD_NEXT, names[f], "GLIBC_2.3.2")
-			       : NULL;
-	lock_fn *next;
-
-	if (!symbol)
-		symbol = dlsym(RTLD_NEXT, names[f]);
-	memcpy(&next, &symbol, sizeof(next));
-	atomic_store_explicit(&next_of[f], next, memory_order_relaxed);
-	errno = saved;
-	return next;
-}
-
-static inline lock_fn *next_function(enum lock_function f)
-{
-	lock_fn *next = atomic_load_explicit(&next_of[f], memory_order_relaxed);
-
-	return cap_likely(next != NULL) ? next : find(f);
-}
-
-#define NEXT(name) ((__typeof__(&(name)))next_function(FUNCTION_##name))
+DOOR_STATE
 
 /* ---- who ---- */
 
-static bool started, counts;
+static bool counts;
 static OWN_TLS uint32_t own_thread;
 
 static uint32_t thread(void)
@@ -159,38 +111,12 @@ static inline uint64_t lets_go(const void *mutex)
 
 /* ---- recording ---- */
 
-static OWN_TLS const void *inside; /* stack of the call that is being entered or left */
-
-static bool enter(struct lock_call *c, const void *caller, const void *sp)
-{
-	bool entered;
-
-	if (!started || own_code_has(caller))
-		return false;
-	/* A signal's handler has interrupted it; one that longjmp() has left is above no stack. */
-	if (cap_unlikely(inside != NULL) && (const char *)sp < (const char *)inside) {
-		kymo_lock_passed();
-		return false;
-	}
-	inside = sp;
-	entered = kymo_lock_enter(c, caller, sp);
-	inside = NULL;
-	return entered;
-}
-
-static void leave(struct lock_call *c, int error)
-{
-	inside = cap_sp();
-	kymo_lock_leave(c, error);
-	inside = NULL;
-}
-
 /* Calls `what`, which returns an error's number, and records that. */
 #define WAIT(c, error, what)                                                                       \
 	do {                                                                                       \
-		if (enter(&(c), __builtin_return_address(0), cap_sp())) {                          \
+		if (ENTER(c)) {                                                                    \
 			(error) = (what);                                                          \
-			leave(&(c), (error));                                                      \
+			door_leave(&(c).base, (error));                                            \
 		} else {                                                                           \
 			(error) = (what);                                                          \
 		}                                                                                  \
@@ -229,7 +155,7 @@ static bool is_taken(int error)
 #define DEFINE_LOCK(name, parameters, valid, call)                                                 \
 	EXPORT int name parameters                                                                 \
 	{                                                                                          \
-		struct lock_call c = {.op = LOCK_MUTEX_LOCK, .object = mutex};                     \
+		struct lock_call c = {.base.op = LOCK_MUTEX_LOCK, .object = mutex};                \
 		int error = (valid) ? try_mutex(mutex) : EINVAL;                                   \
                                                                                                    \
 		if (cap_unlikely(!is_taken(error))) {                                              \
@@ -279,7 +205,7 @@ static bool is_waited_for(const pthread_mutex_t *mutex)
 EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
 	const uint64_t since = lets_go(mutex);
-	struct lock_call c = {.op = LOCK_MUTEX_UNLOCK, .object = mutex};
+	struct lock_call c = {.base.op = LOCK_MUTEX_UNLOCK, .object = mutex};
 	int error;
 
 	if (cap_likely(!is_waited_for(mutex)))
@@ -294,7 +220,7 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 #define DEFINE_RWLOCK(which, name, try, parameters, valid, call)                                   \
 	EXPORT int name parameters                                                                 \
 	{                                                                                          \
-		struct lock_call c = {.op = (which), .object = lock};                              \
+		struct lock_call c = {.base.op = (which), .object = lock};                         \
 		int error = (valid) ? NEXT(try)(lock) : EINVAL;                                    \
                                                                                                    \
 		if (cap_likely(error == 0))                                                        \
@@ -326,7 +252,7 @@ DEFINE_RWLOCK(LOCK_RWLOCK_WRLOCK, pthread_rwlock_clockwrlock, pthread_rwlock_try
 
 EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
 {
-	struct lock_call c = {.op = LOCK_SPIN_LOCK, .object = (const void *)lock};
+	struct lock_call c = {.base.op = LOCK_SPIN_LOCK, .object = (const void *)lock};
 	int error = NEXT(pthread_spin_trylock)(lock);
 
 	if (error)
@@ -340,14 +266,14 @@ EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
 #define DEFINE_WAIT(name, parameters, call)                                                        \
 	EXPORT int name parameters                                                                 \
 	{                                                                                          \
-		struct lock_call c = {.op = LOCK_COND_WAIT, .object = cond, .mutex = mutex};       \
+		struct lock_call c = {.base.op = LOCK_COND_WAIT, .object = cond, .mutex = mutex};  \
 		int error;                                                                         \
                                                                                                    \
 		(void)lets_go(mutex);                                                              \
-		if (enter(&c, __builtin_return_address(0), cap_sp())) {                            \
+		if (ENTER(c)) {                                                                    \
 			error = NEXT(name) call;                                                   \
 			c.thread = error ? 0 : woken_by(cond);                                     \
-			leave(&c, error);                                                          \
+			door_leave(&c.base, error);                                                \
 		} else {                                                                           \
 			error = NEXT(name) call;                                                   \
 		}                                                                                  \
@@ -366,7 +292,7 @@ DEFINE_WAIT(pthread_cond_clockwait,
 #define DEFINE_SIGNAL(which, name)                                                                 \
 	EXPORT int name(pthread_cond_t *cond)                                                      \
 	{                                                                                          \
-		struct lock_call c = {.op = (which), .object = cond};                              \
+		struct lock_call c = {.base.op = (which), .object = cond};                         \
 		int error;                                                                         \
                                                                                                    \
 		if (!(__atomic_load_n(&cond->__data.__wrefs, __ATOMIC_RELAXED) >> 3))              \
@@ -381,22 +307,22 @@ DEFINE_SIGNAL(LOCK_COND_BROADCAST, pthread_cond_broadcast)
 
 EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 {
-	struct lock_call c = {.op = LOCK_BARRIER_WAIT, .object = barrier};
+	struct lock_call c = {.base.op = LOCK_BARRIER_WAIT, .object = barrier};
 	int result;
 
 	wakes(barrier);
-	if (!enter(&c, __builtin_return_address(0), cap_sp()))
+	if (!ENTER(c))
 		return NEXT(pthread_barrier_wait)(barrier);
 	result = NEXT(pthread_barrier_wait)(barrier);
 	c.thread = woken_by(barrier);
-	leave(&c, result == PTHREAD_BARRIER_SERIAL_THREAD ? 0 : result);
+	door_leave(&c.base, result == PTHREAD_BARRIER_SERIAL_THREAD ? 0 : result);
 	return result;
 }
 
 #define DEFINE_SEMAPHORE(name, parameters, valid, call)                                            \
 	EXPORT int name parameters                                                                 \
 	{                                                                                          \
-		struct lock_call c = {.op = LOCK_SEM_WAIT, .object = semaphore};                   \
+		struct lock_call c = {.base.op = LOCK_SEM_WAIT, .object = semaphore};              \
 		const int saved = errno;                                                           \
 		int result;                                                                        \
                                                                                                    \
@@ -404,11 +330,11 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 		if ((valid) && NEXT(sem_trywait)(semaphore) == 0)                                  \
 			return 0;                                                                  \
 		errno = saved;                                                                     \
-		if (!enter(&c, __builtin_return_address(0), cap_sp()))                             \
+		if (!ENTER(c))                                                                     \
 			return NEXT(name) call;                                                    \
 		result = NEXT(name) call;                                                          \
 		c.thread = result ? 0 : woken_by(semaphore);                                       \
-		leave(&c, result ? errno : 0);                                                     \
+		door_leave(&c.base, result ? errno : 0);                                           \
 		return result;                                                                     \
 	}
 
@@ -427,15 +353,13 @@ EXPORT int sem_post(sem_t *semaphore)
 	return NEXT(sem_post)(semaphore);
 }
 
+static struct libc_domain *start(void)
+{
+	return kymo_lock_start(&counts);
+}
+
 __attribute__((constructor)) static void loaded(void)
 {
-	int saved = errno;
-
-	/* Now, and not first in a signal's handler. */
-	for (unsigned f = 0; f < FUNCTIONS; f++)
-		find((enum lock_function)f);
-	own_code_find();
 	pthread_atfork(NULL, NULL, forget_thread);
-	started = kymo_lock_start(&counts);
-	errno = saved;
+	door_open(start);
 }

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The domain "posix": its calls, and what they are told with. */
 #include <errno.h>
-#include <pthread.h>
 
 #include "capture/posix/posix.h"
-#include "core/capture.h"
+#include "core/marker/marker.h"
+#include "core/process/handler.h"
 
-/* Without pointers, which would be relocated in every process: described where it is asked for. */
-static const struct {
-	char name[8], type[13];
-	uint8_t kind, size, flags;
-} known_fields[POSIX_FIELD_KINDS] = {
-	[POSIX_FD] = {"fd", "int", KYMO_KIND_SIGNED, 4, 0},
-	[POSIX_FILE] = {"file", "string", KYMO_KIND_REF, 4, 0},
-	[POSIX_TO] = {"to", "string", KYMO_KIND_REF, 4, 0},
-	[POSIX_SIZE] = {"size", "size_t", KYMO_KIND_SIZE, 8, 0},
-	[POSIX_MOVED] = {"moved", "ssize_t", KYMO_KIND_SIZE, 8, KYMO_FIELD_OUT},
-	[POSIX_OFFSET] = {"offset", "off_t", KYMO_KIND_SIGNED, 8, 0},
-	[POSIX_FLAGS] = {"flags", "int", KYMO_KIND_UNSIGNED, 4, 0},
-	[POSIX_NEW] = {"new", "int", KYMO_KIND_SIGNED, 4, KYMO_FIELD_OUT},
-	[POSIX_ADDRESS] = {"address", "const void *", KYMO_KIND_POINTER, 8, 0},
+enum { NONE, FD, FILE, TO, SIZE, MOVED, OFFSET, FLAGS, NEW, ADDRESS };
+
+#define MEMBER(name) LIBC_MEMBER(struct posix_call, name)
+
+static const struct libc_field fields[] = {
+	[FD] = {"fd", "int", KYMO_KIND_SIGNED, 4, 0, MEMBER(fd), false},
+	[FILE] = {"file", "string", KYMO_KIND_REF, 4, 0, MEMBER(file), false},
+	[TO] = {"to", "string", KYMO_KIND_REF, 4, 0, MEMBER(to), false},
+	[SIZE] = {"size", "size_t", KYMO_KIND_SIZE, 8, 0, MEMBER(size), false},
+	[MOVED] = {"moved", "ssize_t", KYMO_KIND_SIZE, 8, KYMO_FIELD_OUT, MEMBER(moved), false},
+	[OFFSET] = {"offset", "off_t", KYMO_KIND_SIGNED, 8, 0, MEMBER(offset), false},
+	[FLAGS] = {"flags", "int", KYMO_KIND_UNSIGNED, 4, 0, MEMBER(flags), false},
+	[NEW] = {"new", "int", KYMO_KIND_SIGNED, 4, KYMO_FIELD_OUT, MEMBER(other), false},
+	[ADDRESS] = {"address", "const void *", KYMO_KIND_POINTER, 8, 0, MEMBER(address), false},
 };
 
-enum shape {
+enum {
 	SHAPE_OPEN,
 	SHAPE_FD,
 	SHAPE_MOVE,
@@ -36,121 +36,62 @@ enum shape {
 	SHAPES
 };
 
-static const uint8_t shapes[SHAPES][POSIX_FIELDS] = {
-	[SHAPE_OPEN] = {POSIX_FILE, POSIX_FLAGS, POSIX_NEW},
-	[SHAPE_FD] = {POSIX_FD, POSIX_FILE},
-	[SHAPE_MOVE] = {POSIX_FD, POSIX_FILE, POSIX_SIZE, POSIX_MOVED},
-	[SHAPE_MOVE_AT] = {POSIX_FD, POSIX_FILE, POSIX_SIZE, POSIX_MOVED, POSIX_OFFSET},
-	[SHAPE_AT] = {POSIX_FD, POSIX_FILE, POSIX_OFFSET},
-	[SHAPE_CONTROL] = {POSIX_FD, POSIX_FILE, POSIX_FLAGS, POSIX_NEW},
-	[SHAPE_NEW] = {POSIX_FD, POSIX_FILE, POSIX_NEW},
-	[SHAPE_MAP] = {POSIX_FD, POSIX_FILE, POSIX_SIZE, POSIX_OFFSET, POSIX_ADDRESS},
-	[SHAPE_RANGE] = {POSIX_ADDRESS, POSIX_SIZE},
-	[SHAPE_COPY] = {POSIX_FD, POSIX_FILE, POSIX_TO, POSIX_SIZE, POSIX_MOVED},
+static const uint8_t shapes[SHAPES][LIBC_FIELDS] = {
+	[SHAPE_OPEN] = {FILE, FLAGS, NEW},      [SHAPE_FD] = {FD, FILE},
+	[SHAPE_MOVE] = {FD, FILE, SIZE, MOVED}, [SHAPE_MOVE_AT] = {FD, FILE, SIZE, MOVED, OFFSET},
+	[SHAPE_AT] = {FD, FILE, OFFSET},        [SHAPE_CONTROL] = {FD, FILE, FLAGS, NEW},
+	[SHAPE_NEW] = {FD, FILE, NEW},          [SHAPE_MAP] = {FD, FILE, SIZE, OFFSET, ADDRESS},
+	[SHAPE_RANGE] = {ADDRESS, SIZE},        [SHAPE_COPY] = {FD, FILE, TO, SIZE, MOVED},
 };
 
-static const struct {
-	char name[18];
-	uint8_t shape;
-} rows[POSIX_OP_COUNT] = {
-#define POSIX_OP(id, name, fields) {name, SHAPE_##fields},
+static const struct libc_op rows[POSIX_OP_COUNT] = {
+#define POSIX_OP(id, name, fields) {name, SHAPE_##fields, 0},
 	POSIX_OPS(POSIX_OP)
 #undef POSIX_OP
 };
 
-static const struct {
-	char name[16];
-	int32_t value;
-} errors[] = {
-#define ERROR(name)                                                                                \
-	{                                                                                          \
-#name, name                                                                        \
+/* What it is told with is the new descriptor's. */
+static bool is_new(unsigned op)
+{
+	return op <= POSIX_CREAT || op == POSIX_ACCEPT || op == POSIX_ACCEPT4;
+}
+
+/* What was opened has its name now. */
+static void name_files(struct libc_call *call, int error)
+{
+	struct posix_call *c = (struct posix_call *)(void *)call;
+	const struct marker_name *name;
+
+	if (c->named)
+		return;
+	/* A path that the system could read can be read here. */
+	if (c->path && error && error != EFAULT && !cap_in_handler(cap_sp())) {
+		name = marker_name(c->path);
+		c->file = name ? name->id : 0;
+		return;
 	}
-	ERROR(EPERM),         ERROR(ENOENT),      ERROR(EINTR),        ERROR(EIO),
-	ERROR(ENXIO),         ERROR(EBADF),       ERROR(EAGAIN),       ERROR(ENOMEM),
-	ERROR(EACCES),        ERROR(EFAULT),      ERROR(EBUSY),        ERROR(EEXIST),
-	ERROR(EXDEV),         ERROR(ENODEV),      ERROR(ENOTDIR),      ERROR(EISDIR),
-	ERROR(EINVAL),        ERROR(ENFILE),      ERROR(EMFILE),       ERROR(ENOTTY),
-	ERROR(ETXTBSY),       ERROR(EFBIG),       ERROR(ENOSPC),       ERROR(ESPIPE),
-	ERROR(EROFS),         ERROR(EPIPE),       ERROR(EDEADLK),      ERROR(ENAMETOOLONG),
-	ERROR(ENOLCK),        ERROR(ENOSYS),      ERROR(ELOOP),        ERROR(EOVERFLOW),
-	ERROR(ENOTSOCK),      ERROR(EMSGSIZE),    ERROR(EOPNOTSUPP),   ERROR(EADDRINUSE),
-	ERROR(EADDRNOTAVAIL), ERROR(ENETUNREACH), ERROR(ECONNABORTED), ERROR(ECONNRESET),
-	ERROR(ENOTCONN),      ERROR(ETIMEDOUT),   ERROR(ECONNREFUSED), ERROR(EHOSTUNREACH),
-	ERROR(EALREADY),      ERROR(EINPROGRESS), ERROR(ESTALE),       ERROR(EDQUOT),
-	ERROR(ECANCELED),
-#undef ERROR
-};
-#define ERRORS (sizeof(errors) / sizeof(*errors))
-
-static kymo_enum_value_t error_values[ERRORS];
-static kymo_enum_set_t statuses;
-static kymo_field_t fields[SHAPES][POSIX_FIELDS];
-static kymo_op_desc_t ops[POSIX_OP_COUNT];
-static kymo_domain_desc_t desc;
-
-static uint16_t describe_shape(unsigned shape)
-{
-	uint16_t n = 0;
-
-	for (; n < POSIX_FIELDS && shapes[shape][n] != POSIX_NO_FIELD; n++) {
-		const unsigned f = shapes[shape][n];
-
-		fields[shape][n] = (kymo_field_t){.name = known_fields[f].name,
-						  .type = known_fields[f].type,
-						  .kind = known_fields[f].kind,
-						  .size = known_fields[f].size,
-						  .flags = known_fields[f].flags};
-	}
-	return n;
+	c->file = posix_file(is_new(c->base.op) ? c->other : c->fd,
+			     c->base.op == POSIX_ACCEPT || c->base.op == POSIX_ACCEPT4);
+	if (c->base.op == POSIX_SENDFILE || c->base.op == POSIX_COPY_FILE_RANGE ||
+	    c->base.op == POSIX_SPLICE)
+		c->to = kymo_posix_file(c->other);
 }
 
-static void describe(void)
+static void tell(void)
 {
-	for (unsigned i = 0; i < ERRORS; i++)
-		error_values[i] = (kymo_enum_value_t){errors[i].name, errors[i].value};
-	statuses = (kymo_enum_set_t){"errno", error_values, ERRORS};
-	for (unsigned i = 0; i < POSIX_OP_COUNT; i++)
-		ops[i] = (kymo_op_desc_t){.name = rows[i].name,
-					  .fields = fields[rows[i].shape],
-					  .field_count = describe_shape(rows[i].shape),
-					  .status_set = &statuses};
-	desc = (kymo_domain_desc_t){sizeof(desc),   "posix", "Files and sockets", 1,
-				    POSIX_OP_COUNT, ops};
+	static _Atomic bool told_rings;
+
+	if (told_rings || !posix_rings())
+		return;
+	told_rings = true;
+	cap_note(2, "posix",
+		 "the program has io_uring: what it reads and writes by that is not recorded");
 }
 
-static const kymo_domain_desc_t *description(void)
+LIBC_DOMAIN(posix, POSIX_OP_COUNT, .title = "Files and sockets", .fields = fields, .shapes = shapes,
+	    .rows = rows, .finish = name_files, .tell = tell);
+
+struct libc_domain *kymo_posix_start(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, describe);
-	return &desc;
-}
-CAP_KNOWN_DOMAIN(posix, description());
-
-static struct cap_op caps[POSIX_OP_COUNT];
-static struct cap_domain *domain;
-
-static void flush(uint64_t deadline)
-{
-	posix_tell();
-}
-
-static const struct cap_domain_info info = {.desc = &desc, .ops = caps, .flush = flush};
-
-bool posix_describe(void)
-{
-	description();
-	return cap_domain_register(&info, &domain) == KYMO_OK;
-}
-
-const kymo_op_desc_t *posix_op(unsigned op, struct cap_op **cap)
-{
-	*cap = &caps[op];
-	return &ops[op];
-}
-
-const uint8_t *posix_fields_of(unsigned op)
-{
-	return shapes[rows[op].shape];
+	return libc_domain_start(&posix_domain) ? &posix_domain : NULL;
 }

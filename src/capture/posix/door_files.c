@@ -36,7 +36,7 @@ ssize_t __pread64_chk(int fd, void *data, size_t size, off64_t offset, size_t ro
 #define OPEN(which, how, call)                                                                     \
 	do {                                                                                       \
 		struct posix_call c = {                                                            \
-			.op = (which), .fd = -1, .flags = (uint32_t)(how), .path = path};          \
+			.base.op = (which), .fd = -1, .flags = (uint32_t)(how), .path = path};     \
 		int fd;                                                                            \
                                                                                                    \
 		if (!ENTER(c))                                                                     \
@@ -104,7 +104,7 @@ EXPORT int creat64(const char *path, mode_t mode)
 
 EXPORT int close(int fd)
 {
-	struct posix_call c = {.op = POSIX_CLOSE, .fd = fd, .named = true};
+	struct posix_call c = {.base.op = POSIX_CLOSE, .fd = fd, .named = true};
 	int status;
 
 	if (!ENTER(c)) {
@@ -120,7 +120,7 @@ EXPORT int close(int fd)
 
 EXPORT int close_range(unsigned first, unsigned last, int flags)
 {
-	if (posix_inside != VFORKED && !(flags & CLOSE_RANGE_CLOEXEC))
+	if (door_inside != DOOR_VFORKED && !(flags & CLOSE_RANGE_CLOEXEC))
 		kymo_posix_forget((int)(first & INT32_MAX),
 				  last > INT32_MAX ? INT32_MAX : (int)last);
 	return NEXT(close_range)(first, last, flags);
@@ -128,7 +128,7 @@ EXPORT int close_range(unsigned first, unsigned last, int flags)
 
 EXPORT void closefrom(int first)
 {
-	if (posix_inside != VFORKED)
+	if (door_inside != DOOR_VFORKED)
 		kymo_posix_forget(first, INT32_MAX);
 	NEXT(closefrom)(first);
 }
@@ -156,7 +156,7 @@ EXPORT int closedir(DIR *folder)
 #define MOVE(which, descriptor, bytes, at, call)                                                   \
 	do {                                                                                       \
 		struct posix_call c = {                                                            \
-			.op = (which), .fd = (descriptor), .size = (bytes), .offset = (at)};       \
+			.base.op = (which), .fd = (descriptor), .size = (bytes), .offset = (at)};  \
 		ssize_t moved;                                                                     \
                                                                                                    \
 		if (!ENTER(c))                                                                     \
@@ -220,7 +220,7 @@ static uint64_t bytes_of(const struct iovec *v, int count)
 /* A vector that cannot be read must fail in the system, not here: its bytes are known from the answer alone. */
 #define MOVE_VECTOR(which, descriptor, at, call)                                                   \
 	do {                                                                                       \
-		struct posix_call c = {.op = (which), .fd = (descriptor), .offset = (at)};         \
+		struct posix_call c = {.base.op = (which), .fd = (descriptor), .offset = (at)};    \
 		ssize_t moved;                                                                     \
                                                                                                    \
 		if (!ENTER(c))                                                                     \
@@ -265,7 +265,7 @@ DEFINE_VECTOR2(pwritev64v2, POSIX_PWRITEV2)
 #define COPY(which, from, into, bytes, call)                                                       \
 	do {                                                                                       \
 		struct posix_call c = {                                                            \
-			.op = (which), .fd = (from), .other = (into), .size = (bytes)};            \
+			.base.op = (which), .fd = (from), .other = (into), .size = (bytes)};       \
 		ssize_t moved;                                                                     \
                                                                                                    \
 		if (!ENTER(c))                                                                     \
@@ -301,7 +301,7 @@ EXPORT ssize_t splice(int from, off64_t *at, int to, off64_t *to_at, size_t size
 
 #define STATUS(which, descriptor, at, call)                                                        \
 	do {                                                                                       \
-		struct posix_call c = {.op = (which), .fd = (descriptor), .offset = (at)};         \
+		struct posix_call c = {.base.op = (which), .fd = (descriptor), .offset = (at)};    \
 		int status;                                                                        \
                                                                                                    \
 		if (!ENTER(c))                                                                     \
@@ -314,7 +314,7 @@ EXPORT ssize_t splice(int from, off64_t *at, int to, off64_t *to_at, size_t size
 #define DEFINE_LSEEK(name)                                                                         \
 	EXPORT off_t name(int fd, off_t offset, int whence)                                        \
 	{                                                                                          \
-		struct posix_call c = {.op = POSIX_LSEEK, .fd = fd};                               \
+		struct posix_call c = {.base.op = POSIX_LSEEK, .fd = fd};                          \
 		off_t at;                                                                          \
                                                                                                    \
 		if (!ENTER(c))                                                                     \
@@ -366,13 +366,14 @@ EXPORT int fallocate64(int fd, int mode, off64_t offset, off64_t length)
 #define DEFINE_POSIX_FALLOCATE(name)                                                               \
 	EXPORT int name(int fd, off_t offset, off_t length)                                        \
 	{                                                                                          \
-		struct posix_call c = {.op = POSIX_POSIX_FALLOCATE, .fd = fd, .offset = length};   \
+		struct posix_call c = {                                                            \
+			.base.op = POSIX_POSIX_FALLOCATE, .fd = fd, .offset = length};             \
 		int error;                                                                         \
                                                                                                    \
 		if (!ENTER(c))                                                                     \
 			return NEXT(name)(fd, offset, length);                                     \
 		error = NEXT(name)(fd, offset, length);                                            \
-		posix_leave_error(&c, error);                                                      \
+		door_leave(&c.base, error);                                                        \
 		return error;                                                                      \
 	}
 DEFINE_POSIX_FALLOCATE(posix_fallocate)
@@ -397,7 +398,7 @@ EXPORT int lockf64(int fd, int command, off64_t length)
 
 #define DUPLICATE(which, descriptor, call)                                                         \
 	do {                                                                                       \
-		struct posix_call c = {.op = (which), .fd = (descriptor)};                         \
+		struct posix_call c = {.base.op = (which), .fd = (descriptor)};                    \
 		int fd;                                                                            \
                                                                                                    \
 		if (!ENTER(c))                                                                     \
@@ -437,8 +438,10 @@ static bool duplicates(int command)
 #define DEFINE_FCNTL(name)                                                                         \
 	EXPORT int name(int fd, int command, ...)                                                  \
 	{                                                                                          \
-		struct posix_call c = {                                                            \
-			.op = POSIX_FCNTL, .fd = fd, .flags = (uint32_t)command, .other = -1};     \
+		struct posix_call c = {.base.op = POSIX_FCNTL,                                     \
+				       .fd = fd,                                                   \
+				       .flags = (uint32_t)command,                                 \
+				       .other = -1};                                               \
 		void *argument;                                                                    \
 		va_list list;                                                                      \
 		int result;                                                                        \
@@ -488,7 +491,7 @@ EXPORT int pipe2(int fds[2], int flags)
 	EXPORT void *name(void *at, size_t size, int protection, int flags, int fd, off_t offset)  \
 	{                                                                                          \
 		struct posix_call c = {                                                            \
-			.op = POSIX_MMAP, .fd = fd, .size = size, .offset = offset};               \
+			.base.op = POSIX_MMAP, .fd = fd, .size = size, .offset = offset};          \
 		void *mapped;                                                                      \
                                                                                                    \
 		if (fd < 0 || (flags & MAP_ANONYMOUS) || !ENTER(c))                                \
@@ -503,8 +506,11 @@ DEFINE_MMAP(mmap64)
 
 EXPORT int msync(void *at, size_t size, int flags)
 {
-	struct posix_call c = {
-		.op = POSIX_MSYNC, .fd = -1, .named = true, .size = size, .address = (uintptr_t)at};
+	struct posix_call c = {.base.op = POSIX_MSYNC,
+			       .fd = -1,
+			       .named = true,
+			       .size = size,
+			       .address = (uintptr_t)at};
 	int status;
 
 	if (!ENTER(c))

@@ -35,7 +35,7 @@ EXPORT int socketpair(int family, int type, int protocol, int fds[2])
 /* It has another side from now on. */
 EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length)
 {
-	struct posix_call c = {.op = POSIX_CONNECT, .fd = fd};
+	struct posix_call c = {.base.op = POSIX_CONNECT, .fd = fd};
 	int status;
 
 	if (!ENTER(c))
@@ -49,7 +49,7 @@ EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length)
 /* `file` is that of who was accepted. */
 #define ACCEPT(which, listening, call)                                                             \
 	do {                                                                                       \
-		struct posix_call c = {.op = (which), .fd = (listening)};                          \
+		struct posix_call c = {.base.op = (which), .fd = (listening)};                     \
 		int fd;                                                                            \
                                                                                                    \
 		if (!ENTER(c))                                                                     \
@@ -73,7 +73,7 @@ EXPORT int accept4(int listening, struct sockaddr *address, socklen_t *length, i
 
 EXPORT int shutdown(int fd, int how)
 {
-	struct posix_call c = {.op = POSIX_SHUTDOWN, .fd = fd};
+	struct posix_call c = {.base.op = POSIX_SHUTDOWN, .fd = fd};
 	int status;
 
 	if (!ENTER(c))
@@ -87,7 +87,7 @@ EXPORT int shutdown(int fd, int how)
 
 #define MOVE(which, descriptor, bytes, call)                                                       \
 	do {                                                                                       \
-		struct posix_call c = {.op = (which), .fd = (descriptor), .size = (bytes)};        \
+		struct posix_call c = {.base.op = (which), .fd = (descriptor), .size = (bytes)};   \
 		ssize_t moved;                                                                     \
                                                                                                    \
 		if (!ENTER(c))                                                                     \
@@ -143,7 +143,7 @@ static uint64_t bytes_of(const struct msghdr *m)
 
 #define MESSAGE(which, descriptor, call)                                                           \
 	do {                                                                                       \
-		struct posix_call c = {.op = (which), .fd = (descriptor)};                         \
+		struct posix_call c = {.base.op = (which), .fd = (descriptor)};                    \
 		ssize_t moved;                                                                     \
                                                                                                    \
 		if (!ENTER(c))                                                                     \
@@ -167,7 +167,7 @@ EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 
 #define MESSAGES(which, descriptor, call)                                                          \
 	do {                                                                                       \
-		struct posix_call c = {.op = (which), .fd = (descriptor)};                         \
+		struct posix_call c = {.base.op = (which), .fd = (descriptor)};                    \
 		int done;                                                                          \
                                                                                                    \
 		if (!ENTER(c))                                                                     \

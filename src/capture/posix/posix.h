@@ -3,25 +3,17 @@
  * Between the preloaded libkymo-posix.so, which stands before the C library's functions of files and
  * sockets, and libkymo, which records their calls.
  *
- *	struct posix_call c = {.op = POSIX_READ, .fd = fd, .size = size};
+ *	struct posix_call c = {.base.op = POSIX_READ, .fd = fd, .size = size};
  *
- *	if (!kymo_posix_enter(&c, caller, cap_sp()))
+ *	if (!door_enter(&c.base, caller, cap_sp()))
  *		return next(...);
  *	... next ...; c.moved = ...
- *	kymo_posix_leave(&c, failed);
+ *	posix_leave(&c, failed);
  */
 #ifndef CAPTURE_POSIX_POSIX_H
 #define CAPTURE_POSIX_POSIX_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <kymo/schema.h>
-#include <kymo/tool.h>
-
-struct cap_frame;
-struct cap_op;
+#include "core/intercept/libc_call.h"
 
 /* X(ID, name, fields). Numbers of ops are positions: append only. */
 #define POSIX_OPS(X)                                                                               \
@@ -77,9 +69,9 @@ enum posix_op {
 		POSIX_OP_COUNT
 };
 
-/* A call, on the caller's stack. What its op has no field for is not looked at. */
+/* A call. What its op has no field for is not looked at. */
 struct posix_call {
-	uint8_t op;     /* enum posix_op */
+	struct libc_call base;
 	bool named;     /* `file` and `to` are known */
 	int32_t fd;     /* < 0: none yet */
 	int32_t other;  /* the new descriptor, or the one written to */
@@ -91,53 +83,23 @@ struct posix_call {
 	uint64_t moved; /* bytes */
 	uint64_t address;
 	const char *path; /* of open(): what it is called where it fails */
-	struct cap_frame *frame;
 };
-
-#define POSIX_FIELDS 5u /* of an op, at most */
 
 /* ---- for libkymo-posix.so ---- */
 
-/* Makes the domain and the calling thread known. False: nothing can be recorded. */
-KYMO_EXPORT bool kymo_posix_start(void);
-/* False: call on, nothing is recorded. Keeps errno, as all of these. */
-KYMO_EXPORT bool kymo_posix_enter(struct posix_call *c, const void *caller, const void *sp);
-/* The call returned; `error` is errno's number, 0: it succeeded. */
-KYMO_EXPORT void kymo_posix_leave(struct posix_call *c, int error);
+/* NULL: nothing can be recorded. Keeps errno, as all of these. */
+KYMO_EXPORT struct libc_domain *kymo_posix_start(void);
 /* The string of what the descriptor is, by /proc the first time; 0: not known. */
 KYMO_EXPORT uint32_t kymo_posix_file(int fd);
 /* The descriptor is about to be closed, or was given to something else. */
 KYMO_EXPORT void kymo_posix_forget(int first, int last);
-/* A call from a signal's handler was not recorded, because its thread was being recorded just then. */
-KYMO_EXPORT void kymo_posix_passed(void);
 
 /* ---- inside libkymo ---- */
 
 /* The same; `accepted`: it is a connection that another made to here. */
 uint32_t posix_file(int fd, bool accepted);
 
-bool posix_describe(void);
-const kymo_op_desc_t *posix_op(unsigned op, struct cap_op **cap);
-/* Which member of the call a field is. */
-enum posix_field {
-	POSIX_NO_FIELD,
-	POSIX_FD,
-	POSIX_FILE,
-	POSIX_TO,
-	POSIX_SIZE,
-	POSIX_MOVED,
-	POSIX_OFFSET,
-	POSIX_FLAGS,
-	POSIX_NEW,
-	POSIX_ADDRESS,
-	POSIX_FIELD_KINDS
-};
-const uint8_t *posix_fields_of(unsigned op);
-
 /* Rings of io_uring that the process has, through which it reads and writes without calls. */
 unsigned posix_rings(void);
-
-/* What is told when the process ends. */
-void posix_tell(void);
 
 #endif

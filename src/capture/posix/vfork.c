@@ -9,11 +9,11 @@
 /* Where vfork() returns to: the child overwrites the stack that it was on. */
 _Thread_local void *posix_vfork_back
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
-posix_fn *posix_vfork_next(void) __attribute__((visibility("hidden"), used));
+door_fn *posix_vfork_next(void) __attribute__((visibility("hidden"), used));
 
-posix_fn *posix_vfork_next(void)
+door_fn *posix_vfork_next(void)
 {
-	return posix_next_of(FUNCTION_vfork);
+	return door_next_of(FUNCTION_vfork);
 }
 
 __asm__(".text\n"
@@ -34,11 +34,11 @@ __asm__(".text\n"
 	"	movq posix_vfork_back@gottpoff(%rip), %rcx\n"
 	"	pushq %fs:(%rcx)\n"
 	"	.cfi_adjust_cfa_offset 8\n"
-	"	movq posix_inside@gottpoff(%rip), %rcx\n"
+	"	movq door_inside@gottpoff(%rip), %rcx\n"
 	"	xorl %edx, %edx\n"
 	"	testl %eax, %eax\n"
 	"	jne 1f\n"
-	"	movl $2, %edx\n" /* VFORKED */
+	"	movl $2, %edx\n" /* DOOR_VFORKED */
 	"1:	movl %edx, %fs:(%rcx)\n"
 	"	ret\n"
 	"	.cfi_endproc\n"

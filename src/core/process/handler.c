@@ -54,21 +54,37 @@ static void init(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Of a signal's frame, from the slot that it begins with on: uc_mcontext's stack pointer, uc_sigmask, si_signo. */
+enum { SP_AT = 168, MASK_AT = 304, SIGNAL_AT = 312, FRAME_WORDS = SIGNAL_AT / 8 + 1 };
+
+/* Its handler blocks nothing, not even its own signal. */
+static bool blocks_nothing(int signal)
+{
+	struct kernel_action seen;
+
+	memset(&seen, 0, sizeof(seen));
+	return syscall(SYS_rt_sigaction, signal, NULL, &seen, sizeof(seen.mask)) == 0 &&
+	       seen.flags & SA_NODEFER;
+}
+
 /*
  * The slot at `at` begins a signal's frame: behind the address that the handler returns to the system keeps the state of what
  * was interrupted, at its end the signals that were blocked. Frames of handlers that have returned lie about; but while one
- * runs more is blocked than before, unless the program said otherwise (SA_NODEFER).
+ * runs more is blocked than before, unless the program said otherwise (SA_NODEFER): then each that may be live is taken for it,
+ * and a call of such a program may be counted that could have been recorded.
  */
 static bool is_live(const char *at)
 {
-	enum { MASK_AT = 304 };
-	uint64_t before = 0, now = 0;
-	const struct iovec here = {&before, sizeof(before)},
-			   there = {(void *)(uintptr_t)(at + MASK_AT), sizeof(before)};
+	uint64_t frame[FRAME_WORDS] = {0}, now = 0, before;
+	const struct iovec here = {frame, sizeof(frame)},
+			   there = {(void *)(uintptr_t)at, sizeof(frame)};
 
-	return syscall(SYS_process_vm_readv, getpid(), &here, 1, &there, 1, 0) == sizeof(before) &&
-	       syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &now, sizeof(now)) == 0 &&
-	       (now & ~before) != 0;
+	if (syscall(SYS_process_vm_readv, getpid(), &here, 1, &there, 1, 0) != sizeof(frame) ||
+	    syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &now, sizeof(now)) != 0)
+		return false;
+	before = frame[MASK_AT / 8];
+	return (now & ~before) != 0 || (frame[SP_AT / 8] > (uintptr_t)at &&
+					blocks_nothing((int)(uint32_t)frame[SIGNAL_AT / 8]));
 }
 
 enum { WORDS = 256, LOOKED_AT = 8 /* times WORDS: 16 KiB */ };
@@ -142,11 +158,18 @@ static bool is_ready(const struct cap_thread *t, const struct cap_op *op, const 
 	       (!(plan & CAP_PLAN_TALLY) || (t->tallies && t->tallies[op->wire]));
 }
 
+/* Nobody wants it; what counts it comes later. */
+static bool is_unwanted(const struct cap_op *op)
+{
+	return atomic_load_explicit(&op->plan, memory_order_relaxed) <= CAP_PLAN_LEFT_OUT &&
+	       !atomic_load_explicit(&op->keep, memory_order_relaxed);
+}
+
 bool cap_may_enter(struct cap_op *op, const void *caller, const void *sp)
 {
 	const struct cap_thread *t = cap_thread_current;
 
 	if (cap_unlikely(t && t->magic == CAP_THREAD_MAGIC && is_recording(t, sp)))
 		return false;
-	return cap_likely(is_ready(t, op, caller)) || cap_passes(op) || !cap_in_handler(sp);
+	return cap_likely(is_ready(t, op, caller)) || is_unwanted(op) || !cap_in_handler(sp);
 }

@@ -14,6 +14,7 @@ enum {
 	FIELD_PATH,
 	FIELD_OBJECT,
 	FIELD_PC,
+	FIELD_STACK,
 	FIELDS
 };
 
@@ -24,6 +25,7 @@ static const kymo_field_t fields[FIELDS] = {
 	[FIELD_PATH] = {"path", "string", NULL, KYMO_KIND_STRING, 0, 1, 0},
 	[FIELD_OBJECT] = {"object", "pointer", NULL, KYMO_KIND_POINTER, 0, 8, 0},
 	[FIELD_PC] = {"pc", "pointer", NULL, KYMO_KIND_POINTER, 0, 8, 0},
+	[FIELD_STACK] = {"stack", "stack", NULL, KYMO_KIND_REF, 0, 4, 0},
 };
 
 #define OP(kind, name, count)                                                                      \
@@ -80,6 +82,7 @@ void cap_off_cpu(const struct cap_off_cpu_time *t)
 	uint64_t to = atomic_load(&buffers[t->kind]);
 	uint32_t thread = to ? sample_thread_index(t->tid) : 0;
 	kymo_value_t values[FIELDS];
+	uint32_t stack;
 	kymo_publication_t p = {.size = sizeof(p),
 				.start = t->start,
 				.end = t->end,
@@ -95,6 +98,8 @@ void cap_off_cpu(const struct cap_off_cpu_time *t)
 		put_text(&values[FIELD_PATH], t->path);
 		put_number(&values[FIELD_OBJECT], t->object, t->object != 0);
 		put_number(&values[FIELD_PC], t->pc, true);
+		stack = sample_stack(t->addresses, t->count, t->stack_end);
+		put_number(&values[FIELD_STACK], stack, stack != 0);
 	}
 	core_publish_on(domain, t->kind, to, &p, thread);
 }

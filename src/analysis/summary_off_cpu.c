@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of times without a processor by stack. */
+#include <stdlib.h>
+
+#include "analysis/off_use.h"
+#include "analysis/summary_parts.h"
+
+enum { FRAMES_SHOWN = 5 /* to people: the innermost */ };
+
+static int longest(const void *a, const void *b)
+{
+	const struct off_use_row *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return x->stack != y->stack ? (x->stack < y->stack ? -1 : 1) : (int)x->op - (int)y->op;
+}
+
+/* As flame graphs have it: the outermost function first. */
+static void put_stack(struct table *t, struct cell *c, const struct report *r,
+		      const struct summary *s, uint32_t stack)
+{
+	const struct t_stack *k = &s->trace->stacks[stack];
+	const uint32_t shown = r->people && k->count > FRAMES_SHOWN ? FRAMES_SHOWN : k->count;
+	struct text text = {0};
+
+	if (shown < k->count)
+		text_add(&text, "...;");
+	for (uint32_t i = shown; i--;) {
+		const struct symbol *y = symbols_site(s->symbols, k->sites[i]);
+
+		text_addf(&text, "%s%s", y->function ? y->function : "?", i ? ";" : "");
+	}
+	cell_text(t, c, text.s ? text.s : "");
+	text_release(&text);
+}
+
+static void add_rows(struct table *t, const struct report *r, const struct summary *s)
+{
+	struct off_use *use = s->timeline ? &s->timeline->off : NULL;
+
+	if (!use || !use->rows_count || !s->symbols)
+		return;
+	qsort(use->rows, use->rows_count, sizeof(*use->rows), longest);
+	map_release(&use->places);
+	for (uint32_t i = 0; i < use->rows_count; i++) {
+		const struct off_use_row *u = &use->rows[i];
+		struct cell *c = table_row(t);
+
+		if (!c)
+			return;
+		cell_text(t, c++, s->path);
+		cell_text(t, c++, s->trace->ops[u->op].name);
+		cell_number(c++, u->times);
+		cell_number(c++, u->ns);
+		cell_number(c++, u->longest_ns);
+		put_stack(t, c, r, s, u->stack);
+	}
+}
+
+bool summary_off_cpu(struct report *r, const struct summary *s, unsigned count, unsigned by)
+{
+	struct table *t = by == BY_OP ? report_table(r, "off_cpu_stacks",
+						     "Waits without a processor, by stack")
+				      : NULL;
+
+	if (by != BY_OP)
+		return true;
+	if (!t)
+		return false;
+	t->ranked = count == 1;
+	table_column_if(t, count > 1, "trace", "trace", CELL_TEXT);
+	table_column(t, "wait", "waits", CELL_TEXT);
+	table_column(t, "times", "times", CELL_COUNT);
+	table_column(t, "ns", "time", CELL_TIME);
+	table_column(t, "longest_ns", "longest", CELL_TIME);
+	table_column(t, "stack", "stack", CELL_TEXT);
+	for (unsigned i = 0; i < count; i++)
+		add_rows(t, r, &s[i]);
+	report_drop_empty(r);
+	return true;
+}

@@ -410,6 +410,8 @@ static void label_thread(struct text *out, const struct trace *t, uint32_t threa
 		text_addf(out, "%u/%u", t->processes[h->process].pid, h->tid);
 	if (*h->name)
 		text_addf(out, " %s", h->name);
+	if (h->own)
+		text_add(out, " (of Kymo)");
 }
 
 uint32_t label_thread_of(enum tally_kind kind, const struct tally *row)

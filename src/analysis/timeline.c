@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
+#include "stream/large.h"
 #include "stream/trace.h"
 
 /* Flags of calls that are kept one by one. */
@@ -20,6 +21,14 @@
 #define TAKE(tl, name)                                                                             \
 	((tl)->name##_count < TIMELINE_MOST                                                        \
 		 ? vec_reserve(&(tl)->name, &(tl)->name##_room, (tl)->name##_count, 1)             \
+			   ? &(tl)->name[(tl)->name##_count++]                                     \
+			   : ((tl)->failed = true, NULL)                                           \
+		 : ((tl)->cut = true, NULL))
+
+/* Likewise, of those that are many. */
+#define TAKE_LARGE(tl, name)                                                                       \
+	((tl)->name##_count < TIMELINE_MOST                                                        \
+		 ? large_reserve(&(tl)->name, &(tl)->name##_room, (tl)->name##_count)              \
 			   ? &(tl)->name[(tl)->name##_count++]                                     \
 			   : ((tl)->failed = true, NULL)                                           \
 		 : ((tl)->cut = true, NULL))
@@ -106,7 +115,7 @@ static bool place(struct timeline *tl, struct tl_work *w, const struct rec_devic
 static void take_work(struct timeline *tl, const struct tl_work *w)
 {
 	struct tl_device *d = &tl->devices[w->device];
-	struct tl_work *kept = TAKE(tl, work);
+	struct tl_work *kept = TAKE_LARGE(tl, work);
 	uint64_t user = (uint64_t)(w->device + 1) << 32 | w->process;
 
 	d->number[w->kind]++;
@@ -361,7 +370,7 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 
 	/* In a region of OpenMP what is short and nested is not told from what is short: it is the program's. */
 	if ((kept || !r->parent) && !(op->flags & KYMO_OP_TIMED) && r->end >= r->start &&
-	    (kept || !joins(tl, r, flags)) && (c = TAKE(tl, calls))) {
+	    (kept || !joins(tl, r, flags)) && (c = TAKE_LARGE(tl, calls))) {
 		*c = (struct tl_call){.start = r->start,
 				      .end = r->end,
 				      .id = r->id,
@@ -683,12 +692,16 @@ static struct timeline *timeline_new(const struct trace *t)
 /* Gives back what there is no memory for. */
 static void timeline_drop(struct timeline *tl)
 {
-	void **all[] = {(void **)&tl->work,        (void **)&tl->calls,    (void **)&tl->waits,
-			(void **)&tl->builds,      (void **)&tl->messages, (void **)&tl->ranges,
-			(void **)&tl->allocations, (void **)&tl->order,    (void **)&tl->outer,
-			(void **)&tl->ends};
+	void **all[] = {(void **)&tl->waits,  (void **)&tl->builds,      (void **)&tl->messages,
+			(void **)&tl->ranges, (void **)&tl->allocations, (void **)&tl->ends};
+	void **large[] = {(void **)&tl->work, (void **)&tl->calls, (void **)&tl->order,
+			  (void **)&tl->outer};
 
 	tl->failed = true;
+	for (unsigned i = 0; i < sizeof(large) / sizeof(*large); i++) {
+		large_free(*large[i]);
+		*large[i] = NULL;
+	}
 	for (unsigned i = 0; i < sizeof(all) / sizeof(*all); i++) {
 		free(*all[i]);
 		*all[i] = NULL;
@@ -717,7 +730,7 @@ void timeline_free(struct timeline *tl)
 		release_times(&tl->devices[i]);
 	map_release(&tl->labels);
 	for (uint32_t i = 0; tl->call_of && i < tl->trace->processes_count; i++)
-		free(tl->call_of[i].at);
+		large_free(tl->call_of[i].at);
 	for (uint32_t i = 0; tl->building && i < tl->trace->processes_count; i++)
 		intervals_release(&tl->building[i]);
 	free(tl->building);
@@ -737,8 +750,8 @@ void timeline_free(struct timeline *tl)
 	free(tl->last_region);
 	free(tl->threads);
 	free(tl->devices);
-	free(tl->work);
-	free(tl->calls);
+	large_free(tl->work);
+	large_free(tl->calls);
 	free(tl->ends);
 	free(tl->waits);
 	free(tl->builds);
@@ -746,8 +759,8 @@ void timeline_free(struct timeline *tl)
 	free(tl->ranges);
 	free(tl->allocations);
 	free(tl->teams);
-	free(tl->order);
-	free(tl->outer);
+	large_free(tl->order);
+	large_free(tl->outer);
 	free(tl);
 }
 

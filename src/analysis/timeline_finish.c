@@ -7,6 +7,7 @@
 
 #include "analysis/communication.h"
 #include "analysis/lock_use.h"
+#include "stream/large.h"
 #include "stream/trace.h"
 #include "wire/tally.h"
 #include "stream/recorded.h"
@@ -201,7 +202,7 @@ static bool order_work(struct timeline *tl)
 {
 	uint32_t first = 0;
 
-	tl->order = malloc(((size_t)tl->work_count + 1) * sizeof(*tl->order));
+	tl->order = large_new(((size_t)tl->work_count + 1) * sizeof(*tl->order));
 	if (!tl->order)
 		return false;
 	for (uint32_t i = 0; i < tl->devices_count; i++) {
@@ -272,18 +273,18 @@ static bool by_thread(const struct timeline *tl)
 /* Moves those of each thread to where they `first` begin. */
 static bool part_threads(struct timeline *tl, const uint32_t *first)
 {
-	struct tl_call *ordered = malloc(((size_t)tl->calls_count + 1) * sizeof(*ordered));
+	struct tl_call *ordered = large_new(((size_t)tl->calls_count + 1) * sizeof(*ordered));
 	uint32_t *next = malloc(((size_t)tl->trace->threads_count + 1) * sizeof(*next));
 
 	if (!next || !ordered) {
 		free(next);
-		free(ordered);
+		large_free(ordered);
 		return false;
 	}
 	memcpy(next, first, ((size_t)tl->trace->threads_count + 1) * sizeof(*next));
 	for (uint32_t i = 0; i < tl->calls_count; i++)
 		ordered[next[tl->calls[i].thread]++] = tl->calls[i];
-	free(tl->calls);
+	large_free(tl->calls);
 	free(next);
 	tl->calls = ordered;
 	tl->calls_room = tl->calls_count + 1;
@@ -319,7 +320,7 @@ static bool find_outer(struct timeline *tl)
 	struct tl_call *around = NULL;
 	uint32_t n = 0;
 
-	tl->outer = calloc((size_t)tl->calls_count + 1, sizeof(*tl->outer));
+	tl->outer = large_new(((size_t)tl->calls_count + 1) * sizeof(*tl->outer));
 	if (!tl->outer)
 		return false;
 	for (uint32_t i = 0; i < tl->calls_count; i++) {
@@ -389,7 +390,7 @@ static bool make_index(struct tl_index *x, const struct id_span *s)
 	x->first = s->least;
 	if (s->most - s->least < places)
 		x->ids = (uint32_t)(s->most - s->least + 1);
-	x->at = calloc(x->ids ? x->ids : places, sizeof(*x->at));
+	x->at = large_new((x->ids ? x->ids : places) * sizeof(*x->at));
 	x->mask = (uint32_t)(places - 1);
 	return x->at != NULL;
 }

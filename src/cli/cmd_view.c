@@ -17,12 +17,14 @@
 
 #include "base/file.h"
 #include "base/temporary.h"
+#include "cli/foreign.h"
 #include "page/serve.h"
 #include "stream/spool.h"
 
 struct view_options {
 	struct cli_filter filter;
 	int64_t port;
+	const char *compare;
 	bool rebuild;
 };
 
@@ -35,6 +37,9 @@ static const struct knob rows[] = {
 	 "Port of 127.0.0.1; 0: any that is free"},
 	{"rebuild", 0, KNOB_FLAG, 0, AT(rebuild), NULL, NULL, NULL, NULL, "Page",
 	 "Prepare the data anew, even if what is kept beside the trace seems to be good"},
+	{"compare", 0, KNOB_STRING, 0, AT(compare), "B", NULL, NULL, NULL, "Page",
+	 "Another trace: the page also says, as kymo compare TRACE B does, what takes longer in B "
+	 "than in TRACE"},
 	CLI_FILTER_KNOBS(struct view_options),
 };
 
@@ -49,7 +54,7 @@ struct view {
 	uint64_t of;
 	struct format_options format;
 	struct page_kept kept;
-	struct page_glances *glances; /* NULL: nothing is to be seen before all is prepared */
+	struct page_glances *glances; /* NULL: no part is to be seen before all is prepared */
 	kymo_status_t status;         /* of the preparation, once it is */
 	atomic_bool prepared;
 };
@@ -57,7 +62,11 @@ struct view {
 /* Prepares the data; with `of`, for others to find it. */
 static kymo_status_t prepare(struct view *v, const char *file)
 {
-	struct page p = {.size = 0};
+	const char *with = options.compare;
+	struct page p = {.comparison.with = with,
+			 .comparison.name = with && cli_foreign_source(with)
+						    ? cli_foreign_source(with)
+						    : with};
 	char *folder = spool_directory_of(file, false);
 	kymo_status_t status = KYMO_ERROR_NO_MEMORY;
 
@@ -65,6 +74,8 @@ static kymo_status_t prepare(struct view *v, const char *file)
 		return status;
 	status = page_make(&p, v->trace, folder, &v->format);
 	cli_progress_clear();
+	if (status == KYMO_OK && v->format.filter)
+		status = stream_filter_finish((struct stream_filter *)(uintptr_t)v->format.filter);
 	if (status == KYMO_OK && !page_kept_write(&p, file, v->of)) {
 		cli_error("%s: %s", file, strerror(errno));
 		status = KYMO_ERROR_SYSTEM;
@@ -82,7 +93,8 @@ static bool can_be_kept(const char *trace, const struct stream_filter *filter)
 
 	if (folder >= 0)
 		close(folder);
-	return own && !filter && !options.filter.mangled && access(trace, W_OK) == 0;
+	return own && !filter && !options.compare && !options.filter.mangled &&
+	       access(trace, W_OK) == 0;
 }
 
 static kymo_status_t open_made(struct view *v, const char *file)
@@ -161,6 +173,13 @@ static kymo_status_t prepare_any(struct view *v)
 	return can_be_kept(v->trace, v->format.filter) ? prepare_to_keep(v) : prepare_once(v);
 }
 
+/* Where it cannot be told what is selected, nothing is to be seen before all is prepared. */
+static void show_glances(const struct view *v)
+{
+	if (page_glances_look(v->glances))
+		page_server_glances(server, v->glances);
+}
+
 enum { NICE = 10 };
 
 /* Beside the server. */
@@ -168,6 +187,10 @@ static void *prepare_beside(void *data)
 {
 	struct view *v = data;
 
+	if (v->format.filter) {
+		page_server_tell(server, "Looking for what is selected", 0);
+		show_glances(v);
+	}
 	page_glance_first(v->glances);
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE); /* pictures come first */
 	v->status = prepare_any(v);
@@ -215,6 +238,8 @@ static int serve(struct view *v, const sigset_t *ends)
 	atomic_store(&v->prepared, kept);
 	if (kept)
 		page_server_ready(server, &v->kept);
+	else if (!v->format.filter)
+		show_glances(v); /* there is nothing to look for */
 	if (printf("%s\n", page_server_address(server)) <= 0 || fflush(stdout) != 0) {
 		cli_error("standard output, for the address: %s", strerror(errno));
 		return CLI_FAILURE;
@@ -234,8 +259,7 @@ static int serve(struct view *v, const sigset_t *ends)
 
 static int start(struct view *v, const sigset_t *ends)
 {
-	struct page_server_options o = {
-		.port = (uint16_t)options.port, .name = v->trace, .glances = v->glances};
+	struct page_server_options o = {.port = (uint16_t)options.port, .name = v->trace};
 	int result = CLI_FAILURE;
 
 	o.records = page_records_new(v->trace, &cli_log);
@@ -261,10 +285,9 @@ static int view(const char *trace, const struct stream_filter *filter)
 					   .progress = on_progress,
 					   .progress_data = (void *)(uintptr_t) "Reading"};
 	if (!open_kept(&v)) {
-		/* A part alone is chosen by what is in all of it. */
-		v.glances = filter ? NULL : page_glances_new(trace);
-		if (!v.glances)
-			status = prepare_any(&v);
+		status = page_glances_new(trace, filter, &v.glances);
+		if (status == KYMO_OK && !v.glances)
+			status = prepare_any(&v); /* which says why it cannot be read */
 	}
 	block_ends(&ends);
 	result = status == KYMO_OK ? start(&v, &ends) : cli_exit(status);
@@ -284,7 +307,11 @@ static int run_view(int argc, char **argv)
 		return cli_usage("view",
 				 argc ? "one trace at a time"
 				      : "which trace? (the directory that `kymo run` left)");
-	filter = cli_filter_new(&options.filter, 1, &failed);
+	if (options.compare &&
+	    (!cli_foreign_operands(1, (char **)(uintptr_t)&options.compare, false) ||
+	     !cli_reader(options.compare)))
+		return CLI_FAILURE;
+	filter = cli_filter_new(&options.filter, 1 + (options.compare != NULL), &failed);
 	if (failed)
 		return CLI_USAGE;
 	result = view(argv[0], filter);
@@ -305,7 +332,7 @@ static int run_view(int argc, char **argv)
 extern const struct command cmd_view;
 const struct command cmd_view = {
 	.name = "view",
-	.operands = "[--port N] [OPTION]... TRACE",
+	.operands = "[--port N] [--compare B] [OPTION]... TRACE",
 	.summary = "Serve the page of a trace to a browser of this machine",
 	.about = "For traces that are too large for the one file that kymo report writes: nothing "
 		 "is cut down.\n"

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
+#include "base/map.h"
 #include "base/text.h"
 #include "stream/demangle.h"
 #include "stream/unplaced.h"
@@ -15,6 +17,7 @@
 #define WARNINGS_SHOWN 10u
 
 static unsigned warnings;
+static struct map told; /* warnings, by their hash */
 static const char *hidden_path, *shown_name;
 
 void cli_log_call(const char *path, const char *name)
@@ -41,9 +44,20 @@ static void show(int severity, const char *text)
 	text_release(&shown);
 }
 
+/* What is read several times warns of the same places each time. */
+static bool was_told(const char *text)
+{
+	uint64_t hash = hash_string(text);
+
+	if (map_get(&told, hash))
+		return true;
+	map_set(&told, hash, 1); /* without memory it is told again */
+	return false;
+}
+
 static void tell(int severity, const char *text)
 {
-	if (severity >= 3 || warnings++ < WARNINGS_SHOWN)
+	if (severity >= 3 || (!was_told(text) && warnings++ < WARNINGS_SHOWN))
 		show(severity, text);
 }
 
@@ -107,6 +121,7 @@ void cli_log_finish(void)
 	if (warnings > WARNINGS_SHOWN)
 		cli_warn("%u more warnings of this kind", warnings - WARNINGS_SHOWN);
 	warnings = 0;
+	map_clear(&told);
 }
 
 const struct format *cli_reader(const char *path)

@@ -331,8 +331,7 @@ static void draw_doubts(struct top_picture *p, const struct follow *f, const str
 		add_line(p, look, TOP_PLAIN, "         %s calls are left out in this mode",
 			 number_text(t->unrecorded, a));
 	if (!follow_complete(f))
-		add_line(p, look, TOP_STRONG,
-			 "Estimated: one part of the records was looked into, %s of them",
+		add_line(p, look, TOP_STRONG, "Estimated: %s of the records were looked into",
 			 share_text(top_read_share(f), a));
 	if (f->damaged)
 		add_line(p, look, TOP_STRONG, "Damaged: %s blocks of raw files could not be read",

@@ -13,7 +13,11 @@
 
 #define ASK_NS 1000000000ull /* between two questions to a drain */
 
-enum { TRIES = 3, BUDGET_LEAST = 1 << 20 };
+enum {
+	TRIES = 3,
+	BUDGET_LEAST = 1 << 20,
+	ESTIMATED_BY = 4 /* what is an estimate in any case is one by so much less */
+};
 
 bool follow_init(struct follow *f)
 {
@@ -199,6 +203,8 @@ static void set_stride(struct follow *f)
 			backlog += (uint64_t)st.st_size - p->at;
 	}
 	f->budget = f->most ? f->most : budget_of(f);
+	if (!f->most && f->interval && backlog > f->budget)
+		f->budget /= ESTIMATED_BY;
 	f->stride = (uint32_t)(backlog / f->budget) + 1;
 	f->spent = 0;
 }
@@ -210,7 +216,8 @@ static void look_at(struct follow *f, struct follow_process *p)
 	for (int i = 0; i < TRIES; i++) {
 		follow_read_file(f, p);
 		follow_read_memory(f, p, i > 0);
-		if (!p->gap)
+		/* Where chunks are left out, what is on its way into the file is seen there by the next look. */
+		if (!p->gap || f->stride > 1)
 			break;
 	}
 	if (p->size > before)

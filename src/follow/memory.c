@@ -115,7 +115,7 @@ static void find_chunks(struct follow *f, const struct follow_process *p)
 		uint32_t state = r->ctl[i].state & ~(uint32_t)SHM_READING;
 		struct wire_chunk h;
 
-		if ((state != SHM_FILLING && state != SHM_FULL) ||
+		if ((state != SHM_FILLING && (state != SHM_FULL || f->stride > 1)) ||
 		    !read_at(p, &h, sizeof(h), place_of(p, i)) || !header_good(p, &h))
 			continue;
 		r->found[r->found_count++] = (struct reading_found){

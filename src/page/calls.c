@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vec.h"
+#include "stream/large.h"
 
 bool page_note_call(struct page_data *d, const struct rec *r, uint32_t row, uint32_t index)
 {
 	struct page_calls *c = &d->calls[r->process];
 
-	if (!vec_reserve(&c->at, &c->room, c->count, 1))
+	if (!large_reserve(&c->at, &c->room, c->count))
 		return false;
 	c->mixed |= c->count && c->at[c->count - 1].id > r->id;
 	c->at[c->count++] = (struct page_call){r->id, row, index};
@@ -21,7 +21,7 @@ bool page_note_call(struct page_data *d, const struct rec *r, uint32_t row, uint
 /* One byte of the ids after the other: they are dense, so that few bytes differ. */
 static bool sort(struct page_calls *c)
 {
-	struct page_call *other = calloc(c->count, sizeof(*other));
+	struct page_call *other = large_new(c->count * sizeof(*other));
 	uint64_t differ = 0;
 
 	if (!other)
@@ -43,7 +43,7 @@ static bool sort(struct page_calls *c)
 		c->at = other;
 		other = swap;
 	}
-	free(other);
+	large_free(other);
 	c->room = c->count;
 	return true;
 }
@@ -55,7 +55,7 @@ bool page_calls_finish(struct page_data *d)
 		struct page_calls *c = &d->calls[i];
 
 		if (!c->wanted) {
-			free(c->at);
+			large_free(c->at);
 			*c = (struct page_calls){0};
 		} else if (c->mixed && !sort(c)) {
 			return false;

@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "formats/raw/internal.h"
 #include "record/fields.h"
+#include "stream/large.h"
 #include "stream/recorded.h"
 #include "stream/trace.h"
 
@@ -439,7 +440,7 @@ void page_data_release(struct page_data *d)
 		free(d->curves[i].apart);
 	}
 	for (uint32_t i = 0; d->calls && i < d->process_count; i++)
-		free(d->calls[i].at);
+		large_free(d->calls[i].at);
 	free(d->names);
 	free(d->ops);
 	free(d->of_op);

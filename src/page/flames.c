@@ -182,7 +182,7 @@ static void take_state(struct flames *f, const struct rec *r)
 	uint32_t node;
 
 	if (strcmp(f->t->domains[f->t->ops[r->op].domain].name, "off_cpu") != 0 ||
-	    r->end <= r->start)
+	    r->end <= r->start || f->t->threads[r->thread].own)
 		return;
 	leave_ended(&f->threads[r->thread], r->start);
 	node = child(f, FLAME_OFF_CPU, path_node(f, FLAME_OFF_CPU, r->thread),

@@ -29,6 +29,8 @@ struct page_glances {
 	struct trace *t;
 	struct stream_log quiet; /* who reads all of it says what is wrong */
 	struct filter_binding b;
+	kymo_status_t bound;           /* whether the selection is one of this trace */
+	bool chosen;                   /* a selection: [from, to] of the binding are its own */
 	struct filter_windows windows; /* that it has */
 	struct filter_window at[PAGE_WINDOWS_MOST];
 	struct page page; /* its data alone */
@@ -57,7 +59,7 @@ static void weigh_span(struct page_glances *g, const struct spans *s, const stru
 	struct raw_block block;
 
 	if (!x->wanted) {
-		load->late |= elsewhere && x->end >= g->b.from &&
+		load->late |= elsewhere && x->end >= g->at[0].from &&
 			      filter_process(&g->b, g->rt->processes[x->process].process);
 		return;
 	}
@@ -94,31 +96,68 @@ static bool weigh_late(struct page_glances *g, uint64_t bytes, struct load *load
 	}
 }
 
+static int64_t node(const struct page_glances *g, int64_t time)
+{
+	return (int64_t)((uint64_t)g->t->origin + (uint64_t)time);
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* What the selection is of, in the window; all of it where that is nothing. */
+static struct page_window selected(const struct page_glances *g, const struct page_glance *w)
+{
+	struct page_window part = {w->start, w->end};
+
+	if (!g->chosen)
+		return part;
+	if (g->b.from > node(g, w->start))
+		part.start = earlier(g->b.from - node(g, 0), w->end);
+	if (g->b.to < node(g, w->end) - 1)
+		part.end = later(g->b.to - node(g, 0) + 1, w->start);
+	return part.end > part.start ? part : (struct page_window){w->start, w->end};
+}
+
+static void add_window(struct page_glance *w, int64_t start, int64_t end)
+{
+	if (end > start)
+		w->at[w->count++] = (struct page_window){start, end};
+}
+
 /*
  * Of each window the chunks of all threads at that time are read, however short it is: as many windows as there can be of
- * a quarter of the time that a chunk lasts, then as long as there can be.
+ * a quarter of the time that a chunk lasts, then as long as there can be. Where the selection has nothing, nothing is to
+ * be read.
  */
-static void choose(struct page_glance *w, const struct load *load, uint64_t bytes)
+static void choose(const struct page_glances *g, struct page_glance *w, const struct load *load,
+		   uint64_t bytes)
 {
-	int64_t length = w->end - w->start, one, step;
+	const struct page_window part = selected(g, w);
+	const double most = PAGE_WINDOWS_MOST - 2; /* and what lies around the selection */
+	int64_t length = part.end - part.start, one, step;
 	double share = (double)bytes / (double)load->bytes;
 	double each = (double)load->chunks / load->threads; /* chunks of a thread */
 	double count = share * each / 1.25;
 
-	count = count < 1 ? 1 : count > PAGE_WINDOWS_MOST ? PAGE_WINDOWS_MOST : floor(count);
+	count = count < 1 ? 1 : count > most ? most : floor(count);
 	one = (int64_t)((double)length * fmax(share / count - 1 / each, 0.25 / each));
 	step = length / (int64_t)count;
 	one = one < 1 ? 1 : one > step ? step : one;
-	w->count = (uint32_t)count;
-	for (uint32_t i = 0; i < w->count; i++) {
-		w->at[i].start = w->start + (int64_t)i * step + (step - one) / 2;
-		w->at[i].end = w->at[i].start + one;
-	}
-}
+	w->count = 0;
+	add_window(w, w->start, part.start);
+	for (uint32_t i = 0; i < (uint32_t)count; i++) {
+		int64_t start = part.start + (int64_t)i * step + (step - one) / 2;
 
-static int64_t node(const struct page_glances *g, int64_t time)
-{
-	return (int64_t)((uint64_t)g->t->origin + (uint64_t)time);
+		add_window(w, start, start + one);
+	}
+	add_window(w, part.end, w->end);
 }
 
 /* These are read from now on. */
@@ -128,6 +167,8 @@ static void set_windows(struct page_glances *g, const struct page_glance *w)
 		g->at[i] =
 			(struct filter_window){node(g, w->at[i].start), node(g, w->at[i].end) - 1};
 	g->windows.count = w->count;
+	if (g->chosen)
+		return;
 	g->b.from = g->at[0].from;
 	g->b.to = g->at[w->count - 1].to;
 }
@@ -142,7 +183,7 @@ static bool plan(struct page_glances *g, struct page_glance *w, uint64_t bytes)
 	set_windows(g, w);
 	ok = weigh_late(g, bytes, &load);
 	if (ok && load.bytes > bytes) {
-		choose(w, &load, bytes);
+		choose(g, w, &load, bytes);
 		set_windows(g, w);
 		ok = weigh_late(g, 2 * bytes, &load);
 	}
@@ -157,6 +198,8 @@ static void add_tracks(struct page_glances *g)
 {
 	struct page_data *d = &g->page.data;
 
+	if (g->chosen)
+		return; /* of a selection nobody knows which have something */
 	for (uint32_t i = 1; i < g->t->threads_count; i++)
 		if (!d->draws || d->draws[g->t->threads[i].process])
 			page_track_of_thread(d, g->t->threads[i].process, i);
@@ -294,23 +337,39 @@ static bool choose_processes(struct page_glances *g)
 	uint32_t count = 0;
 
 	for (uint32_t i = 1; i < t->processes_count; i++)
-		count += !t->processes[i].telemetry;
+		count += !t->processes[i].telemetry && filter_process(&g->b, i);
 	if (count <= PAGE_PROCESSES_MOST)
 		return true;
 	c->draws = calloc(t->processes_count + 1u, sizeof(*c->draws));
-	if (!c->draws)
+	if (!g->b.processes) {
+		g->b.processes = malloc(t->processes_count + 1u);
+		if (g->b.processes)
+			memset(g->b.processes, true, t->processes_count + 1u);
+	}
+	if (!c->draws || !g->b.processes)
 		return false;
 	for (uint32_t i = 0; i < t->processes_count; i++) {
 		bool other = i == 0 || t->processes[i].telemetry;
 
-		c->draws[i] = other || c->drawn < PAGE_PROCESSES_MOST;
+		c->draws[i] = other || (g->b.processes[i] && c->drawn < PAGE_PROCESSES_MOST);
 		c->drawn += !other && c->draws[i];
+		g->b.processes[i] &= c->draws[i];
 	}
-	g->page.data.draws = g->b.processes = c->draws;
+	g->page.data.draws = c->draws;
 	return true;
 }
 
-static bool prepare(struct page_glances *g, const char *trace)
+static bool bind(struct page_glances *g, const struct stream_filter *filter)
+{
+	g->bound = filter_bind(filter, g->t, &g->b);
+	if (g->bound == KYMO_OK && filter) {
+		g->chosen = true;
+		g->page.read.selection = stream_filter_text(filter);
+	}
+	return g->bound == KYMO_OK && (!filter || g->page.read.selection);
+}
+
+static bool prepare(struct page_glances *g, const char *trace, const struct stream_filter *filter)
 {
 	struct page *p = &g->page;
 	struct page_data *d = &p->data;
@@ -318,12 +377,9 @@ static bool prepare(struct page_glances *g, const char *trace)
 	if (raw_trace_open(trace, &g->quiet, &g->rt) != KYMO_OK)
 		return false;
 	g->t = raw_trace_definitions(g->rt);
-	if (filter_bind(NULL, g->t, &g->b) != KYMO_OK ||
-	    page_data_init(d, temporary_directory(), &g->quiet) != KYMO_OK)
+	if (!bind(g, filter) || page_data_init(d, temporary_directory(), &g->quiet) != KYMO_OK)
 		return false;
 	d->sink.matches = false; /* the other end of a message may be anywhere */
-	g->windows.at = g->at;
-	g->b.windows = &g->windows;
 	p->summary = &p->read;
 	p->read.trace = g->t;
 	p->read.path = (char *)(uintptr_t)trace;
@@ -334,27 +390,42 @@ static bool prepare(struct page_glances *g, const char *trace)
 	return !d->failed;
 }
 
-struct page_glances *page_glances_new(const char *trace)
+kymo_status_t page_glances_new(const char *trace, const struct stream_filter *filter,
+			       struct page_glances **out)
 {
 	struct page_glances *g = calloc(1, sizeof(*g));
+	kymo_status_t status;
 
+	*out = NULL;
 	if (!g)
-		return NULL;
+		return KYMO_OK;
 	pthread_mutex_init(&g->reading, NULL);
 	g->quiet.message = say_nothing;
 	g->page.data.store.fd = g->page.data.points.fd = -1;
-	if (prepare(g, trace))
-		return g;
+	if (prepare(g, trace, filter)) {
+		*out = g;
+		return KYMO_OK;
+	}
+	status = g->bound;
 	page_glances_free(g);
-	return NULL;
+	return status;
+}
+
+bool page_glances_look(struct page_glances *g)
+{
+	bool ok = raw_trace_look_ahead(g->rt, &g->b) == KYMO_OK;
+
+	g->windows.at = g->at;
+	g->b.windows = &g->windows;
+	return ok;
 }
 
 void page_glances_free(struct page_glances *g)
 {
 	if (!g)
 		return;
-	g->b.processes = NULL; /* the clusters' */
 	filter_unbind(&g->b);
+	free(g->page.read.selection);
 	text_release(&g->first);
 	page_data_release(&g->page.data);
 	clusters_release(&g->page.clusters);

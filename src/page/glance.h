@@ -7,14 +7,20 @@
 #define PAGE_GLANCE_H
 
 #include "base/text.h"
-#include "stream/stream.h"
+#include "stream/filter.h"
 
 struct page_glances;
 
 enum { GLANCE_EFFORTS = 2 };
 
-/* NULL: the trace cannot be read, or there is no memory; whoever reads all of it says why. */
-struct page_glances *page_glances_new(const char *trace);
+/*
+ * Of what `filter` selects (NULL: everything). *out is NULL where the trace cannot be read, or there is no memory: whoever
+ * reads all of it says why. Not KYMO_OK: the trace has not what was selected, and the filter's log says so.
+ */
+kymo_status_t page_glances_new(const char *trace, const struct stream_filter *filter,
+			       struct page_glances **out);
+/* Comes first: reads what tells which records are selected; of most selections nothing. False: they cannot be told. */
+bool page_glances_look(struct page_glances *g);
 void page_glances_free(struct page_glances *g);
 
 /*

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/device_legend.h"
+#include "stream/large.h"
 
 static kymo_status_t judge(struct page *p, const struct format_options *o)
 {
@@ -149,11 +150,15 @@ kymo_status_t page_read(struct page *p, const char *trace, const char *folder,
 kymo_status_t page_make(struct page *p, const char *trace, const char *folder,
 			const struct format_options *o)
 {
+	const char *before = large_place(folder);
 	kymo_status_t status = read_summary(p, trace, o);
 
-	if (status != KYMO_OK)
+	if (status != KYMO_OK) {
+		large_place(before);
 		return status;
+	}
 	status = read_records(p, folder, o);
+	large_place(before);
 	if (status == KYMO_ERROR_NO_MEMORY)
 		stream_error(o->log, "not enough memory for the page of %s", trace);
 	return status;

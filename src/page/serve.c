@@ -41,11 +41,11 @@ struct page_server {
 	struct http http;
 	struct MHD_Daemon *daemon;
 	struct page_records *records;
-	struct page_glances *glances;
 	pthread_mutex_t reading;   /* held by who uses `records` */
-	pthread_mutex_t preparing; /* held by who uses the next five */
+	pthread_mutex_t preparing; /* held by who uses the next six */
 	pthread_cond_t changed;
 	const struct page_kept *kept; /* NULL: it is being prepared */
+	struct page_glances *glances; /* NULL: there are none, or not yet */
 	bool ends;
 	const char *doing; /* of what prepares it, and how much of that is done */
 	double done;
@@ -288,14 +288,18 @@ static enum MHD_Result on_glance(struct page_server *s, struct MHD_Connection *c
 {
 	uint64_t start, end, effort;
 	struct text text = {0};
+	struct page_glances *glances;
 	bool made;
 
-	if (!s->glances || !number_of(s, c, "start", INT64_MAX, &start) ||
+	pthread_mutex_lock(&s->preparing);
+	glances = s->glances;
+	pthread_mutex_unlock(&s->preparing);
+	if (!glances || !number_of(s, c, "start", INT64_MAX, &start) ||
 	    !number_of(s, c, "end", INT64_MAX, &end) ||
 	    !number_of(s, c, "effort", GLANCE_EFFORTS - 1, &effort))
 		return refuse(s, c, MHD_HTTP_BAD_REQUEST, "this is no window\n");
 	end = end ? end : INT64_MAX;
-	made = page_glance(s->glances, (int64_t)start, (int64_t)end, (unsigned)effort, &text);
+	made = page_glance(glances, (int64_t)start, (int64_t)end, (unsigned)effort, &text);
 	return answer_made(s, c, "application/octet-stream", made, &text);
 }
 
@@ -442,7 +446,6 @@ struct page_server *page_server_start(const struct page_server_options *o, struc
 	pthread_cond_init(&s->changed, NULL);
 	s->doing = "";
 	s->records = o->records;
-	s->glances = o->glances;
 	if (load(&s->http, log)) {
 		if (!make_page(s, o->name) || !make_token(s->token))
 			stream_error(log, "%s: not enough memory", o->name);
@@ -463,6 +466,13 @@ void page_server_tell(struct page_server *s, const char *doing, double done)
 	pthread_mutex_lock(&s->preparing);
 	s->doing = doing;
 	s->done = done;
+	pthread_mutex_unlock(&s->preparing);
+}
+
+void page_server_glances(struct page_server *s, struct page_glances *glances)
+{
+	pthread_mutex_lock(&s->preparing);
+	s->glances = glances;
 	pthread_mutex_unlock(&s->preparing);
 }
 

@@ -15,7 +15,6 @@ struct page_server_options {
 	uint16_t port; /* 0: any that is free */
 	const char *name;
 	struct page_records *records;
-	struct page_glances *glances; /* NULL: nothing is shown before it is ready */
 };
 
 /*
@@ -27,6 +26,8 @@ struct page_server *page_server_start(const struct page_server_options *o, struc
 const char *page_server_address(const struct page_server *s);
 /* What prepares the data (a text that stays), and how much of it is done. */
 void page_server_tell(struct page_server *s, const char *doing, double done);
+/* Parts of the trace may be asked for from now on. */
+void page_server_glances(struct page_server *s, struct page_glances *glances);
 /* The data is there, and stays. */
 void page_server_ready(struct page_server *s, const struct page_kept *kept);
 void page_server_stop(struct page_server *s);

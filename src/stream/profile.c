@@ -201,5 +201,6 @@ void profile_add_thread(struct text *out, const struct trace *t, uint32_t thread
 {
 	const struct t_thread *th = &t->threads[thread];
 
-	text_addf(out, "%s %u", th->name[0] ? th->name : "thread", th->tid);
+	text_addf(out, "%s %u%s", th->name[0] ? th->name : "thread", th->tid,
+		  th->own ? " (of Kymo)" : "");
 }

@@ -388,6 +388,10 @@ static inline void count_call(struct tallies *a, const struct rec *r)
 
 	if (r->thread >= a->trace->threads_count || r->op >= a->trace->ops_count)
 		return;
+	/* What Kymo's own threads wait for is nothing that the program did. */
+	if (__builtin_expect(a->trace->threads[r->thread].own, 0) &&
+	    a->trace->ops[r->op].flags & KYMO_OP_STATE)
+		return;
 	t = &a->threads[r->thread];
 	row = t->ops && !a->scoped ? t->ops[r->op] : NULL;
 	if (__builtin_expect(!row, 0) && !(row = call_row(a, r->thread, r->op)))

@@ -6,3 +6,7 @@ if(TARGET kymo AND TARGET kymo-inject AND TARGET ocl_two AND KYMO_HAVE_SQLITE AN
 		$<TARGET_FILE:annotated>)
 	set_tests_properties(cli.json_lines PROPERTIES LABELS cli TIMEOUT 300)
 endif()
+if(TARGET kymo-synth)
+	add_test(NAME cli.synth_timed COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/synth_timed.py $<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth>)
+	set_tests_properties(cli.synth_timed PROPERTIES LABELS cli TIMEOUT 300)
+endif()

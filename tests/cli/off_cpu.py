@@ -18,6 +18,11 @@ CALLS = {"wait_lock": {"futex"}, "sleep": {"nanosleep", "clock_nanosleep"}, "wai
 FIELD = re.compile(r'(\w+)=("[^"]*"|\w+)')
 
 
+def own(trace):
+    """Threads of Kymo's."""
+    return {r["tid"] for r in json.loads(must(KYMO, "query", "-f", "json", trace, "SELECT tid FROM threads WHERE own"))}
+
+
 def waits(trace):
     """(tid, reason): its times in ns and its fields, of those that somebody looked at."""
     found = {}
@@ -50,11 +55,13 @@ def as_told(trace, said):
 
 
 def summary(trace):
-    """Rows add up to what show lists; what threads were in is no call."""
+    """Rows add up to what show lists, of threads that are not Kymo's, whose tracks say so; what threads were in is no call."""
     tables = {t["name"]: t["rows"] for t in json.loads(must(KYMO, "summary", "-f", "json", "--all", trace))["tables"]}
     rows = {r["op"]: r for r in tables["off_cpu"]}
-    by_reason = {}
-    for (_, reason), times in waits(trace).items():
+    by_reason, of_kymo = {}, own(trace)
+    for (tid, reason), times in waits(trace).items():
+        if tid in of_kymo:
+            continue  # it is nothing that the program did
         by_reason.setdefault(reason, []).extend(t for t, _ in times)
     check("reasons", set(rows), set(by_reason))
     for reason, times in by_reason.items():

@@ -295,13 +295,63 @@ def damaged(folder):
     checks.equal("damage is told as the report tells it", (bool(warnings), warnings), (True, wanted))
 
 
+def told_once(folder):
+    """What is read several times, by several readers, warns of the same damage once."""
+    trace = os.path.join(folder, "undefined.kymo")
+    must(SYNTH, "demo", trace)
+    for name in os.listdir(os.path.join(trace, "raw")):
+        with open(os.path.join(trace, "raw", name), "r+b") as f:
+            f.seek(300)
+            f.write(b"\xff" * 20)
+    with View(trace) as view:
+        view.prepared().ask("/record?process=1&start=5&end=9")
+        view.end()
+        told = view.process.stderr.read()
+    for what, text in (("view", told), ("report", run(KYMO, "report", "-f", "--compare", trace, "-o", trace + ".html", trace).stderr)):
+        warnings = [line for line in text.splitlines() if "warning: " in line]
+        checks.equal(f"{what}: each once", (len(warnings) > 2, sorted(warnings)), (True, sorted(set(warnings))))
+
+
+def by_track(page, start, end):
+    """Of what there is in the window: how many slices begin in it, and how long they are in it, by track; and what of."""
+    found, ops = {}, set()
+    for r, row in enumerate(page.head["rows"]):
+        track = page.head["tracks"][row["track"]]
+        count, busy = page.window(r, start, end)
+        before = found.get((track["kind"], track["number"]), (0, 0))
+        found[track["kind"], track["number"]] = (before[0] + count, before[1] + busy)
+        ops |= {page.name(s[2]) for s in page.slices(r) if s[0] < end and s[1] > start}
+    return {k: v for k, v in found.items() if any(v)}, ops
+
+
 def selected(folder):
-    """A part that is selected is prepared first."""
+    """Parts of a selection are of what is selected alone, also where it has to be looked for first, and of a long trace."""
+    trace = spanning(folder, True, 10000)
+    long = os.path.join(folder, "bulk.kymo")
+    must(SYNTH, "bulk", long, "8", "250000", "z")
+    for at, options, many in ((trace, ("-i", "test:launch"), False), (trace, ("-k", "k3"), False), (trace, ("--during", "half"), False), (trace, ("-k", "k3#5-60"), False),
+                              (trace, ("--after", "30%", "--before", "40%"), False), (trace, ("--after", "30%", "--before", "40%", "--inside"), False),
+                              (trace, ("--min-duration", "100ns"), False), (long, ("-i", "wait", "--after", "0.1s"), True)):
+        what = " ".join(options)
+        with Held(at, folder, *options) as view:
+            kymotest.wait_for(lambda: view.state()["glances"], what)
+            parts = [glance(view), *(glance(view, a, b) for a, b in windows(200000000 if at == long else 2800000, 3, len(what)))]
+            view.go()
+            page = All(view)
+            checks.equal(f"{what}: told", [p.head["trace"]["selection"] for p in parts], [page.head["trace"]["selection"]] * len(parts))
+            checks.equal(f"{what}: not all is read at once", parts[0].read != [[0, parts[0].end]], many)
+            seen = 0
+            for part in parts:
+                for a, b in part.read:
+                    if b - a < 10**6 or part is parts[0] and not many:
+                        got, wanted = by_track(part, a, b), by_track(page, a, b)
+                        checks.equal(f"{what}: [{a}, {b})", got, wanted)
+                        seen += sum(n for n, _ in got[0].values())
+            checks.equal(f"{what}: something", seen > 0, True)
+    done = run(KYMO, "view", "-k", "nothing", trace)
+    checks.equal("what is not there", (done.returncode != 0, done.stderr.count("nothing"), done.stdout), (True, 1, ""))
     trace = os.path.join(folder, "demo.kymo")
     must(SYNTH, "demo", trace)
-    with View(trace, "-i", "test:launch") as view:
-        checks.equal("selected", json.loads(view.ask("/state")[2]), {"ready": True, "glances": False, "doing": "", "done": 0})
-        checks.equal("no parts", view.ask("/glance")[0], 400)
     with View(trace) as view:
         view.prepared()
     with View(trace) as view:
@@ -310,7 +360,7 @@ def selected(folder):
 
 def main():
     with kymotest.Folder() as folder:
-        for part in (ranks, bounded, long, same_names, damaged, selected):
+        for part in (ranks, bounded, long, same_names, damaged, told_once, selected):
             part(folder)
     return checks.status(500)
 

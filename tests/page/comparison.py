@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`kymo report A --compare B` against `kymo compare A B`: the page's numbers, Markdown, PDF, workbook and picture; in a browser the tab, its table, links into the
+"""`kymo report A --compare B`, and `kymo view`, against `kymo compare A B`: the page's numbers, Markdown, PDF, workbook and picture; in a browser the tab, its table, links into the
 timeline, keys. Kernels of hostile names, one of two sizes, two devices of one name, calls and ranges.
 
     comparison.py KYMO SYNTH data|browser"""
@@ -18,6 +18,7 @@ import browser  # noqa: E402
 import made  # noqa: E402
 import page_file  # noqa: E402
 from kymotest import Checks, Folder, must, run, skip  # noqa: E402
+from view import View  # noqa: E402
 
 KYMO, SYNTH, PART = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3]
 checks = Checks()
@@ -203,6 +204,34 @@ def in_browser(folder):
         w.key("5")
         checks.equal("without --compare: four tabs", w.run("[document.querySelectorAll('[role=tab]').length, kymo.page.tab]"), [4, "overview"])
         checks.equal("problems", w.problems, [])
+        served(w, folder, a, b, items)
+
+
+def served(w, folder, a, b, items):
+    """The same tab of `kymo view`, once all is prepared; nothing of it is kept for a view without --compare, and the other way round."""
+    with View(a, "--compare", b) as view:
+        same("served", json.loads(view.ask("/head.json")[2]), compared(a, b))
+        w.open(view.url.geturl())
+        w.until("window.kymo?.model && !kymo.model.glance")
+        w.key("5")
+        checks.equal("served: the tab", w.run("[kymo.page.tab, document.querySelector('.comparison h1').textContent]"), ["comparison", "B takes longer than A"])
+        checks.equal("served: rows", w.run("document.querySelector('#table-compare_items [role=status]').textContent"), f"{len(items)} rows")
+        w.key("/")
+        w.type("proto")
+        w.key("Escape")
+        w.run("document.querySelector('#table-compare_items button.link').focus()")
+        w.key("Enter")
+        w.until("kymo.page.timeline.selected && !kymo.page.search.busy")
+        checks.equal("served: the kernel in the timeline", w.run("[kymo.page.tab, kymo.model.name(kymo.page.timeline.selected.op)]"), ["timeline", PROTO])
+        checks.equal("served: problems", w.problems, [])
+        w.call("Page.navigate", url="about:blank")
+    checks.equal("nothing is kept", os.path.exists(os.path.join(a, "page.data")), False)
+    with View(a) as view:
+        checks.equal("without --compare", json.loads(view.ask("/head.json")[2])["comparison"], None)
+    with View(a, "--compare", b) as view:
+        checks.equal("beside what is kept", json.loads(view.ask("/head.json")[2])["comparison"] is None, False)
+    done = run(KYMO, "view", "--compare", os.path.join(folder, "nothing.kymo"), a)
+    checks.equal("nothing to compare with", (done.returncode != 0, "nothing.kymo" in done.stderr, done.stdout), (True, True, ""))
 
 
 def page_without(folder, a):

@@ -141,6 +141,7 @@ const char *synth_path(const struct synth *s);
 /* Domain "test": op 0 "all_kinds" has a field of each kind, the others few. */
 extern const kymo_domain_desc_t synth_test_domain;
 enum { TEST_ALL_KINDS, TEST_OPEN, TEST_LAUNCH, TEST_WAIT, TEST_COPY, TEST_QUERY, TEST_OPS };
+enum { TEST_FIELDS_MOST = 21 }; /* of "all_kinds" */
 
 /*
  * Two processes, three threads, two agents, three queues; calls nested and failing, dispatches,

@@ -69,7 +69,8 @@ static uint64_t call(struct timed *t, uint32_t op, uint64_t start, uint64_t ns)
 {
 	static const uint64_t global[] = {64, 1};
 	const struct synth_value launch[] = {V_U(0xb001), V_U(0xc001), V_A(global, 2)};
-	const struct synth_value other[4] = {V_U(0xb001)};
+	/* As many as any function has fields: what is not given is 0, or absent. */
+	const struct synth_value other[TEST_FIELDS_MOST] = {V_U(0xb001)};
 	const struct wire_event as = {.scope = t->scope};
 	uint64_t id = synth_enter(t->s, t->thread, (uint16_t)(t->test + op), start, 0);
 
@@ -178,7 +179,8 @@ static void take_line(struct timed *t, char *line)
 		name_of(name);
 		for (uint64_t i = 0; i < times; i++)
 			kernel(t, name, a, b + i * step, c, d);
-	} else if (sscanf(line, "call %" SCNu64 " %" SCNu64 " %" SCNu64, &a, &b, &c) == 3) {
+	} else if (sscanf(line, "call %" SCNu64 " %" SCNu64 " %" SCNu64, &a, &b, &c) == 3 &&
+		   a < TEST_OPS) {
 		call(t, (uint32_t)a, b, c);
 	} else if (sscanf(line, "write %" SCNu64 " %" SCNu64 " %" SCNu64, &a, &b, &c) == 3) {
 		copy(t, a, b, c);

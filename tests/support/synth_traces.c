@@ -169,6 +169,7 @@ static const kymo_field_t all_fields[] = {
 	{"*count", "int *", NULL, KYMO_KIND_SIGNED, 0, 4, KYMO_FIELD_OUT | KYMO_FIELD_DEREF},
 	{"result", "test_object", NULL, KYMO_KIND_HANDLE, 0, 8,
 	 KYMO_FIELD_RESULT | KYMO_FIELD_OUT}};
+_Static_assert(COUNT(all_fields) == TEST_FIELDS_MOST, "all_kinds");
 static const kymo_field_t open_fields[] = {
 	{"name", "const char *", NULL, KYMO_KIND_STRING, 0, 1, 0},
 	{"flags", "test_flags", &test_flags, KYMO_KIND_FLAGS, 0, 8, 0},

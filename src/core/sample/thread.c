@@ -3,9 +3,10 @@
  * Threads of samples. Core knows threads that made traced calls; others get a definition here, with
  * numbers that no thread of core's has. Also: who does not want to be sampled.
  */
-#include "core/ring/ring.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "core/process/life.h"
+#include "core/ring/ring.h"
 #include "core/sample/host.h"
 
 #include <fcntl.h>
@@ -249,6 +250,7 @@ static void define_thread(const struct known *k)
 	wire_def_string(&d, name);
 	wire_def_u64(&d, tick_now());
 	wire_def_u64(&d, k->tid == (uint32_t)getpid());
+	wire_def_u64(&d, core_life_own(k->tid));
 	cap_define(&d);
 }
 

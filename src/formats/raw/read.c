@@ -252,8 +252,7 @@ kymo_status_t raw_trace_look_where(struct raw_trace *rt,
 	return look(rt, NULL, wants, where, data, sink);
 }
 
-/* The passes that the choice of records needs. */
-static kymo_status_t look_ahead(struct raw_trace *rt, struct filter_binding *b)
+kymo_status_t raw_trace_look_ahead(struct raw_trace *rt, struct filter_binding *b)
 {
 	bool (*wants)(const struct trace *t, const struct t_op *op);
 	struct stream_sink *sink;
@@ -307,7 +306,7 @@ kymo_status_t raw_trace_read(struct raw_trace *rt, const struct stream_filter *f
 		return status;
 	stream_sink_complete(sink);
 	sink->part = filter && stream_filter_in_part(filter);
-	status = look_ahead(rt, &b);
+	status = raw_trace_look_ahead(rt, &b);
 	if (status == KYMO_OK && filter && sink->lists && !filter_lists(&b, t))
 		status = KYMO_ERROR_INVALID_ARGUMENT;
 	if (status == KYMO_OK && sink->matches)

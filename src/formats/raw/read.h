@@ -30,6 +30,9 @@ kymo_status_t raw_trace_look_where(struct raw_trace *rt,
 				   raw_look_where *where, const void *data,
 				   struct stream_sink *sink);
 
+/* The passes that the choice of records needs, before raw_trace_read_bound(). */
+kymo_status_t raw_trace_look_ahead(struct raw_trace *rt, struct filter_binding *b);
+
 /* What `b` wants, in order, without begin and end. */
 kymo_status_t raw_trace_read_bound(struct raw_trace *rt, const struct filter_binding *b,
 				   struct stream_sink *sink);

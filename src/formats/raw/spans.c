@@ -127,8 +127,8 @@ static bool is_wanted(const struct spans *s, const struct span *x, const struct 
 
 	if (!filter_chunk(b, process, x->thread))
 		return false;
-	return b->windows ? is_in_windows(s, x, b->windows)
-			  : !is_before(x, b) && !is_after(s, x, b);
+	return !is_before(x, b) && !is_after(s, x, b) &&
+	       (!b->windows || is_in_windows(s, x, b->windows));
 }
 
 static void choose(struct spans *s, const struct filter_binding *b)

@@ -3,7 +3,7 @@
 import { Address, read } from "./address.js";
 import { comparison } from "./comparison.js";
 import { h, icon, liveRegion } from "./dom.js";
-import { line as clean } from "./format.js";
+import { line as clean, percent } from "./format.js";
 import { help } from "./help.js";
 import { Input } from "./input.js";
 import { Model } from "./model.js";
@@ -249,9 +249,17 @@ function show(model, at) {
   window.kymo = { page, get model() { return page.timeline.model; }, paintRow, count: (row, a, b) => countRow(kymo.model, kymo.model.rows[row], a, b), countOps: async (a, b) => [...(await countOps(kymo.model, kymo.model.rows, a, b)).ops] };
 }
 
+// Before there is anything to be seen: how far it is.
+function told({ doing, done }) {
+  const line = document.querySelector("p.waiting") ?? (document.getElementById("kymo") ?? document.body).appendChild(h("p.waiting", { role: "status" }));
+  line.textContent = `Being prepared. ${doing || "Beginning"}: ${percent(100 * done)}`;
+}
+
 async function start() {
   try {
-    show(new Model(await openSource()));
+    const source = await openSource(told);
+    document.querySelector("p.waiting")?.remove();
+    show(new Model(source));
     performance.mark("kymo-ready");
   } catch (e) {
     document.body.append(h("div.error", { role: "alert", text: `This page cannot be shown: ${e.message}` }));

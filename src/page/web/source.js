@@ -3,6 +3,8 @@
 import { answer } from "./unpack.js";
 import workerText from "worker:./worker.js";
 
+const POLL = 200; // ms
+
 function fromBase64(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
   const binary = atob(text), out = new Uint8Array(binary.length);
@@ -142,13 +144,19 @@ class Served {
     });
   }
 
-  async open() {
-    const { ready, glances } = await this.state();
-    return ready || !glances ? this.whole() : this.glance();
+  // `told` is called with the state until there is something to be seen.
+  async open(told) {
+    for (;;) {
+      const state = await this.state();
+      if (state.ready) return this.whole();
+      if (state.glances) return this.glance();
+      told(state);
+      await new Promise(go => setTimeout(go, POLL));
+    }
   }
 }
 
-export async function openSource() {
+export async function openSource(told) {
   const data = document.getElementById("kymo-data");
-  return data ? embedded(data) : new Served().open();
+  return data ? embedded(data) : new Served().open(told);
 }

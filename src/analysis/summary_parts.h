@@ -47,6 +47,9 @@ summary_part summary_files;
 /* Locks and what else threads wait for. */
 summary_part summary_locks;
 
+/* Memory of malloc(), by the line that allocated it. */
+summary_part summary_heap;
+
 /* What runtimes take of ranks or processes. */
 summary_part summary_shares;
 

@@ -16,6 +16,7 @@ static const struct part parts[] = {
 	{summary_calls, TALLY_CALL, "calls", 0, false},
 	{summary_files, TALLY_KINDS, "", 0, false},
 	{summary_locks, TALLY_KINDS, "", 0, false},
+	{summary_heap, TALLY_KINDS, "", 0, false},
 	{summary_builds, TALLY_KINDS, "", 0, false},
 	{summary_markers, TALLY_MARKER, "ranges", 0, false},
 	{summary_messages, TALLY_COMM, "messages", 0, false},

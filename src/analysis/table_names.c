@@ -22,6 +22,7 @@ const struct table_name table_names[] = {
 	{"sockets", "likewise, by the other side of sockets"},
 	{"locks",
 	 "locks, conditions, barriers, semaphores: waits, for whom, how long they were held"},
+	{"heap", "memory of malloc(): allocated, at its peak, left at the end, by line"},
 	{"builds", "builds and loads by program, with the log of those that failed"},
 	{"ranges", "annotations that span time"},
 	{"marks", "annotations of an instant"},

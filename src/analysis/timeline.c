@@ -2,6 +2,7 @@
 /* Filling a timeline from a stream of records; see timeline.h. */
 #include "analysis/timeline.h"
 #include "analysis/file_use.h"
+#include "analysis/heap_use.h"
 #include "analysis/lock_use.h"
 #include "analysis/occa_use.h"
 
@@ -484,6 +485,12 @@ static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r
 	return FORWARD(s, sample, r);
 }
 
+static kymo_status_t on_heap(struct stream_sink *s, const struct rec_heap *r)
+{
+	heap_use_add(of(s)->heap, r);
+	return FORWARD(s, heap, r);
+}
+
 static kymo_status_t on_device_sample(struct stream_sink *s, const struct rec_device_sample *r)
 {
 	return FORWARD(s, device_sample, r);
@@ -588,9 +595,10 @@ static struct timeline *timeline_new(const struct trace *t)
 	tl->occa = occa_use_new(t);
 	tl->files = file_use_new(t);
 	tl->locks = lock_use_new(t);
-	if (!tl->objects || !tl->occa || !tl->files || !tl->locks || !tl->device_of_agent ||
-	    !tl->op_is || !tl->addresses || !tl->last || !tl->last_region || !tl->threads ||
-	    !tl->call_of) {
+	tl->heap = heap_use_new(t);
+	if (!tl->objects || !tl->occa || !tl->files || !tl->locks || !tl->heap ||
+	    !tl->device_of_agent || !tl->op_is || !tl->addresses || !tl->last || !tl->last_region ||
+	    !tl->threads || !tl->call_of) {
 		timeline_free(tl);
 		return NULL;
 	}
@@ -647,6 +655,7 @@ void timeline_free(struct timeline *tl)
 	occa_use_free(tl->occa);
 	file_use_free(tl->files);
 	lock_use_free(tl->locks);
+	heap_use_free(tl->heap);
 	intervals_release(&tl->absent);
 	free(tl->call_of);
 	free(tl->device_of_agent);
@@ -684,6 +693,7 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 {
 	objects_finish(of(s)->objects);
 	occa_use_finish(of(s)->occa);
+	heap_use_finish(of(s)->heap);
 	/* Whoever counts as well goes on without it. */
 	if (!timeline_finish(of(s), s))
 		timeline_drop(of(s));
@@ -702,6 +712,7 @@ void timeline_sink_init(struct timeline_sink *s, struct stream_sink *next)
 					     .comm = on_comm,
 					     .counter = on_counter,
 					     .sample = on_sample,
+					     .heap = on_heap,
 					     .device_sample = on_device_sample,
 					     .other = on_other,
 					     .loss = on_loss,

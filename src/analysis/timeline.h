@@ -221,6 +221,7 @@ struct timeline {
 	struct occa_use *occa;
 	struct file_use *files;
 	struct lock_use *locks;
+	struct heap_use *heap;
 	uint32_t *order; /* work by device, then start */
 	uint32_t *outer; /* outermost calls by thread, then start */
 	struct tl_device *devices;

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/knob.h"
 #include "base/own_code.h"
 #include "capture/heap/heap.h"
 #include "core/capture.h"
@@ -229,14 +228,22 @@ static void tell_others(const void *door)
 			 library);
 }
 
+/* As the launcher has checked it: the table of options has no place in programs for this alone. */
 static void read_interval(void)
 {
 	const char *text = getenv("KYMO_HEAP_INTERVAL");
-	char error[KNOB_ERROR_MAX];
-	uint64_t bytes;
+	char *end;
+	uint64_t bytes = text ? strtoull(text, &end, 10) : 0;
 
-	if (text && knob_size(&bytes, text, error) && bytes)
-		interval = bytes;
+	if (!bytes)
+		return;
+	if (*end == 'K' || *end == 'k')
+		bytes <<= 10;
+	else if (*end == 'M' || *end == 'm')
+		bytes <<= 20;
+	else if (*end == 'G' || *end == 'g')
+		bytes <<= 30;
+	interval = bytes;
 }
 
 static void start(void)

@@ -118,7 +118,8 @@ static void *none(void)
 #define UNKNOWN_YET                                                                                \
 	(64 << 10) /* bytes after which a thread looks again whether anything is recorded */
 
-static const _Atomic uint8_t no_filter[HEAP_LISTS / 8];
+static _Atomic uint8_t
+	no_filter[HEAP_LISTS / 8]; /* not constant, which would be so much of the file */
 static const _Atomic uint8_t *_Atomic filter = no_filter;
 static _Atomic bool started;
 static OWN_TLS struct heap_thread own;

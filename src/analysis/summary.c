@@ -7,6 +7,7 @@
 #include "analysis/communicators.h"
 #include "analysis/details.h"
 #include "analysis/leaks.h"
+#include "analysis/heap_use.h"
 #include "analysis/lock_use.h"
 #include "analysis/summary.h"
 #include "analysis/occa_use.h"
@@ -186,6 +187,11 @@ static bool has_waits(const struct summary *s)
 	return s->timeline && s->timeline->host_waits && s->timeline->host_waits->rows_count;
 }
 
+static bool has_heap(const struct summary *s)
+{
+	return s->timeline && s->timeline->heap && s->timeline->heap->rows_count;
+}
+
 static kymo_status_t read_from(struct summary *s, const char *path, enum summary_source from,
 			       unsigned by, const struct format_options *o)
 {
@@ -208,7 +214,7 @@ static kymo_status_t read_from(struct summary *s, const char *path, enum summary
 		status = read_raw(s, path, by & DETAILS_BY, o);
 	if (status == KYMO_OK &&
 	    (s->tallies->set[TALLY_LEAK].count || has_objects(s) || has_buffers(s) ||
-	     has_locks(s) || has_waits(s) || (s->timeline && s->timeline->off.rows_count))) {
+	     has_locks(s) || has_waits(s) || has_heap(s) || (s->timeline && s->timeline->off.rows_count))) {
 		s->symbols = symbols_new(s->trace, o->log);
 		status = s->symbols ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
 	}

@@ -49,6 +49,9 @@ summary_part summary_locks;
 summary_part summary_waits;
 summary_part summary_off_cpu;
 
+/* Memory of malloc(), by the line that allocated it. */
+summary_part summary_heap;
+
 /* What runtimes take of ranks or processes. */
 summary_part summary_shares;
 

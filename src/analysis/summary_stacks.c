@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/heap_use.h"
 #include "analysis/summary_parts.h"
 #include "stream/names.h"
 
@@ -11,7 +12,22 @@
 struct ends {
 	uint64_t samples[ENDS]; /* by the end of their stacks */
 	uint64_t calls[ENDS];   /* distinct stacks of calls */
+	uint64_t heap[ENDS];    /* samples of malloc() */
 };
+
+static void add_heap(struct ends *e, const struct summary *s, bool *sampled)
+{
+	const struct heap_use *use = s->timeline ? s->timeline->heap : NULL;
+
+	for (uint32_t i = 0; use && i < use->rows_count; i++) {
+		const uint32_t stack = use->rows[i].stack;
+
+		if (!stack || stack >= s->trace->stacks_count)
+			continue;
+		sampled[stack] = true;
+		e->heap[stack_end_named(s->trace->stacks[stack].end)] += use->rows[i].samples;
+	}
+}
 
 static bool add_trace(struct ends *e, const struct summary *s)
 {
@@ -29,6 +45,7 @@ static bool add_trace(struct ends *e, const struct summary *s)
 		sampled[stack] = true;
 		e->samples[stack_end_named(t->stacks[stack].end)] += set->rows[i]->count;
 	}
+	add_heap(e, s, sampled);
 	for (uint32_t i = 1; i < t->stacks_count; i++)
 		e->calls[stack_end_named(t->stacks[i].end)] += !sampled[i];
 	free(sampled);
@@ -73,8 +90,9 @@ bool summary_stack_ends(struct report *r, const struct summary *s, unsigned coun
 	for (unsigned i = 0; i < count; i++)
 		if (!add_trace(&e, &s[i]))
 			return false;
-	t = known(e.samples) || known(e.calls) ? report_table(r, "stack_ends", "Where stacks end")
-					       : NULL;
+	t = known(e.samples) || known(e.calls) || known(e.heap)
+		    ? report_table(r, "stack_ends", "Where stacks end")
+		    : NULL;
 	if (!t)
 		return true;
 	table_column(t, "of", "of", CELL_TEXT);
@@ -83,5 +101,6 @@ bool summary_stack_ends(struct report *r, const struct summary *s, unsigned coun
 	table_column(t, "percent", "%", CELL_PERCENT);
 	add_rows(t, "samples", e.samples);
 	add_rows(t, "calls", e.calls);
+	add_rows(t, "malloc", e.heap);
 	return true;
 }

@@ -18,6 +18,7 @@ static const struct part parts[] = {
 	{summary_locks, TALLY_KINDS, "", 0, false},
 	{summary_waits, TALLY_KINDS, "", 0, false},
 	{summary_off_cpu, TALLY_KINDS, "", 0, false},
+	{summary_heap, TALLY_KINDS, "", 0, false},
 	{summary_builds, TALLY_KINDS, "", 0, false},
 	{summary_markers, TALLY_MARKER, "ranges", 0, false},
 	{summary_messages, TALLY_COMM, "messages", 0, false},

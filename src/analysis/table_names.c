@@ -24,6 +24,7 @@ const struct table_name table_names[] = {
 	 "locks, conditions, barriers, semaphores: waits, for whom, how long they were held"},
 	{"waits", "sleeps and polls, by place: what for, how long, how they ended"},
 	{"off_cpu_stacks", "times without a processor, by the stack that waited"},
+	{"heap", "memory of malloc(): allocated, at its peak, left at the end, by line"},
 	{"builds", "builds and loads by program, with the log of those that failed"},
 	{"ranges", "annotations that span time"},
 	{"marks", "annotations of an instant"},

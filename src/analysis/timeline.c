@@ -2,6 +2,7 @@
 /* Filling a timeline from a stream of records; see timeline.h. */
 #include "analysis/timeline.h"
 #include "analysis/file_use.h"
+#include "analysis/heap_use.h"
 #include "analysis/lock_use.h"
 #include "analysis/occa_use.h"
 #include "analysis/wait_use.h"
@@ -519,6 +520,12 @@ static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r
 	return FORWARD(s, sample, r);
 }
 
+static kymo_status_t on_heap(struct stream_sink *s, const struct rec_heap *r)
+{
+	heap_use_add(of(s)->heap, r);
+	return FORWARD(s, heap, r);
+}
+
 static kymo_status_t on_device_sample(struct stream_sink *s, const struct rec_device_sample *r)
 {
 	return FORWARD(s, device_sample, r);
@@ -676,7 +683,8 @@ static struct timeline *timeline_new(const struct trace *t)
 	tl->locks = lock_use_new(t);
 	tl->host_waits = wait_use_new(t);
 	tl->off.trace = t;
-	if (!tl->objects || !tl->occa || !tl->files || !tl->locks || !tl->host_waits ||
+	tl->heap = heap_use_new(t);
+	if (!tl->objects || !tl->occa || !tl->files || !tl->locks || !tl->host_waits || !tl->heap ||
 	    !tl->device_of_agent || !tl->op_is || !tl->addresses || !tl->last || !tl->last_region ||
 	    !tl->threads || !tl->call_of) {
 		timeline_free(tl);
@@ -741,6 +749,7 @@ void timeline_free(struct timeline *tl)
 	lock_use_free(tl->locks);
 	wait_use_free(tl->host_waits);
 	off_use_release(&tl->off);
+	heap_use_free(tl->heap);
 	intervals_release(&tl->absent);
 	free(tl->call_of);
 	free(tl->device_of_agent);
@@ -778,6 +787,7 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 {
 	objects_finish(of(s)->objects);
 	occa_use_finish(of(s)->occa);
+	heap_use_finish(of(s)->heap);
 	/* Whoever counts as well goes on without it. */
 	if (!timeline_finish(of(s), s))
 		timeline_drop(of(s));
@@ -796,6 +806,7 @@ void timeline_sink_init(struct timeline_sink *s, struct stream_sink *next)
 					     .comm = on_comm,
 					     .counter = on_counter,
 					     .sample = on_sample,
+					     .heap = on_heap,
 					     .device_sample = on_device_sample,
 					     .other = on_other,
 					     .loss = on_loss,

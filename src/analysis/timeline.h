@@ -247,6 +247,7 @@ struct timeline {
 	struct lock_use *locks;
 	struct wait_use *host_waits; /* sleeps and polls */
 	struct off_use off;
+	struct heap_use *heap;
 	uint32_t *order; /* work by device, then start */
 	uint32_t *outer; /* outermost calls by thread, then start */
 	struct tl_device *devices;

@@ -99,6 +99,10 @@ static const struct knob rows[] = {
 	{"off-cpu", 0, KNOB_FLAG, KNOB_HANDED_ON, AT(off_cpu), NULL, NULL, NULL, NULL,
 	 "What is recorded",
 	 "Record the times in which threads have no processor, and what they wait for then"},
+	{"heap-interval", 0, KNOB_SIZE, KNOB_HANDED_ON, AT(heap_interval), "SIZE", "512K", NULL,
+	 NULL, "What is recorded",
+	 "With --backends heap: the mean of the bytes that are allocated between two samples; 1: "
+	 "every allocation"},
 	{"pc-sampling", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(pc_sampling), "N", "0",
 	 NULL, "18", "What is recorded",
 	 "Sample where kernels are on the GPU and why they wait, every 2^N cycles, N 5 to 31; 0: "

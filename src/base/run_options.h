@@ -55,6 +55,7 @@ struct run_options {
 	int sample_clock;          /* enum run_sample_clock */
 	const char *sample_event;  /* EVENT:N, a sample every N of them; or NULL */
 	const char *sample_threads; /* list, or NULL: all */
+	uint64_t heap_interval;     /* mean of the bytes between two samples of malloc() */
 	int64_t pc_sampling;        /* a sample every 2^n cycles; 0: none of kernels */
 	bool pc_serialize;
 	int64_t telemetry_ms; /* 0: no telemetry */

@@ -409,14 +409,25 @@ bool filter_counter(const struct filter_binding *b, const struct rec_counter *r)
 	       filter_when(b, r->base.process, r->base.start, r->base.end);
 }
 
+/* What a thread was met at: it belongs to no call that is known when it is chosen. */
+static bool filter_met(const struct filter_binding *b, const struct rec *r)
+{
+	return !b->only_kernels && !b->only_devices && filter_op(b, r->op) &&
+	       filter_thread(b, r->process, r->thread) &&
+	       (!b->host ||
+		(!b->filter->spec.memory && at_site(b, r->site, r->stack) &&
+		 (!b->filter->spec.ranges || ranges_on_thread(b->ranges, r->thread, r->start)))) &&
+	       filter_when(b, r->process, r->start, r->end);
+}
+
 bool filter_sample(const struct filter_binding *b, const struct rec_sample *r)
 {
-	return !b->only_kernels && !b->only_devices && filter_op(b, r->base.op) &&
-	       filter_thread(b, r->base.process, r->base.thread) &&
-	       (!b->host || (!b->filter->spec.memory && at_site(b, r->base.site, r->base.stack) &&
-			     (!b->filter->spec.ranges ||
-			      ranges_on_thread(b->ranges, r->base.thread, r->base.start)))) &&
-	       filter_when(b, r->base.process, r->base.start, r->base.end);
+	return filter_met(b, &r->base);
+}
+
+bool filter_heap(const struct filter_binding *b, const struct rec_heap *r)
+{
+	return filter_met(b, &r->base);
 }
 
 bool filter_device_sample(const struct filter_binding *b, const struct rec_device_sample *r)

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "stream/spool.h"
+#include "base/temporary.h"
 
 enum { HEAD = 64, FIRST = 16 /* elements */ };
 
@@ -42,7 +42,7 @@ static void *items_of(struct place *p)
 /* The file has room for all of it before it is written to: a full disk is told here, not by a signal later. */
 static struct place *map_file(size_t bytes)
 {
-	int fd = folder ? spool_file(folder) : -1;
+	int fd = folder ? temporary_file(folder) : -1;
 	void *at = MAP_FAILED;
 
 	if (fd >= 0 && fallocate(fd, 0, 0, (off_t)bytes) == 0)

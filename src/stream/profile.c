@@ -3,9 +3,11 @@
 #include "stream/profile.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hash.h"
 #include "base/vec.h"
+#include "record/fields.h"
 #include "stream/names.h"
 
 static uint64_t row_hash(const struct profile_row *r)
@@ -70,12 +72,53 @@ static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r
 {
 	struct profile_writer *p = writer(s);
 
+	if (p->of != PROFILE_SAMPLES) {
+		unplaced_leave(&p->unplaced, "samples of threads", 1, 1);
+		return KYMO_OK;
+	}
 	if (r->lost) {
 		unplaced_leave(&p->unplaced, "samples that were lost", r->lost, 1);
 		return KYMO_OK;
 	}
 	unplaced_add(&p->unplaced, "times and processors of samples", 1);
 	return profile_add(&p->rows, r) ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+}
+
+static bool heap_add(struct profile_writer *p, const struct rec_heap *r)
+{
+	const uint64_t key = (uint64_t)r->base.process << 44 ^ r->allocation;
+	const bool frees = p->t->ops[r->base.op].number == HEAP_OP_FREE;
+	const struct profile_row like = {.thread = r->base.thread, .stack = r->base.stack};
+	const uint64_t known = frees ? map_remove(&p->allocated, key) : 0;
+	struct profile_row *row = known ? &p->rows.at[known - 1] : NULL;
+
+	if (frees && row) {
+		row->left_objects -= r->objects;
+		row->left_bytes -= r->bytes;
+	}
+	if (frees)
+		return true;
+	row = find_row(&p->rows, &like);
+	if (!row || !map_set(&p->allocated, key, (uint64_t)(row - p->rows.at) + 1))
+		return false;
+	row->samples++;
+	row->weight += (int64_t)r->bytes;
+	row->bytes += r->bytes;
+	row->objects += r->objects;
+	row->left_objects += r->objects;
+	row->left_bytes += r->bytes;
+	return true;
+}
+
+static kymo_status_t on_heap(struct stream_sink *s, const struct rec_heap *r)
+{
+	struct profile_writer *p = writer(s);
+
+	if (p->of == PROFILE_SAMPLES) {
+		unplaced_record(&p->unplaced, p->t, &r->base);
+		return KYMO_OK;
+	}
+	return r->lost || heap_add(p, r) ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
 }
 
 static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
@@ -113,16 +156,34 @@ static int by_thread(const void *x, const void *y)
 	return (a->weight < b->weight) - (a->weight > b->weight);
 }
 
+/* Of the heap's rows those that have any of what the profile is of. */
+static void choose_rows(struct profile_writer *p)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; p->of != PROFILE_SAMPLES && i < p->rows.count; i++) {
+		struct profile_row *row = &p->rows.at[i];
+
+		if (p->of == PROFILE_HEAP_LEFT)
+			row->weight = (int64_t)row->left_bytes;
+		if (row->weight)
+			p->rows.at[kept++] = *row;
+	}
+	if (p->of != PROFILE_SAMPLES)
+		p->rows.count = kept;
+}
+
 static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 {
 	struct profile_writer *p = writer(s);
 	kymo_status_t status;
 
+	choose_rows(p);
 	if (!p->rows.count) {
-		stream_error(p->log,
-			     "%s: it has no samples of call stacks, of which %s is made: record it "
-			     "with --sample",
-			     t->path, p->format);
+		stream_error(
+			p->log, "%s: it has no %s, of which %s is made: record it with %s", t->path,
+			p->of == PROFILE_SAMPLES ? "samples of call stacks" : "samples of malloc()",
+			p->format, p->of == PROFILE_SAMPLES ? "--sample" : "--backends heap");
 		return KYMO_ERROR_NOT_FOUND;
 	}
 	qsort(p->rows.at, p->rows.count, sizeof(*p->rows.at), by_thread);
@@ -136,8 +197,21 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 	return output_close(&p->out, p->log);
 }
 
-kymo_status_t profile_begin(struct profile_writer *w, const char *format, const char *path,
-			    bool force, struct stream_log *log)
+static enum profile_of of_variant(const char *variant)
+{
+	return !variant                       ? PROFILE_SAMPLES
+	       : strcmp(variant, "heap") == 0 ? PROFILE_HEAP
+					      : PROFILE_HEAP_LEFT;
+}
+
+bool profile_variant(const char *variant, bool *folder)
+{
+	*folder = false;
+	return strcmp(variant, "heap") == 0 || strcmp(variant, "heap-left") == 0;
+}
+
+kymo_status_t profile_begin(struct profile_writer *w, const char *format, const char *variant,
+			    const char *path, bool force, struct stream_log *log)
 {
 	kymo_status_t status = output_open(&w->out, path, force, log);
 
@@ -145,11 +219,13 @@ kymo_status_t profile_begin(struct profile_writer *w, const char *format, const 
 		return status;
 	w->open = true;
 	w->format = format;
+	w->of = of_variant(variant);
 	w->log = log;
 	w->sink = (struct stream_sink){.begin = on_begin,
 				       .call = on_call,
 				       .other = on_other,
 				       .sample = on_sample,
+				       .heap = on_heap,
 				       .open_call = on_open_call,
 				       .unfinished = on_unfinished,
 				       .end = on_end,
@@ -164,6 +240,7 @@ void profile_release(struct profile_writer *w)
 		output_close(&w->out, w->log);
 	symbols_free(w->names);
 	profile_rows_release(&w->rows);
+	map_release(&w->allocated);
 }
 
 const uint32_t *profile_frames(const struct trace *t, const struct profile_row *r, uint32_t *count)

@@ -18,8 +18,18 @@ struct profile_row {
 	uint32_t stack; /* 0: none was kept */
 	uint64_t pc;    /* where there is none */
 	uint64_t samples;
-	int64_t weight; /* ns of processor time that they stand for */
+	int64_t weight; /* ns of processor time that they stand for; of the heap: bytes allocated */
 	bool kernel;    /* the kernel was at work for the thread */
+	/* Of the heap: allocations, those not freed at the end, and their bytes. */
+	double objects, left_objects;
+	uint64_t bytes, left_bytes;
+};
+
+/* What a profile is of. */
+enum profile_of {
+	PROFILE_SAMPLES,
+	PROFILE_HEAP,     /* bytes that were allocated ... */
+	PROFILE_HEAP_LEFT /* ... and of them, those that were not freed */
 };
 
 /* All zero: none. */
@@ -40,6 +50,8 @@ struct profile_writer {
 	struct stream_log *log;
 	struct symbols *names; /* from here: for put() */
 	struct profile_rows rows;
+	enum profile_of of;   /* from profile_begin() on */
+	struct map allocated; /* by process and allocation: the row of those not freed, plus one */
 	struct output out;
 	kymo_status_t (*put)(struct profile_writer *w); /* writes the rows */
 	struct unplaced unplaced;
@@ -48,16 +60,22 @@ struct profile_writer {
 
 /*
  * Begins a writer, zeroed before, of a file at `path` (NULL: standard output), which an existing one gives way to
- * with `force`: put() is called at the end of the stream, if it had samples, which else is an error.
+ * with `force`: put() is called at the end of the stream, if it had samples, of threads or of the heap as `variant`
+ * says, which else is an error.
  */
-kymo_status_t profile_begin(struct profile_writer *w, const char *format, const char *path,
-			    bool force, struct stream_log *log);
+kymo_status_t profile_begin(struct profile_writer *w, const char *format, const char *variant,
+			    const char *path, bool force, struct stream_log *log);
+
+/* `variant`, NULL: of samples. */
+#define PROFILE_VARIANTS                                                                           \
+	"of memory of malloc(): heap, what was allocated; heap-left, what was not freed"
+bool profile_variant(const char *variant, bool *folder);
 void profile_release(struct profile_writer *w);
 
 /* Sites of the row's stack, innermost first; *count 0: only the row's pc is known. */
 const uint32_t *profile_frames(const struct trace *t, const struct profile_row *r, uint32_t *count);
 
-/* What a row stands for, in ns; of samples that have no weight, how many they are. */
+/* What a row stands for, in ns or bytes; of samples that have no weight, how many they are. */
 uint64_t profile_weight(const struct profile_row *r);
 
 /* What a frame is called: "solve(int)", or as symbols_text() has it, in `room`. */

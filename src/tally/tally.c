@@ -899,6 +899,12 @@ static kymo_status_t add_other(struct stream_sink *s, const struct rec *r)
 	return KYMO_OK;
 }
 
+/* Samples, which say nothing of time: whoever wants them adds up what they stand for. */
+static kymo_status_t add_heap(struct stream_sink *s, const struct rec_heap *r)
+{
+	return KYMO_OK;
+}
+
 static kymo_status_t add_loss(struct stream_sink *s, const struct rec_loss *r)
 {
 	tallies_loss(sink_of(s)->tallies, r);
@@ -919,6 +925,7 @@ void tallies_sink_init(struct tallies_sink *s)
 	*s = (struct tallies_sink){.sink = {.begin = begin,
 					    .call = add_call,
 					    RECORD_TALLIED(SET).other = add_other,
+					    .heap = add_heap,
 					    .loss = add_loss,
 					    .end = end,
 					    .brief = true,

@@ -71,6 +71,17 @@ void cap_sample(const struct cap_sample *s);
 void cap_sample_lost(uint64_t count);
 /* Where the description asks for it. */
 void cap_off_cpu(const struct cap_off_cpu_time *t);
+/* ---- for samples of other kinds too; any thread of Kymo's ---- */
+
+/* Number of a thread in records, whether it is to be sampled or not; 0: no memory. */
+uint32_t sample_thread_number(uint32_t tid);
+/* Once in a child, before one of its threads is numbered. */
+void sample_threads_fork_child(void);
+/* stack.c: id of the stack, defined when it is new; 0: no memory. */
+uint32_t sample_stack(const uint64_t *addresses, uint32_t count, enum stack_end end);
+
+/* ---- of samplers ---- */
+
 /* A thread got a name; it may have ended when its samples are taken. */
 void cap_sample_thread_named(uint32_t tid, const char *name);
 /* A thread ended (of which samples may still come in this batch). */

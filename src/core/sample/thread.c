@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads of samples. Core knows threads that made traced calls; others get a definition here, with
- * numbers that no thread of core's has. Also: who does not want to be sampled.
+ * numbers that no thread of core's has. Also: who does not want to be sampled. Threads that record
+ * samples, of processors and of memory, may ask at once.
  */
+#include "base/locks.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "core/process/life.h"
@@ -10,6 +12,7 @@
 #include "core/sample/host.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +21,9 @@
 
 #define FIRST_INDEX (1u << 24) /* above all threads of core's */
 #define OUT_MAX     256u
+
+/* All but `out`. Nothing is allocated for the program under it. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct known {
 	uint32_t tid, index;
@@ -156,15 +162,19 @@ static bool is_chosen(uint32_t tid)
 
 void sample_thread_named(uint32_t tid, const char *name)
 {
+	pthread_mutex_lock(&lock);
 	if (chosen)
 		map_set(&choices, tid, (uint64_t)batch << 1 | look_up(tid, name));
+	pthread_mutex_unlock(&lock);
 }
 
 void sample_threads_choose(const char *which)
 {
+	pthread_mutex_lock(&lock);
 	chosen = which;
 	batch = 1;
 	map_clear(&choices);
+	pthread_mutex_unlock(&lock);
 }
 
 /* ---- numbers of threads ---- */
@@ -225,17 +235,21 @@ static uint32_t ended_count, ended_room;
 
 void sample_threads_look(void)
 {
+	pthread_mutex_lock(&lock);
 	for (uint32_t i = 0; i < ended_count; i++)
 		end_known(ended[i]);
 	ended_count = 0;
 	batch++;
 	core_threads_each(see, NULL);
+	pthread_mutex_unlock(&lock);
 }
 
 void sample_thread_end(uint32_t tid)
 {
+	pthread_mutex_lock(&lock);
 	if (vec_reserve(&ended, &ended_room, ended_count, 1))
 		ended[ended_count++] = tid;
+	pthread_mutex_unlock(&lock);
 }
 
 static void define_thread(const struct known *k)
@@ -254,13 +268,10 @@ static void define_thread(const struct known *k)
 	cap_define(&d);
 }
 
-uint32_t sample_thread_index(uint32_t tid)
+static uint32_t index_of(uint32_t tid)
 {
-	struct known *k;
+	struct known *k = know(tid);
 
-	if (opted_out(tid) || !is_chosen(tid))
-		return 0;
-	k = know(tid);
 	if (!k)
 		return 0;
 	if (!k->index) {
@@ -271,8 +282,36 @@ uint32_t sample_thread_index(uint32_t tid)
 	return k->index;
 }
 
+uint32_t sample_thread_index(uint32_t tid)
+{
+	uint32_t index = 0;
+
+	pthread_mutex_lock(&lock);
+	if (!opted_out(tid) && is_chosen(tid))
+		index = index_of(tid);
+	pthread_mutex_unlock(&lock);
+	return index;
+}
+
+uint32_t sample_thread_number(uint32_t tid)
+{
+	uint32_t index;
+
+	pthread_mutex_lock(&lock);
+	index = index_of(tid);
+	pthread_mutex_unlock(&lock);
+	return index;
+}
+
+/* Of all who ask for it, the first does it: then threads may have been numbered. */
 void sample_threads_fork_child(void)
 {
+	static pid_t cleared;
+
+	if (cleared == getpid())
+		return;
+	cleared = getpid();
+	pthread_mutex_init(&lock, NULL);
 	map_clear(&places);
 	map_clear(&choices);
 	count = ended_count = 0;

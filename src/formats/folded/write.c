@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Folded stacks, as flame graph tools read them: a line for each stack, its frames from the outermost in,
- * separated by ';', a blank, and a number: nanoseconds of processor time.
+ * separated by ';', a blank, and a number: nanoseconds of processor time, or bytes.
  */
 #include <stdlib.h>
 
@@ -66,7 +66,7 @@ static kymo_status_t folded_write(const struct format_options *o, struct stream_
 	if (!w)
 		return KYMO_ERROR_NO_MEMORY;
 	w->put = put_rows;
-	status = profile_begin(w, "folded", o->output, o->force, o->log);
+	status = profile_begin(w, "folded", o->variant, o->output, o->force, o->log);
 	if (status != KYMO_OK) {
 		free(w);
 		return status;
@@ -93,9 +93,12 @@ static const struct format_kind kinds[] = {
 extern const struct format format_folded;
 const struct format format_folded = {
 	.name = "folded",
-	.summary = "call stacks of samples, one a line, for flame graphs (flamegraph.pl, inferno)",
+	.summary = "call stacks of samples, or of malloc(), one a line, for flame graphs "
+		   "(flamegraph.pl, inferno)",
 	.suffix = ".folded",
 	.kinds = kinds,
+	.variants = PROFILE_VARIANTS,
+	.variant = profile_variant,
 	.write = folded_write,
 	.sink_free = folded_free,
 };

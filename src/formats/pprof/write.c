@@ -158,13 +158,29 @@ static uint32_t locations_of(struct pprof *w, const struct profile_row *r, uint6
 	return 1;
 }
 
+enum { VALUES = 4 };
+
+static unsigned values_of(const struct pprof *w, const struct profile_row *r, int64_t out[VALUES])
+{
+	if (w->w.of == PROFILE_SAMPLES) {
+		out[0] = (int64_t)r->samples;
+		out[1] = r->weight;
+		return 2;
+	}
+	out[0] = (int64_t)(r->objects + 0.5);
+	out[1] = (int64_t)r->bytes;
+	out[2] = (int64_t)(r->left_objects + 0.5);
+	out[3] = (int64_t)r->left_bytes;
+	return VALUES;
+}
+
 static void put_sample(struct pprof *w, const struct profile_row *r)
 {
 	const struct t_thread *th = &w->w.t->threads[r->thread];
 	KymoPprof__Label labels[3] = {KYMO_PPROF__LABEL__INIT, KYMO_PPROF__LABEL__INIT,
 				      KYMO_PPROF__LABEL__INIT};
 	KymoPprof__Label *list[] = {&labels[0], &labels[1], &labels[2]};
-	int64_t values[] = {(int64_t)r->samples, r->weight};
+	int64_t values[VALUES];
 	KymoPprof__Sample x = KYMO_PPROF__SAMPLE__INIT, *one = &x;
 	KymoPprof__Profile p = KYMO_PPROF__PROFILE__INIT;
 	uint32_t frames;
@@ -177,7 +193,7 @@ static void put_sample(struct pprof *w, const struct profile_row *r)
 		return;
 	}
 	x.n_location_id = locations_of(w, r, x.location_id);
-	x.n_value = 2;
+	x.n_value = values_of(w, r, values);
 	x.value = values;
 	labels[0].key = string(w, "process");
 	labels[0].num = w->w.t->processes[th->process].pid;
@@ -195,19 +211,23 @@ static void put_sample(struct pprof *w, const struct profile_row *r)
 
 static void put_head(struct pprof *w)
 {
-	KymoPprof__ValueType types[2] = {KYMO_PPROF__VALUE_TYPE__INIT,
-					 KYMO_PPROF__VALUE_TYPE__INIT};
-	KymoPprof__ValueType *list[] = {&types[0], &types[1]};
+	static const char *const names[][2] = {
+		{"samples", "count"},     {"cpu", "nanoseconds"},     {"alloc_objects", "count"},
+		{"alloc_space", "bytes"}, {"inuse_objects", "count"}, {"inuse_space", "bytes"}};
+	const bool heap = w->w.of != PROFILE_SAMPLES;
+	KymoPprof__ValueType types[VALUES], *list[VALUES];
 	KymoPprof__Profile p = KYMO_PPROF__PROFILE__INIT;
 
 	string(w, ""); /* the first one */
-	types[0].type = string(w, "samples");
-	types[0].unit = string(w, "count");
-	types[1].type = string(w, "cpu");
-	types[1].unit = string(w, "nanoseconds");
-	p.n_sample_type = 2;
+	p.n_sample_type = heap ? VALUES : 2;
+	for (unsigned i = 0; i < p.n_sample_type; i++) {
+		types[i] = (KymoPprof__ValueType)KYMO_PPROF__VALUE_TYPE__INIT;
+		types[i].type = string(w, names[i + 2 * heap][0]);
+		types[i].unit = string(w, names[i + 2 * heap][1]);
+		list[i] = &types[i];
+	}
 	p.sample_type = list;
-	p.default_sample_type = types[1].type;
+	p.default_sample_type = types[w->w.of == PROFILE_HEAP_LEFT ? 3 : 1].type;
 	p.time_nanos = w->w.t->started * 1000000000;
 	p.duration_nanos = w->w.t->end - w->w.t->origin;
 	put(w, &p);
@@ -260,7 +280,7 @@ static kymo_status_t pprof_write(const struct format_options *o, struct stream_s
 	if (!w)
 		return KYMO_ERROR_NO_MEMORY;
 	w->w.put = put_profile;
-	status = profile_begin(&w->w, "pprof", o->output, o->force, o->log);
+	status = profile_begin(&w->w, "pprof", o->variant, o->output, o->force, o->log);
 	if (status != KYMO_OK) {
 		free(w);
 		return status;
@@ -294,9 +314,11 @@ static const struct format_kind kinds[] = {
 extern const struct format format_pprof;
 const struct format format_pprof = {
 	.name = "pprof",
-	.summary = "call stacks of samples, for pprof (profile.proto, gzip)",
+	.summary = "call stacks of samples, or of malloc(), for pprof (profile.proto, gzip)",
 	.suffix = ".pb.gz",
 	.kinds = kinds,
+	.variants = PROFILE_VARIANTS,
+	.variant = profile_variant,
 	.write = pprof_write,
 	.sink_free = pprof_free,
 };

@@ -160,6 +160,7 @@ void raw_finish_copy(struct raw_chunk *c, const struct record_rest *v, struct re
 void raw_finish_marker(struct raw_chunk *c, struct rec_marker *out);
 void raw_finish_counter(struct raw_chunk *c, const struct record_rest *v, struct rec_counter *out);
 void raw_finish_sample(struct raw_chunk *c, const struct record_rest *v, struct rec_sample *out);
+void raw_finish_heap(struct raw_chunk *c, const struct record_rest *v, struct rec_heap *out);
 /* match.c */
 void raw_finish_comm(struct raw_chunk *c, struct rec_comm *out);
 /* Fields of `out` that are no record's own: of them the first `fields` are looked at. */

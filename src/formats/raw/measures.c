@@ -58,15 +58,22 @@ static uint32_t thread_at(const struct raw_process *p, uint32_t thread, uint32_t
 	return thread;
 }
 
+static void finish(const struct raw_process *p, const struct record_rest *v, struct rec *out)
+{
+	if (v->thread)
+		out->thread = map_get(&p->threads, v->thread);
+	if (v->time)
+		out->start = out->end = raw_node_ns(p, (int64_t)v->time);
+	if (v->tid)
+		out->thread = thread_at(p, out->thread, (uint32_t)v->tid, out->start);
+}
+
 void raw_finish_sample(struct raw_chunk *c, const struct record_rest *v, struct rec_sample *out)
 {
-	const struct raw_process *p = c->source;
+	finish(c->source, v, &out->base);
+}
 
-	if (v->thread)
-		out->base.thread = map_get(&p->threads, v->thread);
-	if (v->time)
-		out->base.start = out->base.end = raw_node_ns(p, (int64_t)v->time);
-	if (v->tid)
-		out->base.thread =
-			thread_at(p, out->base.thread, (uint32_t)v->tid, out->base.start);
+void raw_finish_heap(struct raw_chunk *c, const struct record_rest *v, struct rec_heap *out)
+{
+	finish(c->source, v, &out->base);
 }

@@ -28,6 +28,8 @@ bool raw_wanted(const struct filter_binding *b, enum raw_kind kind, const union 
 		return filter_counter(b, &any->counter);
 	case RAW_KIND_SAMPLE:
 		return filter_sample(b, &any->sample);
+	case RAW_KIND_HEAP:
+		return filter_heap(b, &any->heap);
 	case RAW_KIND_DEVICE_SAMPLE:
 		return filter_device_sample(b, &any->device_sample);
 	default:

@@ -386,6 +386,13 @@ static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r
 	return put_typed(writer(s), RAW_KIND_SAMPLE, &r->base, &x, true);
 }
 
+static kymo_status_t on_heap(struct stream_sink *s, const struct rec_heap *r)
+{
+	const struct record_rest x = {.time = (uint64_t)r->base.start};
+
+	return put_typed(writer(s), RAW_KIND_HEAP, &r->base, &x, true);
+}
+
 static kymo_status_t on_device_sample(struct stream_sink *s, const struct rec_device_sample *r)
 {
 	const struct record_rest x = {0};
@@ -434,6 +441,7 @@ void raw_out_sink(struct raw_writer *w)
 	w->sink.comm = on_comm;
 	w->sink.counter = on_counter;
 	w->sink.sample = on_sample;
+	w->sink.heap = on_heap;
 	w->sink.device_sample = on_device_sample;
 	w->sink.loss = on_loss;
 }

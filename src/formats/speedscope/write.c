@@ -104,7 +104,9 @@ static void put_profile(struct speedscope *w, uint32_t from, uint32_t to)
 	output_text(o, from ? ",\n{\"type\":\"sampled\",\"name\":"
 			    : "\n{\"type\":\"sampled\",\"name\":");
 	put_name(w, rows[from].thread);
-	output_text(o, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":");
+	output_text(o, w->w.of == PROFILE_SAMPLES ? ",\"unit\":\"nanoseconds\""
+						  : ",\"unit\":\"bytes\"");
+	output_text(o, ",\"startValue\":0,\"endValue\":");
 	output_unsigned(o, all);
 	output_text(o, ",\n\"samples\":[");
 	for (uint32_t i = from; i < to; i++) {
@@ -163,7 +165,7 @@ static kymo_status_t speedscope_write(const struct format_options *o, struct str
 	if (!w)
 		return KYMO_ERROR_NO_MEMORY;
 	w->w.put = put_file;
-	status = profile_begin(&w->w, "speedscope", o->output, o->force, o->log);
+	status = profile_begin(&w->w, "speedscope", o->variant, o->output, o->force, o->log);
 	if (status != KYMO_OK) {
 		free(w);
 		return status;
@@ -191,9 +193,11 @@ static const struct format_kind kinds[] = {
 extern const struct format format_speedscope;
 const struct format format_speedscope = {
 	.name = "speedscope",
-	.summary = "call stacks of samples, for speedscope.app",
+	.summary = "call stacks of samples, or of malloc(), for speedscope.app",
 	.suffix = ".speedscope.json",
 	.kinds = kinds,
+	.variants = PROFILE_VARIANTS,
+	.variant = profile_variant,
 	.write = speedscope_write,
 	.sink_free = speedscope_free,
 };

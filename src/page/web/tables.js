@@ -25,11 +25,12 @@ const titled = c => {
 const arrow = () => h("span.arrow", { "aria-hidden": "true" });
 const named = t => t.title ? clean(t.title, 200) : clean(titled(t), 200).replace(/^[a-z]/, c => c.toUpperCase());
 
-// `link`: what a row's first cell leads to, or nothing; `choice`: a column of which one value can be chosen.
+// `link`: what a row leads to, or nothing, from the cell of column `at`, else its first; `choice`: a column of which one value can be chosen.
 export class Sheet {
-  constructor(table, link = () => null, choice = null) {
+  constructor(table, link = () => null, { choice, at } = {}) {
     this.table = table;
     this.link = link;
+    this.at = at;
     this.choice = table.columns.findIndex(c => c.name === choice);
     this.columns = table.columns.map((c, n) => ({ ...c, n, unit: unitOf(c), ids: c.unit === "id", number: table.rows.some(r => typeof r[n] === "number") }));
     // A curve is drawn; columns that say nothing are left out.
@@ -116,7 +117,7 @@ export class Sheet {
 
   cells(r) {
     const cells = this.columns.map(c => this.cell(c, r[c.n])), go = this.link(r);
-    const first = cells.find(c => c.textContent) ?? cells[0];
+    const first = cells[Math.max(0, this.columns.findIndex(c => c.name === this.at))];
     if (go) first.replaceChildren(h("button.link", { type: "button", title: "Show in the timeline", onclick: go, text: first.textContent }));
     return cells;
   }
@@ -166,7 +167,7 @@ export function tables(model, show) {
   const make = t => {
     if (t.name !== "clusters" || !model.members.about) return new Sheet(t);
     const row = new Map(t.rows.map((r, n) => [r, n]));
-    return new Sheet(t, r => () => show(row.get(r)), "cluster");
+    return new Sheet(t, r => () => show(row.get(r)), { choice: "cluster", at: "process" });
   };
   const sheets = (model.head.tables ?? []).filter(t => t.rows.length && t.columns.length).sort((a, b) => Boolean(a.hidden) - Boolean(b.hidden));
   let current = null;

@@ -147,10 +147,10 @@ export function messageMatrix(model) {
       plot.begin();
       return;
     }
-    const v = plot.view(), { n } = v, sums = sum(v), values = sums[what], most = values.reduce((a, b) => Math.max(a, b), 1), g = plot.begin(), side = Math.min(plot.width - 150, plot.height - 70), cell = side / n, left = 130, top = 34;
+    const v = plot.view(), { n } = v, sums = sum(v), values = sums[what], most = values.reduce((a, b) => Math.max(a, b), 1), side = Math.min((plot.canvas.clientWidth || 600) - 150, plot.height - 70), g = plot.begin(side + 70), cell = side / n, left = 130, top = 34;
     const shown = x => what === "bytes" ? size(x) : grouped(x), gap = cell > 6 ? 1 : 0;
     out.hidden = !zoomed.length;
-    scale(plot, left + 30, 8, "0", shown(most));
+    scale(plot, Math.min(left + 30, plot.width - 186), 8, "0", shown(most));
     g.textBaseline = "middle";
     for (let a = 0; a < n; a++) {
       for (let b = 0; b < n; b++) {

@@ -76,6 +76,7 @@ struct report {
 	uint32_t
 		top; /* rows of a ranked table that people are shown; 0: all. Programs always get all. */
 	bool utf8;   /* what they read it on shows that */
+	bool marked; /* as text: a REPORT_MARK stands before the head of each table */
 	bool people; /* it is for them, not for programs */
 	bool digest; /* it has one among the lines above the tables */
 	bool fold;   /* annotations are one row whose names differ only in instance data */

@@ -191,16 +191,15 @@ static kymo_status_t make_page(struct page *p, const char *path, enum report_for
 			       const char *output, const struct staging *place,
 			       const struct format_options *o)
 {
+	const bool flames =
+		options.plot ? plot_is_flame(plot_named(options.plot)) : form == FORM_PDF;
 	char *folder = spool_directory_of(place ? output : NULL, false);
 	kymo_status_t status = KYMO_ERROR_NO_MEMORY;
 
 	if (folder)
 		status = form == FORM_HTML ? page_make(p, path, folder, o)
-					   : page_read(p, path, folder, o);
+					   : page_read(p, path, folder, flames, o);
 	free(folder);
-	if (status == KYMO_OK &&
-	    (options.plot ? plot_is_flame(plot_named(options.plot)) : form == FORM_PDF))
-		status = page_read_flames(p, o);
 	if (status == KYMO_OK)
 		status = check_plot(p, path, o);
 	cli_progress_clear();

@@ -46,6 +46,18 @@ static bool take(struct page_data *d, uint32_t process)
 	return drawn;
 }
 
+/* A process that is not drawn has a strip of what it does. */
+static bool beside_drawn(struct page_data *d, uint32_t process, enum member_part part,
+			 uint32_t thread, const struct page_slice *s)
+{
+	if (!d->draws || d->draws[process])
+		return false;
+	if (d->members)
+		members_add(d->members, process, part, thread, s,
+			    strcmp(d->ops[s->op].kind, "state") == 0);
+	return true;
+}
+
 /* Device work and messages may be there, which refer to calls. */
 static bool may_refer(const struct trace *t)
 {
@@ -86,10 +98,12 @@ static kymo_status_t put_host(struct page_data *d, const struct rec *r, uint32_t
 			       .id = r->id,
 			       .op = op,
 			       .flags = flags | (r->ok || r->status == 0 ? 0 : PAGE_FAILED)};
-	uint32_t track = page_track_of_thread(d, r->process, r->thread);
-	uint32_t row, index;
+	uint32_t track, row, index;
 	kymo_status_t status;
 
+	if (beside_drawn(d, r->process, MEMBER_HOST, beside ? 0 : r->thread, &s))
+		return check(d, KYMO_OK);
+	track = page_track_of_thread(d, r->process, r->thread);
 	if (track == UINT32_MAX)
 		return KYMO_ERROR_NO_MEMORY;
 	status = beside ? page_put_beside(d, track, &s, &row, &index)
@@ -104,8 +118,7 @@ static kymo_status_t on_record(struct stream_sink *s, const struct rec *r)
 {
 	struct page_data *d = of(s);
 
-	if (!take(d, r->process))
-		return KYMO_OK;
+	take(d, r->process);
 	return put_host(d, r, page_op_of_record(d, r->op), false, 0);
 }
 
@@ -114,8 +127,7 @@ static kymo_status_t on_marker(struct stream_sink *s, const struct rec_marker *r
 	struct page_data *d = of(s);
 	struct rec base = r->base;
 
-	if (!take(d, base.process))
-		return KYMO_OK;
+	take(d, base.process);
 	if (r->starter)
 		base.thread = 0; /* others may end it */
 	base.ok = true;
@@ -151,13 +163,16 @@ static kymo_status_t put_work(struct page_data *d, const struct rec *base,
 			       .flags = (linked ? PAGE_LINKED : 0u) |
 					(device->status ? PAGE_FAILED : 0u)};
 	uint32_t track, row, index;
+	bool drawn = take(d, base->process);
 
-	if (!take(d, base->process))
-		return KYMO_OK;
 	if (!device_timed(device)) {
-		unplaced_add(&d->left, "pieces of device work that have no device times", 1);
+		if (drawn)
+			unplaced_add(&d->left, "pieces of device work that have no device times",
+				     1);
 		return KYMO_OK;
 	}
+	if (beside_drawn(d, base->process, MEMBER_DEVICE, 0, &s))
+		return check(d, KYMO_OK);
 	d->calls[base->process].wanted |= linked;
 	track = page_track_of_queue(d, base->process, agent, queue);
 	if (track == UINT32_MAX)
@@ -234,7 +249,9 @@ static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 
 	d->calls[e.process].wanted |= r->match != 0;
 	if (!take(d, e.process))
-		return KYMO_OK;
+		return r->correlation
+			       ? KYMO_OK
+			       : put_host(d, &r->base, page_op_of_record(d, r->base.op), false, 0);
 	e.call = e.sends || !r->completed_by ? r->correlation : r->completed_by;
 	if (r->match)
 		status = match(d, r->match, &e);
@@ -315,8 +332,6 @@ static kymo_status_t on_open_call(struct stream_sink *s, const struct t_open_cal
 			.start = c->start,
 			.end = recorded_until(d->t, &d->t->processes[process])};
 
-	if (d->draws && !d->draws[process])
-		return KYMO_OK;
 	r.end = r.end < r.start ? r.start : r.end;
 	return put_host(d, &r, page_op_of_record(d, c->op), false, PAGE_CUT);
 }

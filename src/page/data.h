@@ -8,6 +8,7 @@
 
 #include "analysis/timeline.h"
 #include "base/map.h"
+#include "page/members.h"
 #include "page/rows.h"
 #include "stream/spool.h"
 #include "stream/stream.h"
@@ -119,6 +120,7 @@ struct page_data {
 	const bool *draws; /* by process; NULL: all are drawn */
 	const uint32_t
 		*like; /* by process: those not drawn that it stands for; NULL: all are drawn */
+	struct members *members; /* what the others do; NULL: nobody asks */
 	int64_t origin;
 	uint64_t length; /* ns */
 	uint64_t records;

@@ -142,6 +142,8 @@ struct pages {
 	struct draw *d;
 	double y;
 	unsigned number, all; /* pages; all: as they were counted, 0: not yet */
+	/* Of the table that is being written, for its next page; NULL: none is. */
+	const char *title, *head;
 };
 
 /* The number stands on the page that ends. */
@@ -153,26 +155,8 @@ static void number_page(struct pages *g)
 	draw_text(g->d, WIDTH - EDGE, HEIGHT - 16, 8, DRAW_PLAIN, DRAW_RIGHT, DRAW_MUTED, number);
 }
 
-static void next_page(struct pages *g)
+static void put_plain(struct pages *g, const char *s)
 {
-	number_page(g);
-	draw_next_page(g->d);
-	g->y = EDGE + LINE;
-}
-
-static void heading(struct pages *g, const char *s, double size)
-{
-	if (g->y + 5 * LINE > HEIGHT - EDGE)
-		next_page(g);
-	g->y += size;
-	draw_text_fitted(g->d, EDGE, g->y, size, WIDTH - 2 * EDGE, DRAW_LEFT, DRAW_TEXT, s);
-	g->y += size * 0.4 + LINE;
-}
-
-static void put_line(struct pages *g, const char *s)
-{
-	if (g->y > HEIGHT - EDGE)
-		next_page(g);
 	draw_text(g->d, EDGE, g->y, LETTER, DRAW_MONO, DRAW_LEFT, DRAW_TEXT, s);
 	g->y += LINE;
 }
@@ -195,6 +179,52 @@ static size_t line_length(const char *s)
 			blank = n;
 	}
 	return n;
+}
+
+/* As many lines as it takes. */
+static void put_pieces(struct pages *g, const char *s)
+{
+	do {
+		size_t n = line_length(s);
+		char *piece = strndup(s, n);
+
+		if (piece)
+			put_plain(g, piece);
+		free(piece);
+		s += n;
+	} while (*s);
+}
+
+static void next_page(struct pages *g)
+{
+	number_page(g);
+	draw_next_page(g->d);
+	g->y = EDGE + LINE;
+	if (g->head) {
+		struct text title = {0};
+
+		text_addf(&title, "%s (continued)", g->title ? g->title : "");
+		if (g->title && title.s)
+			put_plain(g, title.s);
+		put_pieces(g, g->head);
+		text_release(&title);
+	}
+}
+
+static void heading(struct pages *g, const char *s, double size)
+{
+	if (g->y + 5 * LINE > HEIGHT - EDGE)
+		next_page(g);
+	g->y += size;
+	draw_text_fitted(g->d, EDGE, g->y, size, WIDTH - 2 * EDGE, DRAW_LEFT, DRAW_TEXT, s);
+	g->y += size * 0.4 + LINE;
+}
+
+static void put_line(struct pages *g, const char *s)
+{
+	if (g->y > HEIGHT - EDGE)
+		next_page(g);
+	put_plain(g, s);
 }
 
 /* Lines that it takes. */
@@ -249,9 +279,10 @@ static unsigned block_lines(const char *text)
 	return n <= SHORT ? n : BEGINNING;
 }
 
-/* Every line of what was printed as text. False: no memory. */
+/* Every line of what was printed as text; where heads of tables are marked, they are repeated. False: no memory. */
 static bool put_printed(struct pages *g, char *text)
 {
+	const char *before = NULL;
 	bool begins = true;
 	char *next;
 
@@ -259,11 +290,20 @@ static bool put_printed(struct pages *g, char *text)
 		if (begins && *line != '\n')
 			keep_together(g, block_lines(line));
 		begins = *line == '\n';
+		g->head = begins ? NULL : g->head;
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = 0;
-		put_wrapped(g, line);
+		if (*line == REPORT_MARK) {
+			put_wrapped(g, ++line);
+			g->head = line;
+			g->title = before;
+		} else {
+			put_wrapped(g, line);
+		}
+		before = *line ? line : NULL;
 	}
+	g->head = NULL;
 	return text;
 }
 
@@ -292,6 +332,7 @@ static bool put_report(struct pages *g, const struct report *r, const char *titl
 	bool ok;
 
 	tables.utf8 = true;
+	tables.marked = true;
 	ok = out && report_print(&tables, REPORT_TEXT, out);
 	ok = out && fclose(out) == 0 && ok;
 	next_page(g);

@@ -132,8 +132,10 @@ static void put_clusters(FILE *out, const char **comma, const struct page *p)
 		"of %s processes %u are drawn: they fall into %u cluster%s (%u of a process alone) "
 		"by the shares of their time that calls, ranges, kernels and copies take; of each "
 		"the one "
-		"nearest to its middle is there%s; timeline, counts and plots are of those that "
-		"are drawn, the digest, findings and tables of all; the table \"Processes by what "
+		"nearest to its middle is there%s; below it the others are unfolded, as what they "
+		"do over time; counts and plots are of those that are drawn, digest, findings, "
+		"tables, flame graphs and messages between ranks of all; the table \"Processes by "
+		"what "
 		"they spend time on\" says which is like which, and kymo report --rank draws "
 		"others; %s records are of those that are not drawn",
 		count_text(c->count, n[0]), c->drawn, c->clusters, plural(c->clusters), c->alone,
@@ -546,6 +548,10 @@ static void put_head(FILE *out, const struct page *p)
 	page_put_tables(out, &p->programs);
 	member(out, "flames");
 	flames_put(out, &p->flames);
+	member(out, "matrix");
+	matrix_put(out, &p->matrix, p->read.trace);
+	member(out, "members");
+	members_put(out, &p->members, p->data.of_process);
 	member(out, "comparison");
 	comparison_put(out, &p->comparison, &p->data, page_title(p));
 	put_drawn(out, p);

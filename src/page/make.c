@@ -76,6 +76,15 @@ static kymo_status_t tell_folder(kymo_status_t status, const char *folder,
 	return status;
 }
 
+static kymo_status_t encode_matrix(struct page *p)
+{
+	if (!p->read.timeline || !matrix_any(p->read.timeline))
+		return KYMO_OK;
+	if (!matrix_find(&p->matrix, p->read.timeline, MATRIX_PAIRS_MOST))
+		return KYMO_ERROR_NO_MEMORY;
+	return matrix_encode(&p->matrix, &p->encoded.sections);
+}
+
 static kymo_status_t read_records(struct page *p, const char *folder,
 				  const struct format_options *o)
 {
@@ -86,12 +95,19 @@ static kymo_status_t read_records(struct page *p, const char *folder,
 
 	p->data.draws = p->clusters.draws;
 	p->data.like = p->clusters.like;
+	p->data.members = &p->members;
+	if (status == KYMO_OK && !members_init(&p->members, p->read.trace, &p->clusters))
+		status = KYMO_ERROR_NO_MEMORY;
 	if (status == KYMO_OK)
 		status = page_encode_init(&p->encoded, folder);
 	if (status == KYMO_OK)
 		status = read_flames(p, &p->data.sink, &again);
 	if (status == KYMO_OK)
 		status = page_data_finish(&p->data, p->read.timeline);
+	if (status == KYMO_OK)
+		status = members_encode(&p->members, &p->encoded.sections);
+	if (status == KYMO_OK)
+		status = encode_matrix(p);
 	if (status == KYMO_OK)
 		status = page_fit(p, o->progress, (void *)(uintptr_t) "Packing");
 	return tell_folder(status, folder, o);
@@ -102,15 +118,22 @@ static bool has_counters(const struct page *p)
 	return p->read.tallies->set[TALLY_COUNTER].count;
 }
 
-static kymo_status_t read_counters(struct page *p, const char *folder,
-				   const struct format_options *o)
+/* In one pass what plots and documents are made of beside the summary. */
+static kymo_status_t read_drawn(struct page *p, const char *folder, bool flames,
+				const struct format_options *o)
 {
-	kymo_status_t status = page_data_init(&p->data, folder, o->log);
+	const bool counters = has_counters(p);
+	kymo_status_t status = KYMO_OK;
 
-	page_data_counters_alone(&p->data);
-	if (status == KYMO_OK)
+	if (counters) {
+		status = page_data_init(&p->data, folder, o->log);
+		page_data_counters_alone(&p->data);
+	}
+	if (status == KYMO_OK && flames)
+		status = read_flames(p, counters ? &p->data.sink : NULL, o);
+	else if (status == KYMO_OK && counters)
 		status = summary_stream(&p->read, &p->data.sink, o);
-	if (status == KYMO_OK)
+	if (status == KYMO_OK && counters)
 		status = page_data_finish(&p->data, NULL);
 	return tell_folder(status, folder, o);
 }
@@ -134,16 +157,17 @@ static kymo_status_t read_summary(struct page *p, const char *trace, const struc
 	return status;
 }
 
-kymo_status_t page_read(struct page *p, const char *trace, const char *folder,
+kymo_status_t page_read(struct page *p, const char *trace, const char *folder, bool flames,
 			const struct format_options *o)
 {
 	kymo_status_t status = read_summary(p, trace, o);
 
-	if (status == KYMO_OK && has_counters(p)) {
-		status = read_counters(p, folder, o);
-		if (status == KYMO_ERROR_NO_MEMORY)
-			stream_error(o->log, "not enough memory for the counters of %s", trace);
-	}
+	if (status != KYMO_OK)
+		return status;
+	status = read_drawn(p, folder, flames, o);
+	if (status == KYMO_ERROR_NO_MEMORY)
+		stream_error(o->log, "not enough memory for the counters and flame graphs of %s",
+			     trace);
 	return status;
 }
 
@@ -169,6 +193,8 @@ void page_release(struct page *p)
 	page_encode_release(&p->encoded);
 	page_data_release(&p->data);
 	flames_release(&p->flames);
+	matrix_release(&p->matrix);
+	members_release(&p->members);
 	clusters_release(&p->clusters);
 	comparison_release(&p->comparison);
 	report_release(&p->people);

@@ -14,6 +14,7 @@
 #include "page/comparison.h"
 #include "page/encode.h"
 #include "page/flames.h"
+#include "page/matrix.h"
 #include "report/report.h"
 
 enum {
@@ -30,6 +31,8 @@ struct page {
 	struct clusters clusters;
 	struct page_data data;
 	struct flames flames;
+	struct matrix matrix;
+	struct members members;
 	struct page_encoded encoded;
 	struct page_plan plan;
 	struct report people, programs;
@@ -41,10 +44,13 @@ struct page {
 /* Of raw files, or what o->filter selects; `p` is zero but for its size and what it is compared with. Temporary files lie in `folder`. To be released in any case. */
 kymo_status_t page_make(struct page *p, const char *trace, const char *folder,
 			const struct format_options *o);
-/* Summary, findings, tables and curves of counters, without what else the timeline draws: document.h. */
-kymo_status_t page_read(struct page *p, const char *trace, const char *folder,
+/*
+ * Summary, findings, tables, curves of counters and (`flames`) what flame graphs are made of, without what else the
+ * timeline draws: document.h. All but the summary is of one pass over the records.
+ */
+kymo_status_t page_read(struct page *p, const char *trace, const char *folder, bool flames,
 			const struct format_options *o);
-/* Behind page_read(): reads what pictures of flame graphs are made of. */
+/* Behind page_read() without them. */
 kymo_status_t page_read_flames(struct page *p, const struct format_options *o);
 void page_release(struct page *p);
 

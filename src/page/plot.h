@@ -27,7 +27,7 @@ extern const unsigned plots_count;
 /* NULL: there is no such plot. */
 const struct plot *plot_named(const char *name);
 
-/* It is of what page_read_flames() reads. */
+/* It is of what page_read() reads of flames. */
 bool plot_is_flame(const struct plot *plot);
 
 /* The trace has what the plot shows. */

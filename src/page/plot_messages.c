@@ -5,140 +5,58 @@
 #include <stdlib.h>
 
 #include "base/units.h"
+#include "page/matrix.h"
 #include "page/plot.h"
-#include "record/fields.h"
 
 enum { SIDE = 48, NAMED = 24 /* cells a side with names and numbers */ };
 
 extern const struct plot plot_messages;
 
-struct matrix {
-	uint32_t *place;     /* of a process that is a rank, in order of worlds and ranks */
-	uint32_t *process;   /* at a place */
-	uint32_t count;      /* ranks */
+/* Neighbouring ranks together, so that there are SIDE rows at most. */
+struct cells {
+	struct matrix m;
 	uint32_t each, side; /* ranks a row, rows */
 	uint64_t *bytes, *messages;
-	uint64_t elsewhere; /* messages with ranks that were not recorded */
 };
-
-/* 1: the process sent it; -1: it took it from there; 0: it is the other side's, or of no pair. */
-static int direction_of(const struct timeline *tl, const struct tl_message *m)
-{
-	if (m->peer < 0 || tl->trace->communicators[m->communicator].remote_size)
-		return 0;
-	if (m->kind == COMM_OP_SEND || m->kind == COMM_OP_PUT || m->kind == COMM_OP_ACCUMULATE)
-		return 1;
-	return m->kind == COMM_OP_GET ? -1 : 0;
-}
 
 static bool has_messages(const struct page *p)
 {
-	const struct timeline *tl = p->read.timeline;
-
-	for (uint32_t i = 0; i < tl->messages_count; i++)
-		if (direction_of(tl, &tl->messages[i]) &&
-		    tl->trace->processes[tl->messages[i].process].rank != UINT32_MAX)
-			return true;
-	return false;
+	return matrix_any(p->read.timeline);
 }
 
-static const struct trace *ordered; /* by_rank() */
-
-static int compare_rank(const struct t_process *x, uint32_t world, uint32_t rank)
+static bool find_cells(struct cells *c, const struct timeline *tl)
 {
-	if (x->world != world)
-		return x->world < world ? -1 : 1;
-	return (x->rank > rank) - (x->rank < rank);
-}
-
-static int by_rank(const void *a, const void *b)
-{
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	const struct t_process *other = &ordered->processes[y];
-	int order = compare_rank(&ordered->processes[x], other->world, other->rank);
-
-	return order ? order : (x > y) - (x < y);
-}
-
-/* The place of a rank of a world; count: it has none. */
-static uint32_t place_of(const struct matrix *m, const struct trace *t, uint32_t world,
-			 uint32_t rank)
-{
-	uint32_t low = 0, high = m->count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (compare_rank(&t->processes[m->process[middle]], world, rank) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < m->count && compare_rank(&t->processes[m->process[low]], world, rank) == 0)
-		return low;
-	return m->count;
-}
-
-static bool find_places(struct matrix *m, const struct trace *t)
-{
-	m->place = calloc(t->processes_count + 1u, sizeof(*m->place));
-	m->process = calloc(t->processes_count + 1u, sizeof(*m->process));
-	if (!m->place || !m->process)
+	if (!matrix_find(&c->m, tl, UINT32_MAX))
 		return false;
-	for (uint32_t i = 1; i < t->processes_count; i++)
-		if (!t->processes[i].telemetry && t->processes[i].rank != UINT32_MAX)
-			m->process[m->count++] = i;
-	ordered = t;
-	qsort(m->process, m->count, sizeof(*m->process), by_rank);
-	for (uint32_t i = 0; i < m->count; i++)
-		m->place[m->process[i]] = i;
-	m->each = m->count ? (m->count + SIDE - 1) / SIDE : 1;
-	m->side = (m->count + m->each - 1) / m->each;
-	m->bytes = calloc((size_t)m->side * m->side + 1, sizeof(*m->bytes));
-	m->messages = calloc((size_t)m->side * m->side + 1, sizeof(*m->messages));
-	return m->bytes && m->messages;
-}
+	c->each = c->m.count ? (c->m.count + SIDE - 1) / SIDE : 1;
+	c->side = (c->m.count + c->each - 1) / c->each;
+	c->bytes = calloc((size_t)c->side * c->side + 1, sizeof(*c->bytes));
+	c->messages = calloc((size_t)c->side * c->side + 1, sizeof(*c->messages));
+	if (!c->bytes || !c->messages)
+		return false;
+	for (uint32_t i = 0; i < c->m.pair_count; i++) {
+		const struct matrix_pair *x = &c->m.pairs[i];
+		size_t at = (size_t)(x->from / c->each) * c->side + x->to / c->each;
 
-static void add_messages(struct matrix *m, const struct timeline *tl)
-{
-	for (uint32_t i = 0; i < tl->messages_count; i++) {
-		const struct tl_message *c = &tl->messages[i];
-		const struct t_process *process = &tl->trace->processes[c->process];
-		int way = direction_of(tl, c);
-		uint32_t own, other;
-		size_t at;
-
-		if (!way || process->rank == UINT32_MAX)
-			continue;
-		own = m->place[c->process];
-		other = place_of(m, tl->trace, process->world, (uint32_t)c->peer);
-		if (other == m->count) {
-			m->elsewhere++;
-			continue;
-		}
-		at = (size_t)((way > 0 ? own : other) / m->each) * m->side +
-		     (way > 0 ? other : own) / m->each;
-		m->bytes[at] += c->bytes;
-		m->messages[at]++;
+		c->bytes[at] += x->bytes;
+		c->messages[at] += x->messages;
 	}
+	return true;
 }
 
-static void place_name(char *out, size_t size, const struct matrix *m, const struct trace *t,
+static void place_name(char *out, size_t size, const struct cells *c, const struct trace *t,
 		       uint32_t row)
 {
-	uint32_t first = row * m->each, last = first + m->each - 1;
-	uint32_t a, b;
+	uint32_t first = row * c->each, last = first + c->each - 1;
+	char a[MATRIX_NAME], b[MATRIX_NAME];
 
-	last = last < m->count ? last : m->count - 1;
-	a = t->processes[m->process[first]].rank;
-	b = t->processes[m->process[last]].rank;
-	if (first == last)
-		snprintf(out, size, "%" PRIu32, a);
-	else
-		snprintf(out, size, "%" PRIu32 "-%" PRIu32, a, b);
+	last = last < c->m.count ? last : c->m.count - 1;
+	matrix_name(&c->m, t, first, a);
+	matrix_name(&c->m, t, last, b);
+	snprintf(out, size, first == last ? "%s" : "%s-%s", a, b);
 }
 
-static void draw_cell(struct draw *d, const struct matrix *m, const struct plot_box *b, size_t at,
+static void draw_cell(struct draw *d, const struct cells *m, const struct plot_box *b, size_t at,
 		      uint64_t most, const char *told)
 {
 	const double cell = (b->right - b->left) / m->side, gap = cell > 12 ? 2 : 0;
@@ -156,12 +74,12 @@ static void draw_cell(struct draw *d, const struct matrix *m, const struct plot_
 			  units_bytes((double)m->bytes[at], bytes));
 }
 
-static void draw_matrix(struct draw *d, const struct matrix *m, const struct page *p, uint64_t most)
+static void draw_matrix(struct draw *d, const struct cells *m, const struct page *p, uint64_t most)
 {
 	const double side = 640, cell = side / m->side;
 	const uint32_t every = (m->side + NAMED - 1) / NAMED;
 	const struct plot_box b = {480, 140, 480 + side, 140 + side};
-	char from[48], to[48], told[200], bytes[UNITS_TEXT];
+	char from[80], to[80], told[300], bytes[UNITS_TEXT];
 
 	for (uint32_t a = 0; a < m->side; a++) {
 		place_name(from, sizeof(from), m, p->read.trace, a);
@@ -190,26 +108,23 @@ static void draw_matrix(struct draw *d, const struct matrix *m, const struct pag
 
 static bool draw_messages(const struct page *p, struct draw *d, unsigned picture)
 {
-	struct matrix m = {0};
-	bool ok = find_places(&m, p->read.trace);
+	struct cells c = {0};
+	bool ok = find_cells(&c, p->read.timeline);
 	uint64_t most = 1;
 
-	if (ok)
-		add_messages(&m, p->read.timeline);
-	for (size_t i = 0; ok && i < (size_t)m.side * m.side; i++)
-		most = m.bytes[i] > most ? m.bytes[i] : most;
-	if (ok && m.elsewhere)
+	for (size_t i = 0; ok && i < (size_t)c.side * c.side; i++)
+		most = c.bytes[i] > most ? c.bytes[i] : most;
+	if (ok && c.m.elsewhere)
 		plot_note(d, "%" PRIu64 " messages with ranks that were not recorded are not here",
-			  m.elsewhere);
-	else if (ok && m.each > 1)
-		plot_note(d, "%" PRIu32 " ranks in each row and column: there are %" PRIu32, m.each,
-			  m.count);
+			  c.m.elsewhere);
+	else if (ok && c.each > 1)
+		plot_note(d, "%" PRIu32 " ranks in each row and column: there are %" PRIu32, c.each,
+			  c.m.count);
 	if (ok)
-		draw_matrix(d, &m, p, most);
-	free(m.place);
-	free(m.process);
-	free(m.bytes);
-	free(m.messages);
+		draw_matrix(d, &c, p, most);
+	matrix_release(&c.m);
+	free(c.bytes);
+	free(c.messages);
 	return ok;
 }
 

@@ -121,7 +121,7 @@ static void label_process(const struct trace *t, uint32_t process, uint32_t like
 	if (p->rank == UINT32_MAX && is_any_other(t, p, false))
 		text_addf(out, "(%u) %.200s", p->pid, name);
 	else
-		text_addf(out, "%.200s (%u)", name, p->pid);
+		text_addf(out, "%.200s%s(%u)", name, *name ? " " : "", p->pid);
 	if (!hosts && p->rank != UINT32_MAX && p->hostname[0])
 		text_addf(out, " on %.100s", p->hostname);
 }

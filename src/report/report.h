@@ -36,6 +36,9 @@ static inline bool report_for_people(enum report_format format)
 	return format == REPORT_TEXT || format == REPORT_MARKDOWN || format == REPORT_HTML;
 }
 
+/* No text that is printed has it. */
+#define REPORT_MARK '\001'
+
 /* The user's terminal shows UTF-8, as the environment says. */
 bool report_utf8(void);
 

@@ -228,10 +228,13 @@ static void print_notes(const struct table *t, const struct layout *l, FILE *out
 		fputs(")\n", out);
 }
 
-static void print_heading(const struct table *t, const struct layout *l, FILE *out, bool colour)
+static void print_heading(const struct table *t, const struct layout *l, FILE *out, bool colour,
+			  bool marked)
 {
 	if (*t->title)
 		plain_printf(out, colour ? "\n\033[1m%s\033[0m\n" : "\n%s\n", t->title);
+	if (marked)
+		fputc(REPORT_MARK, out);
 	if (colour)
 		fputs("\033[4m", out);
 	print_row(t, NULL, l, out);
@@ -270,7 +273,7 @@ static void print_table(const struct report *r, const struct table *t, FILE *out
 	struct layout l;
 
 	if (choose_layout(&l, t, shown, limit)) {
-		print_heading(t, &l, out, colour);
+		print_heading(t, &l, out, colour, r->marked);
 		print_cells(t, shown, &l, out);
 		report_print_more(r, t, shown, out);
 		print_notes(t, &l, out);
@@ -278,12 +281,14 @@ static void print_table(const struct report *r, const struct table *t, FILE *out
 	release_layout(&l);
 }
 
-static void print_turned(const struct table *t, FILE *out, unsigned limit, bool colour)
+static void print_turned(const struct table *t, FILE *out, unsigned limit, bool colour, bool marked)
 {
 	struct report r;
 
-	if (report_turned(&r, t))
+	if (report_turned(&r, t)) {
+		r.marked = marked;
 		print_table(&r, r.tables[0], out, limit, colour);
+	}
 	report_release(&r);
 }
 
@@ -306,7 +311,7 @@ struct text_portions *text_portions_begin(const struct table *t, FILE *out)
 		return NULL;
 	}
 	p->out = out;
-	print_heading(t, &p->layout, out, width && !getenv("NO_COLOR"));
+	print_heading(t, &p->layout, out, width && !getenv("NO_COLOR"), false);
 	text_portions_add(p, t);
 	p->layout.grows = true;
 	return p;
@@ -333,7 +338,7 @@ void report_print_text(const struct report *r, FILE *out)
 		plain_printf(out, "%s\n", r->head.lines[i]);
 	for (unsigned i = 0; i < r->table_count; i++) {
 		if (r->tables[i]->turned)
-			print_turned(r->tables[i], out, width, colour);
+			print_turned(r->tables[i], out, width, colour, r->marked);
 		else if (!r->tables[i]->hidden)
 			print_table(r, r->tables[i], out, width, colour);
 	}

@@ -521,6 +521,25 @@ def test_breaks(folder):
     os.remove(out)
 
 
+def test_heads(folder):
+    """A table that goes on over pages of PDF has its title and its head on each, and no row twice."""
+    trace, out = os.path.join(folder, "trace.json"), os.path.join(folder, "a.pdf")
+    idle_devices(trace, 130, "GPU")
+    if not draws(trace, out) or not shutil.which("pdftotext"):
+        return
+    pages = [[" ".join(line.split()) for line in page.splitlines() if line.strip()] for page in must("pdftotext", "-layout", out, "-").split("\f")]
+    lines = [line for page in pages for line in page]
+    again = [(page, n) for page in pages for n, line in enumerate(page) if line.endswith(" (continued)")]
+    checks.equal("some go on", len(again) >= 2, True)
+    for page, n in again:
+        title = page[n][:-len(" (continued)")]
+        checks.equal(f"{title}: first on its page", n, 0)
+        checks.equal(f"{title}: its head", page[n + 1], lines[lines.index(title) + 1])
+    rows = [int(m[1]) for m in (re.match(r"GPU #(\d+) .*\d\.\d", line) for line in lines[lines.index("Devices over the run"):lines.index("Processes")]) if m]
+    checks.equal("each device once", sorted(rows), list(range(130)))
+    os.remove(out)
+
+
 def test_fonts(folder):
     """Letters that the first font lacks come from the next one that has them; those that no font has are counted and named, not drawn as boxes."""
     fonts = {os.path.dirname(p) for p in glob.glob("/usr/share/fonts/**/DejaVuSans.ttf", recursive=True)}
@@ -574,6 +593,7 @@ def test_outputs(folder):
     test_folds(folder)
     test_legend(folder)
     test_breaks(folder)
+    test_heads(folder)
     test_full_workbook(folder)
     trace = os.path.join(folder, "trace.json")
     written(trace)

@@ -9,7 +9,7 @@ export const KEYS = [
   ["Timeline: slices", [["click", "select"], ["n  p   or   .  ,", "next, previous slice of the row"], ["↑  ↓", "slice in the row above, below"], ["f   or   Enter   or   double click", "zoom to it"],
     ["c", "to the call that submitted it"], ["e", "to the device work of the call"], ["m", "to the message’s other end"], ["b", "back to where you followed from"], ["i", "count the window exactly"], ["Escape", "select and measure nothing; then search nothing"]]],
   ["Search", [["Enter  Shift+Enter", "next, previous slice, in the timeline as well"], ["x  Shift+x", "the same, in the timeline"], ["/text/", "a regular expression"]]],
-  ["Tracks (Tab goes to them)", [["↑  ↓", "next, previous track"], ["←  →", "fold, unfold"], ["Enter", "fold or unfold"]]],
+  ["Tracks (Tab goes to them)", [["↑  ↓", "next, previous track"], ["←  →", "fold, unfold"], ["Enter", "fold or unfold; of “… like it” the processes that one stands for"]]],
 ];
 
 export function help() {

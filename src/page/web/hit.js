@@ -38,7 +38,7 @@ export async function sliceAt(model, rows, a, b) {
 
 // What lies in the pixel at `time`: { count, from, to }, from levels or from slices; null: not known yet.
 export function countNow(model, row, time, perPixel) {
-  const level = levelFor(row, perPixel);
+  const level = levelFor(row, perPixel) ?? (row.strip ? row.levels[0] : null);
   if (level) {
     if (!level.busy) return null;
     const first = Math.max(0, Math.floor(time / level.bin)), last = Math.min(level.bins, Math.max(first + 1, Math.ceil((time + perPixel) / level.bin)));

@@ -119,6 +119,7 @@ export class Input {
     const { of } = this, l = of.lineAt(at.y), time = of.time(at.x), near = of.perPixel * 1.5;
     of.canvas.focus({ preventScroll: true });
     if (!l || !l.rows.length) return of.select(null);
+    if (l.rows[0].strip) say(`${clean(l.track.label)}: not drawn, slices cannot be selected`);
     const mine = this.clicks = (this.clicks ?? 0) + 1;
     const slice = await sliceAt(of.model, l.rows, time - of.perPixel / 2, time + of.perPixel / 2) ?? await sliceAt(of.model, l.rows, time - near, time + near);
     if (mine === this.clicks) of.select(slice);
@@ -174,13 +175,14 @@ export class Input {
       const op = this.opAt(l, x);
       texts.push(`${grouped(count)} slice${count === 1 ? " starts" : "s start"} in these ${duration(window.to - window.from, 3)}`, `${percent(100 * share)} busy${op ? `, mostly ${clean(op, 80)}` : ""}`);
     }
+    if (l.rows[0].strip) texts.push(`of a process that is not drawn: its ${grouped(l.rows[0].records)} slices are in the trace (kymo report --rank, kymo show)`);
     return texts.length ? texts : null;
   }
 
   opAt(l, x) {
     if (l.type !== "row") return null;
     for (const v of l.row.levels) {
-      if (v.bin > this.of.perPixel || !v.busy) continue;
+      if ((v.bin > this.of.perPixel && !l.row.strip) || !v.busy) continue;
       const n = Math.floor(this.of.time(x) / v.bin);
       if (v.busy[n]) return this.of.model.name(v.op[n]);
     }

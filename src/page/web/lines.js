@@ -10,10 +10,15 @@ export class Lines {
     this.folded = new Set();
     const rows = model.rows.filter(r => r.shown).length;
     if (rows > UNFOLDED) for (const t of model.roots.slice(1)) this.folded.add(t.id);
+    for (const t of model.tracks) if (t.members) this.folded.add(t.id);
     this.lay();
   }
 
   foldable(t) {
+    return Boolean(t.members) || (t.kind !== "member" && this.holds(t));
+  }
+
+  holds(t) {
     return t.children.length > 0 || this.rowsOf(t).length > 1 || (t.curves.length > 0 && this.rowsOf(t).length > 0) || t.curves.length > 1;
   }
 
@@ -25,7 +30,21 @@ export class Lines {
     this.list = [];
     this.height = 0;
     this.ofRow = new Map();
-    for (const t of this.model.roots) this.track(t, 0);
+    for (const t of this.model.roots) {
+      this.track(t, 0);
+      if (t.group) this.group(t.group);
+    }
+  }
+
+  // Those that a process stands for: a line, and where it is unfolded some of them.
+  group(t) {
+    const folded = this.folded.has(t.id);
+    this.push({ track: t, level: 1, folds: true, folded, labelled: true, type: "head", rows: [], text: folded ? t.label : t.told }, HEIGHTS.head);
+    for (const m of folded ? [] : t.page()) {
+      if (m.turn) this.push({ track: m, level: 2, folds: false, labelled: true, type: "head", rows: [] }, HEIGHTS.head);
+      else if (!m.rows.length) this.push({ track: m, level: 2, folds: false, labelled: true, type: "head", rows: [] }, HEIGHTS.head);
+      else this.rowsOf(m).forEach((r, n) => this.row(n ? { track: m, level: 2 } : { track: m, level: 2, labelled: true }, r));
+    }
   }
 
   push(line, height) {
@@ -65,6 +84,7 @@ export class Lines {
 
   foldAll(on) {
     this.folded.clear();
+    for (const t of this.model.tracks) if (t.members) this.folded.add(t.id); // they are unfolded one by one
     if (on) for (const t of this.model.roots) if (this.foldable(t)) this.folded.add(t.id);
     this.lay();
   }
@@ -72,7 +92,7 @@ export class Lines {
   // Unfolds what hides a row.
   reveal(row) {
     let t = this.model.tracks[this.model.rows[row].track], changed = false;
-    for (; t; t = this.model.tracks[t.parent]) changed = this.folded.delete(t.id) || changed;
+    for (; t; t = t.members ? null : this.model.tracks[t.parent]) changed = this.folded.delete(t.id) || changed;
     if (changed) this.lay();
     return changed;
   }

@@ -2,7 +2,7 @@
 // Puts the page together.
 import { Address, read } from "./address.js";
 import { comparison } from "./comparison.js";
-import { h, icon, liveRegion } from "./dom.js";
+import { h, icon, liveRegion, say } from "./dom.js";
 import { line as clean, percent } from "./format.js";
 import { help } from "./help.js";
 import { Input } from "./input.js";
@@ -41,7 +41,7 @@ class Page {
     this.panes.timeline.append(this.panel.element);
     this.tools();
     this.panes.overview.append(model.glance ? waiting().element : overview(model, place => this.jump(place)));
-    this.tables = model.glance ? waiting() : tables(model);
+    this.tables = model.glance ? waiting() : tables(model, n => this.process(n));
     this.panes.tables.append(this.tables.element);
     this.plots = model.glance ? waiting() : plots(model, this.timeline);
     this.panes.plots.append(this.plots.element);
@@ -165,6 +165,16 @@ class Page {
     this.overlay.span = { start: place.start, end: place.end };
     this.timeline.tell("measure", null);
     this.timeline.canvas.focus();
+  }
+
+  // A process by its number in the table of clusters, drawn or not.
+  process(n) {
+    const p = this.model.members.processes[n], track = p?.group ? this.model.members.find(p) : this.model.tracks[p?.track];
+    if (!track) return say("Nothing of it has a time");
+    this.open("timeline", true);
+    if (p.group) this.timeline.lines.folded.delete(p.group.id);
+    this.timeline.revealTrack(track);
+    return undefined;
   }
 
   // The first slice of these ops.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trace as the page has it: names, tracks, rows with their blocks and levels, unpacked when they are asked for.
 import { slotOf } from "./colours.js";
+import { Members } from "./members.js";
 
 const KEPT = 160e6; // bytes of unpacked blocks
 const SLICE = 21; // bytes of one
@@ -37,6 +38,7 @@ export class Model {
     this.critical = head.path && !head.path.unknown ? pathOf(head.path) : null;
     this.curves = head.curves.map((c, n) => ({ ...c, number: n, blocks: c.blocks.map(([start, end, count, section]) => ({ start, end, count, section, key: `c${section}` })),
       levels: [...c.levels].sort((a, b) => a.bin - b.bin) }));
+    this.members = new Members(this);
   }
 
   rowOf(r, number) {

@@ -105,6 +105,7 @@ const nothing = () => {};
 // One row into an accumulator that is clear. False: something is still on its way.
 export function paintRow(model, acc, row, view, wide = nothing, least = Infinity) {
   const perPixel = (view.end - view.start) / acc.width, level = levelFor(row, perPixel);
+  if (row.strip) return paintCoarse(model, acc, row, view);
   if (level) return fallback(model, acc, row, row.levels.indexOf(level), view, perPixel, 0, acc.width);
   const [low, high] = blocksIn(row, view.start, view.end);
   let whole = true;

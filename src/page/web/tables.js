@@ -25,11 +25,13 @@ const titled = c => {
 const arrow = () => h("span.arrow", { "aria-hidden": "true" });
 const named = t => t.title ? clean(t.title, 200) : clean(titled(t), 200).replace(/^[a-z]/, c => c.toUpperCase());
 
-// `link`: what a row's first cell leads to, or nothing.
+// `link`: what a row leads to, or nothing, from the cell of column `at`, else its first; `choice`: a column of which one value can be chosen.
 export class Sheet {
-  constructor(table, link = () => null) {
+  constructor(table, link = () => null, { choice, at } = {}) {
     this.table = table;
     this.link = link;
+    this.at = at;
+    this.choice = table.columns.findIndex(c => c.name === choice);
     this.columns = table.columns.map((c, n) => ({ ...c, n, unit: unitOf(c), ids: c.unit === "id", number: table.rows.some(r => typeof r[n] === "number") }));
     // A curve is drawn; columns that say nothing are left out.
     this.columns = this.columns.filter(c => table.rows.some(r => r[c.n] !== null && r[c.n] !== undefined && r[c.n] !== ""));
@@ -41,6 +43,7 @@ export class Sheet {
   build() {
     const { table } = this;
     this.filter = h("input", { type: "search", placeholder: "Filter: text or /expression/", "aria-label": `Filter the table ${table.title || table.name}`, oninput: () => this.refilter() });
+    this.chosen = this.choice < 0 ? null : this.choices();
     this.count = h("span.muted", { role: "status" });
     this.heads = this.columns.map(c => h(c.number ? "th.n" : "th", { scope: "col", "aria-sort": "none", "data-title": titled(c), title: `${c.name}${c.unit ? `, ${c.unit}` : ""}` }, h("button", { type: "button", onclick: () => this.sort(c) }, c.number ? [arrow(), titled(c)] : [titled(c), arrow()])));
     this.body = h("tbody");
@@ -49,10 +52,17 @@ export class Sheet {
     this.scroll = h("div.scroll", { tabindex: 0, role: "region", "aria-label": clean(table.title || table.name, 200), onscroll: () => this.draw() },
       h("table", { "aria-label": named(table), "aria-rowcount": this.rows.length + 1 }, h("thead", {}, h("tr", {}, this.heads)), h("tbody", { "aria-hidden": "true" }, h("tr.space", {}, this.before)), this.body, h("tbody", { "aria-hidden": "true" }, h("tr.space", {}, this.behind))));
     this.element = h("section.sheet", { id: `table-${table.name}` },
-      h("header", {}, h("h2", { text: named(table) }), this.count, h("span.grow"), this.filter,
+      h("header", {}, h("h2", { text: named(table) }), this.count, h("span.grow"), this.chosen, this.filter,
         h("button", { type: "button", onclick: () => this.copy() }, "Copy CSV"), h("button", { type: "button", onclick: () => save(`${table.name}.csv`, this.text()) }, "Save CSV")),
       this.scroll);
     this.draw(true);
+  }
+
+  choices() {
+    const title = titled(this.table.columns[this.choice]), number = new Map();
+    for (const r of this.table.rows) number.set(r[this.choice], (number.get(r[this.choice]) ?? 0) + 1);
+    return h("select", { "aria-label": `Rows of one ${title}`, onchange: () => this.refilter() }, h("option", { value: "", text: `every ${title}` }),
+      [...number].sort((a, b) => a[0] - b[0]).map(([v, n]) => h("option", { value: String(v), text: `${title} ${v}: ${grouped(n)}` })));
   }
 
   // As it stands on paper: its first rows, and how many more there are.
@@ -67,6 +77,7 @@ export class Sheet {
     const fits = matcher(this.filter.value);
     this.filter.setAttribute("aria-invalid", String(fits === undefined));
     this.rows = fits ? this.table.rows.filter(r => this.columns.some(c => r[c.n] !== null && fits(String(r[c.n])))) : this.table.rows;
+    if (this.chosen?.value) this.rows = this.rows.filter(r => String(r[this.choice]) === this.chosen.value);
     this.resort();
   }
 
@@ -106,7 +117,8 @@ export class Sheet {
 
   cells(r) {
     const cells = this.columns.map(c => this.cell(c, r[c.n])), go = this.link(r);
-    if (go) cells[0].replaceChildren(h("button.link", { type: "button", title: "Show in the timeline", onclick: go, text: cells[0].textContent }));
+    const first = cells[Math.max(0, this.columns.findIndex(c => c.name === this.at))];
+    if (go) first.replaceChildren(h("button.link", { type: "button", title: "Show in the timeline", onclick: go, text: first.textContent }));
     return cells;
   }
 
@@ -150,19 +162,25 @@ function spark(values) {
   return s;
 }
 
-export function tables(model) {
+// `show`: goes to a process of the table of clusters, by its row.
+export function tables(model, show) {
+  const make = t => {
+    if (t.name !== "clusters" || !model.members.about) return new Sheet(t);
+    const row = new Map(t.rows.map((r, n) => [r, n]));
+    return new Sheet(t, r => () => show(row.get(r)), { choice: "cluster", at: "process" });
+  };
   const sheets = (model.head.tables ?? []).filter(t => t.rows.length && t.columns.length).sort((a, b) => Boolean(a.hidden) - Boolean(b.hidden));
   let current = null;
   const place = h("div.place"), list = h("nav.list", { "aria-label": "Tables" }), made = new Map();
   const open = t => {
     current = t;
-    if (!made.has(t)) made.set(t, new Sheet(t));
+    if (!made.has(t)) made.set(t, make(t));
     place.replaceChildren(made.get(t).element);
     made.get(t).draw(true);
     for (const b of list.children) b.setAttribute("aria-current", String(b.dataset.name === t.name));
   };
   for (const t of sheets) list.append(h("button", { type: "button", "data-name": t.name, onclick: () => open(t) }, h("span", { text: named(t).split(":")[0] }), h("small", { text: grouped(t.rows.length) })));
-  const sheetOf = t => made.get(t) ?? made.set(t, new Sheet(t)).get(t);
+  const sheetOf = t => made.get(t) ?? made.set(t, make(t)).get(t);
   const element = h("div.tables", {}, list, place);
   return {
     element, made,

@@ -2,7 +2,7 @@
 // The timeline: rows of slices and curves over time. This file has its state and its frames; input.js has what is
 // done with mouse and keys, overlay.js what is drawn over the rows, panel.js what is told below them.
 import { css, palette, DIM } from "./colours.js";
-import { h, icon } from "./dom.js";
+import { h, icon, say } from "./dom.js";
 import { duration, exact, line as clean, tickLabel, timeTicks, withUnit } from "./format.js";
 import { Lines } from "./lines.js";
 import { drawCurve } from "./curve.js";
@@ -143,6 +143,12 @@ export class Timeline {
   }
 
   fold(track, on) {
+    if (track.turn) {
+      this.model.members.turned(track);
+      this.focused = track.group.id; // those in sight are others
+      this.lines.lay();
+      say(track.group.told);
+    }
     this.lines.toggle(track, on);
     this.changed();
   }
@@ -155,6 +161,19 @@ export class Timeline {
     this.top = this.scroller.scrollTop;
     if (l.y < this.top) this.scroller.scrollTop = Math.max(0, l.y - 60);
     else if (l.y + l.h > this.top + this.height) this.scroller.scrollTop = l.y + l.h - this.height + 60;
+  }
+
+  // Scrolls to a track, and gives it the keys.
+  revealTrack(track) {
+    this.lines.lay();
+    const l = this.lines.list.find(x => x.track === track);
+    if (!l) return;
+    this.fit();
+    this.focused = track.id;
+    this.scroller.scrollTop = Math.max(0, l.y - 60);
+    this.labelsKey = null;
+    this.wantsKeys = true; // once its label is there
+    this.changed();
   }
 
   // Makes a slice the selected one; `near`: also goes to where it can be seen, `close`: large enough to read.
@@ -386,7 +405,7 @@ export class Timeline {
       m.fillStyle = this.colour.background;
       m.fillRect(0, 0, width, height);
       [false, true].forEach((device, part) => {
-        const rows = model.rows.filter(r => r.device === device && (device || r.depth === 0) && r.records);
+        const rows = model.rows.filter(r => !r.strip && r.device === device && (device || r.depth === 0) && r.records);
         sum.one.scaled(model.glance && model.ops.length);
         if (!sum.paint(model, rows, whole, model.glance ? paintRow : paintCoarse, false)) {
           this.mapDone = false;
@@ -416,16 +435,17 @@ export class Timeline {
 
   // ---- labels -------------------------------------------------------------------------------------
   labels(seen, top) {
-    const wanted = seen.filter(l => l.labelled || l.type === "curve"), key = `${top}|${this.height}|${wanted.map(l => `${l.n}${l.type}${l.folded ? "+" : ""}`).join()}|${this.lines.height}|${this.focused}`;
+    const wanted = seen.filter(l => l.labelled || l.type === "curve"), key = `${top}|${this.height}|${wanted.map(l => `${l.n}${l.type}${l.folded ? "+" : ""}${l.text || l.track.member ? `${l.track.id}${l.text ?? ""}` : ""}`).join()}|${this.lines.height}|${this.focused}`;
     if (key === this.labelsKey) return;
     this.labelsKey = key;
-    const had = this.gutter.contains(document.activeElement);
+    const had = this.gutter.contains(document.activeElement) || this.wantsKeys;
+    this.wantsKeys = false;
     this.gutter.replaceChildren(...wanted.map(l => this.labelOf(l, top)));
     if (had) this.gutter.querySelector('[tabindex="0"]')?.focus({ preventScroll: true });
   }
 
   labelOf(l, top) {
-    const t = l.track, text = clean(l.type === "curve" ? l.curve.name : t.label, 300);
+    const t = l.track, text = clean(l.type === "curve" ? l.curve.name : l.text ?? t.label, 300);
     let high = l.h, y = l.y - top;
     if (l.type === "row") {
       // A label stays in sight while any row of its track does.

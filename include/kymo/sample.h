@@ -12,12 +12,12 @@
  * How it is done is a method:
  *   perf   perf_event_open(2): the kernel writes samples into memory that a thread of Kymo's reads.
  *          No signals; new threads are included from their first instruction. On x86-64
- *          samples by time need no frame pointers; others find callers through them. Samples name
+ *          callers need no frame pointers. Samples name
  *          the call they lie in only when a trace is read.
  *   timer  a POSIX timer for each thread and a real-time signal: where perf is not permitted. The
  *          program may notice: system calls that wait without being restartable may return EINTR,
  *          and a thread that waits for "any" signal gets ours. New threads are found within 20 ms.
- *          Taken only when asked for. On x86-64 callers need no frame pointers.
+ *          Taken when asked for, or where the process runs CPython, whose frames it alone sees. On x86-64 callers need no frame pointers.
  */
 #ifndef KYMO_SAMPLE_H
 #define KYMO_SAMPLE_H
@@ -34,7 +34,8 @@ typedef enum kymo_sample_clock {
 } kymo_sample_clock_t;
 
 typedef enum kymo_sample_method {
-	KYMO_SAMPLE_QUIET = 0, /* whichever the program cannot notice: perf */
+	KYMO_SAMPLE_QUIET =
+		0, /* perf, which the program cannot notice; of CPython timer, which a thread that waits does not get */
 	KYMO_SAMPLE_PERF = 1,
 	KYMO_SAMPLE_TIMER = 2
 } kymo_sample_method_t;

@@ -6,6 +6,7 @@
 
 #include "analysis/formula.h"
 #include "analysis/summary_parts.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "stream/symbol.h"
 
@@ -18,6 +19,7 @@ struct function {
 	uint64_t samples, self, total; /* the latter two: time */
 	uint64_t in;                   /* samples that it is in the stack of */
 	uint64_t seen;                 /* the stack that counted it last, plus 1 */
+	bool inlined;                  /* wherever it was met */
 };
 
 struct functions {
@@ -46,23 +48,40 @@ static uint32_t function_at(struct functions *f, const struct symbol *y)
 			return i + 1;
 	if (!vec_reserve(&f->list, &f->room, f->count, 1))
 		return 0;
-	f->list[f->count] = (struct function){.name = strdup(name), .module = strdup(y->module)};
+	f->list[f->count] = (struct function){
+		.name = strdup(name), .module = strdup(y->module), .inlined = true};
 	return ++f->count;
 }
 
-static uint32_t function_of_site(struct functions *f, struct symbols *symbols, uint32_t *by_site,
-				 uint32_t site)
+/* NULL: no memory. */
+static struct function *function_of(struct functions *f, struct map *known, const struct symbol *y)
 {
-	if (!by_site[site])
-		by_site[site] = function_at(f, symbols_site(symbols, site));
-	if (!by_site[site])
-		f->failed = true;
-	return by_site[site];
+	uint64_t at = map_get(known, y->number + 1u);
+
+	if (!at) {
+		at = function_at(f, y);
+		f->failed |= !at || !map_set(known, y->number + 1u, at);
+	}
+	return at ? &f->list[at - 1] : NULL;
 }
 
 /* A function counts once in the total of a stack, however often it is in it. */
+static void add_frame(struct functions *f, struct function *x, const struct tally *row,
+		      bool is_self)
+{
+	if (is_self) {
+		x->self += row->total;
+		x->samples += row->count;
+	}
+	if (x->seen != f->stacks) {
+		x->total += row->total;
+		x->in += row->count;
+	}
+	x->seen = f->stacks;
+}
+
 static void add_stack(struct functions *f, const struct trace *t, struct symbols *symbols,
-		      uint32_t *by_site, const struct tally *row)
+		      struct map *known, const struct tally *row)
 {
 	const struct t_stack *stack = &t->stacks[row->key[KEY_SAMPLE_STACK]];
 
@@ -71,20 +90,16 @@ static void add_stack(struct functions *f, const struct trace *t, struct symbols
 	f->lost += row->errors;
 	f->stacks++;
 	for (uint32_t i = 0; i < stack->count; i++) {
-		uint32_t at = function_of_site(f, symbols, by_site, stack->sites[i]);
-		struct function *x = at ? &f->list[at - 1] : NULL;
+		const struct symbol *first = symbols_site(symbols, stack->sites[i]), *y;
 
-		if (!x)
-			return;
-		if (i == 0) {
-			x->self += row->total;
-			x->samples += row->count;
+		for (y = first; y; y = y->caller) {
+			struct function *x = function_of(f, known, y);
+
+			if (!x)
+				return;
+			x->inlined &= y->caller != NULL;
+			add_frame(f, x, row, i == 0 && y == first);
 		}
-		if (x->seen != f->stacks) {
-			x->total += row->total;
-			x->in += row->count;
-		}
-		x->seen = f->stacks;
 	}
 }
 
@@ -92,13 +107,13 @@ static void add_trace(struct functions *f, const struct summary *s)
 {
 	const struct tally_set *set = &s->tallies->set[TALLY_SAMPLE];
 	struct symbols *symbols = set->count ? symbols_new(s->trace, NULL) : NULL;
-	uint32_t *by_site = symbols ? calloc(s->trace->sites_count, sizeof(*by_site)) : NULL;
+	struct map known = {0};
 
-	for (uint32_t i = 0; by_site && i < set->count; i++)
+	for (uint32_t i = 0; symbols && i < set->count; i++)
 		if (set->rows[i]->key[KEY_SAMPLE_STACK] < s->trace->stacks_count)
-			add_stack(f, s->trace, symbols, by_site, set->rows[i]);
-	f->failed |= set->count && !by_site;
-	free(by_site);
+			add_stack(f, s->trace, symbols, &known, set->rows[i]);
+	f->failed |= set->count && !symbols;
+	map_release(&known);
 	symbols_free(symbols);
 }
 
@@ -122,10 +137,12 @@ static void function_row(struct table *t, const struct functions *f, const struc
 	struct cell *c = table_row(t);
 	const uint64_t all = f->total ? f->total : f->samples, total = f->total ? x->total : x->in,
 		       self = f->total ? x->self : x->samples;
+	char name[1024];
 
 	if (!c)
 		return;
-	cell_text(t, c++, x->name);
+	snprintf(name, sizeof(name), "%s%s", x->name, x->inlined ? " (inlined)" : "");
+	cell_text(t, c++, name);
 	cell_text(t, c++, x->module);
 	cell_number(c++, x->samples);
 	if (f->total)

@@ -78,8 +78,12 @@ static void add_rows(struct table *t, const char *of, const uint64_t count[ENDS]
 	if (rest)
 		table_note(t,
 			   "%" PRIu64 " of %" PRIu64
-			   " stacks of %s do not reach the start of their thread",
-			   rest, all, of);
+			   " stacks of %s do not reach the start of their thread%s",
+			   rest, all, of,
+			   count[STACK_CUT] * 20 > all
+				   ? ": kymo run --sample-clock wall reads them "
+				     "where they lie, whole"
+				   : "");
 }
 
 bool summary_stack_ends(struct report *r, const struct summary *s, unsigned count, unsigned by)

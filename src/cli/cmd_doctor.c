@@ -21,6 +21,7 @@
 #include "cli/run.h"
 #include "drain/place.h"
 #include "launch/launch.h"
+#include "stream/symbol.h"
 #include "telemetry/telemetry.h"
 
 enum grade { GOOD = LAUNCH_GOOD, FAIR = LAUNCH_FAIR, BAD = LAUNCH_BAD };
@@ -114,11 +115,37 @@ static long read_number(const char *path, long otherwise)
 	return v;
 }
 
+/* How far stacks reach, and whether inlined functions and lines can be told. */
+static void check_stacks(long perf, const char *no_events)
+{
+	const char *servers = getenv("DEBUGINFOD_URLS");
+	struct text t = {0};
+
+#if defined(__x86_64__)
+	text_add(&t, "by .eh_frame; ");
+#else
+	text_add(&t, "by frame pointers: others are followed on x86-64 alone; ");
+#endif
+	if (perf == -100 || no_events)
+		text_add(&t, "of samples only with --sample-clock wall; ");
+	if (!symbols_have_lines())
+		text_add(&t, "no inlined functions and lines: built without libdw");
+	else if (servers && *servers)
+		text_add(&t, "inlined functions and lines by debug information of files and of "
+			     "DEBUGINFOD_URLS");
+	else
+		text_add(&t,
+			 "inlined functions and lines by debug information of files; debuginfod "
+			 "is not asked, as DEBUGINFOD_URLS is not set");
+	print_grade(perf == -100 || no_events ? FAIR : GOOD, "call stacks", "%s", t.s ? t.s : "");
+	text_release(&t);
+}
+
 static void check_kernel_settings(void)
 {
 	const struct perf_named *event = perf_named_find("task-clock");
 	long perf = read_number("/proc/sys/kernel/perf_event_paranoid", -100);
-	char why[256];
+	char why[256] = "";
 	long ptrace = read_number("/proc/sys/kernel/yama/ptrace_scope", -100);
 
 	if (perf == -100)
@@ -135,6 +162,7 @@ static void check_kernel_settings(void)
 			    "perf_event_paranoid is %ld; --counters and --sample use "
 			    "them (kymo list counters)",
 			    perf);
+	check_stacks(perf, why[0] ? why : NULL);
 	if (ptrace >= 0)
 		print_grade(GOOD, "ptrace", "ptrace_scope is %ld; Kymo does not use it", ptrace);
 }

@@ -273,22 +273,32 @@ PASS_ON(end, trace)
 
 /* ---- when all records are there ---------------------------------------------------------------- */
 
-static uint32_t name_of_site(struct flames *f, uint32_t site)
+static uint32_t name_of_symbol(struct flames *f, const struct symbol *y)
 {
+	uint32_t name = 0, *known = y->number < f->t->sites_count ? &f->of_site[y->number] : &name;
 	char room[1024];
 
-	if (site >= f->t->sites_count)
-		site = 0;
-	if (f->of_site[site])
-		return f->of_site[site] - 1;
-	return name_once(f, &f->of_site[site], profile_frame(f->symbols, site, room, sizeof(room)));
+	if (*known)
+		return *known - 1;
+	return name_once(f, known, symbol_frame(y, room, sizeof(room)));
+}
+
+/* The frames of a place, from the outermost in. */
+static uint32_t symbol_nodes(struct flames *f, enum flame_kind kind, uint32_t node,
+			     const struct symbol *y)
+{
+	if (y->caller)
+		node = symbol_nodes(f, kind, node, y->caller);
+	return f->failed ? node : child(f, kind, node, name_of_symbol(f, y));
 }
 
 static uint32_t site_nodes(struct flames *f, enum flame_kind kind, uint32_t node,
 			   const uint32_t *sites, uint32_t count)
 {
 	for (uint32_t i = count; i-- > 0 && !f->failed;)
-		node = child(f, kind, node, name_of_site(f, sites[i]));
+		node = symbol_nodes(
+			f, kind, node,
+			symbols_site(f->symbols, sites[i] < f->t->sites_count ? sites[i] : 0));
 	return node;
 }
 

@@ -65,16 +65,15 @@ static void written(struct stream_sink *s, struct output *o, enum raw_kind kind,
 		out->s[--out->length] = 0;
 }
 
-static void put_site(struct search *s, uint32_t site, struct text *out)
+static void put_symbol(const struct symbol *y, struct text *out)
 {
-	const struct symbol *y = symbols_site(s->p->symbols, site);
 	char name[512];
 
 	text_add(out, "{\"text\": ");
-	text_add_json(out, symbols_text(s->p->symbols, site, name, sizeof(name)));
+	text_add_json(out, symbol_text(y, name, sizeof(name)));
 	if (y->function) {
 		text_add(out, ", \"function\": ");
-		text_add_json(out, y->function);
+		text_add_json(out, symbol_frame(y, name, sizeof(name)));
 	}
 	if (y->file) {
 		text_add(out, ", \"file\": ");
@@ -92,15 +91,17 @@ static void put_place(struct search *s, const struct rec *r, struct text *out)
 
 	if (r->site) {
 		text_add(out, ", \"site\": ");
-		put_site(s, r->site, out);
+		put_symbol(symbols_site(s->p->symbols, r->site), out);
 	}
 	if (!r->stack)
 		return;
 	text_add(out, ", \"stack\": [");
-	for (uint32_t i = 0; i < stack->count; i++) {
-		text_add(out, i ? ", " : "");
-		put_site(s, stack->sites[i], out);
-	}
+	for (uint32_t i = 0; i < stack->count; i++)
+		for (const struct symbol *y = symbols_site(s->p->symbols, stack->sites[i]); y;
+		     y = y->caller) {
+			text_add(out, i || y->number != stack->sites[0] ? ", " : "");
+			put_symbol(y, out);
+		}
 	text_add(out, "]");
 }
 

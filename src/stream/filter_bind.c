@@ -492,7 +492,8 @@ static bool find_sites(struct filter_binding *b, struct symbols *s, bool exactly
 	for (uint32_t i = 1; i < b->trace->sites_count; i++) {
 		if (!filter_process(b, b->trace->sites[i].process))
 			continue;
-		b->sites[i] = site_matches(b->filter, symbols_site(s, i), exactly);
+		for (const struct symbol *y = symbols_site(s, i); y && !b->sites[i]; y = y->caller)
+			b->sites[i] = site_matches(b->filter, y, exactly);
 		found |= b->sites[i];
 	}
 	return found;

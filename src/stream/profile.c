@@ -256,13 +256,6 @@ uint64_t profile_weight(const struct profile_row *r)
 	return r->weight > 0 ? (uint64_t)r->weight : r->samples;
 }
 
-const char *profile_frame(struct symbols *names, uint32_t site, char *room, size_t size)
-{
-	const struct symbol *y = symbols_site(names, site);
-
-	return y->function ? y->function : symbols_text(names, site, room, size);
-}
-
 void profile_add_process(struct text *out, const struct trace *t, uint32_t process)
 {
 	const struct t_process *p = &t->processes[process];

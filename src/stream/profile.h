@@ -78,9 +78,6 @@ const uint32_t *profile_frames(const struct trace *t, const struct profile_row *
 /* What a row stands for, in ns or bytes; of samples that have no weight, how many they are. */
 uint64_t profile_weight(const struct profile_row *r);
 
-/* What a frame is called: "solve(int)", or as symbols_text() has it, in `room`. */
-const char *profile_frame(struct symbols *names, uint32_t site, char *room, size_t size);
-
 /* What stands for a process and for a thread: "a.out rank 3", "a.out 4242", "worker 4243". */
 void profile_add_process(struct text *out, const struct trace *t, uint32_t process);
 void profile_add_thread(struct text *out, const struct trace *t, uint32_t thread);

@@ -239,6 +239,8 @@ struct t_site { /* call site */
 	const char *function; /* NULL until resolved (stream/symbol.h) */
 	const char *file;
 	uint32_t line;
+	uint32_t
+		caller; /* site that this one's function was inlined into, a higher one; 0: none is known */
 };
 
 struct t_stack {

@@ -11,10 +11,8 @@
 #include "base/units.h"
 #include "stream/demangle.h"
 #ifdef KYMO_HAVE_DW
-#include <dwarf.h>
-#include <elfutils/libdwfl.h>
-
 #include "base/vec.h"
+#include "stream/dwarf_place.h"
 #endif
 
 /* One for each distinct file: the processes of a trace mostly map the same ones. */
@@ -23,10 +21,8 @@ struct file {
 	bool opened;
 #ifdef KYMO_HAVE_DW
 	Dwfl *dwfl;
-	Dwfl_Module *elf;   /* NULL: cannot be used */
-	struct unit *units; /* by address; made when the file's own table has missed one */
-	size_t unit_count;
-	bool units_known;
+	Dwfl_Module *elf; /* NULL: cannot be used */
+	struct dwarf_units units;
 #endif
 };
 
@@ -40,6 +36,8 @@ struct symbols {
 	uint32_t file_count;
 	char **functions; /* owned: names that were cut or demangled */
 	uint32_t function_count, function_room;
+	struct symbol **callers; /* owned: of inlined functions */
+	uint32_t callers_count, callers_room, numbered;
 	uint32_t missing,
 		rebuilt; /* modules without names: the first of each is told, others counted */
 };
@@ -96,164 +94,6 @@ static void open_file(struct symbols *s, struct file *f)
 	}
 }
 
-/* A part of a compilation unit, by addresses of the module. */
-struct unit {
-	Dwarf_Addr low, high, bias;
-	Dwarf_Die *die;
-};
-
-static int by_address(const void *a, const void *b)
-{
-	const struct unit *x = a, *y = b;
-
-	return (x->low > y->low) - (x->low < y->low);
-}
-
-static bool add_unit(struct file *f, size_t *room, const struct unit *u)
-{
-	if (!vec_reserve(&f->units, room, f->unit_count, 1))
-		return false;
-	f->units[f->unit_count++] = *u;
-	return true;
-}
-
-static void find_units(struct file *f)
-{
-	struct unit u = {.die = NULL};
-	Dwarf_Addr base;
-	size_t room = 0;
-	bool ok = true;
-
-	f->units_known = true;
-	while (ok && (u.die = dwfl_module_nextcu(f->elf, u.die, &u.bias))) {
-		Dwarf_Addr low, high;
-		ptrdiff_t at = 0;
-
-		while (ok && (at = dwarf_ranges(u.die, at, &base, &low, &high)) > 0) {
-			u.low = low + u.bias;
-			u.high = high + u.bias;
-			ok = add_unit(f, &room, &u);
-		}
-	}
-	if (f->unit_count)
-		qsort(f->units, f->unit_count, sizeof(*f->units), by_address);
-}
-
-/*
- * The compilation unit that an address lies in. Clang writes no .debug_aranges, which is all that
- * libdw looks at: then the units' own ranges tell.
- */
-static Dwarf_Die *unit_of(struct file *f, uint64_t address, Dwarf_Addr *bias)
-{
-	Dwarf_Die *die = dwfl_module_addrdie(f->elf, address, bias);
-	size_t low = 0, high;
-
-	if (die)
-		return die;
-	if (!f->units_known)
-		find_units(f);
-	for (high = f->unit_count; low < high;) {
-		size_t middle = (low + high) / 2;
-
-		if (f->units[middle].low <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || address >= f->units[low - 1].high)
-		return NULL;
-	*bias = f->units[low - 1].bias;
-	return f->units[low - 1].die;
-}
-
-/* What a compiler made without a line of the source (0) belongs to the line before. */
-static Dwarf_Line *line_before(Dwarf_Die *unit, Dwarf_Line *of)
-{
-	Dwarf_Line *line = NULL, *before = of;
-	Dwarf_Lines *lines;
-	int number = 0;
-	size_t n;
-
-	if (dwarf_lineno(of, &number) != 0 || number || dwarf_getsrclines(unit, &lines, &n) != 0)
-		return of;
-	for (size_t i = 0; i < n && line != of; i++) {
-		bool end = false;
-
-		line = dwarf_onesrcline(lines, i);
-		if (dwarf_lineendsequence(line, &end) == 0 && end)
-			before = of;
-		else if (dwarf_lineno(line, &number) == 0 && number)
-			before = line;
-	}
-	return before;
-}
-
-/* Of a framework's headers: its users have not written it, and look for their own line. */
-static bool of_framework(Dwarf_Die *die)
-{
-	static const char *const prefixes[] = {"_ZN4occa", "_ZNK4occa"};
-	Dwarf_Attribute attribute;
-	const char *name =
-		dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
-
-	for (unsigned i = 0; name && i < sizeof(prefixes) / sizeof(*prefixes); i++)
-		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
-			return true;
-	return false;
-}
-
-/* Where the inlined function `die` was called. */
-static void call_line(Dwarf_Die *unit, Dwarf_Die *die, struct symbol *out)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word file, line;
-	Dwarf_Files *files;
-	size_t n;
-
-	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &file) != 0 ||
-	    dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &line) != 0 ||
-	    dwarf_getsrcfiles(unit, &files, &n) != 0 || file >= n)
-		return;
-	out->file = dwarf_filesrc(files, file, NULL, NULL);
-	out->line = (uint32_t)line;
-}
-
-/* Functions of frameworks that the compiler has inlined here are passed over, from the innermost on. */
-static void leave_framework(Dwarf_Die *unit, Dwarf_Addr address, struct symbol *out)
-{
-	Dwarf_Die *at = NULL, *around = NULL;
-	int n = dwarf_getscopes(unit, address, &at);
-
-	n = n > 0 ? dwarf_getscopes_die(&at[0], &around) : 0;
-	for (int i = 0; i < n; i++) {
-		int tag = dwarf_tag(&around[i]);
-
-		if (tag == DW_TAG_subprogram ||
-		    (tag == DW_TAG_inlined_subroutine && !of_framework(&around[i])))
-			break;
-		if (tag == DW_TAG_inlined_subroutine)
-			call_line(unit, &around[i], out);
-	}
-	free(at);
-	free(around);
-}
-
-static void find_line(struct file *f, uint64_t address, struct symbol *out)
-{
-	Dwarf_Addr bias;
-	Dwarf_Die *unit = unit_of(f, address, &bias);
-	Dwarf_Line *line = unit ? dwarf_getsrc_die(unit, address - bias) : NULL;
-	int number = 0;
-
-	if (!line)
-		return;
-	line = line_before(unit, line);
-	out->file = dwarf_linesrc(line, NULL, NULL);
-	if (out->file && dwarf_lineno(line, &number) == 0)
-		out->line = (uint32_t)number;
-	leave_framework(unit, address - bias, out);
-}
-
 /* Where a name ends that a compiler has added to, for a copy that it made of the function. */
 static size_t written_length(const char *name)
 {
@@ -289,6 +129,61 @@ static const char *written_function(struct symbols *s, const char *name)
 	return s->functions[s->function_count++] = plain ? plain : copy;
 }
 
+/* Of a framework's headers: its users have not written it, and look for their own line. */
+static bool of_framework(const char *name)
+{
+	static const char *const prefixes[] = {"_ZN4occa", "_ZNK4occa"};
+
+	for (unsigned i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Inlined functions around the innermost one, and last the one that they are in. */
+static void add_callers(struct symbols *s, const struct dwarf_place *places, unsigned count,
+			struct symbol *out)
+{
+	const char *function = out->function;
+	struct symbol *callers;
+
+	callers = count > 1 && vec_reserve(&s->callers, &s->callers_room, s->callers_count, 1)
+			  ? calloc(count - 1, sizeof(*callers))
+			  : NULL;
+	if (!callers)
+		return;
+	s->callers[s->callers_count++] = callers;
+	for (unsigned i = 1; i < count; i++) {
+		struct symbol *c = &callers[i - 1];
+
+		*c = *out;
+		c->number = s->trace->sites_count + s->numbered++;
+		c->function = i == count - 1 ? function : written_function(s, places[i].function);
+		c->file = places[i].file;
+		c->line = places[i].line;
+		c->caller = NULL;
+		if (i > 1)
+			callers[i - 2].caller = c;
+	}
+	out->caller = callers;
+	out->function = written_function(s, places[0].function);
+}
+
+/* Functions of frameworks that the compiler has inlined here are passed over, from the innermost on. */
+static void find_lines(struct symbols *s, struct file *f, uint64_t address, struct symbol *out)
+{
+	struct dwarf_place places[DWARF_PLACES], *p = places;
+	unsigned n = dwarf_places(&f->units, f->elf, address, places);
+
+	for (; n > 1 && of_framework(p->function); n--)
+		p++;
+	if (!n)
+		return;
+	out->file = p->file;
+	out->line = p->line;
+	add_callers(s, p, n, out);
+}
+
 static void look_up(struct symbols *s, const struct t_module *m, struct file *f, uint64_t address,
 		    struct symbol *out)
 {
@@ -302,12 +197,12 @@ static void look_up(struct symbols *s, const struct t_module *m, struct file *f,
 	address -= m->bias;
 	out->function = written_function(
 		s, dwfl_module_addrinfo(f->elf, address, &offset, &symbol, NULL, NULL, NULL));
-	find_line(f, address, out);
+	find_lines(s, f, address, out);
 }
 
 static void close_file(struct file *f)
 {
-	free(f->units);
+	dwarf_units_release(&f->units);
 	if (f->dwfl)
 		dwfl_end(f->dwfl);
 }
@@ -325,6 +220,15 @@ static void close_file(struct file *f)
 }
 
 #endif
+
+bool symbols_have_lines(void)
+{
+#ifdef KYMO_HAVE_DW
+	return true;
+#else
+	return false;
+#endif
+}
 
 static void share_files(struct symbols *s)
 {
@@ -390,6 +294,9 @@ void symbols_free(struct symbols *s)
 	for (uint32_t i = 0; i < s->function_count; i++)
 		free(s->functions[i]);
 	free(s->functions);
+	for (uint32_t i = 0; i < s->callers_count; i++)
+		free(s->callers[i]);
+	free(s->callers);
 	free(s->files);
 	free(s->file_of);
 	free(s->known);
@@ -411,15 +318,18 @@ const struct symbol *symbols_site(struct symbols *s, uint32_t site)
 	out->function = t->function;
 	out->file = t->file;
 	out->line = t->line;
+	out->number = site;
+	out->caller = t->caller > site && t->caller < s->trace->sites_count
+			      ? symbols_site(s, t->caller)
+			      : NULL;
 	/* The address is where the call returns to: the call itself lies before it. */
 	if (!t->function && t->module)
 		look_up(s, m, &s->files[s->file_of[t->module]], t->address - 1, out);
 	return out;
 }
 
-const char *symbols_text(struct symbols *s, uint32_t site, char *out, size_t size)
+const char *symbol_text(const struct symbol *y, char *out, size_t size)
 {
-	const struct symbol *y = symbols_site(s, site);
 	struct text shorter = {0};
 	const char *function = y->function;
 
@@ -434,5 +344,24 @@ const char *symbols_text(struct symbols *s, uint32_t site, char *out, size_t siz
 	else
 		snprintf(out, size, "0x%" PRIx64, y->offset);
 	text_release(&shorter);
+	return out;
+}
+
+const char *symbols_text(struct symbols *s, uint32_t site, char *out, size_t size)
+{
+	return symbol_text(symbols_site(s, site), out, size);
+}
+
+const char *symbol_frame(const struct symbol *y, char *out, size_t size)
+{
+	static const char mark[] = " (inlined)";
+	size_t room = y->caller && size > sizeof(mark) ? size - sizeof(mark) + 1 : size;
+
+	if (y->function)
+		snprintf(out, room, "%s", y->function);
+	else
+		symbol_text(y, out, room);
+	if (room < size)
+		strcat(out, mark);
 	return out;
 }

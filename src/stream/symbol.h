@@ -2,7 +2,8 @@
 /*
  * Function, file and line of call sites, looked up when asked for and kept. Works from symbol tables
  * where there is no debug information, and gives module and offset where there is nothing. C++
- * names are as they were written (demangle.h).
+ * names are as they were written (demangle.h). Where the compiler has inlined functions, a site is in the
+ * innermost of them, and leads to those around it.
  */
 #ifndef STREAM_SYMBOL_H
 #define STREAM_SYMBOL_H
@@ -15,9 +16,15 @@ struct symbol {
 	uint32_t line;        /* 0: unknown */
 	const char *module;   /* file name without folder, "" unknown */
 	uint64_t offset;      /* of the call in the module (its ELF address) */
+	uint32_t number; /* of all symbols: the site, behind those functions around inlined ones */
+	/* The function that this one was inlined into; its line is where it called this one. NULL: it was not. */
+	const struct symbol *caller;
 };
 
 struct symbols;
+
+/* Built with a library that reads debug information. */
+bool symbols_have_lines(void);
 
 /* Borrows the trace. A module that is gone or was rebuilt since is warned about once. */
 struct symbols *symbols_new(const struct trace *t, struct stream_log *log);
@@ -26,7 +33,15 @@ void symbols_free(struct symbols *s);
 /* Never NULL; valid until symbols_free(). */
 const struct symbol *symbols_site(struct symbols *s, uint32_t site);
 
+/*
+ * The frames of a place in a stack, from the innermost function out:
+ * for (y = symbols_site(s, site); y; y = y->caller)
+ */
+
 /* Without result and parameters: "function file.c:12", "function+module", "libx.so+0x1234" or "0x401010" into `out`. */
 const char *symbols_text(struct symbols *s, uint32_t site, char *out, size_t size);
+const char *symbol_text(const struct symbol *y, char *out, size_t size);
+/* "function(int)", else as symbol_text() has it; " (inlined)" behind it if it was. */
+const char *symbol_frame(const struct symbol *y, char *out, size_t size);
 
 #endif

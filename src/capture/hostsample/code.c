@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "capture/hostsample/jit.h"
 #include "core/unwind/unwind.h"
 
 #define RANGES   4096u
@@ -71,4 +72,19 @@ uint32_t code_chain(const uint64_t *addresses, uint32_t count)
 	while (n < count && is_code(addresses[n]))
 		n++;
 	return n;
+}
+
+void code_name(uint64_t *addresses, uint32_t count, uint64_t time)
+{
+	struct cfi_tables t;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t pc = addresses[i] - (i > 0), place;
+
+		if (unwind_object(pc, &t))
+			continue;
+		place = jit_place(pc, time);
+		if (place)
+			addresses[i] = i ? place : place - 1; /* as the innermost entry is told */
+	}
 }

@@ -11,5 +11,7 @@
 
 /* How many of `addresses` can be meant; the first always. By one thread at a time. */
 uint32_t code_chain(const uint64_t *addresses, uint32_t count);
+/* Puts what stands for functions of generated code (jit.h) in place of their addresses, as they were at a time. */
+void code_name(uint64_t *addresses, uint32_t count, uint64_t time);
 
 #endif

@@ -21,6 +21,7 @@
 #include "base/vec.h"
 #include "capture/hostsample/code.h"
 #include "capture/hostsample/hostsample.h"
+#include "capture/hostsample/jit.h"
 #include "capture/hostsample/perf_ring.h"
 #include "capture/hostsample/perf_stack.h"
 #include "capture/hostsample/switches.h"
@@ -34,7 +35,9 @@
 #define PAGES_ALL     4096u     /* of these rings together, unless each has no more than PAGES */
 #define PAGES_LATE    8u        /* of the rings of all threads but the first */
 #define HELD          8u        /* samples with stacks that a ring has room for, ... */
-#define HELD_NS       80000000u /* ... and as many as come in this time */
+#define HELD_NS       40000000u /* ... and as many as come in this time */
+#define HELD_EVENTS   64u       /* by events, which may come fast */
+#define PAGES_WHOLE   512u      /* where so much may be locked, for more of each stack */
 #define THREADS       4096u
 #define RINGS         16384u /* processors times threads that were there before */
 #define ROUNDS        4      /* of looking for threads that began meanwhile */
@@ -90,10 +93,9 @@ static struct helper helper;
 
 /* ---- what the kernel writes ---- */
 
-/* Samples by events may come faster than parts of stacks could be copied. */
 static bool copies_stacks(const kymo_sample_desc_t *d)
 {
-	return perf_stack_works() && !d->event && d->depth > 1 && d->off_cpu != KYMO_OFF_CPU_ALONE;
+	return perf_stack_works() && d->depth > 1 && d->off_cpu != KYMO_OFF_CPU_ALONE;
 }
 
 /* By frame pointers, as the kernel has followed them. */
@@ -129,6 +131,8 @@ static void take_sample(const struct sample *s)
 	n = copies_stacks(&config) ? perf_stack_take(s->rest, rest, addresses, config.depth, &end)
 				   : kernel_chain(s, rest / 8, addresses);
 	out.count = code_chain(addresses, n);
+	out.pc = addresses[0];
+	code_name(addresses, out.count, s->time);
 	out.end = out.count < n ? STACK_NO_OBJECT : end;
 	cap_sample(&out);
 }
@@ -218,8 +222,8 @@ static void drain(bool flush)
 	uint64_t begun = clock_ns(CLOCK_MONOTONIC_RAW);
 
 	cap_sample_begin();
-	if (copies_stacks(&config) || config.off_cpu)
-		unwind_look();
+	jit_begin();
+	unwind_look();
 	for (uint32_t i = 0; i < ring_count; i++)
 		perf_ring_read(&rings[i], take);
 	if (config.off_cpu && flush)
@@ -237,6 +241,8 @@ static uint64_t held(const kymo_sample_desc_t *d)
 {
 	uint64_t n = HELD_NS / d->interval_ns;
 
+	if (d->event)
+		return HELD_EVENTS;
 	return n > HELD ? n : HELD;
 }
 
@@ -327,6 +333,9 @@ static size_t first_pages(void)
 		       : config.off_cpu       ? PAGES_OFF_CPU
 					      : PAGES;
 
+	while (copies_stacks(&config) && pages < PAGES_WHOLE &&
+	       perf_stack_bytes(pages * page_bytes(), held(&config)) < PERF_STACK_MOST)
+		pages *= 2;
 	while (pages > PAGES && pages * cpu_count > PAGES_ALL)
 		pages /= 2;
 	return pages;
@@ -517,6 +526,7 @@ static void fork_child(void)
 	free(rings);
 	rings = NULL;
 	ring_count = 0;
+	jit_fork_child();
 	switches_fork_child();
 }
 

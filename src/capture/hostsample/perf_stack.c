@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#define COPY_MAX 65280u /* of a stack: sizes of records have 16 bits */
 #define COPY_MIN 256u
 #define REST     160u /* of a sample: all but the copy, and some more */
 
@@ -39,7 +38,7 @@ uint32_t perf_stack_bytes(size_t ring, uint64_t samples)
 {
 	uint64_t room = ring / samples, bytes = room > REST + COPY_MIN ? room - REST : COPY_MIN;
 
-	return (uint32_t)(bytes < COPY_MAX ? bytes : COPY_MAX) / 8 * 8;
+	return (uint32_t)(bytes < PERF_STACK_MOST ? bytes : PERF_STACK_MOST) / 8 * 8;
 }
 
 void perf_stack_ask(struct perf_event_attr *attr, uint32_t bytes)

@@ -13,6 +13,8 @@
 
 #include "core/unwind/unwind.h"
 
+#define PERF_STACK_MOST 65280u /* bytes of a stack: sizes of records have 16 bits */
+
 /* Of this processor; else the kernel follows frame pointers. */
 bool perf_stack_works(void);
 /* How much of a stack is copied, for a ring of so many bytes to hold so many samples. */

@@ -22,12 +22,15 @@
 #include "base/clock.h"
 #include "capture/hostsample/code.h"
 #include "capture/hostsample/hostsample.h"
+#include "capture/hostsample/jit.h"
+#include "capture/hostsample/python.h"
 #include "base/perf_event.h"
 #include "core/unwind/unwind.h"
 
 #define THREADS 1024u
 #define RING    256u /* samples of a thread between two looks */
 #define LOOK_NS 20000000u
+#define LOOKS   50u /* between two at whether an interpreter was loaded */
 #define CPU_CLOCK(tid)                                                                             \
 	((clockid_t)(~(uint32_t)(tid) << 3 | 6)) /* of a thread, as the kernel has it */
 
@@ -38,6 +41,7 @@ struct sample {
 	uint32_t cpu, count;
 	enum stack_end end;
 	uint64_t addresses[KYMO_SAMPLE_DEPTH];
+	struct python_stack python;
 };
 
 /* Of a thread; found by the handler through the value of its timer. Never unmapped while stopped. */
@@ -51,7 +55,8 @@ struct slot {
 	struct sample ring[RING];
 };
 
-static struct slot *slots; /* kept for ever: a signal may be on its way */
+static struct slot *slots;  /* kept for ever: a signal may be on its way */
+static uint32_t slots_used; /* those behind were never used: each is a page that needs no look */
 static _Atomic bool taking;
 static kymo_sample_desc_t config;
 static int signal_number;
@@ -110,6 +115,7 @@ static void take_sample(struct slot *slot, const ucontext_t *u, uint32_t overrun
 	s->time = clock_ns(CLOCK_MONOTONIC_RAW);
 	s->count = unwind_stack(&r, atomic_load(&slot->stack_end), s->addresses, config.depth,
 				&s->end);
+	python_take(&s->python);
 	syscall(SYS_getcpu, &cpu, NULL, NULL);
 	s->cpu = cpu;
 	innermost_call(s);
@@ -153,7 +159,7 @@ static void hand_over(struct slot *s)
 	uint64_t lost = atomic_exchange(&s->lost, 0);
 
 	for (; tail != atomic_load(&s->head); atomic_store(&s->tail, ++tail)) {
-		const struct sample *from = &s->ring[tail % RING];
+		struct sample *from = &s->ring[tail % RING];
 		struct cap_sample out = {
 			.tid = atomic_load(&s->tid),
 			.cpu = from->cpu,
@@ -162,10 +168,14 @@ static void hand_over(struct slot *s)
 			.correlation = from->correlation,
 			.scope = from->scope,
 			.addresses = from->addresses,
+			.pc = from->addresses[0],
 			.count = code_chain(from->addresses, from->count),
 		};
 
 		out.end = out.count < from->count ? STACK_NO_OBJECT : from->end;
+		code_name(from->addresses, out.count, from->time);
+		out.count = python_merge(&from->python, from->addresses, out.count, config.depth,
+					 out.end);
 		cap_sample(&out);
 	}
 	cap_sample_lost(lost);
@@ -211,7 +221,7 @@ static struct slot *slot_of(uint32_t tid)
 {
 	struct slot *empty = NULL;
 
-	for (uint32_t i = 0; i < THREADS; i++) {
+	for (uint32_t i = 0; i < slots_used; i++) {
 		uint32_t has = atomic_load(&slots[i].tid);
 
 		if (has == tid)
@@ -219,6 +229,8 @@ static struct slot *slot_of(uint32_t tid)
 		if (!has && !empty)
 			empty = &slots[i];
 	}
+	if (!empty && slots_used < THREADS)
+		empty = &slots[slots_used++];
 	return empty;
 }
 
@@ -238,7 +250,7 @@ static void look_for_threads(void)
 /* The folder of threads is no proof: while some end, others may be missing in it. */
 static void look_for_ended(void)
 {
-	for (uint32_t i = 0; i < THREADS; i++) {
+	for (uint32_t i = 0; i < slots_used; i++) {
 		uint32_t tid = atomic_load(&slots[i].tid);
 
 		if (tid && syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH)
@@ -249,7 +261,8 @@ static void look_for_ended(void)
 static void drain(void)
 {
 	cap_sample_begin();
-	for (uint32_t i = 0; i < THREADS; i++)
+	jit_begin();
+	for (uint32_t i = 0; i < slots_used; i++)
 		if (atomic_load(&slots[i].tid))
 			hand_over(&slots[i]);
 }
@@ -257,7 +270,7 @@ static void drain(void)
 static void disarm_all(void)
 {
 	cap_sample_begin();
-	for (uint32_t i = 0; i < THREADS; i++)
+	for (uint32_t i = 0; i < slots_used; i++)
 		if (atomic_load(&slots[i].tid))
 			disarm(&slots[i]);
 }
@@ -272,9 +285,11 @@ static bool still_ours(void)
 static void run(void)
 {
 	bool ours = true;
+	uint32_t round = 0;
 
 	own_tid = (uint32_t)syscall(SYS_gettid);
 	unwind_look();
+	python_look();
 	look_for_threads();
 	helper_ready(&helper, true);
 	while (helper_wait(&helper, LOOK_NS)) {
@@ -285,6 +300,8 @@ static void run(void)
 				 signal_number);
 		}
 		unwind_look();
+		if (round++ % LOOKS == 0)
+			python_look();
 		if (ours) {
 			look_for_threads();
 			drain();
@@ -376,9 +393,16 @@ static void flush(void)
 /* A child has none of its parent's timers. */
 static void fork_child(void)
 {
-	for (uint32_t i = 0; slots && i < THREADS; i++)
+	for (uint32_t i = 0; i < slots_used; i++)
 		atomic_store(&slots[i].tid, 0);
 	atomic_store(&taking, false);
+	jit_fork_child();
+}
+
+/* Frames of an interpreter are read in the thread that it runs in. */
+static bool is_better(const kymo_sample_desc_t *d)
+{
+	return !d->event && !d->off_cpu && d->depth > 1 && python_look();
 }
 
 const struct cap_sampler timer_sampler = {
@@ -389,4 +413,5 @@ const struct cap_sampler timer_sampler = {
 	.stop = stop,
 	.flush = flush,
 	.fork_child = fork_child,
+	.is_better = is_better,
 };

@@ -98,7 +98,7 @@ void cap_sample(const struct cap_sample *s)
 	wire_unsigned(&e, SAMPLE_TID, s->tid);
 	wire_unsigned(&e, SAMPLE_TIME, s->time);
 	wire_unsigned(&e, SAMPLE_CPU, s->cpu);
-	wire_pointer(&e, SAMPLE_PC, (const void *)(uintptr_t)s->addresses[0]);
+	wire_pointer(&e, SAMPLE_PC, (const void *)(uintptr_t)(s->pc ? s->pc : s->addresses[0]));
 	wire_unsigned(&e, SAMPLE_STACK, stack);
 	wire_unsigned(&e, SAMPLE_WEIGHT, s->weight);
 	wire_unsigned(&e, SAMPLE_KERNEL, s->kernel);
@@ -131,14 +131,21 @@ void cap_sample_thread_ended(uint32_t tid)
 
 /* ---- following contexts ---- */
 
-static const struct cap_sampler *sampler_for(kymo_sample_method_t method)
+static const struct cap_sampler *sampler_for(const kymo_sample_desc_t *d)
 {
-	if (method == KYMO_SAMPLE_QUIET)
-		method = KYMO_SAMPLE_PERF;
-	for (uint32_t i = 0; i < SAMPLERS && samplers[i]; i++)
-		if (samplers[i]->method == method)
-			return samplers[i];
-	return NULL;
+	const struct cap_sampler *found = NULL;
+
+	for (uint32_t i = 0; i < SAMPLERS && samplers[i]; i++) {
+		const struct cap_sampler *s = samplers[i];
+
+		if (d->method == KYMO_SAMPLE_QUIET) {
+			if (s->method == KYMO_SAMPLE_PERF || (s->is_better && s->is_better(d)))
+				found = s;
+		} else if (s->method == d->method) {
+			found = s;
+		}
+	}
+	return found;
 }
 
 /* Contexts that are started, with the description of one of them. */
@@ -215,7 +222,7 @@ static void samplers_update(uint32_t activities)
 			switch_sampler(NULL, NULL);
 		buffers_look(wanted);
 		if (wanted)
-			switch_sampler(sampler_for(d.method), &d);
+			switch_sampler(sampler_for(&d), &d);
 		last = wanted;
 	} while (!atomic_compare_exchange_strong(&changes, &seen, 0));
 	errno = saved;
@@ -256,7 +263,7 @@ struct cap_op *sample_published_op(void)
 
 static kymo_status_t check(const kymo_sample_desc_t *d)
 {
-	const struct cap_sampler *s = sampler_for(d->method);
+	const struct cap_sampler *s = sampler_for(d);
 	char reason[REASON] = "";
 	kymo_status_t status;
 
@@ -288,7 +295,7 @@ static bool same_text(const char *a, const char *b)
 static bool same(const kymo_sample_desc_t *a, const kymo_sample_desc_t *b)
 {
 	return a->interval_ns == b->interval_ns && a->clock == b->clock &&
-	       sampler_for(a->method) == sampler_for(b->method) && a->depth == b->depth &&
+	       sampler_for(a) == sampler_for(b) && a->depth == b->depth &&
 	       same_text(a->threads, b->threads) && same_text(a->event, b->event) &&
 	       a->event_period == b->event_period && a->off_cpu == b->off_cpu;
 }

@@ -20,6 +20,7 @@ struct cap_sample {
 	enum stack_end end;
 	uint32_t count;
 	const uint64_t *addresses; /* [0] the program counter, then return addresses */
+	uint64_t pc;               /* where [0] is one of cap_sample_place(), less 1; else 0 */
 };
 
 /* Why a thread had no processor; these are op numbers of domain "off_cpu". */
@@ -61,6 +62,8 @@ struct cap_sampler {
 	void (*flush)(void); /* the same without stopping */
 	/* A child: what there was is the parent's. */
 	void (*fork_child)(void);
+	/* Where no method is asked for: this one sees what the others do not. NULL: it never does. */
+	bool (*is_better)(const kymo_sample_desc_t *desc);
 };
 
 void cap_sampler_register(const struct cap_sampler *s);
@@ -69,6 +72,11 @@ void cap_sampler_register(const struct cap_sampler *s);
 void cap_sample_begin(void);
 void cap_sample(const struct cap_sample *s);
 void cap_sample_lost(uint64_t count);
+/*
+ * What stands in a stack for a function of generated code or of an interpreter, as a return address in it; 0: no memory.
+ * `file` may be "". By a thread of the sampler's.
+ */
+uint64_t cap_sample_place(const char *function, const char *file, uint32_t line);
 /* Where the description asks for it. */
 void cap_off_cpu(const struct cap_off_cpu_time *t);
 /* ---- for samples of other kinds too; any thread of Kymo's ---- */

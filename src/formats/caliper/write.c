@@ -207,13 +207,16 @@ static kymo_status_t copy(struct stream_sink *s, const struct rec_copy *r)
 	return work(writer_of(s), &r->base, &r->device, &item);
 }
 
-static uint32_t site_node(struct caliper_writer *w, uint32_t parent, uint32_t site)
+static uint32_t symbol_node(struct caliper_writer *w, uint32_t parent, const struct symbol *y)
 {
-	const struct symbol *y = symbols_site(w->symbols, site);
-	char text[64];
+	char text[1024];
 
-	if (y->function)
-		return paths_node(&w->paths, parent, y->function, strlen(y->function));
+	if (y->caller)
+		parent = symbol_node(w, parent, y->caller);
+	if (y->function) {
+		symbol_frame(y, text, sizeof(text));
+		return paths_node(&w->paths, parent, text, strlen(text));
+	}
 	snprintf(text, sizeof(text), "%.40s+0x%" PRIx64, y->module, y->offset);
 	return paths_node(&w->paths, parent, text, strlen(text));
 }
@@ -235,7 +238,7 @@ static kymo_status_t sample(struct stream_sink *s, const struct rec_sample *r)
 	node = thread_node(w, r->base.process, r->base.thread);
 	node = node ? paths_node(&w->paths, node, below, sizeof(below) - 1) : 0;
 	for (uint32_t i = r->base.stack ? stack->count : 0; node && i-- > 0;)
-		node = site_node(w, node, stack->sites[i]);
+		node = symbol_node(w, node, symbols_site(w->symbols, stack->sites[i]));
 	row = node ? paths_row(&w->paths, node, r->base.process) : NULL;
 	if (!row)
 		return KYMO_ERROR_NO_MEMORY;

@@ -623,19 +623,25 @@ static kymo_status_t unfinished(struct stream_sink *s, const struct t_unfinished
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Frames from the outermost in, as the format has them; one that is not known by its address. */
-static void put_stack(struct chrome_writer *w, const struct t_stack *stack, uint64_t pc)
+static void put_frames(struct chrome_writer *w, const struct symbol *y)
 {
 	char name[1024];
 
+	if (y->caller) {
+		put_frames(w, y->caller);
+		output_char(&w->out, ',');
+	}
+	output_json(&w->out, y->function && (!y->file || y->caller)
+				     ? symbol_frame(y, name, sizeof(name))
+				     : symbol_text(y, name, sizeof(name)));
+}
+
+/* Frames from the outermost in, as the format has them; one that is not known by its address. */
+static void put_stack(struct chrome_writer *w, const struct t_stack *stack, uint64_t pc)
+{
 	output_text(&w->out, ",\"stack\":[");
 	for (uint32_t i = stack->count; i-- > 0;) {
-		const struct symbol *y = symbols_site(w->names, stack->sites[i]);
-
-		output_json(&w->out,
-			    y->function && !y->file
-				    ? y->function
-				    : symbols_text(w->names, stack->sites[i], name, sizeof(name)));
+		put_frames(w, symbols_site(w->names, stack->sites[i]));
 		output_text(&w->out, i ? "," : "");
 	}
 	if (!stack->count) {

@@ -28,18 +28,26 @@ static void put_thread(struct profile_writer *w, uint32_t thread)
 	text_release(&name);
 }
 
+/* Outermost first. */
+static void put_frames(struct output *o, const struct symbol *y)
+{
+	char name[1024];
+
+	if (y->caller)
+		put_frames(o, y->caller);
+	output_char(o, ';');
+	put_frame(o, symbol_frame(y, name, sizeof(name)));
+}
+
 static void put_row(struct profile_writer *w, const struct profile_row *r)
 {
 	struct output *o = &w->out;
 	uint32_t count;
 	const uint32_t *sites = profile_frames(w->t, r, &count);
-	char name[1024];
 
 	put_thread(w, r->thread);
-	for (uint32_t i = count; i-- > 0;) {
-		output_char(o, ';');
-		put_frame(o, profile_frame(w->names, sites[i], name, sizeof(name)));
-	}
+	for (uint32_t i = count; i-- > 0;)
+		put_frames(o, symbols_site(w->names, sites[i]));
 	if (!count) {
 		output_char(o, ';');
 		output_hex(o, r->pc);

@@ -355,6 +355,31 @@ static void references(struct json_writer *w, const struct trace *t)
 		output_char(&w->out, ']');
 }
 
+static void put_line(struct output *o, const struct symbol *y)
+{
+	if (!y->file)
+		return;
+	json_key_text(o, "file", y->file);
+	json_key_unsigned(o, "line", y->line);
+}
+
+/* The functions that that of a site was inlined into, from the innermost out. */
+static void put_callers(struct output *o, const struct symbol *y)
+{
+	if (!y->caller)
+		return;
+	json_key(o, "inlined_into", false);
+	output_char(o, '[');
+	for (y = y->caller; y; y = y->caller) {
+		output_char(o, '{');
+		json_key(o, "function", true);
+		output_json(o, y->function ? y->function : "");
+		put_line(o, y);
+		output_text(o, y->caller ? "}," : "}");
+	}
+	output_char(o, ']');
+}
+
 static kymo_status_t sites(struct json_writer *w)
 {
 	const struct trace *t = w->t;
@@ -373,10 +398,8 @@ static kymo_status_t sites(struct json_writer *w)
 		json_key_hex(o, "offset", y->offset);
 		if (y->function)
 			json_key_text(o, "function", y->function);
-		if (y->file) {
-			json_key_text(o, "file", y->file);
-			json_key_unsigned(o, "line", y->line);
-		}
+		put_line(o, y);
+		put_callers(o, y);
 		json_close_element(w);
 	}
 	json_close_list(w, t->sites_count);

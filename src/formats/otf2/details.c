@@ -233,27 +233,40 @@ static struct symbols *symbols_of(struct otf2 *w)
 	return w->symbols;
 }
 
-/* Site 0 stands for a place that is not known. */
-uint32_t details_context(struct otf2 *w, struct archive *a, uint32_t parent, uint32_t site)
+/* `s`: NULL, a place that is not known. */
+static uint32_t symbol_context(struct archive *a, uint32_t parent, const struct symbol *s)
 {
-	uint64_t key = hash_mix(hash_u64(parent), site);
+	uint64_t key = hash_mix(hash_u64(parent), s ? s->number : 0);
 	uint32_t context = archive_find_context(a, key), region, line;
-	struct symbols *symbols = symbols_of(w);
-	const struct symbol *s;
 	char text[512] = "(unknown)";
 
-	if (context != OTF2_UNDEFINED_CALLING_CONTEXT || !symbols)
+	if (context != OTF2_UNDEFINED_CALLING_CONTEXT)
 		return context;
-	s = site ? symbols_site(symbols, site) : NULL;
-	if (s && s->function)
-		snprintf(text, sizeof(text), "%s", s->function);
-	else if (site)
-		symbols_text(symbols, site, text, sizeof(text));
+	if (s)
+		symbol_frame(s, text, sizeof(text));
 	region = archive_region(a, text, NULL, OTF2_REGION_ROLE_FUNCTION, OTF2_PARADIGM_SAMPLING,
 				ON_HOST);
 	line = s && s->file ? archive_source_line(a, s->file, s->line)
 			    : OTF2_UNDEFINED_SOURCE_CODE_LOCATION;
 	return archive_context(a, key, region, line, parent);
+}
+
+static uint32_t symbol_contexts(struct archive *a, uint32_t parent, const struct symbol *s)
+{
+	if (s->caller)
+		parent = symbol_contexts(a, parent, s->caller);
+	return symbol_context(a, parent, s);
+}
+
+/* Site 0 stands for a place that is not known. */
+uint32_t details_context(struct otf2 *w, struct archive *a, uint32_t parent, uint32_t site)
+{
+	struct symbols *symbols = symbols_of(w);
+
+	if (!symbols)
+		return OTF2_UNDEFINED_CALLING_CONTEXT;
+	return site ? symbol_contexts(a, parent, symbols_site(symbols, site))
+		    : symbol_context(a, parent, NULL);
 }
 
 /* Of a stack, or where there is none of a site; undefined: neither is known. */

@@ -109,6 +109,18 @@ static struct frame_in read_frame(const struct pfreader *r, uint32_t generation,
 	return x;
 }
 
+/* Another site has the address: of functions inlined into one another only one is at it, as stacks are of addresses. */
+static bool is_taken(struct pfreader *r, uint32_t process, uint64_t address)
+{
+	uint64_t key = stack_key(process, 4, address, 0);
+
+	if (map_get(&r->stack_places, key))
+		return true;
+	if (!map_set(&r->stack_places, key, 1))
+		r->failed = true;
+	return false;
+}
+
 /* What the file says of the function stands, and nothing is looked up. */
 static uint32_t site_at(struct pfreader *r, uint32_t process, uint32_t module,
 			const struct frame_in *x)
@@ -128,6 +140,8 @@ static uint32_t site_at(struct pfreader *r, uint32_t process, uint32_t module,
 		site.file = x->file ? pfread_string(r, x->file) : NULL;
 		site.line = x->line;
 	}
+	if (is_taken(r, process, site.address))
+		site.address = r->t->sites_count;
 	*trace_add(r->t, sites) = site;
 	known = r->t->sites_count - 1;
 	if (!bulk_map_set(&r->stack_places, key, known))

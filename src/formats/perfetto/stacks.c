@@ -2,6 +2,7 @@
 /*
  * Samples of call stacks; see stacks.h. Stacks, frames and names keep the numbers that the trace has for
  * them: stacks those of its stacks, frames and functions those of its sites, files those of its modules.
+ * A place in inlined functions has a frame for each.
  */
 #include "formats/perfetto/writer.h"
 
@@ -10,6 +11,8 @@
 #include <string.h>
 
 enum { PLACES_MAX = 65536, MODE_KERNEL = 1, MODE_USER = 2, NAME_SIZE = 512 };
+
+#define INLINED (1ull << 40) /* numbers of frames from here on are of inlined functions */
 
 static bool test_and_set(uint8_t *bits, uint64_t n)
 {
@@ -122,21 +125,38 @@ static void write_frame(struct perfetto *p, uint64_t iid, const char *name, uint
 	write_interned(p, &data);
 }
 
+/* Behind those of places: what was inlined has no number in the trace. */
+static uint64_t frame_iid(const struct perfetto *p, const struct symbol *y)
+{
+	return y->number < p->trace->sites_count ? y->number : INLINED + y->number;
+}
+
 static void write_site(struct perfetto *p, uint32_t index)
 {
 	const struct t_site *site = &p->trace->sites[index];
-	const struct symbol *where;
 	uint32_t module = site->module < p->trace->modules_count ? site->module : 0;
 	char name[NAME_SIZE];
 
 	if (test_and_set(p->stacks.sites, index))
 		return;
-	where = symbols_site(p->stacks.symbols, index);
-	if (where->function)
-		snprintf(name, sizeof(name), "%s", where->function);
-	else
-		symbols_text(p->stacks.symbols, index, name, sizeof(name));
-	write_frame(p, index, name, module, where->offset ? where->offset : site->address, where);
+	for (const struct symbol *y = symbols_site(p->stacks.symbols, index); y; y = y->caller) {
+		symbol_frame(y, name, sizeof(name));
+		write_frame(p, frame_iid(p, y), name, module, y->offset ? y->offset : site->address,
+			    y);
+	}
+}
+
+/* From the innermost function out; `out`: NULL, or where their numbers go, from the last one back. How many. */
+static size_t site_frames(struct perfetto *p, uint32_t site, uint64_t *out)
+{
+	size_t n = 0;
+
+	for (const struct symbol *y = symbols_site(p->stacks.symbols, site); y; y = y->caller) {
+		n++;
+		if (out)
+			*--out = frame_iid(p, y);
+	}
+	return n;
 }
 
 static void write_callstack(struct perfetto *p, uint64_t iid, uint64_t *frames, size_t count)
@@ -157,17 +177,21 @@ static void write_callstack(struct perfetto *p, uint64_t iid, uint64_t *frames, 
 static uint64_t stack_of(struct perfetto *p, uint32_t index)
 {
 	const struct t_stack *s = &p->trace->stacks[index];
+	size_t count = 0, left;
 	uint64_t *frames;
 
 	if (test_and_set(p->stacks.stacks, index))
 		return index;
-	frames = malloc((s->count + 1) * sizeof(*frames));
+	for (uint32_t i = 0; i < s->count; i++)
+		count += site_frames(p, s->sites[i], NULL);
+	frames = malloc((count + 1) * sizeof(*frames));
+	left = count;
 	for (uint32_t i = 0; frames && i < s->count; i++) {
-		write_site(p, s->sites[s->count - 1 - i]);
-		frames[i] = s->sites[s->count - 1 - i];
+		write_site(p, s->sites[i]);
+		left -= site_frames(p, s->sites[i], frames + left);
 	}
 	if (frames)
-		write_callstack(p, index, frames, s->count);
+		write_callstack(p, index, frames, count);
 	free(frames);
 	return frames ? index : 0;
 }

@@ -16,6 +16,8 @@
 #include "stream/names.h"
 #include "stream/profile.h"
 
+enum { FRAMES = 64 }; /* of a location */
+
 struct pprof {
 	struct profile_writer w; /* first */
 	struct map strings;      /* number of a text by its hash, plus one */
@@ -73,7 +75,7 @@ static uint64_t function(struct pprof *w, const char *name, const char *file)
 	KymoPprof__Function f = KYMO_PPROF__FUNCTION__INIT, *one = &f;
 	KymoPprof__Profile p = KYMO_PPROF__PROFILE__INIT;
 	int64_t name_at = string(w, name), file_at = string(w, file ? file : "");
-	uint64_t key = hash_mix((uint64_t)name_at, (uint64_t)file_at);
+	uint64_t key = (uint64_t)name_at << 32 | (uint64_t)file_at;
 	uint64_t known = map_get(&w->functions, key);
 
 	if (known)
@@ -88,21 +90,24 @@ static uint64_t function(struct pprof *w, const char *name, const char *file)
 	return f.id;
 }
 
+/* Lines of a location are of inlined functions, but the last one. `y`: NULL, or what is there. */
 static void put_location(struct pprof *w, uint64_t id, uint64_t module, uint64_t address,
-			 const char *name, const char *file, uint32_t number)
+			 const struct symbol *y)
 {
-	KymoPprof__Line line = KYMO_PPROF__LINE__INIT, *lines = &line;
+	KymoPprof__Line line[FRAMES], *lines[FRAMES];
 	KymoPprof__Location x = KYMO_PPROF__LOCATION__INIT, *one = &x;
 	KymoPprof__Profile p = KYMO_PPROF__PROFILE__INIT;
 
 	x.id = id;
 	x.mapping_id = module;
 	x.address = address;
-	if (name) {
-		line.function_id = function(w, name, file);
-		line.line = number;
-		x.n_line = 1;
-		x.line = &lines;
+	x.line = lines;
+	for (; y && y->function && x.n_line < FRAMES; y = y->caller) {
+		kymo_pprof__line__init(&line[x.n_line]);
+		line[x.n_line].function_id = function(w, y->function, y->file);
+		line[x.n_line].line = y->line;
+		lines[x.n_line] = &line[x.n_line];
+		x.n_line++;
 	}
 	p.n_location = 1;
 	p.location = &one;
@@ -116,7 +121,7 @@ static uint64_t site_location(struct pprof *w, uint32_t site)
 	const struct t_site *x = &w->w.t->sites[site];
 
 	if (!w->located[site])
-		put_location(w, site, x->module, x->address, y->function, y->file, y->line);
+		put_location(w, site, x->module, x->address, y);
 	w->located[site] = 1;
 	return site;
 }
@@ -154,7 +159,7 @@ static uint32_t locations_of(struct pprof *w, const struct profile_row *r, uint6
 	if (count)
 		return count;
 	out[0] = w->w.t->sites_count + ++w->location_count;
-	put_location(w, out[0], 0, r->pc, NULL, NULL, 0);
+	put_location(w, out[0], 0, r->pc, NULL);
 	return 1;
 }
 

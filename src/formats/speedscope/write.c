@@ -24,17 +24,12 @@ static void begin_frame(struct speedscope *w)
 	w->frame_count++;
 }
 
-static void put_site(struct speedscope *w, uint32_t site)
+static void put_frame(struct speedscope *w, const struct symbol *y)
 {
-	const struct symbol *y = symbols_site(w->w.names, site);
-	char place[1024];
+	char name[1024];
 
-	if (w->frames[site])
-		return;
 	begin_frame(w);
-	w->frames[site] = w->frame_count;
-	output_json(&w->w.out, y->function ? y->function
-					   : symbols_text(w->w.names, site, place, sizeof(place)));
+	output_json(&w->w.out, symbol_frame(y, name, sizeof(name)));
 	if (y->file) {
 		output_text(&w->w.out, ",\"file\":");
 		output_json(&w->w.out, y->file);
@@ -44,6 +39,16 @@ static void put_site(struct speedscope *w, uint32_t site)
 		output_unsigned(&w->w.out, y->line);
 	}
 	output_char(&w->w.out, '}');
+}
+
+/* The frames of a place are one behind the other, the innermost first. */
+static void put_site(struct speedscope *w, uint32_t site)
+{
+	if (w->frames[site])
+		return;
+	w->frames[site] = w->frame_count + 1;
+	for (const struct symbol *y = symbols_site(w->w.names, site); y; y = y->caller)
+		put_frame(w, y);
 }
 
 /* The frames of a stack, or the address alone: its row then says which frame that is. */
@@ -72,9 +77,15 @@ static void put_stack(struct speedscope *w, const struct profile_row *r)
 
 	output_char(&w->w.out, '[');
 	for (uint32_t i = count; i-- > 0;) {
-		output_unsigned(&w->w.out, w->frames[sites[i]] - 1);
-		if (i)
-			output_char(&w->w.out, ',');
+		uint32_t n = 0;
+
+		for (const struct symbol *y = symbols_site(w->w.names, sites[i]); y; y = y->caller)
+			n++;
+		while (n-- > 0) {
+			output_unsigned(&w->w.out, w->frames[sites[i]] - 1 + n);
+			if (i || n)
+				output_char(&w->w.out, ',');
+		}
 	}
 	if (!count)
 		output_unsigned(&w->w.out, r->pc - 1);

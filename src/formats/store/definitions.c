@@ -144,9 +144,9 @@ static const struct sql_column module_columns[] = {C(U32, process), C(U64, start
 						   C(U64, bias), C(TEXT, path)};
 #undef STRUCTURE
 #define STRUCTURE t_site
-static const struct sql_column site_columns[] = {C(U32, process), C(U64, address),
-						 C(U32, module),  C(STRING, function),
-						 C(STRING, file), C(U32, line)};
+static const struct sql_column site_columns[] = {
+	C(U32, process), C(U64, address), C(U32, module), C(STRING, function),
+	C(STRING, file), C(U32, line),    C(U32, caller)};
 #undef STRUCTURE
 #define STRUCTURE t_stack
 static const struct sql_column stack_columns[] = {C(U32, process), C(TEXT, end)};
@@ -390,6 +390,19 @@ static bool write_blobs(struct sql_context *c, const struct trace *t)
 	return ok;
 }
 
+/* Of a place in inlined functions a frame for each. */
+static bool write_frames(sqlite3_stmt *s, const struct trace *t, uint32_t site, uint32_t *depth)
+{
+	bool ok = true;
+
+	for (; ok && site; site = t->sites[site].caller) {
+		sqlite3_bind_int64(s, 3, (*depth)++);
+		sqlite3_bind_int64(s, 4, site);
+		ok = step(s);
+	}
+	return ok;
+}
+
 static bool write_stacks(struct sql_context *c, const struct trace *t)
 {
 	sqlite3_stmt *s = NULL;
@@ -401,11 +414,8 @@ static bool write_stacks(struct sql_context *c, const struct trace *t)
 	for (uint32_t i = 1; ok && i < t->stacks_count; i++) {
 		sqlite3_bind_int64(s, 1, i);
 		sqlite3_bind_int64(s, 2, t->stacks[i].process);
-		for (uint32_t k = 0; ok && k < t->stacks[i].count; k++) {
-			sqlite3_bind_int64(s, 3, k);
-			sqlite3_bind_int64(s, 4, t->stacks[i].sites[k]);
-			ok = step(s);
-		}
+		for (uint32_t k = 0, depth = 0; ok && k < t->stacks[i].count; k++)
+			ok = write_frames(s, t, t->stacks[i].sites[k], &depth);
 	}
 	sqlite3_finalize(s);
 	return ok;
@@ -607,9 +617,19 @@ static bool read_blobs(struct sql_context *c, struct trace *t)
 	return ok && !trace_failed(t);
 }
 
+/* A frame that the one before it brings with it (stream/symbol.h): *last. */
+static bool is_caller(const struct trace *t, uint32_t *last, uint32_t site)
+{
+	bool is = *last && *last < t->sites_count && t->sites[*last].caller == site;
+
+	*last = site;
+	return is;
+}
+
 static bool read_stacks(struct sql_context *c, struct trace *t)
 {
 	sqlite3_stmt *s = NULL;
+	uint32_t last = 0;
 	bool ok = sqlite3_prepare_v2(c->db,
 				     "SELECT stack, process, site, count(*) OVER (PARTITION BY "
 				     "stack) FROM stack_frame ORDER BY stack, depth",
@@ -618,6 +638,7 @@ static bool read_stacks(struct sql_context *c, struct trace *t)
 	while (ok && sqlite3_step(s) == SQLITE_ROW) {
 		uint32_t id = (uint32_t)sqlite3_column_int(s, 0);
 		uint32_t depth = (uint32_t)sqlite3_column_int(s, 3);
+		uint32_t site = (uint32_t)sqlite3_column_int(s, 2);
 		struct t_stack *k;
 
 		while (id >= t->stacks_count && !trace_failed(t))
@@ -627,11 +648,13 @@ static bool read_stacks(struct sql_context *c, struct trace *t)
 			break;
 		k = &t->stacks[id];
 		k->process = (uint32_t)sqlite3_column_int(s, 1);
-		if (!k->sites)
+		if (!k->sites) {
+			last = 0;
 			k->sites = trace_alloc(t, depth * sizeof(*k->sites));
+		}
 		ok = k->sites != NULL;
-		if (ok)
-			k->sites[k->count++] = (uint32_t)sqlite3_column_int(s, 2);
+		if (ok && !is_caller(t, &last, site))
+			k->sites[k->count++] = site;
 	}
 	sqlite3_finalize(s);
 	return ok;

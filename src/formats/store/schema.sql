@@ -92,8 +92,9 @@ CREATE TABLE kernel(id INTEGER PRIMARY KEY, process INTEGER, program INTEGER, ha
 CREATE TABLE module(id INTEGER PRIMARY KEY, process INTEGER, start INTEGER, end INTEGER,
 	bias INTEGER, path TEXT, build_id TEXT);
 CREATE TABLE site(id INTEGER PRIMARY KEY, process INTEGER, address INTEGER, module INTEGER,
-	function INTEGER REFERENCES string, file INTEGER REFERENCES string, line INTEGER);
--- `end`: why it has no more frames; null where nobody told
+	function INTEGER REFERENCES string, file INTEGER REFERENCES string, line INTEGER,
+	caller INTEGER); -- the site of the function that this one was inlined into; its line is that of the call
+-- `end`: why it has no more frames; null where nobody told. Its frames: inlined functions, too.
 CREATE TABLE stack(id INTEGER PRIMARY KEY, process INTEGER, end TEXT);
 CREATE TABLE stack_frame(id INTEGER PRIMARY KEY, stack INTEGER, process INTEGER, depth INTEGER,
 	site INTEGER);

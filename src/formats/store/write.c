@@ -262,24 +262,41 @@ static struct t_thread *threads_with_records(const struct store_writer *w, const
 	return threads;
 }
 
-/* Definitions, with call sites as the symbols of the modules name them. */
+static void resolve(struct t_site *out, const struct t_site *from, const struct symbol *y)
+{
+	*out = *from;
+	out->function = y->function;
+	out->file = y->file;
+	out->line = y->line;
+	out->caller = y->caller ? y->caller->number : 0;
+}
+
+/* Call sites as the symbols of the modules name them, with sites of their own for what they are inlined into. */
+static bool resolve_sites(struct trace *resolved, const struct trace *t, struct symbols *symbols)
+{
+	uint32_t last = t->sites_count - 1;
+
+	for (uint32_t i = 1; i < t->sites_count; i++)
+		for (const struct symbol *y = symbols_site(symbols, i); y; y = y->caller)
+			last = y->number > last ? y->number : last;
+	resolved->sites_count = last + 1;
+	resolved->sites = calloc(resolved->sites_count, sizeof(*resolved->sites));
+	for (uint32_t i = 1; resolved->sites && i < t->sites_count; i++)
+		for (const struct symbol *y = symbols_site(symbols, i); y; y = y->caller)
+			resolve(&resolved->sites[y->number], &t->sites[i], y);
+	return resolved->sites != NULL;
+}
+
 static bool write_definitions(struct store_writer *w, struct sql_context *c, const struct trace *t)
 {
 	struct trace resolved = *t;
 	struct symbols *symbols = symbols_new(t, w->log);
 	bool ok;
 
-	resolved.sites = calloc(t->sites_count, sizeof(*resolved.sites));
-	for (uint32_t i = 1; resolved.sites && symbols && i < t->sites_count; i++) {
-		const struct symbol *y = symbols_site(symbols, i);
-
-		resolved.sites[i] = t->sites[i];
-		resolved.sites[i].function = y->function;
-		resolved.sites[i].file = y->file;
-		resolved.sites[i].line = y->line;
-	}
+	resolved.sites = NULL;
 	resolved.threads = threads_with_records(w, t);
-	ok = resolved.sites && resolved.threads && symbols && definitions_write(c, &resolved);
+	ok = symbols && resolve_sites(&resolved, t, symbols) && resolved.threads &&
+	     definitions_write(c, &resolved);
 	symbols_free(symbols);
 	free(resolved.threads);
 	free(resolved.sites);

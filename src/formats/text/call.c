@@ -96,7 +96,7 @@ static void extras(struct text_writer *w, const struct rec *r)
 
 		for (uint32_t i = said; i < stack->count; i++) {
 			output_put(&w->out, " < ", 3);
-			output_name(&w->out, text_site(w, stack->sites[i]));
+			text_frames(w, stack->sites[i]);
 		}
 	}
 }

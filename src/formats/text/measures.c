@@ -40,7 +40,7 @@ kymo_status_t text_sample(struct stream_sink *s, const struct rec_sample *r)
 	}
 	for (uint32_t i = 0; i < stack->count; i++) {
 		output_text(&w->out, i ? " < " : " ");
-		output_name(&w->out, text_site(w, stack->sites[i]));
+		text_frames(w, stack->sites[i]);
 	}
 	if (!stack->count) {
 		output_text(&w->out, " ");

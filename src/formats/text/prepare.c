@@ -112,6 +112,18 @@ const char *text_site(struct text_writer *w, uint32_t site)
 	return w->site_names[site] ? w->site_names[site] : "?";
 }
 
+void text_frames(struct text_writer *w, uint32_t site)
+{
+	const struct symbol *y = symbols_site(w->symbols, site);
+	char text[512];
+
+	output_name(&w->out, text_site(w, site));
+	for (; y->caller; y = y->caller) {
+		output_text(&w->out, " (inlined) < ");
+		output_name(&w->out, symbol_text(y->caller, text, sizeof(text)));
+	}
+}
+
 void text_begin_line(struct text_writer *w, int64_t time, int64_t duration, const char *place)
 {
 	output_seconds(&w->out, (int64_t)((uint64_t)time - (uint64_t)w->t->origin), 15);

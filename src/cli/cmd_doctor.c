@@ -114,6 +114,28 @@ static long read_number(const char *path, long otherwise)
 	return v;
 }
 
+static void check_attach(long ptrace_scope)
+{
+#ifdef KYMO_HAVE_ATTACH
+	if (ptrace_scope <= 0)
+		print_grade(GOOD, "attach",
+			    "kymo attach records processes of this user that run already");
+	else if (ptrace_scope < 3 && geteuid() == 0)
+		print_grade(GOOD, "attach",
+			    "kymo attach records processes of the superuser that run already; "
+			    "ptrace_scope is %ld, which forbids it to others",
+			    ptrace_scope);
+	else
+		print_grade(FAIR, "attach",
+			    "ptrace_scope is %ld: the system forbids it (sysctl "
+			    "kernel.yama.ptrace_scope=0 "
+			    "as the superuser); programs are recorded from their start",
+			    ptrace_scope);
+#else
+	print_grade(FAIR, "attach", "this kymo was built without what it needs: x86-64, libdw");
+#endif
+}
+
 static void check_kernel_settings(void)
 {
 	const struct perf_named *event = perf_named_find("task-clock");
@@ -135,8 +157,7 @@ static void check_kernel_settings(void)
 			    "perf_event_paranoid is %ld; --counters and --sample use "
 			    "them (kymo list counters)",
 			    perf);
-	if (ptrace >= 0)
-		print_grade(GOOD, "ptrace", "ptrace_scope is %ld; Kymo does not use it", ptrace);
+	check_attach(ptrace);
 }
 
 struct devices {

@@ -50,7 +50,7 @@ LIBRARIES = {
     "sqlite3": {"sql", "formats", "analysis", "report", "cli"},
     "zstd": {"drain", "formats"}, "xxhash": {"drain", "formats", "follow"},
     "jansson": {"formats"}, "protobuf-c": {"formats"},
-    "libdw": {"stream"}, "libdwfl": {"stream", "attach"}, "libelf": {"stream"}, "gelf": {"stream", "attach"}, "dwarf": {"stream"},
+    "libdw": {"stream", "attach"}, "libdwfl": {"stream", "attach"}, "libelf": {"stream", "attach"}, "gelf": {"stream", "attach"}, "dwarf": {"stream"},
     "hwloc": {"topology"}, "curses": {"cli"}, "microhttpd": {"page"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')

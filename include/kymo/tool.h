@@ -376,7 +376,12 @@ typedef enum kymo_arguments {
 typedef enum kymo_steer {
 	KYMO_STEER_FLUSH = 1, /* everything recorded is to reach it now: kymo_drain() */
 	KYMO_STEER_PAUSE = 2,
-	KYMO_STEER_RESUME = 3
+	KYMO_STEER_RESUME = 3,
+	/*
+	 * The recording is over and the process is not: contexts that write into the buffer are to be
+	 * destroyed (kymo_tool_detach()), by another thread than the one that is told.
+	 */
+	KYMO_STEER_LEAVE = 4
 } kymo_steer_t;
 
 typedef struct kymo_buffer_desc {

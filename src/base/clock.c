@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choice of the tick source and calibration points. */
 #include "base/clock.h"
+#include "base/variables.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ static bool tsc_usable(void)
 
 static enum tick_source choose_source(void)
 {
-	const char *wish = getenv("KYMO_CLOCK");
+	const char *wish = variable("KYMO_CLOCK");
 
 	if (wish && strcmp(wish, "monotonic") == 0)
 		return TICK_MONOTONIC_RAW;

@@ -13,6 +13,7 @@
 #include "base/patterns.h"
 #include "base/period.h"
 #include "base/text.h"
+#include "base/variables.h"
 
 extern char **environ;
 
@@ -512,7 +513,7 @@ bool knob_parse_environment(struct knob_table *t, char error[KNOB_ERROR_MAX])
 
 	for (unsigned i = 0; i < t->count; i++) {
 		knob_environment_name(t, i, name, sizeof(name));
-		value = getenv(name);
+		value = variable(name);
 		/* An empty variable is an unset one, as with most tools. */
 		if (value && *value && !knob_set(t, i, value, KNOB_ENVIRONMENT, error))
 			return false;

@@ -141,6 +141,28 @@ static void check_stacks(long perf, const char *no_events)
 	text_release(&t);
 }
 
+static void check_attach(long ptrace_scope)
+{
+#ifdef KYMO_HAVE_ATTACH
+	if (ptrace_scope <= 0)
+		print_grade(GOOD, "attach",
+			    "kymo attach records processes of this user that run already");
+	else if (ptrace_scope < 3 && geteuid() == 0)
+		print_grade(GOOD, "attach",
+			    "kymo attach records processes of the superuser that run already; "
+			    "ptrace_scope is %ld, which forbids it to others",
+			    ptrace_scope);
+	else
+		print_grade(FAIR, "attach",
+			    "ptrace_scope is %ld: the system forbids it (sysctl "
+			    "kernel.yama.ptrace_scope=0 "
+			    "as the superuser); programs are recorded from their start",
+			    ptrace_scope);
+#else
+	print_grade(FAIR, "attach", "this kymo was built without what it needs: x86-64, libdw");
+#endif
+}
+
 static void check_kernel_settings(void)
 {
 	const struct perf_named *event = perf_named_find("task-clock");
@@ -163,8 +185,7 @@ static void check_kernel_settings(void)
 			    "them (kymo list counters)",
 			    perf);
 	check_stacks(perf, why[0] ? why : NULL);
-	if (ptrace >= 0)
-		print_grade(GOOD, "ptrace", "ptrace_scope is %ld; Kymo does not use it", ptrace);
+	check_attach(ptrace);
 }
 
 struct devices {

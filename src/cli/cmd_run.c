@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/attach.h"
 #include "base/units.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -20,6 +21,7 @@
 #include "base/unseen.h"
 #include "cli/cli.h"
 #include "cli/run.h"
+#include "cli/run_attach.h"
 #include "cli/trace_keys.h"
 #include "drain/collect.h"
 #include "drain/place.h"
@@ -49,8 +51,9 @@ struct run {
 	struct manifest manifest;
 	struct node node;
 	struct launch_environment environment;
-	bool read;  /* the trace was read, and then: */
-	bool lossy; /* what `kymo summary --strict` would say */
+	const struct attach_target *target; /* it runs already; else NULL */
+	bool read;                          /* the trace was read, and then: */
+	bool lossy;                         /* what `kymo summary --strict` would say */
 };
 
 /* ---- before ---------------------------------------------------------------------------------- */
@@ -351,47 +354,6 @@ static bool say_unreached(const struct outcome *out)
 	return !out->totals.greeted || out->totals.crowded;
 }
 
-static bool has_window(const struct run_options *o)
-{
-	return o->delay_ns || o->duration_ns || o->after_ns || o->before_ns || o->period;
-}
-
-static enum knob_source source_of(const char *option)
-{
-	return run_options_table.source[knob_find(&run_options_table, option)];
-}
-
-/* When a preset would record gives way to what else says when. */
-static void settle_times(struct run_options *o)
-{
-	static const char *const limits[] = {"delay", "duration", "after", "before"};
-	bool said = false, of_preset = source_of("period") == KNOB_PRESET;
-
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
-		said |= source_of(limits[i]) > KNOB_PRESET;
-	if (of_preset && (said || o->start_paused)) {
-		o->period = NULL;
-	} else if (!of_preset && source_of("period") != KNOB_DEFAULT && !said) {
-		o->delay_ns = o->duration_ns = o->after_ns = o->before_ns = 0;
-	}
-}
-
-/* What says when to record, and cannot be said together. 0 or the exit status. */
-static int check_times(const struct run_options *o)
-{
-	if (o->start_paused && has_window(o))
-		return cli_usage("run",
-				 "--start-paused leaves the time to the program: it goes with "
-				 "none of --delay, --duration, --after, --before and --period");
-	if (o->period && (o->delay_ns || o->duration_ns || o->after_ns || o->before_ns))
-		return cli_usage("run",
-				 "--period has a delay and a duration of its own: it goes with "
-				 "none of --delay, --duration, --after and --before");
-	if (o->before_ns && o->before_ns <= o->after_ns)
-		return cli_usage("run", "--before is not later than --after");
-	return 0;
-}
-
 static void say_nothing_recorded(const struct run *r, const struct outcome *out)
 {
 	const struct run_options *o = r->options;
@@ -406,7 +368,7 @@ static void say_nothing_recorded(const struct run *r, const struct outcome *out)
 			 o->ranks);
 		return;
 	}
-	if (has_window(o)) {
+	if (check_has_window(o)) {
 		cli_note("nothing was recorded: nothing that is recorded began in the time that "
 			 "--delay, --duration, --after, --before and --period leave");
 		return;
@@ -638,6 +600,15 @@ static int not_executed(struct run *r, struct outcome *out)
 	return out->exec_error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
 }
 
+/* It has said why. */
+static int not_attached(struct run *r, struct outcome *out)
+{
+	launch_finish(out, 5);
+	file_remove_tree(r->trace);
+	drop_local(r);
+	return WEXITSTATUS(out->wait_status);
+}
+
 /* See run_in_place.c: the program has ended, and perhaps all of its job. */
 static void conclude_in_place(void *data, struct outcome *out)
 {
@@ -676,6 +647,7 @@ static void set_kill(const struct run *r, struct launch *l)
 
 static int run_program(struct run *r)
 {
+	struct attach_job job = {r->target, r->options, r->environment.set};
 	struct launch l = {.program = r->program.path,
 			   .argv = r->argv,
 			   .environment = r->environment.words,
@@ -691,11 +663,17 @@ static int run_program(struct run *r)
 			   .telemetry_only = r->options->telemetry_only,
 			   .events = r->options->events};
 	struct outcome out;
-	int status;
+	int status = -1;
 
 	set_kill(r, &l);
 	fflush(NULL);
-	status = go_in_place(r, &l);
+	if (r->target) {
+		l.instead = attach_job_do;
+		l.data = &job;
+		l.target = r->target->pid;
+	} else {
+		status = go_in_place(r, &l);
+	}
 	if (status >= 0)
 		return status;
 	if (!launch(&l, &out)) {
@@ -708,6 +686,8 @@ static int run_program(struct run *r)
 		return not_executed(r, &out);
 	if (out.drain_failed)
 		place_remove(r->socket); /* it could not */
+	if (r->target && WIFEXITED(out.wait_status) && WEXITSTATUS(out.wait_status))
+		return not_attached(r, &out);
 	if (r->traced && r->manifest.job.size < 2)
 		print_result(r, &out, RANKS_MS);
 	if (r->manifest.job.size >= 2)
@@ -790,91 +770,6 @@ static bool left_out(const struct run_options *o, char *const *argv)
 	return job.rank != JOB_UNKNOWN && !ranks_have(o->ranks, job.rank);
 }
 
-/* What the environment says is a number, if it says anything: the command may start the ranks. */
-static bool number_valid(const char *name)
-{
-	const char *value = *name ? getenv(name) : NULL;
-	struct number_list n = {0};
-	bool ok = !value || !*value ||
-		  (numbers_parse(&n, value) && n.count == 1 && n.at[0].first == n.at[0].last &&
-		   n.at[0].first < JOB_UNKNOWN);
-
-	free(n.at);
-	if (!ok)
-		cli_error("--rank-variable: %s is \"%.100s\", which is no number", name, value);
-	return ok;
-}
-
-/* Before this process is asked for its rank. */
-static bool rank_variable_use(const char *names)
-{
-	char rank[JOB_NAME], size[JOB_NAME];
-	struct job job;
-
-	if (!names)
-		return true;
-	if (!job_variable_split(names, rank, size)) {
-		cli_error("--rank-variable \"%.200s\": expected the name of a variable, or two, as "
-			  "in MY_RANK:MY_SIZE",
-			  names);
-		return false;
-	}
-	if (!number_valid(rank) || !number_valid(size))
-		return false;
-	job_use_variable(names);
-	job_of_process(&job, 0);
-	if (job.rank != JOB_UNKNOWN || !getenv(rank) || !*getenv(rank))
-		return true;
-	cli_error("--rank-variable: %s is %s, and there are %s ranks (%s)", rank, getenv(rank),
-		  *size && getenv(size) ? getenv(size) : "no", *size ? size : "no variable");
-	return false;
-}
-
-/* NAME, or NAME#N-M. */
-static bool range_valid(const char *option, const char *text)
-{
-	struct number_list numbers = {0};
-	char *name = text ? strdup(text) : NULL;
-	bool ok = !name || (*name && numbers_cut(name, &numbers));
-
-	if (!ok && *text)
-		cli_error("--%s \"%s\": after # come the numbers of executions, the first one is "
-			  "1: NAME#5, NAME#100-110 or NAME#1,3",
-			  option, text);
-	else if (!ok)
-		cli_error("--%s: which range? Give its name", option);
-	free(numbers.at);
-	free(name);
-	return ok;
-}
-
-/* Numbers, else a regular expression. */
-static bool devices_valid(const char *text)
-{
-	struct number_list numbers = {0};
-	char why[200];
-	regex_t regex;
-	int error = 0;
-
-	if (!text || numbers_parse(&numbers, text)) {
-		free(numbers.at);
-		return true;
-	}
-	free(numbers.at);
-	if (!text_regex_bearable(text, why, sizeof(why))) {
-		cli_error("--device \"%s\" %s", text, why);
-		return false;
-	}
-	error = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
-	regerror(error, &regex, why, sizeof(why));
-	if (error)
-		cli_error("--device \"%s\" is neither numbers nor a regular expression: %s", text,
-			  why);
-	else
-		regfree(&regex);
-	return !error;
-}
-
 /* Keys in the name of the trace get their values. */
 static bool name_trace(struct run_options *o, char *const *argv)
 {
@@ -900,49 +795,57 @@ static bool name_trace(struct run_options *o, char *const *argv)
 	return ok;
 }
 
+/* Paths are too large for small stacks (ulimit -s). */
+static struct run the_run = {.options = &run_options_values};
+
+int run_attached(const struct attach_target *target, char **argv)
+{
+	struct run *r = &the_run;
+	int status = check_options(r->options);
+
+	if (status)
+		return status;
+	r->argv = argv;
+	r->target = target;
+	r->traced = true;
+	snprintf(r->program.path, sizeof(r->program.path), "%s", target->exe);
+	if (!name_trace(&run_options_values, argv) || !measures_check(&run_options_values) ||
+	    !tools_check(&run_options_values))
+		return CLI_USAGE;
+	status = prepare_run(r);
+	return status ? status : run_program(r);
+}
+
 static int run_run(int argc, char **argv)
 {
-	static struct run r; /* paths: too large for small stacks (ulimit -s) */
+	struct run *r = &the_run;
 	int status;
 
-	r.options = &run_options_values;
-	r.argv = argv;
+	r->argv = argv;
 	if (argc == 0)
 		return cli_usage("run", "no program is named");
-	if (jobs_run(r.options, argv, &status))
+	if (jobs_run(r->options, argv, &status))
 		return status;
-	if (r.options->ranks && !ranks_valid(r.options->ranks))
+	if (r->options->ranks && !ranks_valid(r->options->ranks))
 		return cli_usage("run", "--rank takes numbers and ranges, as in 0-3,7");
-	if (!rank_variable_use(r.options->rank_variable))
+	if (!check_rank_variable(r->options->rank_variable))
 		return CLI_USAGE;
-	if (left_out(r.options, argv))
+	if (left_out(r->options, argv))
 		return run_plainly(argv);
-	status = check_program(&r);
+	status = check_program(r);
 	if (status)
 		return status;
-	if (r.options->telemetry_ms > 3600000)
-		return cli_usage("run", "--telemetry takes milliseconds, 3600000 at most");
-	if (!formulas_take(&run_options_values) || !events_take(&run_options_values) ||
-	    !telemetry_valid(r.options))
-		return CLI_USAGE;
-	events_read(&run_options_values);
-	settle_times(&run_options_values);
-	status = check_times(r.options);
-	if (!status)
-		status = kill_check(r.options);
+	status = check_options(r->options);
 	if (status)
 		return status;
-	if (!range_valid("range", r.options->range) || !range_valid("during", r.options->during) ||
-	    !devices_valid(r.options->device))
-		return CLI_USAGE;
 	if (!name_trace(&run_options_values, argv))
 		return CLI_USAGE;
 	if (!measures_check(&run_options_values) || !tools_check(&run_options_values))
 		return CLI_USAGE;
-	if (r.options->dry_run)
-		return dry_run(&r);
-	status = prepare_run(&r);
-	return status ? status : run_program(&r);
+	if (r->options->dry_run)
+		return dry_run(r);
+	status = prepare_run(r);
+	return status ? status : run_program(r);
 }
 
 const struct command cmd_run = {

@@ -99,6 +99,18 @@ bool jobs_run(const struct run_options *o, char *const *argv, int *status);
 /* The command starts ranks itself: a rank that it is of another launcher's is not meant. */
 bool starts_ranks(char *const *argv);
 
+/* Records a process that runs already, whose command is `argv`, as `kymo run` would. Returns the exit status. */
+struct attach_target;
+int run_attached(const struct attach_target *target, char **argv);
+
+/* ---- run_check.c ---- */
+
+/* All that is asked for, but for the program and the name of the trace. 0, or the exit status of what was said. */
+int check_options(const struct run_options *o);
+/* Before this process is asked for its rank. */
+bool check_rank_variable(const char *names);
+bool check_has_window(const struct run_options *o);
+
 /* ---- run_environment.c ---- */
 
 /* Variables that the launcher may set. */
@@ -128,6 +140,10 @@ struct launch {
 	int kill;                   /* signal for the program when recording is over, or 0 */
 	uint64_t kill_ns;           /* when that is, CLOCK_REALTIME */
 	struct node node;
+	/* Instead of a program: what a process of Kymo's does, and returns to its exit status. */
+	int (*instead)(void *data);
+	void *data;
+	int target; /* then: the process that is recorded, and goes on after it */
 };
 
 struct outcome {

@@ -31,6 +31,7 @@
 
 enum {
 	BUSY_GRACE_MS = 300,
+	LEAVE_MS = 10000,  /* a process that was attached to is asked to hand over what it has */
 	STOPPING_MS = 5000 /* a program may tidy up between the terminal's signal and its stop */
 };
 
@@ -43,8 +44,9 @@ struct launcher {
 	struct outcome *out;
 	bool ended;
 	bool busy;
-	int stopped; /* the signal that the program is stopped by, or 0 */
-	int kill;    /* still to be sent; 0: nothing */
+	unsigned grace_ms; /* for processes that go on when the program has ended */
+	int stopped;       /* the signal that the program is stopped by, or 0 */
+	int kill;          /* still to be sent; 0: nothing */
 	uint64_t kill_ns;
 	uint64_t stop_request; /* when the launcher itself got a stop signal; 0: it has not */
 };
@@ -138,6 +140,10 @@ static pid_t start_program(const struct launcher *s, const struct launch *l, int
 	if (pid == 0) {
 		sigaction(SIGCHLD, &s->child_action, NULL);
 		sigprocmask(SIG_SETMASK, &s->original, NULL);
+		if (l->instead) {
+			close(report[1]);
+			_exit(l->instead(l->data));
+		}
 		execvpe(l->program, l->argv, l->environment);
 		error = errno;
 		if (write(report[1], &error, sizeof(error)) < 0)
@@ -253,7 +259,7 @@ static bool still_waiting(const struct launcher *s, uint64_t ended)
 		return true;
 	if (s->control < 0 || s->out->drained || s->out->interrupted)
 		return false;
-	return !s->busy || clock_ns(CLOCK_MONOTONIC) - ended < BUSY_GRACE_MS * 1000000ull;
+	return !s->busy || clock_ns(CLOCK_MONOTONIC) - ended < s->grace_ms * 1000000ull;
 }
 
 /* Sends the signal of --kill when it is time. Returns how long to wait, in ms; -1: for ever. */
@@ -311,7 +317,7 @@ static struct telemetry *start_telemetry(const struct launch *l, struct outcome 
 				      .duration_ns = l->telemetry_duration_ns,
 				      .only = l->telemetry_only,
 				      .events = l->events,
-				      .program = out->program,
+				      .program = l->instead ? l->target : out->program,
 				      .compress = l->compress};
 	char token[PLACE_TOKEN];
 	struct telemetry *t;
@@ -328,8 +334,12 @@ static struct telemetry *start_telemetry(const struct launch *l, struct outcome 
 
 bool launch(const struct launch *l, struct outcome *out)
 {
-	struct launcher s = {
-		.control = -1, .drain = -1, .out = out, .kill = l->kill, .kill_ns = l->kill_ns};
+	struct launcher s = {.control = -1,
+			     .drain = -1,
+			     .out = out,
+			     .kill = l->kill,
+			     .kill_ns = l->kill_ns,
+			     .grace_ms = l->instead ? LEAVE_MS : BUSY_GRACE_MS};
 	struct telemetry *telemetry;
 	int saved;
 
@@ -349,7 +359,7 @@ bool launch(const struct launch *l, struct outcome *out)
 		errno = saved;
 		return false;
 	}
-	launch_tell_drain(s.control, DRAIN_PROGRAM, out->program, 0);
+	launch_tell_drain(s.control, DRAIN_PROGRAM, out->program, l->instead != NULL);
 	telemetry = start_telemetry(l, out);
 	wait_for_end(&s);
 	if (telemetry)
@@ -365,7 +375,8 @@ bool launch(const struct launch *l, struct outcome *out)
 
 void launch_await_drain(struct outcome *out)
 {
-	struct launcher s = {.control = out->control, .out = out, .ended = true};
+	struct launcher s = {
+		.control = out->control, .out = out, .ended = true, .grace_ms = BUSY_GRACE_MS};
 	uint64_t ended = clock_ns(CLOCK_MONOTONIC);
 
 	while (still_waiting(&s, ended)) {

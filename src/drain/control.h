@@ -6,11 +6,15 @@
 #include <stdint.h>
 
 enum drain_message_type {
-	DRAIN_PROGRAM = 1, /* launcher: `pid` is the program */
-	DRAIN_EXITED = 2,  /* launcher: the program ended with wait status `status` */
-	DRAIN_BUSY = 3,    /* drain: the program has ended, `totals.alive` others are recorded */
-	DRAIN_EMPTY = 4,   /* drain: nobody is recorded any more; raw files are complete */
-	DRAIN_DONE = 5     /* drain: manifest written; `status` 1: it goes on compressing files */
+	/*
+	 * launcher: `pid` is the program; `status` 1: it stands for one that was there before, whose recording
+	 * ends with it and which goes on
+	 */
+	DRAIN_PROGRAM = 1,
+	DRAIN_EXITED = 2, /* launcher: the program ended with wait status `status` */
+	DRAIN_BUSY = 3,   /* drain: the program has ended, `totals.alive` others are recorded */
+	DRAIN_EMPTY = 4,  /* drain: nobody is recorded any more; raw files are complete */
+	DRAIN_DONE = 5    /* drain: manifest written; `status` 1: it goes on compressing files */
 };
 
 struct drain_totals {

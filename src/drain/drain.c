@@ -186,6 +186,20 @@ void drain_finish_dead(struct drain *d)
 	}
 }
 
+/* Of a program that ran before the launcher, the recording ends with what the launcher started. */
+static void end_attached(struct drain *d)
+{
+	struct producer *next;
+
+	for (struct producer *p = d->producers; p; p = next) {
+		next = p->next;
+		if (producer_left(p))
+			drain_finish(d, p, -1);
+		else if (p->session->attached && p->session->program_gone && p->begun)
+			steer_leave(&d->steering, p);
+	}
+}
+
 static void compress_beside(struct drain *d, struct producer *p)
 {
 	if (!p->beside && p->begun && p->file.bytes >= BESIDE_GROWN)
@@ -425,6 +439,7 @@ static void serve(struct drain *d)
 	pass(d);
 	if (n > 0 || d->missing_pidfd)
 		drain_finish_dead(d);
+	end_attached(d);
 	steer_serve(&d->steering, d->producers);
 	say_busy(d);
 	if (d->news)

@@ -54,6 +54,7 @@ struct session {
 	int program; /* pid, 0 unknown */
 	int program_fd;
 	bool program_gone;
+	bool attached;              /* processes are to leave when the program is gone */
 	bool program_told;          /* the launcher has told how it ended, as far as it knows */
 	int status;                 /* then: wait status, -1 unknown */
 	uint32_t rank;              /* of the launcher, JOB_UNKNOWN */

@@ -90,7 +90,7 @@ struct journal_refused {
 
 struct journal_program {
 	int32_t pid, fd;
-	bool gone;
+	bool gone, attached;
 };
 
 struct journal_session {

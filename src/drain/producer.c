@@ -574,6 +574,8 @@ static struct raw_end end_of(struct producer *p, int wait_status)
 	end.dropped_records = counts->dropped_records;
 	if (state == SHM_EXEC || p->superseded) {
 		end.how = 3;
+	} else if (state == SHM_LEFT) {
+		end.how = RAW_END_LEFT;
 	} else if (wait_status != -1 && WIFSIGNALED(wait_status)) {
 		end.how = 2;
 		end.status = WTERMSIG(wait_status);

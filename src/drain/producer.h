@@ -70,6 +70,7 @@ struct producer {
 	struct journal_chunk *already;
 	unsigned already_count;
 	bool given; /* its file is not kept */
+	bool asked_to_leave;
 };
 
 /*
@@ -126,6 +127,8 @@ void producer_finish(struct producer *p, int wait_status, struct drain_totals *t
 
 /* Asks something of the process (SHM_ASKED_NEXT). */
 void producer_ask(struct producer *p, uint32_t asked);
+/* It goes on, and writes nothing any more. */
+bool producer_left(const struct producer *p);
 /* It has done what it was asked for. */
 bool producer_answered(const struct producer *p);
 /* Somebody in it hears what is asked; else it is done when the process begins to use a runtime. */

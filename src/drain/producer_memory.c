@@ -316,6 +316,12 @@ void producer_ask(struct producer *p, uint32_t asked)
 	futex_wake(&p->shm->asked, FUTEX_ALL);
 }
 
+bool producer_left(const struct producer *p)
+{
+	producer_guard(p);
+	return atomic_load(&p->shm->state) == SHM_LEFT;
+}
+
 bool producer_answered(const struct producer *p)
 {
 	producer_guard(p);

@@ -164,6 +164,7 @@ static void on_program(struct session *s, const struct journal_program *entry)
 	s->program = entry->pid;
 	s->program_fd = entry->fd;
 	s->program_gone = entry->gone;
+	s->attached = entry->attached;
 }
 
 static void on_exited(struct session *s, const int32_t *status)

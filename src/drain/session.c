@@ -149,15 +149,17 @@ void session_tell(const struct drain *d, const struct session *s, enum drain_mes
 		send(s->control, &m, sizeof(m), MSG_NOSIGNAL);
 }
 
-static void hear_of_program(struct drain *d, struct session *s, int pid)
+static void hear_of_program(struct drain *d, struct session *s, int pid, bool attached)
 {
-	struct journal_program entry = {.pid = pid, .fd = process_exit_watch(pid)};
+	struct journal_program entry = {
+		.pid = pid, .fd = process_exit_watch(pid), .attached = attached};
 
 	entry.gone = entry.fd < 0 && errno == ESRCH;
 	session_note(d, s, JOURNAL_PROGRAM, &entry, sizeof(entry), NULL);
 	s->program = pid;
 	s->program_fd = entry.fd;
 	s->program_gone = entry.gone;
+	s->attached = attached;
 	if (entry.fd >= 0)
 		drain_watch(d, entry.fd);
 }
@@ -171,7 +173,7 @@ void session_hear(struct drain *d, struct session *s)
 	while ((n = recv(s->control, &m, sizeof(m), MSG_DONTWAIT | MSG_PEEK)) ==
 	       (ssize_t)sizeof(m)) {
 		if (m.type == DRAIN_PROGRAM && !s->program) {
-			hear_of_program(d, s, m.pid);
+			hear_of_program(d, s, m.pid, m.status == 1);
 		} else if (m.type == DRAIN_EXITED) {
 			session_note(d, s, JOURNAL_EXITED, &m.status, sizeof(m.status), NULL);
 			s->program_gone = true;

@@ -143,6 +143,16 @@ void steer_newcomer(struct steering *s, struct producer *p)
 		producer_ask(p, s->standing);
 }
 
+void steer_leave(struct steering *s, struct producer *p)
+{
+	if (p->asked_to_leave)
+		return;
+	p->asked_to_leave = true;
+	s->asked = next_number(s, KYMO_STEER_LEAVE);
+	journal_steering(s);
+	producer_ask(p, s->asked);
+}
+
 /* There is nothing to flush where nothing was recorded; who does not listen acts when it begins. */
 static bool must_answer(const struct steering *s, const struct producer *p)
 {

@@ -64,6 +64,8 @@ void steer_init(struct steering *s, struct journal *j);
 /* Takes `fd`, closed once it is answered. True: what processes that come are to do has changed. */
 bool steer_begin(struct steering *s, int fd, const struct steer_request *request,
 		 struct producer *producers);
+/* The recording of the process is over, if it listens; more than once does no harm. */
+void steer_leave(struct steering *s, struct producer *p);
 /* A process has come. */
 void steer_newcomer(struct steering *s, struct producer *p);
 /* Answers when all have, or time is up. */

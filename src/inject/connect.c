@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/peer.h"
+#include "base/variables.h"
 #include "inject/unrecorded.h"
 #include "wire/shm.h"
 
@@ -100,7 +101,7 @@ __attribute__((constructor(101))) static void locate_own_library(void)
 
 static bool kymo_path(char *out, size_t size)
 {
-	const char *set = getenv("KYMO_BIN");
+	const char *set = variable("KYMO_BIN");
 	char *slash;
 
 	if (set && *set) {
@@ -124,7 +125,7 @@ static bool kymo_path(char *out, size_t size)
 
 static void trace_path(char *out, size_t size)
 {
-	const char *set = getenv("KYMO_TRACE");
+	const char *set = variable("KYMO_TRACE");
 	char now[32];
 	time_t t = time(NULL);
 	struct tm tm;
@@ -244,7 +245,7 @@ static int start_orphan(void)
 
 static int to_drain(int wait_ms)
 {
-	const char *path = getenv("KYMO_DRAIN");
+	const char *path = variable("KYMO_DRAIN");
 
 	return path && *path ? peer_connect(path, false, wait_ms) : -1;
 }
@@ -287,7 +288,7 @@ kymo_status_t connect_share(int memfd, uint64_t bytes, void *data)
 void connect_unshared(int error, void *data)
 {
 	if (!counted)
-		unrecorded_tell(getenv("KYMO_TRACE"), error);
+		unrecorded_tell(variable("KYMO_TRACE"), error);
 }
 
 /* Forked children cannot ask for it: the environment may just have been changing. */
@@ -295,7 +296,7 @@ static char drain[PATH_MAX];
 
 bool connect_has_drain(void)
 {
-	const char *path = getenv("KYMO_DRAIN");
+	const char *path = variable("KYMO_DRAIN");
 
 	snprintf(drain, sizeof(drain), "%s", path ? path : "");
 	return *drain;
@@ -303,7 +304,7 @@ bool connect_has_drain(void)
 
 kymo_steer_t connect_stands(void)
 {
-	const char *path = getenv("KYMO_DRAIN");
+	const char *path = variable("KYMO_DRAIN");
 	char link[160], text[16] = ""; /* addresses have 108 bytes at most */
 	ssize_t n = -1;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The preloaded library: reads the options that the launcher left in the environment and starts the
- * recorder. Nothing here prints, exits or fails loudly: without Kymo the program runs as it is.
+ * Reads the options that the launcher has left and starts the recorder. Nothing here prints, exits or
+ * fails loudly: without Kymo the program runs as it is.
  */
-#include <errno.h>
+#include "inject/inject.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "base/period.h"
 #include "base/ranks.h"
 #include "base/run_options.h"
+#include "base/variables.h"
 #include "base/vec.h"
 #include "inject/annotations.h"
 #include "inject/connect.h"
@@ -92,7 +94,7 @@ static void set_device(struct recorder_options *r, const char *text)
 /* How long ago the run began; by hand, this process. */
 static uint64_t since_began(void)
 {
-	const char *text = getenv("KYMO_BEGAN");
+	const char *text = variable("KYMO_BEGAN");
 	uint64_t began = text ? strtoull(text, NULL, 10) : 0, now = clock_ns(CLOCK_REALTIME);
 
 	return began && began < now ? now - began : 0;
@@ -138,7 +140,7 @@ static bool left_out(const char *ranks)
 	return job.rank != JOB_UNKNOWN && ranks_valid(ranks) && !ranks_have(ranks, job.rank);
 }
 
-static void start_recording(void)
+kymo_status_t inject_start(void (*leave)(void))
 {
 	const struct run_options *o = &run_options_values;
 	char error[KNOB_ERROR_MAX];
@@ -146,9 +148,10 @@ static void start_recording(void)
 
 	knob_defaults(&run_options_table);
 	if (!knob_parse_environment(&run_options_table, error))
-		return; /* the launcher has checked them; by hand: `kymo doctor` tells */
+		return KYMO_ERROR_INVALID_ARGUMENT; /* the launcher has checked them; by hand: `kymo doctor`
+						       tells */
 	if (left_out(o->ranks))
-		return;
+		return KYMO_OK;
 	r = (struct recorder_options){
 		.mode = mode_of(o->mode),
 		.arguments = (kymo_arguments_t)o->args,
@@ -178,21 +181,15 @@ static void start_recording(void)
 		.pc_sampling = (uint32_t)o->pc_sampling,
 		.pc_serialize = o->pc_serialize,
 		.share = connect_share,
-		.share_early = connect_has_drain() ? connect_share_early : NULL,
+		/* Who is asked to leave must have begun. */
+		.share_early = connect_has_drain() && !leave ? connect_share_early : NULL,
 		.unshared = connect_unshared,
+		.leave = leave,
 	};
 	set_device(&r, o->device);
 	set_period(&r, o->period);
 	annotations_choose(patterns_of(o->annotations, false),
 			   patterns_of(o->exclude_annotations, false));
 	set_sample_event(&r, o->sample_event);
-	recorder_start(&r);
-}
-
-__attribute__((constructor)) static void on_load(void)
-{
-	int saved = errno;
-
-	start_recording();
-	errno = saved;
+	return recorder_start(&r);
 }

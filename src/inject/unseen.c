@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/run_options.h"
+#include "base/variables.h"
 #include "core/process/unseen.h"
 
 static bool is_wanted(const char *domain)
@@ -17,12 +18,12 @@ static bool is_wanted(const char *domain)
 
 static void note_unseen(const char *domain, const char *text)
 {
-	unseen_tell(getenv("KYMO_TRACE"), domain, text);
+	unseen_tell(variable("KYMO_TRACE"), domain, text);
 }
 
 static void note_all_unseen(void)
 {
-	const char *trace = getenv("KYMO_TRACE");
+	const char *trace = variable("KYMO_TRACE");
 
 	if (trace && *trace)
 		kymo_unseen_look(is_wanted, note_unseen);

@@ -7,6 +7,16 @@
 
 #include "recorder/recorder.h"
 
+/*
+ * Variables of threads lie where they cost nothing, in memory that a program has little left of for libraries which
+ * it loads while it runs. A recorder that is brought to such a program, perhaps the tenth, does without.
+ */
+#ifdef RECORDER_BROUGHT
+#define RECORDER_TLS
+#else
+#define RECORDER_TLS __attribute__((tls_model("initial-exec")))
+#endif
+
 /* ---- regular expressions (patterns.c) ---- */
 
 struct patterns {

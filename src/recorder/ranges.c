@@ -39,7 +39,7 @@ struct mine {
 	uint64_t executions;
 	uint32_t inside; /* chosen ones that are open */
 };
-static _Thread_local struct mine mine[KINDS] __attribute__((tls_model("initial-exec")));
+static _Thread_local struct mine mine[KINDS] RECORDER_TLS;
 static _Atomic uint32_t generation;
 
 /* Of the process, for --during: under `lock`, so that pauses come in order. */

@@ -125,7 +125,7 @@ static pthread_mutex_t window_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool window_open, stopped;
 /* Of the process, likewise, and of a thread: pauses that are not ended; resumes ahead of their pauses are below 0. */
 static int64_t pauses;
-static _Thread_local int64_t thread_pauses __attribute__((tls_model("initial-exec")));
+static _Thread_local int64_t thread_pauses RECORDER_TLS;
 
 static bool has_window(void)
 {
@@ -316,6 +316,10 @@ static void steer(kymo_steer_t what, void *data)
 		kymo_context_start(context);
 		pthread_mutex_unlock(&window_lock);
 		break;
+	case KYMO_STEER_LEAVE:
+		if (options.leave)
+			options.leave();
+		break;
 	}
 }
 
@@ -420,4 +424,14 @@ kymo_status_t recorder_start(const struct recorder_options *o)
 
 	options = *o;
 	return TWICE(kymo_force_configure(configure));
+}
+
+void recorder_stop(void)
+{
+	pthread_mutex_lock(&window_lock); /* no window begins any more */
+	atomic_store(&steered, true);
+	kymo_context_stop(context);
+	pthread_mutex_unlock(&window_lock);
+	kymo_drain(context, FLUSH_NS);
+	kymo_tool_detach(&tool);
 }

@@ -81,10 +81,18 @@ struct recorder_options {
 	kymo_status_t (*share)(int memfd, uint64_t bytes, void *data);
 	kymo_status_t (*share_early)(int memfd, uint64_t bytes, void *data); /* or NULL */
 	void (*unshared)(int error, void *data);                             /* or NULL */
+	void (*leave)(
+		void); /* the reading side ends the recording before the process ends; or NULL */
 };
 
 /* Makes the context and starts it. Called once, before the program's main(). */
 kymo_status_t recorder_start(const struct recorder_options *options);
+
+/*
+ * The recording ends, the process goes on; on no thread that the recorder calls from. What is recorded has been
+ * handed over when it returns. Nothing is recorded by this recorder again.
+ */
+void recorder_stop(void);
 
 /*
  * Counters and samples, as far as they can be had: what cannot is noted in the trace, the rest is

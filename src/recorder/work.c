@@ -38,9 +38,8 @@ struct name {
 };
 static struct name *names;
 static struct name *_Atomic by_id[KEPT];
-static bool by_number; /* executions are counted */
-static _Thread_local uint64_t execution
-	__attribute__((tls_model("initial-exec"))); /* of what is being submitted */
+static bool by_number;                                /* executions are counted */
+static _Thread_local uint64_t execution RECORDER_TLS; /* of what is being submitted */
 
 /* ---- kernels ---- */
 

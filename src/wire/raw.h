@@ -96,6 +96,7 @@ struct raw_open {
 
 /* The process asked to be recorded and could not be: there is nothing else in its file. */
 #define RAW_END_REFUSED 6u
+#define RAW_END_LEFT    7u /* the recording of it has ended, and it goes on */
 #define RAW_END_KILLED  2u
 #define RAW_END_STOPPED 4u
 #define RAW_END_RUNNING 5u
@@ -109,7 +110,7 @@ enum raw_usage {
 struct raw_end {
 	uint32_t how;   /* 0 seen finalised, 1 exited without, 2 killed by signal, 3 exec,
 				 4 drain stopped first, 5 still running (RAW_STATE),
-				 RAW_END_REFUSED */
+				 RAW_END_REFUSED, RAW_END_LEFT */
 	int32_t status; /* exit status or signal when known, else -1; of REFUSED errno */
 	uint64_t tick;
 	uint64_t lost_records;
@@ -138,7 +139,8 @@ struct raw_end {
 #define RAW_NOTE_DRAIN_ENDED "the drain was ended by "
 #define MANIFEST_ENDS                                                                              \
 	{                                                                                          \
-		"finalised", "exited", "killed", "exec", "drain stopped", "running", "refused"     \
+		"finalised", "exited", "killed", "exec", "drain stopped", "running", "refused",    \
+			"left"                                                                     \
 	}
 
 /* `by` and `above` tell who is the rank: what a rank starts has the same environment. */

@@ -58,7 +58,8 @@ enum shm_given { SHM_NOT_GIVEN = 0, SHM_GIVEN = 1, SHM_KEPT = 2 };
  * another hello is begun by the drain; a process that waits no longer says so.
  */
 enum shm_begun { SHM_NOT_BEGUN = 0, SHM_BEGUN = 1, SHM_TOO_LATE = 2 };
-enum shm_process_state { SHM_RUNNING = 0, SHM_FINALIZED = 1, SHM_EXEC = 2 };
+/* LEFT: the process goes on, and writes nothing here any more. */
+enum shm_process_state { SHM_RUNNING = 0, SHM_FINALIZED = 1, SHM_EXEC = 2, SHM_LEFT = 3 };
 
 struct shm_chunk_ctl {
 	_Atomic uint32_t state; /* enum shm_chunk_state */

@@ -22,6 +22,7 @@ ALLOWED = {
     "core": {"base", "record", "wire", "topology"},
     "capture": {"base", "record", "wire", "topology", "register", "core"},
     "launch": {"base"},
+    "attach": {"base", "wire"},
     "recorder": set(),
     "register": set(),
     "inject": {"base", "record", "wire", "topology", "core", "capture", "recorder"},
@@ -36,7 +37,7 @@ ALLOWED = {
     "report": {"base", "record", "wire", "sql", "stream", "tally", "formats", "analysis"},
     "page": {"base", "record", "wire", "stream", "tally", "formats", "analysis", "report"},
     "cli": {"base", "record", "wire", "sql", "topology", "stream", "tally", "drain", "telemetry", "formats", "follow", "analysis", "report", "page",
-            "launch"},
+            "launch", "attach"},
 }
 # Headers that the rooms of a layer have for each other: no other layer sees them.
 PRIVATE = {f"core/{name}.h" for name in (
@@ -49,7 +50,7 @@ LIBRARIES = {
     "sqlite3": {"sql", "formats", "analysis", "report", "cli"},
     "zstd": {"drain", "formats"}, "xxhash": {"drain", "formats", "follow"},
     "jansson": {"formats"}, "protobuf-c": {"formats"},
-    "libdw": {"stream"}, "libdwfl": {"stream"}, "libelf": {"stream"}, "gelf": {"stream"}, "dwarf": {"stream"},
+    "libdw": {"stream", "attach"}, "libdwfl": {"stream", "attach"}, "libelf": {"stream", "attach"}, "gelf": {"stream", "attach"}, "dwarf": {"stream"},
     "hwloc": {"topology"}, "curses": {"cli"}, "microhttpd": {"page"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')

@@ -10,6 +10,7 @@
 #include <kymo/tool.h>
 
 #include "base/knob.h"
+#include "base/variables.h"
 #include "capture/exports/models.h"
 
 __attribute__((visibility("default"))) bool kymo_exports_open(const char *domain, void **entries,
@@ -96,7 +97,7 @@ bool kymo_exports_open(const char *domain, void **entries, uint32_t count)
 	bool ok;
 
 	/* One library stands before all of them, also before those that `kymo run -b` does not name. */
-	if (!knob_list_has(getenv("KYMO_BACKENDS"), domain))
+	if (!knob_list_has(variable("KYMO_BACKENDS"), domain))
 		return false;
 	cap_guard_enter();
 	ok = wrap_table(domain, entries, count);

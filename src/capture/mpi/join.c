@@ -16,6 +16,7 @@
 
 #include "base/job.h"
 #include "base/ranks.h"
+#include "base/variables.h"
 #include "capture/mpi/backend.h"
 #include "capture/mpi/job.h"
 
@@ -27,7 +28,7 @@ static bool joined;
 
 void job_sign(void)
 {
-	const char *trace = getenv("KYMO_TRACE");
+	const char *trace = variable("KYMO_TRACE");
 	struct job job;
 	int fd;
 
@@ -59,7 +60,7 @@ static bool all_signed(int size)
 /* False: the user has left ranks out, nobody need wait for them. The launcher has checked the list. */
 static bool all_wanted(int size)
 {
-	const char *ranks = getenv("KYMO_RANK");
+	const char *ranks = variable("KYMO_RANK");
 
 	return !ranks || !*ranks || ranks_count(ranks, (uint32_t)size) == (uint32_t)size;
 }

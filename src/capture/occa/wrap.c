@@ -9,6 +9,7 @@
 
 #include "base/knob.h"
 #include "base/text.h"
+#include "base/variables.h"
 #include "capture/occa/ask.h"
 #include "core/activity/activity.h"
 
@@ -720,7 +721,7 @@ __attribute__((visibility("default"))) bool kymo_occa_open(const struct occa_doo
 	bool ok;
 
 	/* The door is there also where the program changed what is to be recorded. */
-	if (!knob_list_has(getenv("KYMO_BACKENDS"), "occa"))
+	if (!knob_list_has(variable("KYMO_BACKENDS"), "occa"))
 		return false;
 	cap_load();
 	real = door->real;

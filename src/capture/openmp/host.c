@@ -275,15 +275,11 @@ static void task_dependence(data_t source, data_t sink)
 
 /* ---- locks ---- */
 
-/* What the thread holds and since when; what is more is released without a time. */
-#define HELD 16u
-static _Thread_local struct {
-	uint64_t wait_id, since;
-} held[HELD];
-
 static void held_add(uint64_t wait_id)
 {
-	for (unsigned i = 0; i < HELD; i++) {
+	struct omp_held *held = omp_held();
+
+	for (unsigned i = 0; held && i < OMP_HELD; i++) {
 		if (held[i].wait_id)
 			continue;
 		held[i].wait_id = wait_id;
@@ -294,7 +290,9 @@ static void held_add(uint64_t wait_id)
 
 static uint64_t held_remove(uint64_t wait_id)
 {
-	for (unsigned i = 0; i < HELD; i++) {
+	struct omp_held *held = omp_held();
+
+	for (unsigned i = 0; held && i < OMP_HELD; i++) {
 		if (held[i].wait_id != wait_id)
 			continue;
 		held[i].wait_id = 0;

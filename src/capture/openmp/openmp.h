@@ -68,6 +68,14 @@ static inline bool omp_wanted(enum omp_op op)
 	       atomic_load_explicit(&omp_ops[op].callbacks, memory_order_relaxed);
 }
 void omp_thread_end(void);
+
+/* What a thread holds and since when; what is more is released without a time. */
+#define OMP_HELD 16u
+struct omp_held {
+	uint64_t wait_id, since;
+};
+/* Of the calling thread; NULL: no memory. */
+struct omp_held *omp_held(void);
 /* Rough; for durations that are values. */
 uint64_t omp_ns(uint64_t ticks);
 

@@ -22,6 +22,7 @@ struct omp_thread {
 	uint32_t depth;
 	uint32_t deeper; /* begun beyond the limit */
 	struct omp_region regions[REGIONS];
+	struct omp_held held[OMP_HELD];
 };
 
 static _Thread_local struct omp_thread *current __attribute__((tls_model("initial-exec")));
@@ -33,6 +34,13 @@ static __attribute__((noinline, cold)) struct omp_thread *thread_new(void)
 	current = calloc(1, sizeof(*current));
 	errno = saved;
 	return current;
+}
+
+struct omp_held *omp_held(void)
+{
+	struct omp_thread *t = current ? current : thread_new();
+
+	return t ? t->held : NULL;
 }
 
 void omp_thread_end(void)

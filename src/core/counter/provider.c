@@ -2,6 +2,7 @@
 /* Providers of counters, and the counters they have; see kymo/counter.h. */
 #include "core/counter/counter.h"
 #include "core/process/process.h"
+#include "core/process/refusal.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -28,20 +29,20 @@ static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER; /* one thread asks t
 static struct counter *blocks[COUNTERS_MAX / BLOCK];
 static uint32_t counter_count;
 
-static _Thread_local char refusal[COUNTER_REASON];
-
 void counter_refuse(const char *format, ...)
 {
+	char text[REFUSAL_SIZE];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(refusal, sizeof(refusal), format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	core_refusal_set(REFUSAL_OF_COUNTER, "%s", text);
 }
 
 const char *kymo_counter_error(void)
 {
-	return refusal[0] ? refusal : "nothing was refused in this thread";
+	return core_refusal(REFUSAL_OF_COUNTER);
 }
 
 /* ---- providers ---- */

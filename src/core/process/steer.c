@@ -101,6 +101,7 @@ static void let_go(struct core_buffer *b)
 	unmap_header(b->index);
 	b->steered = false;
 	atomic_fetch_sub(&b->users, 1);
+	core_buffers_sweep(); /* a buffer that was released may have waited for this */
 	pthread_mutex_unlock(&core_live->configure);
 }
 

@@ -234,6 +234,8 @@ static void unshare_pool(struct core_buffer *b) REQUIRES(core_live->configure)
 	if (core_shared_pool() == b->pool)
 		core_threads_share(other ? other->pool : NULL);
 	core_lines_unshare(b->pool, other);
+	atomic_store(&b->pool->shm->state, SHM_LEFT);
+	shm_ring(b->pool->shm);
 	core_pool_abandon(b->pool);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sampling service: who wants samples, who takes them, and their records; see kymo/sample.h. */
 #include "core/context/context.h"
+#include "core/process/refusal.h"
 #include "core/publish/publish.h"
 #include "core/sample/host.h"
 #include "core/sample/sample.h"
@@ -33,7 +34,6 @@ static const struct cap_sampler *_Atomic running;
 /* Who gets records, by op: those who still are to get what was taken before they stopped, too. */
 static _Atomic uint64_t buffers[SAMPLE_OPS];
 static _Atomic uint32_t changes; /* not followed yet */
-static _Thread_local char refusal[REASON];
 
 void cap_sampler_register(const struct cap_sampler *s)
 {
@@ -47,7 +47,7 @@ void cap_sampler_register(const struct cap_sampler *s)
 
 const char *kymo_sample_error(void)
 {
-	return refusal[0] ? refusal : "nothing was refused in this thread";
+	return core_refusal(REFUSAL_OF_SAMPLE);
 }
 
 /* ---- records ---- */
@@ -268,12 +268,12 @@ static kymo_status_t check(const kymo_sample_desc_t *d)
 	kymo_status_t status;
 
 	if (!s) {
-		snprintf(refusal, sizeof(refusal), "there is no such method of sampling");
+		core_refusal_set(REFUSAL_OF_SAMPLE, "there is no such method of sampling");
 		return KYMO_ERROR_UNSUPPORTED;
 	}
 	status = s->check(d, reason, sizeof(reason));
 	if (status != KYMO_OK)
-		snprintf(refusal, sizeof(refusal), "%s: %s", s->name, reason);
+		core_refusal_set(REFUSAL_OF_SAMPLE, "%s: %s", s->name, reason);
 	return status;
 }
 
@@ -331,9 +331,10 @@ static kymo_status_t add(kymo_context_t context, const kymo_sample_desc_t *d)
 		fill(slot, context, d);
 	pthread_mutex_unlock(&lock);
 	if (status == KYMO_ERROR_BUSY)
-		snprintf(refusal, sizeof(refusal),
-			 "another context samples already, with another interval, clock, method, "
-			 "depth, event, other threads or other times");
+		core_refusal_set(
+			REFUSAL_OF_SAMPLE,
+			"another context samples already, with another interval, clock, method, "
+			"depth, event, other threads or other times");
 	return status == KYMO_OK && !slot ? KYMO_ERROR_LIMIT : status;
 }
 
@@ -355,16 +356,18 @@ kymo_status_t kymo_sample_service(kymo_context_t context, const kymo_sample_desc
 	d.depth = d.depth ? d.depth : KYMO_SAMPLE_DEPTH;
 	if (d.interval_ns < MINIMUM_NS || d.interval_ns > MAXIMUM_NS ||
 	    d.depth > KYMO_SAMPLE_DEPTH) {
-		snprintf(refusal, sizeof(refusal),
-			 "the interval must lie between 100 us and 10 s, the depth below 65");
+		core_refusal_set(
+			REFUSAL_OF_SAMPLE,
+			"the interval must lie between 100 us and 10 s, the depth below 65");
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	}
 	if ((d.threads && strlen(d.threads) >= THREADS_MAX) ||
 	    (d.event && (strlen(d.event) >= EVENT_MAX || !d.event_period))) {
-		snprintf(refusal, sizeof(refusal),
-			 "the list of threads must be shorter than 1 KiB, an event needs a name "
-			 "and a "
-			 "period");
+		core_refusal_set(
+			REFUSAL_OF_SAMPLE,
+			"the list of threads must be shorter than 1 KiB, an event needs a name "
+			"and a "
+			"period");
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	}
 	status = kymo_context_is_active(context, &active);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/elf.h"
+#include "base/variables.h"
 #include "base/vec.h"
 
 struct tool {
@@ -286,7 +287,7 @@ static void load_library(const char *path)
 
 static void load_list(void)
 {
-	const char *list = getenv("KYMO_TOOLS");
+	const char *list = variable("KYMO_TOOLS");
 	char *copy = list ? strdup(list) : NULL, *save = NULL;
 
 	for (char *p = copy ? strtok_r(copy, ":", &save) : NULL; p; p = strtok_r(NULL, ":", &save))

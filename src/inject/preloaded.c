@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The preloaded library: the recorder starts when it is loaded. */
+#include <errno.h>
+#include <stddef.h>
+
+#include "inject/inject.h"
+
+__attribute__((constructor)) static void on_load(void)
+{
+	int saved = errno;
+
+	inject_start(NULL);
+	errno = saved;
+}

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that run already are recorded: test_attach.py KYMO PROGRAM HEAT WHAT
+
+exact     what two threads do from the stated moment on is recorded, each call, and nothing of before
+again     attached to three times, each a trace of its own; the program does what it does alone
+ends      the program ends before the recording; the launcher is killed
+opencl    calls and kernels of a program that has begun; what is missed is told
+refused   what cannot be attached to, with the reason, and goes on
+samples   threads that were there before are sampled
+moments   many attaches at moments nobody chooses
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
+import kymotest  # noqa: E402
+from kymotest import run  # noqa: E402
+
+KYMO, PROGRAM, LOOP = map(os.path.abspath, sys.argv[1:4])
+WHAT = sys.argv[4]
+MOMENTS = int(sys.argv[5]) if len(sys.argv) > 5 else 20
+del sys.argv[1:]
+
+
+class Target:
+    """The program, and what it says of itself."""
+
+    def __init__(self, folder, threads=2, wrap=()):
+        self.process = subprocess.Popen([*wrap, PROGRAM, str(threads), folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
+        assert self.process.stdout.readline() == "ready\n"
+        self.pid = self.process.pid
+
+    def lives(self):
+        self.process.stdin.write("are you there\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline() == "here\n"
+
+    def end(self):
+        """When each round of each thread began, and how much went wrong."""
+        out, _ = self.process.communicate("end\n", timeout=kymotest.WAIT)
+        wrong = sum(int(n) for n in re.findall(r"^rounds \d+ wrong (\d+)$", out, re.M))
+        rounds = {}
+        for thread, begun in re.findall(r"^(\d+) (\d+)$", out, re.M):
+            rounds.setdefault(int(thread), []).append(int(begun))
+        return rounds, wrong, self.process.returncode
+
+
+class Attached(unittest.TestCase):
+    def setUp(self):
+        scratch = kymotest.Folder()
+        self.addCleanup(scratch.cleanup)
+        self.folder = os.path.realpath(scratch.name)
+        for variable in [v for v in os.environ if v.startswith("KYMO_")]:
+            del os.environ[variable]
+
+    def target(self, *args, **options):
+        t = Target(self.folder, *args, **options)
+        self.addCleanup(t.process.kill)
+        return t
+
+    def begin(self, pid, name, *options):
+        """A recording that goes on; what it said."""
+        path = os.path.join(self.folder, name)
+        p = subprocess.Popen([KYMO, "attach", "--no-summary", "-o", path, *options, str(pid)], stderr=subprocess.PIPE,
+                             text=True, start_new_session=True)
+        self.addCleanup(p.stderr.close)
+        self.addCleanup(p.kill)
+        said, line = "", p.stderr.readline()
+        while line and "is recorded since" not in said:
+            said += line
+            line = "" if "is recorded since" in said else p.stderr.readline()
+        self.assertIn("is recorded since", said)
+        return p, path
+
+    def stop(self, p, sign=signal.SIGINT):
+        """Ends the recording; what was said since it began."""
+        os.killpg(p.pid, sign)
+        err = p.stderr.read()
+        self.assertEqual(p.wait(timeout=kymotest.WAIT), 0, err)
+        self.assertNotIn("lost", err)
+        return err
+
+    def writes(self, path):
+        """The rounds of which the write is recorded, by thread; those after the mark that says when it began."""
+        mark = kymotest.query(KYMO, path, "SELECT start FROM marker JOIN marker_name ON marker.name = marker_name.id "
+                              "WHERE marker_name.text = 'kymo attach'")
+        self.assertEqual(len(mark), 1)
+        by = {}
+        for r in kymotest.query(KYMO, path, "SELECT tid, kymo_arg(id, 'offset') AS round, start FROM regions "
+                                "WHERE category = 'posix' AND name = 'pwrite' ORDER BY start"):
+            if r["start"] >= mark[0]["start"]:
+                by.setdefault(r["tid"], []).append(int(r["round"]))
+        return by
+
+    def count(self, path):
+        """Writes that were recorded."""
+        return sum(len(v) for v in self.writes(path).values())
+
+    def test_exact(self):
+        t = self.target()
+        p, path = self.begin(t.pid, "a.kymo", "-b", "posix")
+        before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        time.sleep(0.3)  # some rounds
+        after = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        self.stop(p)
+        over = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        rounds, wrong, status = t.end()
+        self.assertEqual((wrong, status), (0, 0))
+        by = sorted(self.writes(path).values())
+        # From the mark on each round is there, once, in order.
+        for recorded in by:
+            self.assertEqual(recorded, list(range(recorded[0], recorded[-1] + 1)))
+        # Of both threads: all that began after it was said that they are recorded, none that began when it was over.
+        def fits(recorded, begun):
+            inside = {i for i, at in enumerate(begun) if before <= at < after}
+            return inside <= set(recorded) and inside and begun[recorded[-1]] <= over
+        self.assertEqual(len(by), 2)
+        self.assertTrue((fits(by[0], rounds[0]) and fits(by[1], rounds[1])) or
+                        (fits(by[1], rounds[0]) and fits(by[0], rounds[1])), (by, before, after))
+
+    def test_again(self):
+        t = self.target()
+        seen = []
+        for i in range(3):
+            p, path = self.begin(t.pid, f"{i}.kymo", "-b", "posix")
+            self.assertTrue(t.lives())
+            time.sleep(0.2)
+            self.stop(p)
+            seen.append(self.count(path))
+            self.assertTrue(t.lives())
+        rounds, wrong, status = t.end()
+        self.assertEqual((wrong, status), (0, 0))
+        self.assertTrue(all(n > 0 for n in seen), seen)
+        self.assertLess(sum(seen), sum(len(r) for r in rounds.values()))
+
+    def test_ends(self):
+        t = self.target()
+        p, path = self.begin(t.pid, "a.kymo", "-b", "posix")
+        _, wrong, status = t.end()
+        self.assertEqual((wrong, status), (0, 0))
+        self.assertEqual(p.wait(timeout=kymotest.WAIT), 0, p.stderr.read())
+        self.assertGreater(self.count(path), 0)
+        # Who records is killed, all of it but the drain: the program is left.
+        t = self.target()
+        p, path = self.begin(t.pid, "b.kymo", "-b", "posix")
+        os.kill(p.pid, signal.SIGKILL)
+        p.wait(timeout=kymotest.WAIT)
+        kymotest.wait_for(lambda: not kymotest.writers(path), "the drain ends when its launcher was killed")
+        self.assertTrue(t.lives())
+        q, again = self.begin(t.pid, "c.kymo", "-b", "posix")
+        time.sleep(0.2)
+        self.stop(q)
+        _, wrong, status = t.end()
+        self.assertEqual((wrong, status), (0, 0))
+        self.assertGreater(self.count(again), 0)
+
+    @staticmethod
+    def text(path):
+        with open(path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def refuse(self, pid, text):
+        p = run(KYMO, "attach", "-o", os.path.join(self.folder, "no.kymo"), str(pid))
+        self.assertEqual(p.returncode, 3, p.stderr)
+        self.assertIn(text, p.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "no.kymo")))
+
+    def test_refused(self):
+        t = self.target()
+        os.kill(t.pid, signal.SIGSTOP)
+        kymotest.wait_for(lambda: "\nState:\tT" in self.text(f"/proc/{t.pid}/status"), "it is stopped")
+        self.refuse(t.pid, "it is stopped")
+        os.kill(t.pid, signal.SIGCONT)
+        thread = max(int(x) for x in os.listdir(f"/proc/{t.pid}/task"))
+        self.refuse(thread, f"it is a thread of process {t.pid}")
+        p, _ = self.begin(t.pid, "a.kymo", "-b", "posix")
+        self.stop(p)
+        self.assertTrue(t.lives())
+        _, wrong, status = t.end()
+        self.assertEqual((wrong, status), (0, 0))
+        self.refuse(t.pid, "there is no such process")
+        p = run(KYMO, "attach", "nobody")
+        self.assertEqual(p.returncode, 2)
+        self.assertIn('"nobody" is no number of a process', p.stderr)
+        p = run(KYMO, "attach", "--kill=TERM", "1")
+        self.assertEqual(p.returncode, 2)
+        self.assertIn("--kill is for programs", p.stderr)
+
+    def test_recorded(self):
+        """One that `kymo run` has started."""
+        q = subprocess.Popen([KYMO, "run", "--no-summary", "-o", os.path.join(self.folder, "r.kymo"), "--", PROGRAM, "1", self.folder],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(q.kill)
+        self.assertEqual(q.stdout.readline(), "ready\n")
+        children = self.text(f"/proc/{q.pid}/task/{q.pid}/children").split()
+        mine = [c for c in children if os.readlink(f"/proc/{c}/exe") == os.path.realpath(PROGRAM)]
+        self.refuse(mine[0], "is recorded already")
+        q.communicate("end\n", timeout=kymotest.WAIT)
+        self.assertEqual(q.returncode, 0)
+
+    def test_samples(self):
+        t = self.target()
+        p, path = self.begin(t.pid, "a.kymo", "-b", "none", "--sample=200")
+        time.sleep(0.5)
+        self.stop(p)
+        _, wrong, status = t.end()
+        self.assertEqual((wrong, status), (0, 0))
+        rows = kymotest.query(KYMO, path, "SELECT thread, COUNT(*) AS n FROM sample GROUP BY thread")
+        self.assertGreaterEqual(len(rows), 2, rows)
+
+    def test_opencl(self):
+        q = subprocess.Popen([LOOP], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(q.kill)
+        if q.stdout.readline() != "ready\n":
+            kymotest.skip("no OpenCL device")
+        for i in range(2):
+            p, path = self.begin(q.pid, f"{i}.kymo")
+            before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            time.sleep(0.5)
+            after = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            err = self.stop(p)
+            self.assertIn("queues that are there already", err)
+            calls = kymotest.query(KYMO, path, "SELECT name, COUNT(*) AS n FROM regions WHERE category = 'opencl' GROUP BY name")
+            calls = {r["name"]: r["n"] for r in calls}
+            kernels = kymotest.query(KYMO, path, "SELECT COUNT(*) AS n FROM dispatch")[0]["n"]
+            self.assertEqual(kernels, calls["clEnqueueNDRangeKernel"])
+            self.assertGreater(kernels, 10)
+            self.assertLessEqual(abs(calls["clEnqueueReadBuffer"] - kernels), 1)
+            if i == 0:
+                first = (before, after, kernels)
+        out, _ = q.communicate("\n", timeout=kymotest.WAIT)
+        self.assertEqual((q.returncode, re.findall(r"wrong (\d+)", out)), (0, ["0"]))
+        rounds = [int(n) for n in re.findall(r"^0 (\d+)$", out, re.M)]
+        self.assertGreaterEqual(first[2], sum(first[0] <= r <= first[1] for r in rounds))
+        self.assertLess(first[2], sum(r <= before for r in rounds))
+
+    def test_moments(self):
+        t = self.target(4)
+        for i in range(MOMENTS):
+            p, path = self.begin(t.pid, f"{i}.kymo", "-b", "posix")
+            self.stop(p)
+            kymotest.remove(path)
+            self.assertTrue(t.lives(), i)
+        _, wrong, status = t.end()
+        self.assertEqual((wrong, status), (0, 0))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], f"Attached.test_{WHAT}"])

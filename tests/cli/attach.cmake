@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# Programs that run already when Kymo comes.
+if(TARGET kymo AND TARGET kymo_attach AND TARGET kymo-posix AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
+  set(folder ${CMAKE_CURRENT_LIST_DIR}/../attach)
+  add_executable(attach_program ${folder}/program.c)
+  target_link_libraries(attach_program PRIVATE Threads::Threads)
+  set(loop "")
+  set(loop_program none)
+  if(OpenCL_FOUND)
+    add_executable(attach_loop ${folder}/loop.c)
+    target_compile_options(attach_loop PRIVATE -Wno-deprecated-declarations)
+    target_link_libraries(attach_loop PRIVATE OpenCL::OpenCL)
+    set(loop opencl)
+    set(loop_program $<TARGET_FILE:attach_loop>)
+  endif()
+  foreach(what exact again ends refused recorded samples moments ${loop})
+    add_test(NAME cli.attach.${what} COMMAND ${Python3_EXECUTABLE} -B ${folder}/test_attach.py $<TARGET_FILE:kymo>
+             $<TARGET_FILE:attach_program> ${loop_program} ${what})
+    set_tests_properties(cli.attach.${what} PROPERTIES LABELS cli TIMEOUT 300)
+  endforeach()
+endif()

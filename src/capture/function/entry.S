@@ -188,15 +188,19 @@ kymo_function_mcount:
 /*
  * Stubs, then what all of them call. A stub's call leaves an address in it in the place where the return address was; so does whoever put
  * it there. From that, unwinders find the original one: the stub says how far it is to function_left, before which it says where the
- * table and the first stub are. The caller's frame (CFA) ends where the return address lay.
+ * table and the first stub are.
  *
- *	stub = *(CFA - 8) & ~7
+ *	stub = *slot & ~7
  *	left = stub + 5 + *(uint32_t *)(stub + 1)
  *	table = left - 16 + *(left - 16), first = left - 8 + *(left - 8)
  *	return address = *(table + (stub - first) * 8)
+ *
+ * The slot is *(CFA - 8) of function_left. Of a stub CFA is 4 more, and the stack pointer is told apart from it: libgcc knows the frame that
+ * handles an exception by the CFA before it, and would take the stub for that. CFA lies twice on the expression's stack, because libgcc refuses
+ * to pick the lowest element.
  */
-	.macro original
-	.cfi_escape 0x16, 16, 35, 0x38, 0x1c, 0x06, 0x09, 0xf8, 0x1a, 0x12, 0x23, 0x01, 0x94, 0x04, 0x14, 0x22, 0x23, 0x05, \
+	.macro original back
+	.cfi_escape 0x16, 16, 36, 0x12, 0x30 + \back, 0x1c, 0x06, 0x09, 0xf8, 0x1a, 0x12, 0x23, 0x01, 0x94, 0x04, 0x14, 0x22, 0x23, 0x05, \
 		0x12, 0x40, 0x1c, 0x12, 0x06, 0x22, 0x16, 0x38, 0x1c, 0x12, 0x06, 0x22, 0x15, 0x02, 0x16, 0x1c, 0x33, 0x24, 0x22, 0x06
 	.endm
 
@@ -206,8 +210,9 @@ kymo_function_mcount:
 	.p2align 4
 function_returns:
 	.cfi_startproc
-	.cfi_def_cfa rsp, 0
-	original
+	.cfi_def_cfa rsp, 4
+	.cfi_escape 0x16, 7, 2, 0x34, 0x1c
+	original 12
 	.rept	FUNCTION_RETURNS
 	.byte	0xe8
 	.long	function_left - (. + 4)
@@ -223,7 +228,7 @@ function_returns_end:
 function_left:
 	.cfi_startproc
 	.cfi_def_cfa rsp, 8
-	original
+	original 8
 	save
 	leaq	SAVED(%rsp), %rdi
 	fast	function_leave_fast

@@ -74,11 +74,9 @@ static const void *below(const struct open_call *around, const void *sp)
 static bool was_left(const struct open_call *o, const struct cap_op *op, const void *site,
 		     const void *sp)
 {
-	const char *its = o->sp;
-
-	if (its > (const char *)sp || !comparable(its, sp))
-		return false;
-	return its < (const char *)sp || o->site != site || o->call.op == op;
+	if (o->sp == sp)
+		return o->site != site || o->call.op == op;
+	return (const char *)o->sp < (const char *)sp && cap_same_stack(o->sp, sp);
 }
 
 void kymo_function_enter(const void *function, const void *site, const void *sp)
@@ -109,13 +107,17 @@ void kymo_function_enter(const void *function, const void *site, const void *sp)
 }
 
 /*
- * Which of the open calls returns. The hook is called from its frame, so that it is the innermost one of the function which was not
- * entered below that; or the hook is what the function ends with, and then it is the outermost one below.
+ * Which of the open calls returns. The hook is called from its frame, as when it was entered, or with a few words more on the stack;
+ * then it is the innermost one of the function which was not entered below that. Or the hook is what the function ends with:
+ * then it is the outermost one below.
  */
 static uint32_t which(const struct hooks *h, const struct cap_op *op, const void *sp, bool tail)
 {
 	uint32_t found = OPEN;
 
+	for (uint32_t i = h->depth; !tail && i-- > 0;)
+		if (h->at[i].call.op == op && h->at[i].sp == sp)
+			return i;
 	for (uint32_t i = h->depth; i-- > 0;) {
 		const struct open_call *o = &h->at[i];
 		bool below = (const char *)o->sp < (const char *)sp;
@@ -131,6 +133,18 @@ static uint32_t which(const struct hooks *h, const struct cap_op *op, const void
 	return found;
 }
 
+/* The call is over, and what was entered below it on its stack. Those of other stacks go on. */
+static void remove_call(struct hooks *h, uint32_t at)
+{
+	const void *sp = h->at[at].sp;
+	uint32_t to = at;
+
+	for (uint32_t i = at + 1; i < h->depth; i++)
+		if (!cap_same_stack(h->at[i].sp, sp))
+			h->at[to++] = h->at[i];
+	h->depth = to;
+}
+
 void kymo_function_leave(const void *function, const void *site, const void *sp, const void *by)
 {
 	struct cap_op *op = function_find((uintptr_t)function);
@@ -144,11 +158,13 @@ void kymo_function_leave(const void *function, const void *site, const void *sp,
 		return;
 	}
 	at = h->depth - 1;
-	if (cap_unlikely(!h->depth || h->at[at].call.op != op ||
-			 (h->depth > 1 && h->at[at - 1].call.op == op)))
+	if (cap_unlikely(!h->depth || h->at[at].call.op != op || h->at[at].sp != sp))
 		at = which(h, op, sp, by == site);
 	if (at == OPEN)
 		return; /* it was entered before its thread was traced */
 	function_end(&h->at[at].call, at ? &h->at[at - 1].call : NULL);
-	h->depth = at;
+	if (cap_likely(at == h->depth - 1))
+		h->depth = at;
+	else
+		remove_call(h, at);
 }

@@ -60,8 +60,11 @@ static bool moves_good(const struct plan *p, const struct plan_function *f)
 static bool function_good(const struct plan *p, const struct plan_module *m,
 			  const struct plan_function *f)
 {
-	if (!f->id || f->how > PLAN_XRAY || f->name >= p->header->strings.count)
+	if (!f->id || f->how > PLAN_HOOK || f->name >= p->header->strings.count)
 		return false;
+	if (f->how == PLAN_HOOK)
+		return f->site == f->entry && f->entry >= m->low && f->entry < m->high &&
+		       !f->covered && !f->code_bytes && !f->fixups && !f->moves;
 	if (f->covered < PLAN_JUMP || f->covered > PLAN_COVERED_MAX || !f->code_bytes ||
 	    f->code_bytes > PLAN_CODE_MAX)
 		return false;
@@ -84,7 +87,7 @@ static bool module_good(const struct plan *p, const struct plan_module *m)
 
 		if (!function_good(p, m, f) || f->site < least)
 			return false;
-		least = f->site + PLAN_JUMP;
+		least = f->site + (f->how == PLAN_HOOK ? 1 : PLAN_JUMP);
 	}
 	return true;
 }

@@ -74,7 +74,9 @@ enum plan_how {
 	PLAN_CODE = 0, /* instructions of the function; `code` does their work */
 	PLAN_NOPS =
 		1, /* nothing but nops (-fpatchable-function-entry, -mnop-mcount): `code` is the jump back alone */
-	PLAN_XRAY = 2 /* an XRay sled: a jump of two bytes over 9 bytes of nop */
+	PLAN_XRAY = 2, /* an XRay sled: a jump of two bytes over 9 bytes of nop */
+	PLAN_HOOK =
+		3 /* the compiler has put a call of a hook there: nothing is patched; no bytes are covered, there is no code */
 };
 
 enum plan_flags {

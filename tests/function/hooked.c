@@ -114,7 +114,8 @@ PLAIN int main(void)
 		pthread_create(&thread[i], NULL, work, &out[i]);
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
-	printf("fib %lu\nleaf %lu\njumper %lu\ninlined %lu\nsum %lu\ntail %lu\nend %lu\nhandler %lu\ndeep %lu\nmixed 3\n",
+	printf("fib %lu\nleaf %lu\njumper %lu\ninlined %lu\nsum %lu\ntail %lu\nend %lu\nhandler "
+	       "%lu\ndeep %lu\nmixed 3\n",
 	       fibs, leaves, jumpers, inlineds, sums, tails, ends, handled, deeps);
 	printf("result %lx %lx %lx\n", out[0], out[1], out[2]);
 	return 0;

@@ -141,8 +141,7 @@ bool function_end_fast(struct function_call *c, struct function_call *around)
 	bool counted;
 
 	if (cap_unlikely(!f || !t || !cap_frame_lives(t, f) || f->id != c->id || f->end ||
-			 f->retire || !(f->plan & CAP_PLAN_STRAIGHT) ||
-			 t->gate != CAP_GATE_OPEN ||
+			 f->retire || !(f->plan & CAP_PLAN_STRAIGHT) || t->gate != CAP_GATE_OPEN ||
 			 atomic_load_explicit(&t->depth, memory_order_relaxed) !=
 				 (uint32_t)(f - t->frames) + 1))
 		return false;

@@ -57,7 +57,7 @@ bool function_describe(void)
 	}
 	status = cap_domain_register(&info, &domain);
 	if (status != KYMO_OK)
-		cap_note(2, "function", "functions are not traced: their domain cannot be made (%d)",
-			 (int)status);
+		cap_note(2, "function",
+			 "functions are not traced: their domain cannot be made (%d)", (int)status);
 	return status == KYMO_OK;
 }

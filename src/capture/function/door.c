@@ -48,6 +48,30 @@ __asm__(".text\n"
 	"hook __fentry__, kymo_function_fentry\n");
 #endif
 
+/* Stubs stand in a stack beside the addresses that they stand for; the first address is this function's. */
+EXPORT int backtrace(void **out, int most);
+
+int backtrace(void **out, int most)
+{
+	static int (*_Atomic next)(void **, int);
+	int (*real)(void **, int) = atomic_load_explicit(&next, memory_order_relaxed);
+	int count, kept = 0;
+	void *symbol;
+
+	if (!real) {
+		symbol = dlsym(RTLD_NEXT, "backtrace");
+		if (!symbol)
+			return 0;
+		memcpy(&real, &symbol, sizeof(real));
+		atomic_store_explicit(&next, real, memory_order_relaxed);
+	}
+	count = real(out, most);
+	for (int i = 1; i < count; i++)
+		if (!kymo_function_stub(out[i]))
+			out[kept++] = out[i];
+	return kept;
+}
+
 EXPORT int dlclose(void *handle);
 
 int dlclose(void *handle)

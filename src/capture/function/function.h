@@ -29,6 +29,8 @@ KYMO_EXPORT bool kymo_function_start(void);
 KYMO_EXPORT void kymo_function_enter(const void *function, const void *site, const void *sp);
 KYMO_EXPORT void kymo_function_leave(const void *function, const void *site, const void *sp,
 				     const void *by);
+/* The address is that of a stub which stands for a return address; see returns.h. */
+KYMO_EXPORT bool kymo_function_stub(const void *address);
 /* An object was unloaded: what its addresses were they are no longer. */
 KYMO_EXPORT void kymo_function_unloaded(void);
 

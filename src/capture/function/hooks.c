@@ -10,7 +10,8 @@
 
 #include "capture/function/function.h"
 
-#define OPEN 16384u /* calls of a thread that are open at one time; deeper ones are not traced, which is counted */
+#define OPEN                                                                                       \
+	16384u /* calls of a thread that are open at one time; deeper ones are not traced, which is counted */
 
 struct open_call {
 	struct function_call call;

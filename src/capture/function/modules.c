@@ -185,7 +185,7 @@ static size_t answers_bytes(uint32_t bits)
 static struct function_answers *answers_new(uint32_t bits)
 {
 	struct function_answers *a = mmap(NULL, answers_bytes(bits), PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+					  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (a == MAP_FAILED)
 		return NULL;

@@ -139,7 +139,8 @@ void function_patch(uintptr_t bias, const struct plan_module *m)
 			 plan_string(&function_plan, m->path), why);
 	else if (!near_open(&n, bias + m->low, bias + m->high, bytes))
 		cap_note(2, "function",
-			 "functions of %s are not traced: there is no memory near it that may be run",
+			 "functions of %s are not traced: there is no memory near it that may be "
+			 "run",
 			 plan_string(&function_plan, m->path));
 	else
 		patch_all(&n, bias, m, count);

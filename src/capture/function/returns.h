@@ -23,9 +23,10 @@
 
 /* What a stub stands for. */
 struct function_return {
-	const void *original;      /* return address; first: the unwind information reads it */
-	const void **slot;         /* where it was; NULL: another thread has seen it return */
-	struct function_call call; /* its `next`: the one before it, or the next free one; 0: none */
+	const void *original; /* return address; first: the unwind information reads it */
+	const void **slot;    /* where it was; NULL: another thread has seen it return */
+	struct function_call
+		call; /* its `next`: the one before it, or the next free one; 0: none */
 };
 _Static_assert(sizeof(struct function_return) == 64, "entry.S reckons with it");
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "capture/function/returns_thread.h"
+#include "core/unwind/unwind.h"
 
 #define BLOCK 32u /* stubs that a thread gets at once */
 
@@ -45,8 +46,7 @@ static void settle(struct function_thread *s)
 		struct function_return *r = &function_return_table[at];
 
 		next = r->call.next;
-		if (r->slot && function_is_return(*r->slot) &&
-		    function_return_of(*r->slot) == at) {
+		if (r->slot && function_is_return(*r->slot) && function_return_of(*r->slot) == at) {
 			r->call.next = s->doubt;
 			s->doubt = at;
 		} else {
@@ -230,6 +230,11 @@ void function_leave_slow(const void **slot)
 
 /* ---- for others ---- */
 
+bool kymo_function_stub(const void *address)
+{
+	return function_is_return(address);
+}
+
 bool function_returns_on;
 
 /* The kernel tells of each thread; the first one's program has made the choice for all. */
@@ -253,9 +258,14 @@ bool function_returns_usable(const char **why)
 	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
 		*why = "this processor has no instruction to save all registers";
 	else if (shadow_stack())
-		*why = "the program has a shadow stack, which return addresses must not differ from";
+		*why = "the program has a shadow stack, which return addresses must not differ "
+		       "from";
 	else
 		function_returns_on = true;
+	if (function_returns_on)
+		unwind_stubs((uintptr_t)function_returns,
+			     (uint64_t)(function_returns_end - function_returns),
+			     &function_return_table[0].original, sizeof(function_return_table[0]));
 	return function_returns_on;
 }
 

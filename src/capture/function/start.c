@@ -14,8 +14,8 @@ static bool started;
 /* What Kymo itself calls while it records is not patched. */
 static bool of_ours(const char *path)
 {
-	static const char *const names[] = {"libkymo", "ld-linux", "ld-2.", "libc.so", "libc-2.",
-					    "libpthread", "libdl", "libgcc_s"};
+	static const char *const names[] = {"libkymo", "ld-linux",   "ld-2.", "libc.so",
+					    "libc-2.", "libpthread", "libdl", "libgcc_s"};
 	const char *name = strrchr(path, '/');
 
 	name = name ? name + 1 : path;

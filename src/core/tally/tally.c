@@ -193,6 +193,8 @@ void cap_count_call(const struct cap_op *op, uint64_t duration, uint64_t self)
 
 	if (!y)
 		return;
+	if (!b->desc.tally)
+		y->flags |= WIRE_TALLY_BESIDE;
 	y->count++;
 	y->self += self;
 	core_tally_time(y, duration);

@@ -4,7 +4,7 @@
  * wanted or nested too deep. Compiled for general registers alone (CMakeLists.txt).
  */
 #include "capture/function/function.h"
-#include "core/tally/tally.h"
+#include "core/tally/count.h"
 
 static bool too_deep(struct cap_thread *t, const void *sp)
 {
@@ -120,7 +120,7 @@ static inline void count(struct wire_tally *y, uint64_t duration, uint64_t insid
 {
 	y->count++;
 	y->self += duration - inside;
-	core_tally_time(y, duration);
+	cap_tally_time(y, duration);
 }
 
 static inline void record_straight(struct cap_thread *t, struct cap_frame *f)
@@ -147,9 +147,10 @@ bool function_end_fast(struct function_call *c, struct function_call *around)
 		return false;
 	y = t->tallies ? t->tallies[c->op->wire] : NULL;
 	counted = f->plan & CAP_PLAN_TALLY || function_least;
-	if (cap_unlikely((counted && (!y || core_tally_over)) ||
+	if (cap_unlikely((counted && (!y || cap_tally_over)) ||
 			 t->paused >> (f->plan & CAP_PLAN_BUFFER) & 1 ||
-			 !cap_room(&t->rings[f->plan & CAP_PLAN_BUFFER])))
+			 (!(f->plan & CAP_PLAN_TALLY) &&
+			  !cap_room(&t->rings[f->plan & CAP_PLAN_BUFFER]))))
 		return false;
 	cap_leave_straight(f);
 	duration = f->end - f->start;

@@ -3,7 +3,7 @@
  * Stubs and the calls they stand for: what is done at every call. Compiled for general registers alone (CMakeLists.txt);
  * what is out of the ordinary is in returns_slow.c.
  */
-#include "capture/function/returns_thread.h"
+#include "capture/function/returns.h"
 
 enum function_todo function_enter_fast(struct cap_op *op, const void **slot)
 {

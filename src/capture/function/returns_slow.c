@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capture/function/returns_thread.h"
+#include "capture/function/returns.h"
 #include "core/unwind/unwind.h"
 
 #define BLOCK 32u /* stubs that a thread gets at once */

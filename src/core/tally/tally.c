@@ -168,7 +168,7 @@ static struct wire_tally *tally_of(struct cap_thread *t, struct core_buffer *b, 
 {
 	struct wire_tally *y = t->tallies ? t->tallies[op] : NULL;
 
-	if (cap_unlikely(t->paused >> b->index & 1 || core_tally_over))
+	if (cap_unlikely(t->paused >> b->index & 1 || cap_tally_over))
 		return NULL;
 	return cap_likely(y != NULL) ? y : begin(t, b, op);
 }
@@ -197,7 +197,7 @@ void cap_count_call(const struct cap_op *op, uint64_t duration, uint64_t self)
 		y->flags |= WIRE_TALLY_BESIDE;
 	y->count++;
 	y->self += self;
-	core_tally_time(y, duration);
+	cap_tally_time(y, duration);
 }
 
 void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_frame *f)
@@ -210,7 +210,7 @@ void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_fra
 	y->count++;
 	y->errors += f->has_status;
 	y->self += duration - (f->inside < duration ? f->inside : duration);
-	core_tally_time(y, duration);
+	cap_tally_time(y, duration);
 	f->inside = 0;
 	if (cap_unlikely(f != t->frames) && f > t->frames && f < t->frames + CAP_FRAMES &&
 	    !f[-1].end)

@@ -96,6 +96,7 @@ bool plan_open(struct plan *out, const void *bytes, size_t size)
 {
 	const struct plan_header *h = bytes;
 	const char *base = bytes;
+	uint64_t next = 0;
 
 	if (!header_good(h, size))
 		return false;
@@ -112,10 +113,12 @@ bool plan_open(struct plan *out, const void *bytes, size_t size)
 	};
 	if (!h->strings.count || out->strings[0] || out->strings[h->strings.count - 1])
 		return false;
-	for (uint64_t i = 0; i < out->module_count; i++)
-		if (!module_good(out, &out->modules[i]))
+	for (uint64_t i = 0; i < out->module_count; i++) {
+		if (out->modules[i].first_function != next || !module_good(out, &out->modules[i]))
 			return false;
-	return true;
+		next += out->modules[i].functions;
+	}
+	return next == out->function_count; /* each was looked at */
 }
 
 /* ---- placing ---- */

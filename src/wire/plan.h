@@ -5,7 +5,7 @@
  *
  *	struct plan_header
  *	struct plan_module   modules[]
- *	struct plan_function functions[]  those of a module together, by rising address
+ *	struct plan_function functions[]  in the order of their modules, by rising address
  *	struct plan_fixup    fixups[]     those of a function together, by rising `at`
  *	struct plan_move     moves[]      those of a function together, by rising `to`
  *	uint8_t              code[]

@@ -519,7 +519,8 @@ static void add_counted(struct reader *r)
 			return;
 		item->count += y->count;
 		item->total += y->total;
-		item->counted = r->run->counted = true;
+		item->counted = true;
+		r->run->counted |= !y->beside;
 		r->calls += y->count;
 		r->inside += (double)y->self;
 	}

@@ -91,20 +91,22 @@ struct quality {
 	double span;   /* ns: run time times threads */
 	bool selected; /* records: what was spent on these is not told apart */
 	unsigned processes;
-	unsigned endless;       /* processes whose recording has no end */
-	unsigned recording;     /* that are still being recorded */
-	uint64_t known_until;   /* ns: of the endless, the first that is not known any longer */
-	uint64_t unwritten;     /* of the lost records: refused by the file system */
-	uint64_t no_memory;     /* of the lost records: the process had no memory for them */
-	uint64_t dropped;       /* of the lost records: by the runtime that they are of */
-	uint64_t left_out_rows; /* of tallies: the table of the job had no room for them */
-	uint64_t unrecorded;    /* ranges beyond the limits of core/marker */
-	unsigned missing;       /* files that are not there, or cannot be read */
-	unsigned refused;       /* processes that could not be recorded */
-	unsigned unaligned;     /* clocks */
-	uint32_t nodes;         /* whose clocks were not compared */
-	const char *imported;   /* format of another tool that the records came in */
-	bool coarse;            /* histograms kept in the program have wider buckets */
+	unsigned endless;           /* processes whose recording has no end */
+	unsigned recording;         /* that are still being recorded */
+	uint64_t known_until;       /* ns: of the endless, the first that is not known any longer */
+	uint64_t unwritten;         /* of the lost records: refused by the file system */
+	uint64_t no_memory;         /* of the lost records: the process had no memory for them */
+	uint64_t dropped;           /* of the lost records: by the runtime that they are of */
+	uint64_t left_out_rows;     /* of tallies: the table of the job had no room for them */
+	uint64_t unrecorded;        /* ranges beyond the limits of core/marker */
+	unsigned missing;           /* files that are not there, or cannot be read */
+	unsigned refused;           /* processes that could not be recorded */
+	unsigned unaligned;         /* clocks */
+	uint32_t nodes;             /* whose clocks were not compared */
+	const char *imported;       /* format of another tool that the records came in */
+	bool counted;               /* calls were counted in the program, instead of recorded */
+	uint64_t beside, beside_ns; /* of calls that are recorded: those that were counted */
+	bool coarse;                /* histograms kept in the program have wider buckets */
 };
 
 /*
@@ -194,6 +196,17 @@ static void quality_overhead(struct quality *q, const struct summary *s)
 	}
 }
 
+/* Calls that were counted although calls of their op are recorded. */
+static void count_beside(struct quality *q, const struct trace *t)
+{
+	for (uint32_t i = 1; i < t->tallies_count; i++) {
+		if (!t->tallies[i].beside)
+			continue;
+		q->beside += t->tallies[i].count;
+		q->beside_ns += t->tallies[i].total;
+	}
+}
+
 /* Samples that were lost; a buffer that was full lost nobody knows how many. */
 static void quality_samples(struct quality *q, const struct summary *s)
 {
@@ -271,6 +284,8 @@ static void quality_add(struct quality *q, const struct summary *s)
 	q->unrecorded = add_up(q->unrecorded, unrecorded_ranges(t));
 	q->ranks += summary_without_file(t);
 	q->coarse |= s->tallies->coarse;
+	q->counted |= s->tallies->counted;
+	count_beside(q, t);
 	q->imported = t->imported ? t->imported_format : q->imported;
 	q->nodes = trace_clocks(t) > q->nodes ? trace_clocks(t) : q->nodes;
 	for (uint32_t i = 0; i < loss->count; i++) {
@@ -843,7 +858,12 @@ static void tell_counted(struct report *r, const struct quality *q, const struct
 		report_foot(r, "Of ranks that were counted together, MPI_Finalize counts until all "
 			       "ranks had come "
 			       "to it, and their threads and queues cannot be distinguished.");
-	if (q->coarse)
+	if (q->beside)
+		report_foot(r,
+			    "%" PRIu64 " calls of functions (%.3g ms) were counted, not recorded: "
+			    "shorter than is asked for, or nested too deep.",
+			    q->beside, (double)q->beside_ns / 1e6);
+	if (q->counted)
 		report_foot(r, "Calls were counted in the program, not recorded (mode summary): "
 			       "their errors "
 			       "have no status, and they have no scope.");

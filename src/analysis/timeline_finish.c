@@ -624,7 +624,7 @@ static bool is_pool(const void *data, uint32_t thread)
 static bool counts_calls(const struct trace *t)
 {
 	for (uint32_t i = 1; i < t->tallies_count; i++)
-		if (t->tallies[i].kind == WIRE_TALLY_CALL)
+		if (t->tallies[i].kind == WIRE_TALLY_CALL && !t->tallies[i].beside)
 			return true;
 	return false;
 }

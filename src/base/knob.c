@@ -325,12 +325,12 @@ static const char *keep_text(const char *s)
 	return k->s;
 }
 
-static const char *join_texts(const char *before, const char *text)
+static const char *join_texts(const char *before, const char *by, const char *text)
 {
 	struct text t = {0};
 	const char *joined;
 
-	text_addf(&t, "%s:%s", before, text);
+	text_addf(&t, "%s%s%s", before, by, text);
 	joined = t.failed ? NULL : keep_text(t.s);
 	text_release(&t);
 	return joined ? joined : text;
@@ -365,6 +365,22 @@ static void take_argument(struct knob_table *t, unsigned row, const char *text)
 	t->again(option, before, text, both_values(k));
 }
 
+/* Puts the values before it in front of one that may be given several times. */
+static bool join_argument(struct knob_table *t, unsigned row, const char **text,
+			  enum knob_source source, char why[KNOB_ERROR_MAX])
+{
+	bool lines = t->rows[row].type == KNOB_REGEX;
+
+	if (!(t->rows[row].flags & KNOB_REPEAT) || source != KNOB_ARGUMENT ||
+	    t->source[row] != KNOB_ARGUMENT)
+		return true;
+	if (lines)
+		*text = patterns_of(*text, false, why);
+	if (*text)
+		*text = join_texts(*(const char **)member(t, row), lines ? "\n" : ":", *text);
+	return *text != NULL;
+}
+
 bool knob_set(struct knob_table *t, unsigned row, const char *text, enum knob_source source,
 	      char error[KNOB_ERROR_MAX])
 {
@@ -374,10 +390,7 @@ bool knob_set(struct knob_table *t, unsigned row, const char *text, enum knob_so
 		return true;
 	if (source == KNOB_ARGUMENT)
 		take_argument(t, row, text);
-	if (t->rows[row].flags & KNOB_REPEAT && source == KNOB_ARGUMENT &&
-	    t->source[row] == KNOB_ARGUMENT)
-		text = join_texts(*(const char **)member(t, row), text);
-	if (!set_value(t, row, text, why)) {
+	if (!join_argument(t, row, &text, source, why) || !set_value(t, row, text, why)) {
 		describe_origin(t, row, source, where, sizeof(where));
 		return fail(error, "%s: %.300s", where, why);
 	}
@@ -500,8 +513,11 @@ bool knob_parse_arguments(struct knob_table *t, int argc, char **argv, int *oper
 
 void knob_environment_name(const struct knob_table *t, unsigned row, char *out, size_t size)
 {
-	snprintf(out, size, "KYMO_%s%s%s%s", t->command, *t->command ? "_" : "", t->rows[row].name,
-		 t->rows[row].flags & KNOB_REPEAT ? "s" : "");
+	const char *option = t->rows[row].name;
+	bool several = option[strlen(option) - 1] == 's';
+
+	snprintf(out, size, "KYMO_%s%s%s%s", t->command, *t->command ? "_" : "", option,
+		 t->rows[row].flags & KNOB_REPEAT && !several ? "s" : "");
 	for (char *p = out; *p; p++)
 		*p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
 }

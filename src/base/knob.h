@@ -43,8 +43,9 @@ enum knob_flags {
 	KNOB_HANDED_ON = 2,  /* the launcher hands it to the program in the environment */
 	KNOB_NO_FILE = 8,    /* no configuration file says it */
 	KNOB_NO_PRESET = 16, /* likewise, no preset */
-	KNOB_REPEAT = 4      /* several on the command line are one value, colons between them; the
-			       environment variable has an S more: --tool and KYMO_TOOLS */
+	KNOB_REPEAT =
+		4 /* several on the command line are one value, colons between them, of expressions
+				a line for each; the environment variable ends with an S: --tool and KYMO_TOOLS */
 };
 
 struct knob {
@@ -61,7 +62,7 @@ struct knob {
 	const char *doc;      /* one sentence, no full stop */
 };
 
-#define KNOB_ROWS_MAX 64
+#define KNOB_ROWS_MAX 80
 
 /* A name, and what there is to say of it. */
 struct knob_variable {

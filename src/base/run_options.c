@@ -103,6 +103,28 @@ static const struct knob rows[] = {
 	 NULL, "What is recorded",
 	 "With --backends heap: the mean of the bytes that are allocated between two samples; 1: "
 	 "every allocation"},
+	{"functions", 0, KNOB_REGEX, KNOB_REPEAT, AT(functions), "REGEX[@MODULE]", NULL, NULL, NULL,
+	 "Functions",
+	 "Record executions of the program's functions whose name matches, by patching them in "
+	 "memory; of a library with @MODULE, an expression over file names, or a path; may be "
+	 "given "
+	 "several times"},
+	{"functions-exclude", 0, KNOB_REGEX, KNOB_REPEAT, AT(functions_exclude), "REGEX[@MODULE]",
+	 NULL, NULL, NULL, "Functions", "Of these, leave out the functions whose name matches"},
+	{"functions-min-instructions", 0, KNOB_INTEGER, 0, AT(functions_min_instructions), "N",
+	 "200", NULL, NULL, "Functions",
+	 "Leave out functions without a loop that have fewer instructions, unless an expression "
+	 "is just their name"},
+	{"functions-min-loop", 0, KNOB_INTEGER, 0, AT(functions_min_loop), "N", "0", NULL, NULL,
+	 "Functions", "The same for functions with a loop"},
+	{"functions-min", 0, KNOB_DURATION, 0, AT(functions_min_ns), "TIME", "0", NULL, NULL,
+	 "Functions", "Leave out executions that took less time"},
+	{"functions-list", 0, KNOB_ENUM, 0, AT(functions_list), "LIST", "none",
+	 "none|available|chosen|refused", NULL, "Functions",
+	 "Run nothing; list which functions match and can be patched, are chosen, or cannot be "
+	 "patched and why"},
+	{"functions-format", 0, KNOB_ENUM, 0, AT(functions_format), "FORMAT", "text",
+	 "text|md|csv|json|html|tsv", NULL, "Functions", "Form of --functions-list"},
 	{"pc-sampling", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(pc_sampling), "N", "0",
 	 NULL, "18", "What is recorded",
 	 "Sample where kernels are on the GPU and why they wait, every 2^N cycles, N 5 to 31; 0: "
@@ -231,6 +253,8 @@ const struct knob_variable run_other_variables[] = {
 	{"KYMO_DRAIN", "set by kymo run: the socket of the process that writes the trace"},
 	{"KYMO_BIN",
 	 "set by kymo run: the program kymo, which processes start where nothing writes the trace"},
+	{"KYMO_FUNCTIONS_PLAN",
+	 "set by kymo run for --functions: the file that says what is patched"},
 	{"KYMO_BEGAN", "set by kymo run for --after, --before and --period: when it began, "
 		       "nanoseconds of the system's "
 		       "clock"},

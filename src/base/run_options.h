@@ -18,6 +18,12 @@ enum run_args { RUN_ARGS_NONE = 0, RUN_ARGS_SCALARS = 1, RUN_ARGS_FULL = 2 };
 enum run_on_full { RUN_BLOCK = 0, RUN_DROP = 1, RUN_OVERWRITE = 2 };
 
 enum run_sample_clock { RUN_SAMPLE_CPU = 0, RUN_SAMPLE_WALL = 1 };
+enum run_functions_list {
+	RUN_FUNCTIONS_NONE = 0,
+	RUN_FUNCTIONS_AVAILABLE = 1,
+	RUN_FUNCTIONS_CHOSEN = 2,
+	RUN_FUNCTIONS_REFUSED = 3
+};
 enum run_pauses { RUN_PAUSES_LAST = 0, RUN_PAUSES_COUNT = 1, RUN_PAUSES_IGNORE = 2 };
 
 struct run_options {
@@ -56,7 +62,15 @@ struct run_options {
 	const char *sample_event;  /* EVENT:N, a sample every N of them; or NULL */
 	const char *sample_threads; /* list, or NULL: all */
 	uint64_t heap_interval;     /* mean of the bytes between two samples of malloc() */
-	int64_t pc_sampling;        /* a sample every 2^n cycles; 0: none of kernels */
+	const char *functions;      /* expressions of functions that are patched, or NULL */
+	const char *functions_exclude;
+	int64_t functions_min_instructions, functions_min_loop;
+	uint64_t functions_min_ns; /* shorter executions are not recorded */
+	int functions_list;        /* enum run_functions_list */
+	int functions_format;
+	const char
+		*functions_plan; /* the file with the plan (wire/plan.h) of `functions`, or NULL */
+	int64_t pc_sampling;     /* a sample every 2^n cycles; 0: none of kernels */
 	bool pc_serialize;
 	int64_t telemetry_ms; /* 0: no telemetry */
 	uint64_t telemetry_delay_ns;

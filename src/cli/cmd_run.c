@@ -52,8 +52,9 @@ struct run {
 	struct node node;
 	struct launch_environment environment;
 	const struct attach_target *target; /* it runs already; else NULL */
-	bool read;                          /* the trace was read, and then: */
-	bool lossy;                         /* what `kymo summary --strict` would say */
+	struct text plan; /* of functions that are patched, or empty */
+	bool read;        /* the trace was read, and then: */
+	bool lossy;       /* what `kymo summary --strict` would say */
 };
 
 /* ---- before ---------------------------------------------------------------------------------- */
@@ -263,8 +264,11 @@ static int prepare_run(struct run *r)
 		place_remove(r->socket);
 		return report_error(&error, CLI_FAILURE);
 	}
-	if (!environment_make(&r->environment, &run_options_table, r->program.path, r->trace,
-			      r->socket, &error)) {
+	if (!functions_put(&run_options_values, r->trace, &r->plan))
+		text_addf(&error, "the plan of --functions cannot be written into \"%s\": %s",
+			  r->trace, strerror(errno));
+	if (error.length || !environment_make(&r->environment, &run_options_table, r->program.path,
+					      r->trace, r->socket, &error)) {
 		place_remove(r->socket);
 		return report_error(&error, CLI_FAILURE);
 	}
@@ -842,6 +846,9 @@ static int run_run(int argc, char **argv)
 		return CLI_USAGE;
 	if (!measures_check(&run_options_values) || !tools_check(&run_options_values))
 		return CLI_USAGE;
+	status = functions_take(r->options, r->program.path, &r->plan);
+	if (status >= 0)
+		return status;
 	if (r->options->dry_run)
 		return dry_run(r);
 	status = prepare_run(r);

@@ -292,7 +292,8 @@ static kymo_status_t forward_begin(struct stream_sink *s, const struct trace *t)
 {
 	struct cli_counter *c = counter(s);
 
-	c->tallies = t->tallies_count > 1;
+	for (uint32_t i = 1; i < t->tallies_count; i++)
+		c->tallies |= !t->tallies[i].beside;
 	return c->next->begin(c->next, t);
 }
 

@@ -30,6 +30,9 @@ struct program {
  */
 bool program_find(struct program *p, const char *name, struct text *error, int *status);
 
+/* The ELF file that runs when this one is executed: itself, or the interpreter of a script. */
+void program_file(const char *path, char out[PATH_MAX]);
+
 /* The names of libraries and functions that the program is linked with have this text among them. */
 bool program_names(const char *path, const char *text);
 
@@ -211,6 +214,17 @@ int launch_in_place(const struct launch *l, int output, void (*tell)(void *, str
 
 /* What is to be counted and sampled can be, here. Else says why not; what only a preset wants is dropped. */
 bool measures_check(struct run_options *o);
+
+/* ---- run_functions.c ---- */
+
+/*
+ * Chooses the functions of --functions, of the program at `path`. -1: go on, *plan is what the program is to be given, or
+ * empty; else the exit status: they were listed, or the user was told what is wrong.
+ */
+int functions_take(const struct run_options *o, const char *path, struct text *plan);
+
+/* Writes the plan into the trace and names it in the options; false: errno. */
+bool functions_put(struct run_options *o, const char *trace, const struct text *plan);
 
 /* ---- run_formulas.c ---- */
 

@@ -86,6 +86,19 @@ static bool set_began(struct launch_environment *e, const char *trace)
 	       launch_set(e, "KYMO_BEGAN", began);
 }
 
+/* Before backends look: one of them traces functions. */
+static bool set_functions(struct launch_environment *e)
+{
+	const struct run_options *o = e->options;
+	char least[32];
+
+	if (!o->functions_plan)
+		return true;
+	snprintf(least, sizeof(least), "%" PRIu64 "ns", o->functions_min_ns);
+	return launch_set(e, "KYMO_FUNCTIONS_PLAN", o->functions_plan) &&
+	       launch_set(e, "KYMO_FUNCTIONS_MIN", least);
+}
+
 bool environment_make(struct launch_environment *e, const struct knob_table *options,
 		      const char *program, const char *trace, const char *socket,
 		      struct text *error)
@@ -108,9 +121,10 @@ bool environment_make(struct launch_environment *e, const struct knob_table *opt
 	e->count = n;
 	if (!socket)
 		return true;
-	return set_libraries(e, error) && set_sanitizer(e) && launch_set(e, "KYMO_TRACE", trace) &&
-	       launch_set(e, "KYMO_DRAIN", socket) && launch_set(e, "KYMO_BIN", cli_self()) &&
-	       set_job(e) && set_began(e, trace) && set_options(e, options);
+	return set_functions(e) && set_libraries(e, error) && set_sanitizer(e) &&
+	       launch_set(e, "KYMO_TRACE", trace) && launch_set(e, "KYMO_DRAIN", socket) &&
+	       launch_set(e, "KYMO_BIN", cli_self()) && set_job(e) && set_began(e, trace) &&
+	       set_options(e, options);
 }
 
 void environment_release(struct launch_environment *e)

@@ -229,6 +229,40 @@ static void interpreter_of(const char *head, char *out, size_t size)
 	snprintf(out, size, "%.*s", (int)strcspn(p, " \t\n"), p);
 }
 
+/* "#!/usr/bin/env NAME": a word behind the interpreter, "" if there is none. */
+static void argument_of(const char *head, char *out, size_t size)
+{
+	const char *p = head + 2;
+
+	p += strspn(p, " \t");
+	p += strcspn(p, " \t\n");
+	p += strspn(p, " \t");
+	snprintf(out, size, "%.*s", (int)strcspn(p, " \t\n"), p);
+}
+
+void program_file(const char *path, char out[PATH_MAX])
+{
+	char head[1024], next[512], word[256];
+	size_t n;
+
+	snprintf(out, PATH_MAX, "%s", path);
+	for (unsigned depth = 0; depth < SCRIPT_DEPTH; depth++) {
+		int fd = open(out, O_RDONLY | O_CLOEXEC);
+		ssize_t got = fd >= 0 ? read(fd, head, sizeof(head) - 1) : -1;
+
+		if (fd >= 0)
+			close(fd);
+		head[got > 0 ? got : 0] = '\0';
+		interpreter_of(head, next, sizeof(next));
+		if (!*next)
+			return;
+		argument_of(head, word, sizeof(word));
+		n = strlen(next);
+		if (n < 4 || strcmp(next + n - 4, "/env") != 0 || search_path(word, out) != 0)
+			snprintf(out, PATH_MAX, "%s", next);
+	}
+}
+
 static bool check_file(const char *path, unsigned depth, char *why, struct text *error)
 {
 	char head[1024] = "", next[512];

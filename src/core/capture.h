@@ -457,6 +457,8 @@ static inline __attribute__((always_inline)) void cap_leave(struct cap_frame *f)
 
 /* An exception leaves the call, which ends now: before cap_leave(). Calls inside of it are left as well. */
 void cap_unwound(struct cap_frame *f);
+/* Calls inside of `f`, which is of the calling thread and returns, were left: by longjmp, of which nobody is told. */
+void cap_left_inside(struct cap_thread *t, const struct cap_frame *f);
 
 /* Nothing more will be done about the call: pops the frame. */
 static inline __attribute__((always_inline)) void cap_done(struct cap_frame *f)
@@ -840,6 +842,11 @@ struct job_tally;
 
 /* Calls are counted in this process, not recorded (mode summary). */
 bool cap_tallies(void);
+/*
+ * A call of the calling thread is counted in the tallies of all that want it recorded, instead of recorded: `duration` and what
+ * of it was not spent in other calls, in ticks. Any number of calls, of any op.
+ */
+void cap_count_call(const struct cap_op *op, uint64_t duration, uint64_t self);
 /* From now on activities are counted as well, because cap_tally_take() will be called. */
 void cap_tally_work(void);
 /* The call `f`, which ends no more than that, is counted as if it ended now. */

@@ -16,7 +16,7 @@
 struct cap_op;
 struct core_subscribers;
 
-#define CAP_FRAMES  64u /* nested traced calls; deeper ones run untraced and are counted */
+#define CAP_FRAMES  256u /* nested traced calls; deeper ones run untraced and are counted */
 #define CAP_BUFFERS 64u
 #define CAP_SITES   256u
 #define CAP_CALLING 8u /* tools called from inside each other; deeper ones are left out */
@@ -93,6 +93,7 @@ struct cap_thread {
 	uint64_t late;
 	struct wire_tally **tallies;         /* by wire op, or NULL; mode summary */
 	struct wire_ring tally_ring;         /* the chunk they lie in */
+	uint32_t tally_buffer;               /* number of the buffer that has it, from 1; 0: none */
 	struct core_tally_chunk *tally_full; /* those before it */
 	struct core_work *work;              /* activities that are counted, or NULL */
 	struct core_words *words;  /* [CAP_FRAMES]: words of tools, or NULL until needed */

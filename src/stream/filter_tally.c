@@ -116,6 +116,8 @@ static bool keep_tallies(const struct filter_binding *b, struct trace *t)
 
 	for (uint32_t i = 1; i < t->tallies_count; i++) {
 		if (!can_tell(b, &t->tallies[i])) {
+			if (t->tallies[i].beside)
+				continue;
 			stream_error(
 				b->filter->log,
 				"%s: calls and work were counted, not recorded (mode summary): "

@@ -290,6 +290,7 @@ struct t_tally {
 	uint32_t kind;            /* enum wire_tally_kind */
 	uint32_t thread;          /* that counted it */
 	bool part;                /* of allocations: of parts of others */
+	bool beside;              /* of an op that is recorded: of calls that were not */
 	uint32_t key[TALLY_KEYS]; /* enum tally_key, by kind */
 	uint64_t count, errors;
 	uint64_t total, self, min, max; /* ns */

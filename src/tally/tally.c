@@ -171,6 +171,7 @@ struct tallies *tallies_new(const struct trace *t)
 	for (uint32_t i = 1; a && i < t->tallies_count; i++) {
 		add_counted(a, &t->tallies[i]);
 		a->coarse = true;
+		a->counted |= !t->tallies[i].beside;
 	}
 	return a;
 }

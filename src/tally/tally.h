@@ -72,6 +72,7 @@ struct tallies {
 	bool scoped;               /* rows are kept apart by `scope`; they do not go to a store */
 	uint32_t scope;            /* of the next record */
 	bool failed;               /* memory ran out: the numbers are incomplete */
+	bool counted;              /* some are all that there is of their calls */
 	bool coarse;               /* histograms kept in the program are in it: 5 % */
 	uint64_t late;             /* allocations that came too late for an exact peak */
 	struct tally_thread *threads;

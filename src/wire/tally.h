@@ -33,8 +33,9 @@ enum wire_tally_kind {
 };
 
 enum {
-	WIRE_TALLY_WORK = 1, /* struct wire_work follows */
-	WIRE_TALLY_GIVEN = 2 /* not a tally: how much of one is in the job's; see DEF_JOB_GIVEN */
+	WIRE_TALLY_WORK = 1,   /* struct wire_work follows */
+	WIRE_TALLY_BESIDE = 4, /* calls of an op that is recorded: of those which were not */
+	WIRE_TALLY_GIVEN = 2   /* not a tally: how much of one is in the job's; see DEF_JOB_GIVEN */
 };
 
 #define WIRE_WORK_KEYS 4

@@ -36,8 +36,9 @@ ALLOWED = {
     "analysis": {"base", "record", "wire", "sql", "stream", "tally", "formats"},
     "report": {"base", "record", "wire", "sql", "stream", "tally", "formats", "analysis"},
     "page": {"base", "record", "wire", "stream", "tally", "formats", "analysis", "report"},
+    "functions": {"base", "record", "wire", "stream"},
     "cli": {"base", "record", "wire", "sql", "topology", "stream", "tally", "drain", "telemetry", "formats", "follow", "analysis", "report", "page",
-            "launch", "attach"},
+            "functions", "launch", "attach"},
 }
 # Headers that the rooms of a layer have for each other: no other layer sees them.
 PRIVATE = {f"core/{name}.h" for name in (
@@ -51,7 +52,7 @@ LIBRARIES = {
     "zstd": {"drain", "formats"}, "xxhash": {"drain", "formats", "follow"},
     "jansson": {"formats"}, "protobuf-c": {"formats"},
     "libdw": {"stream", "attach"}, "libdwfl": {"stream", "attach"}, "libelf": {"stream", "attach"}, "gelf": {"stream", "attach"}, "dwarf": {"stream"},
-    "hwloc": {"topology"}, "curses": {"cli"}, "microhttpd": {"page"},
+    "hwloc": {"topology"}, "curses": {"cli"}, "microhttpd": {"page"}, "capstone": {"functions"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 LINES_MAX = 1000

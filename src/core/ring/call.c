@@ -40,7 +40,7 @@ static bool nest(struct cap_thread *t, const void *sp)
 		cap_unwind(t, sp);
 	if (atomic_load_explicit(&t->depth, memory_order_relaxed) < CAP_FRAMES)
 		return true;
-	cap_count_untraced("core", "calls nested deeper than 64");
+	cap_count_untraced("core", "calls nested deeper than 256");
 	return false;
 }
 
@@ -370,14 +370,22 @@ void cap_unwind(struct cap_thread *t, const void *sp)
 	errno = saved;
 }
 
+void cap_left_inside(struct cap_thread *t, const struct cap_frame *f)
+{
+	int saved = errno;
+
+	while (atomic_load(&t->depth) > (uint32_t)(f - t->frames) + 1)
+		close_frame(t, &t->frames[atomic_load(&t->depth) - 1]);
+	errno = saved;
+}
+
 void cap_unwound(struct cap_frame *f)
 {
 	struct cap_thread *t = cap_thread_current;
 
 	if (!t || !cap_frame_lives(t, f))
 		return;
-	while (atomic_load(&t->depth) > (uint32_t)(f - t->frames) + 1)
-		close_frame(t, &t->frames[atomic_load(&t->depth) - 1]);
+	cap_left_inside(t, f);
 	f->plan = CAP_PLAN_LOOK | CAP_PLAN_UNWOUND;
 }
 

@@ -273,10 +273,10 @@ static void detach(void *arg)
 		core_ring_close(b, &t->rings[i]);
 		if (core_buffer_private(b))
 			core_deliver_lost(b, t->index, atomic_exchange(&t->rings[i].lost, 0));
-		if (b->desc.tally) {
+		if (b->desc.tally)
 			core_tally_fold(t);
+		if (t->tally_buffer == i + 1)
 			core_tally_close(t, b);
-		}
 	}
 	cap_read_unlock(t);
 	core_tally_release(t);
@@ -680,7 +680,7 @@ static void forget_ring(struct cap_thread *t, void *data)
 {
 	uint32_t slot = *(uint32_t *)data;
 
-	if (core_buffers[slot].desc.tally)
+	if (t->tally_buffer == slot + 1)
 		core_tally_release(t);
 	memset(&t->rings[slot], 0, sizeof(t->rings[slot]));
 	atomic_fetch_and(&t->paused, ~(1ull << slot));

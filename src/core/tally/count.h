@@ -20,6 +20,20 @@ struct cap_counted {
 	uint64_t duration, wait; /* ns of the device, or ticks; `wait`: since it was queued */
 };
 
+/* The job has its table: nothing is counted any more. */
+extern _Atomic bool cap_tally_over;
+
+/* Adds a duration to total, extremes and histogram. */
+static inline void cap_tally_time(struct wire_tally *y, uint64_t duration)
+{
+	y->total += duration;
+	if (cap_unlikely(duration < y->min))
+		y->min = duration;
+	if (cap_unlikely(duration > y->max))
+		y->max = duration;
+	y->histogram[wire_tally_bucket(duration)]++;
+}
+
 /* There is nothing to be done about the work of a submission but to count it. Nothing is, as a rule. */
 static inline bool cap_counts(const struct cap_submission *o)
 {

@@ -34,7 +34,7 @@ static struct {
 	bool began, taken;
 } ended;
 
-_Atomic bool core_tally_over;
+_Atomic bool cap_tally_over;
 
 static struct core_buffer *tally_buffer(void)
 {
@@ -65,7 +65,7 @@ void cap_tally_work(void)
 void core_tally_fork_child(void)
 {
 	memset(&ended, 0, sizeof(ended));
-	atomic_store(&core_tally_over, false);
+	atomic_store(&cap_tally_over, false);
 	core_work_fork_child();
 }
 
@@ -549,7 +549,7 @@ void cap_tally_given(bool elsewhere)
 {
 	const struct core_buffer *b = tally_buffer();
 
-	atomic_store(&core_tally_over, true);
+	atomic_store(&cap_tally_over, true);
 	if (b && elsewhere)
 		atomic_store(&b->pool->shm->given, SHM_GIVEN);
 }

@@ -79,6 +79,7 @@ void core_tally_release(struct cap_thread *t)
 	}
 	t->tally_full = NULL;
 	memset(&t->tally_ring, 0, sizeof(t->tally_ring));
+	t->tally_buffer = 0;
 }
 
 static bool another_chunk(struct cap_thread *t, struct core_buffer *b)
@@ -101,6 +102,7 @@ static bool another_chunk(struct cap_thread *t, struct core_buffer *b)
 	}
 	if (full)
 		t->tally_full = full;
+	t->tally_buffer = b->index + 1;
 	return true;
 }
 
@@ -162,22 +164,53 @@ __attribute__((noinline)) static struct wire_tally *begin(struct cap_thread *t,
 	return y;
 }
 
+static struct wire_tally *tally_of(struct cap_thread *t, struct core_buffer *b, uint16_t op)
+{
+	struct wire_tally *y = t->tallies ? t->tallies[op] : NULL;
+
+	if (cap_unlikely(t->paused >> b->index & 1 || cap_tally_over))
+		return NULL;
+	return cap_likely(y != NULL) ? y : begin(t, b, op);
+}
+
+/* The first shared buffer that wants it has the tallies. */
+static struct core_buffer *shared_of(uint64_t buffers)
+{
+	for (; buffers; buffers &= buffers - 1) {
+		struct core_buffer *b = &core_buffers[__builtin_ctzll(buffers)];
+
+		if (!core_buffer_private(b))
+			return b;
+	}
+	return NULL;
+}
+
+void cap_count_call(const struct cap_op *op, uint64_t duration, uint64_t self)
+{
+	struct core_buffer *b = shared_of(atomic_load_explicit(&op->buffers, memory_order_relaxed));
+	struct cap_thread *t = cap_thread_current;
+	struct wire_tally *y = b && t ? tally_of(t, b, op->wire) : NULL;
+
+	if (!y)
+		return;
+	if (!b->desc.tally)
+		y->flags |= WIRE_TALLY_BESIDE;
+	y->count++;
+	y->self += self;
+	cap_tally_time(y, duration);
+}
+
 void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_frame *f)
 {
-	struct wire_tally *y = t->tallies ? t->tallies[f->op->wire] : NULL;
+	struct wire_tally *y = tally_of(t, b, f->op->wire);
 	uint64_t duration = f->end - f->start;
 
-	if (cap_unlikely(t->paused >> b->index & 1 || core_tally_over))
+	if (cap_unlikely(!y))
 		return;
-	if (cap_unlikely(!y)) {
-		y = begin(t, b, f->op->wire);
-		if (!y)
-			return;
-	}
 	y->count++;
 	y->errors += f->has_status;
 	y->self += duration - (f->inside < duration ? f->inside : duration);
-	core_tally_time(y, duration);
+	cap_tally_time(y, duration);
 	f->inside = 0;
 	if (cap_unlikely(f != t->frames) && f > t->frames && f < t->frames + CAP_FRAMES &&
 	    !f[-1].end)

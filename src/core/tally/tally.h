@@ -15,22 +15,13 @@
 #include "base/locks.h"
 #include "core/capture.h"
 #include "core/process/process.h"
+#include "core/tally/count.h"
 #include "wire/tally.h"
 
 struct core_buffer;
 
 /* ---- tallies (tally.c) ---- */
 void core_tally_call(struct cap_thread *t, struct core_buffer *b, struct cap_frame *f);
-/* Adds a duration to total, extremes and histogram. */
-static inline void core_tally_time(struct wire_tally *y, uint64_t duration)
-{
-	y->total += duration;
-	if (cap_unlikely(duration < y->min))
-		y->min = duration;
-	if (cap_unlikely(duration > y->max))
-		y->max = duration;
-	y->histogram[wire_tally_bucket(duration)]++;
-}
 /* A new entry of the thread, as `from`; `work` where its flags say so. NULL: no room. */
 struct wire_tally *core_tally_add(struct cap_thread *t, struct core_buffer *b,
 				  const struct wire_tally *from, const struct wire_work *work);
@@ -61,7 +52,5 @@ void core_tally_fold(struct cap_thread *t) REQUIRES(core_live->tallies);
 void core_tally_fork_child(void);
 /* Something is in the trace now that no tally of a job has. */
 void core_tally_not_all(void);
-/* The job has its table: nothing is counted any more. */
-extern _Atomic bool core_tally_over;
 
 #endif

@@ -396,7 +396,7 @@ static inline void add_device(struct wire_tally *y, struct wire_work *w, const s
 	w->untimed_bytes += untimed ? x->v[SLOT_BYTES] : 0;
 	if (untimed)
 		return;
-	core_tally_time(y, (int64_t)x->v[SLOT_DURATION] > 0 ? x->v[SLOT_DURATION] : 0);
+	cap_tally_time(y, (int64_t)x->v[SLOT_DURATION] > 0 ? x->v[SLOT_DURATION] : 0);
 	w->wait += (int64_t)x->v[SLOT_QUEUED_BEFORE] > 0 ? x->v[SLOT_QUEUED_BEFORE] : 0;
 }
 
@@ -440,7 +440,7 @@ static void add_host(struct cap_thread *t, struct wire_tally *y, struct wire_wor
 
 	if (w->kind == WIRE_TALLY_MARKER && x->v[SLOT_SCOPE] && !x->v[SLOT_THREAD])
 		within = inside(t->work, x->v[SLOT_SCOPE], (uint64_t)f->scope, duration);
-	core_tally_time(y, duration);
+	cap_tally_time(y, duration);
 	y->self += duration - (within < duration ? within : duration);
 	y->errors += w->kind == WIRE_TALLY_COMM     ? x->v[SLOT_STATE] != 0
 		     : w->kind == WIRE_TALLY_MARKER ? x->v[SLOT_HOW] != 0
@@ -516,7 +516,7 @@ count_one(struct cap_thread *t, struct core_buffer *b, uint32_t op, const struct
 		w->untimed_bytes += c->bytes;
 		return;
 	}
-	core_tally_time(y, duration);
+	cap_tally_time(y, duration);
 	if (device)
 		w->wait += (int64_t)c->wait > 0 ? c->wait : 0;
 	else
@@ -531,7 +531,7 @@ static inline void count_range(struct cap_thread *t, struct wire_tally *y, uint6
 	duration = (int64_t)duration > 0 ? duration : 0;
 	within = scope ? inside(t->work, scope, around, duration) : 0;
 	y->count++;
-	core_tally_time(y, duration);
+	cap_tally_time(y, duration);
 	y->self += duration - (within < duration ? within : duration);
 }
 
@@ -561,7 +561,7 @@ bool cap_count(const struct cap_submission *o, const struct cap_op *op, const st
 
 	if (cap_unlikely(!b))
 		return false;
-	if (cap_likely(!atomic_load_explicit(&core_tally_over, memory_order_relaxed)))
+	if (cap_likely(!atomic_load_explicit(&cap_tally_over, memory_order_relaxed)))
 		count_one(t, b, op->wire, c);
 	cap_read_unlock(t);
 	return true;
@@ -581,7 +581,7 @@ bool cap_count_range(struct cap_thread *t, const struct cap_op *op, uint64_t dur
 		cap_read_unlock(t);
 		return false;
 	}
-	if (cap_likely(!atomic_load_explicit(&core_tally_over, memory_order_relaxed))) {
+	if (cap_likely(!atomic_load_explicit(&cap_tally_over, memory_order_relaxed))) {
 		y = entry(t, &core_buffers[__builtin_ctzll(bit)], op->wire, WIRE_TALLY_MARKER, key);
 		if (cap_likely(y != NULL))
 			count_range(t, y, duration, scope, around);
@@ -598,7 +598,7 @@ bool cap_count_allocation(const struct cap_submission *o, bool allocate,
 
 	if (cap_unlikely(!b))
 		return false;
-	if (cap_likely(!atomic_load_explicit(&core_tally_over, memory_order_relaxed)))
+	if (cap_likely(!atomic_load_explicit(&cap_tally_over, memory_order_relaxed)))
 		count_allocation(t, b, a, allocate);
 	cap_read_unlock(t);
 	return true;
@@ -611,13 +611,13 @@ bool core_work_comm(struct cap_thread *t, struct core_buffer *b, const struct ca
 	uint64_t duration = end > i->start ? end - i->start : 0;
 	struct wire_tally *y;
 
-	if (core_tally_over)
+	if (cap_tally_over)
 		return true;
 	y = entry(t, b, op->wire, WIRE_TALLY_COMM, words_of(key));
 	if (cap_unlikely(!y))
 		return true; /* lost, and counted as that */
 	y->count++;
-	core_tally_time(y, duration);
+	cap_tally_time(y, duration);
 	y->self += duration;
 	y->errors += i->state != 0;
 	work_of(y)->bytes += i->op == COMM_OP_RECEIVE ? 0 : i->sent;
@@ -638,7 +638,7 @@ void cap_activity_count(struct cap_frame *f, struct wire_enc e)
 		cap_commit(f, &e);
 		return;
 	}
-	if (!core_tally_over)
+	if (!cap_tally_over)
 		count(t, &core_buffers[buffer], f, &e, op);
 	errno = saved;
 	if (e.ring != &t->rings[buffer]) {

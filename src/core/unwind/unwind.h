@@ -48,6 +48,12 @@ uint32_t unwind_stack(const struct unwind_registers *from, uint64_t known_end, u
 uint32_t unwind_copied(const struct unwind_registers *from, const struct unwind_copy *stack,
 		       uint64_t *out, uint32_t most, enum stack_end *end);
 
+/*
+ * Return addresses from `start` on, `bytes` of them, stand for others: that at start + 8 * n for the one that lies `stride` * n bytes
+ * behind `originals`. Once, before any of them is on a stack.
+ */
+void unwind_stubs(uint64_t start, uint64_t bytes, const void *originals, uint64_t stride);
+
 /* Tables of the object whose code `pc` is. False: of none. */
 bool unwind_object(uint64_t pc, struct cfi_tables *out);
 

@@ -221,6 +221,31 @@ static bool step(struct walk *w, enum stack_end *end)
 	return step_pointer(w) && (!known || !w->r.pc || rule_at(w->r.pc - 1, &rule));
 }
 
+static struct {
+	_Atomic uint64_t bytes; /* written last */
+	uint64_t start, stride;
+	const uint8_t *originals;
+} stubs;
+
+void unwind_stubs(uint64_t start, uint64_t bytes, const void *originals, uint64_t stride)
+{
+	stubs.start = start;
+	stubs.stride = stride;
+	stubs.originals = originals;
+	atomic_store(&stubs.bytes, bytes);
+}
+
+static uint64_t original_of(uint64_t pc)
+{
+	uint64_t bytes = atomic_load_explicit(&stubs.bytes, memory_order_acquire), original;
+
+	if (pc - stubs.start >= bytes)
+		return pc;
+	memcpy(&original, stubs.originals + (pc - stubs.start) / 8 * stubs.stride,
+	       sizeof(original));
+	return original;
+}
+
 static uint32_t walk(struct walk *w, uint64_t *out, uint32_t most, enum stack_end *end)
 {
 	uint32_t n = 0;
@@ -234,6 +259,7 @@ static uint32_t walk(struct walk *w, uint64_t *out, uint32_t most, enum stack_en
 				*end = STACK_CUT;
 			return n;
 		}
+		w->r.pc = original_of(w->r.pc);
 		if (!w->r.pc) { /* who made the stack has put none below it */
 			*end = STACK_OUTERMOST;
 			return n;

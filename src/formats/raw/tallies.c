@@ -163,6 +163,7 @@ static void add_entry(struct raw_process *p, const struct entry *e, uint32_t thr
 	    !take_key(p, e, thread, &y))
 		return;
 	take_numbers(p, e, &y);
+	y.beside = e->y.flags & WIRE_TALLY_BESIDE;
 	add_histogram(t, &y, &e->y);
 	if (e->y.flags & WIRE_TALLY_WORK)
 		take_work(t, &e->w, &y);

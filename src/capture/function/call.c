@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A call of a function, from where it is entered to where it returns: a record, or a count where it is shorter than is
+ * wanted or nested too deep. Compiled for general registers alone (CMakeLists.txt).
+ */
+#include "capture/function/function.h"
+#include "core/tally/count.h"
+
+static bool too_deep(struct cap_thread *t, const void *sp)
+{
+	uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
+
+	if (depth < FUNCTION_FRAMES)
+		return false;
+	if ((const char *)t->frames[depth - 1].sp <= (const char *)sp)
+		cap_unwind(t, sp);
+	return atomic_load_explicit(&t->depth, memory_order_relaxed) >= FUNCTION_FRAMES;
+}
+
+void function_begin(struct function_call *c, struct cap_op *op, const void *site, const void *sp)
+{
+	struct cap_thread *t = cap_thread_current;
+
+	c->op = op;
+	c->id = 0;
+	c->start = 0;
+	c->inside = 0;
+	c->frame = NULL;
+	if (cap_unlikely(t && t->magic == CAP_THREAD_MAGIC && !t->guard && too_deep(t, sp))) {
+		c->start = tick_now();
+		return;
+	}
+	c->frame = cap_enter_at(op, site, sp);
+	if (!c->frame)
+		return;
+	c->id = c->frame->id;
+	t = cap_thread_current;
+	c->records = (uint32_t)atomic_load_explicit(&t->records, memory_order_relaxed);
+	if (cap_unlikely(atomic_load_explicit(&c->frame->callbacks, memory_order_relaxed) != NULL))
+		cap_callbacks(c->frame, NULL, CAP_ENTER);
+}
+
+static void record(struct cap_thread *t, struct function_call *c, uint64_t duration)
+{
+	struct cap_frame *f = c->frame;
+	struct wire_enc e;
+
+	if (duration < function_least &&
+	    (uint32_t)atomic_load_explicit(&t->records, memory_order_relaxed) == c->records) {
+		cap_count_call(c->op, duration, duration - c->inside);
+		return;
+	}
+	if (f->plan & CAP_PLAN_TALLY)
+		cap_count_call(c->op, duration, duration - c->inside);
+	else if (cap_args(f) == 0)
+		cap_record_bare(f);
+	else if (cap_record(f, &e, 0))
+		cap_commit(f, &e);
+}
+
+/* The frames that it left behind are closed before; its own may be among those that somebody else has closed. */
+static uint64_t leave(struct function_call *c)
+{
+	struct cap_thread *t = cap_thread_current;
+	struct cap_frame *f = c->frame;
+	uint64_t duration;
+
+	if (cap_unlikely(!t || !cap_frame_lives(t, f) || f->id != c->id || f->end ||
+			 atomic_load_explicit(&t->depth, memory_order_relaxed) <=
+				 (uint32_t)(f - t->frames)))
+		return 0;
+	cap_left_inside(t, f);
+	cap_leave(f);
+	duration = f->end - f->start;
+	if (cap_unlikely(atomic_load_explicit(&f->callbacks, memory_order_relaxed) != NULL))
+		cap_callbacks(f, NULL, CAP_EXIT);
+	if (atomic_load_explicit(&f->buffers, memory_order_relaxed))
+		record(t, c, duration);
+	cap_done(f);
+	return duration;
+}
+
+void function_end(struct function_call *c, struct function_call *around)
+{
+	uint64_t duration = 0;
+
+	if (cap_likely(c->frame != NULL)) {
+		duration = leave(c);
+	} else if (c->start) {
+		duration = tick_now() - c->start;
+		cap_count_call(c->op, duration, duration - c->inside);
+	}
+	if (around)
+		around->inside += duration;
+}
+
+/* ---- the same with general registers alone ---- */
+
+bool function_begin_fast(struct function_call *c, struct cap_op *op, const void *site,
+			 const void *sp)
+{
+	struct cap_thread *t = cap_thread_current;
+	struct cap_frame *f;
+
+	if (!function_straight(t, op, site, sp))
+		return false;
+	f = cap_enter_straight(op, site, sp);
+	if (cap_unlikely(!f))
+		return false;
+	c->op = op;
+	c->frame = f;
+	c->id = f->id;
+	c->start = 0;
+	c->inside = 0;
+	c->records = (uint32_t)atomic_load_explicit(&t->records, memory_order_relaxed);
+	return true;
+}
+
+static inline void count(struct wire_tally *y, uint64_t duration, uint64_t inside)
+{
+	y->count++;
+	y->self += duration - inside;
+	cap_tally_time(y, duration);
+}
+
+static inline void record_straight(struct cap_thread *t, struct cap_frame *f)
+{
+	struct wire_enc e;
+
+	if (cap_record_straight(t, f, &e, 0))
+		cap_commit_straight(t, &e);
+}
+
+/* Where its record or its count goes is there. */
+bool function_end_fast(struct function_call *c, struct function_call *around)
+{
+	struct cap_thread *t = cap_thread_current;
+	struct cap_frame *f = c->frame;
+	struct wire_tally *y;
+	uint64_t duration;
+	bool counted;
+
+	if (cap_unlikely(!f || !t || !cap_frame_lives(t, f) || f->id != c->id || f->end ||
+			 f->retire || !(f->plan & CAP_PLAN_STRAIGHT) || t->gate != CAP_GATE_OPEN ||
+			 atomic_load_explicit(&t->depth, memory_order_relaxed) !=
+				 (uint32_t)(f - t->frames) + 1))
+		return false;
+	y = t->tallies ? t->tallies[c->op->wire] : NULL;
+	counted = f->plan & CAP_PLAN_TALLY || function_least;
+	if (cap_unlikely((counted && (!y || cap_tally_over)) ||
+			 t->paused >> (f->plan & CAP_PLAN_BUFFER) & 1 ||
+			 (!(f->plan & CAP_PLAN_TALLY) &&
+			  !cap_room(&t->rings[f->plan & CAP_PLAN_BUFFER]))))
+		return false;
+	cap_leave_straight(f);
+	duration = f->end - f->start;
+	if (cap_unlikely(counted) &&
+	    (f->plan & CAP_PLAN_TALLY ||
+	     (duration < function_least &&
+	      (uint32_t)atomic_load_explicit(&t->records, memory_order_relaxed) == c->records)))
+		count(y, duration, c->inside);
+	else
+		record_straight(t, f);
+	cap_done_straight(t, f);
+	if (around)
+		around->inside += duration;
+	return true;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stubs out of the ordinary: a thread's first call, calls that end with another one, calls that longjmp or an exception has left,
+ * coroutines. All registers are saved.
+ */
+#include <cpuid.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/function/returns.h"
+#include "core/unwind/unwind.h"
+
+#define BLOCK 32u /* stubs that a thread gets at once */
+
+_Thread_local struct function_thread function_thread;
+struct function_return function_return_table[FUNCTION_RETURNS];
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the two below */
+static uint32_t fresh = 1;                               /* never used from here on */
+static uint32_t returned;                                /* by threads that have ended */
+static pthread_key_t end_key;
+static bool keyed;
+
+/* ---- stubs of threads ---- */
+
+static uint32_t take_one(void)
+{
+	uint32_t at = returned;
+
+	if (at)
+		returned = function_return_table[at].call.next;
+	else if (fresh < FUNCTION_RETURNS)
+		at = fresh++;
+	return at;
+}
+
+/* Those in doubt whose place on the stack has something else by now are free. */
+static void settle(struct function_thread *s)
+{
+	uint32_t at = s->doubt, next;
+
+	s->doubt = 0;
+	for (; at; at = next) {
+		struct function_return *r = &function_return_table[at];
+
+		next = r->call.next;
+		if (r->slot && function_is_return(*r->slot) && function_return_of(*r->slot) == at) {
+			r->call.next = s->doubt;
+			s->doubt = at;
+		} else {
+			function_give(s, at);
+		}
+	}
+}
+
+static bool stock(struct function_thread *s)
+{
+	if (s->free)
+		return true;
+	settle(s);
+	if (s->free)
+		return true;
+	if (pthread_mutex_trylock(&lock) != 0)
+		return false;
+	for (uint32_t i = 0; i < BLOCK; i++) {
+		uint32_t at = take_one();
+
+		if (at)
+			function_give(s, at);
+	}
+	pthread_mutex_unlock(&lock);
+	if (keyed && s->free)
+		pthread_setspecific(end_key, s);
+	return s->free != 0;
+}
+
+/* What it has open by now nobody will return through: but who knows. */
+static void thread_ends(void *data)
+{
+	struct function_thread *s = data;
+	uint32_t at = s->free, next;
+
+	s->free = 0;
+	s->busy++;
+	pthread_mutex_lock(&lock);
+	for (; at; at = next) {
+		next = function_return_table[at].call.next;
+		function_return_table[at].call.next = returned;
+		returned = at;
+	}
+	pthread_mutex_unlock(&lock);
+	s->busy--;
+}
+
+static __attribute__((constructor)) void begin(void)
+{
+	keyed = pthread_key_create(&end_key, thread_ends) == 0;
+}
+
+/* ---- calls that were left ---- */
+
+/* They lie below the stack pointer of this stack, or another thread has seen them return. */
+static bool was_left(const struct function_return *r, const void **slot)
+{
+	return !r->slot || (r->slot <= slot && cap_same_stack(r->slot, slot));
+}
+
+static void drop_left(struct function_thread *s, const void **slot)
+{
+	while (s->open && was_left(&function_return_table[s->open], slot)) {
+		struct function_return *r = &function_return_table[s->open];
+		uint32_t at = s->open;
+
+		s->open = r->call.next;
+		r->call.next = s->doubt;
+		s->doubt = at;
+	}
+}
+
+/* ---- entering ---- */
+
+/* A function that ends with a call of another one is over when that one begins. */
+static void end_before(struct function_thread *s, const void **slot)
+{
+	uint32_t at = function_return_of(*slot);
+	struct function_return *r = &function_return_table[at];
+
+	if (s->open != at || r->slot != slot)
+		return;
+	function_end(&r->call, function_around(r));
+	*slot = r->original;
+	function_close(s, at);
+}
+
+static void enter(struct function_thread *s, struct cap_op *op, const void **slot)
+{
+	struct function_return *r;
+	uint32_t at;
+
+	if (function_is_return(*slot))
+		end_before(s, slot);
+	if (s->open && function_return_table[s->open].slot <= slot)
+		drop_left(s, slot);
+	if (!stock(s)) {
+		cap_count_untraced("function", "functions where too many calls are open");
+		return;
+	}
+	at = s->free;
+	function_take(s, at);
+	r = &function_return_table[at];
+	function_begin(&r->call, op, function_original(*slot), slot + 1);
+	if (r->call.frame || r->call.start)
+		function_open(s, at, slot);
+	else
+		function_give(s, at);
+}
+
+void function_enter_slow(struct cap_op *op, const void **slot)
+{
+	struct function_thread *s = &function_thread;
+	int saved = errno;
+
+	if (s->busy)
+		return;
+	s->busy++;
+	enter(s, op, slot);
+	s->busy--;
+	errno = saved;
+}
+
+void function_hook_slow(uintptr_t address, const void **slot)
+{
+	struct cap_op *op = function_find(address);
+
+	if (op)
+		function_enter_slow(op, slot);
+}
+
+/* ---- leaving ---- */
+
+static bool unlink_open(struct function_thread *s, uint32_t at)
+{
+	uint32_t *link = &s->open;
+
+	while (*link && *link != at)
+		link = &function_return_table[*link].call.next;
+	if (!*link)
+		return false;
+	*link = function_return_table[at].call.next;
+	return true;
+}
+
+/* It was entered by another thread, or its thread believed it to be left: whoever has it will see that it is over. */
+static void leave_elsewhere(struct function_return *r)
+{
+	r->slot = NULL;
+}
+
+static void leave(struct function_thread *s, uint32_t at, const void **slot)
+{
+	struct function_return *r = &function_return_table[at];
+
+	if (s->open != at)
+		drop_left(s, slot - 1);
+	if (s->open == at) {
+		function_end(&r->call, function_around(r));
+		function_close(s, at);
+	} else if (unlink_open(s, at)) {
+		function_end(&r->call, NULL);
+		function_give(s, at);
+	} else {
+		leave_elsewhere(r);
+	}
+}
+
+void function_leave_slow(const void **slot)
+{
+	struct function_thread *s = &function_thread;
+	uint32_t at = function_return_of(*slot);
+	int saved = errno;
+
+	*slot = function_return_table[at].original;
+	s->busy++;
+	leave(s, at, slot);
+	s->busy--;
+	errno = saved;
+}
+
+/* ---- for others ---- */
+
+bool kymo_function_stub(const void *address)
+{
+	return function_is_return(address);
+}
+
+bool function_returns_on;
+
+/* The kernel tells of each thread; the first one's program has made the choice for all. */
+static bool shadow_stack(void)
+{
+	char text[512];
+	FILE *f = fopen("/proc/self/status", "re");
+	bool on = false;
+
+	while (f && fgets(text, sizeof(text), f))
+		on |= strncmp(text, "x86_Thread_features:", 20) == 0 && strstr(text, "shstk");
+	if (f)
+		fclose(f);
+	return on;
+}
+
+bool function_returns_usable(const char **why)
+{
+	unsigned a, b, c = 0, d;
+
+	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
+		*why = "this processor has no instruction to save all registers";
+	else if (shadow_stack())
+		*why = "the program has a shadow stack, which return addresses must not differ "
+		       "from";
+	else
+		function_returns_on = true;
+	if (function_returns_on)
+		unwind_stubs((uintptr_t)function_returns,
+			     (uint64_t)(function_returns_end - function_returns),
+			     &function_return_table[0].original, sizeof(function_return_table[0]));
+	return function_returns_on;
+}
+
+const void *function_original(const void *address)
+{
+	while (function_is_return(address))
+		address = function_return_table[function_return_of(address)].original;
+	return address;
+}

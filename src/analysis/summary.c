@@ -212,9 +212,9 @@ static kymo_status_t read_from(struct summary *s, const char *path, enum summary
 		status = read_foreign(s, foreign, path, by & DETAILS_BY, o);
 	else
 		status = read_raw(s, path, by & DETAILS_BY, o);
-	if (status == KYMO_OK &&
-	    (s->tallies->set[TALLY_LEAK].count || has_objects(s) || has_buffers(s) ||
-	     has_locks(s) || has_waits(s) || has_heap(s) || (s->timeline && s->timeline->off.rows_count))) {
+	if (status == KYMO_OK && (s->tallies->set[TALLY_LEAK].count || has_objects(s) ||
+				  has_buffers(s) || has_locks(s) || has_waits(s) || has_heap(s) ||
+				  (s->timeline && s->timeline->off.rows_count))) {
 		s->symbols = symbols_new(s->trace, o->log);
 		status = s->symbols ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
 	}

@@ -52,9 +52,9 @@ struct run {
 	struct node node;
 	struct launch_environment environment;
 	const struct attach_target *target; /* it runs already; else NULL */
-	struct text plan; /* of functions that are patched, or empty */
-	bool read;        /* the trace was read, and then: */
-	bool lossy;       /* what `kymo summary --strict` would say */
+	struct text plan;                   /* of functions that are patched, or empty */
+	bool read;                          /* the trace was read, and then: */
+	bool lossy;                         /* what `kymo summary --strict` would say */
 };
 
 /* ---- before ---------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/variables.h"
 #include "capture/function/function.h"
 
 struct plan function_plan;
@@ -37,7 +38,7 @@ static bool describe(uint32_t count)
 /* Ticks of the nanoseconds that the launcher left in the environment. */
 static uint64_t least(void)
 {
-	const char *text = getenv("KYMO_FUNCTIONS_MIN");
+	const char *text = variable("KYMO_FUNCTIONS_MIN");
 	double ns = text ? strtod(text, NULL) : 0;
 
 	return ns > 0 && ns < 1e18 ? (uint64_t)(ns * (double)tick_rate() / 1e9) : 0;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/elf.h"
+#include "base/variables.h"
 #include "capture/function/function.h"
 
 /* ---- the plan's file ---- */
@@ -36,7 +37,7 @@ static const void *map_file(const char *path, size_t *size)
 
 bool function_plan_open(struct plan *out)
 {
-	const char *path = getenv("KYMO_FUNCTIONS_PLAN");
+	const char *path = variable("KYMO_FUNCTIONS_PLAN");
 	const void *bytes;
 	size_t size = 0;
 

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/own_code.h"
+#include "base/variables.h"
 #include "capture/heap/heap.h"
 #include "core/capture.h"
 #include "core/process/life.h"
@@ -231,7 +232,7 @@ static void tell_others(const void *door)
 /* As the launcher has checked it: the table of options has no place in programs for this alone. */
 static void read_interval(void)
 {
-	const char *text = getenv("KYMO_HEAP_INTERVAL");
+	const char *text = variable("KYMO_HEAP_INTERVAL");
 	char *end;
 	uint64_t bytes = text ? strtoull(text, &end, 10) : 0;
 

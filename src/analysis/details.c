@@ -399,13 +399,16 @@ static void add_stack(struct text *out, const struct details *d, const struct de
 		return;
 	}
 	end = stack_end(d, s, first);
-	for (uint32_t i = first; i < end && n <= FRAMES_SHOWN; i++, n++) {
-		if (n == FRAMES_SHOWN)
-			text_add(out, " < ...");
-		else
-			text_addf(out, "%s%s", n ? " < " : "",
-				  symbols_text(d->symbols, s->sites[i], text, sizeof(text)));
-	}
+	for (uint32_t i = first; i < end && n <= FRAMES_SHOWN; i++)
+		for (const struct symbol *y = symbols_site(d->symbols, s->sites[i]);
+		     y && n <= FRAMES_SHOWN; y = y->caller, n++) {
+			if (n == FRAMES_SHOWN)
+				text_add(out, " < ...");
+			else
+				text_addf(out, "%s%s%s", n ? " < " : "",
+					  symbol_text(y, text, sizeof(text)),
+					  y->caller ? " (inlined)" : "");
+		}
 }
 
 void details_add(struct text *out, const struct details *d, uint32_t number, unsigned by)

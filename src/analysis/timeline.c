@@ -343,7 +343,7 @@ static uint16_t wait_of(uint16_t op_is)
 static void take_off(struct timeline *tl, const struct rec *r)
 {
 	const uint32_t site = off_use_add(&tl->off, r); /* where the program waits */
-	struct tl_call *c = r->end - r->start >= TIMELINE_LONG_NS ? TAKE(tl, calls) : NULL;
+	struct tl_call *c = r->end - r->start >= TIMELINE_LONG_NS ? TAKE_LARGE(tl, calls) : NULL;
 
 	if (c)
 		*c = (struct tl_call){.start = r->start,

@@ -610,7 +610,7 @@ static void find_pool(struct timeline *tl, uint32_t thread)
 
 	for (unsigned s = 0; s < HOST_STATES; s++)
 		life += th->in[s];
-	th->pool = !tl->trace->threads[thread].main && !th->in[HOST_LAUNCH] && life &&
+	th->pool = tl->locks && !tl->trace->threads[thread].main && !th->in[HOST_LAUNCH] && life &&
 		   2 * tl->locks->for_work[thread] >= life;
 }
 

@@ -63,7 +63,7 @@ def line_of(text, mark):
 
 
 WANTED = {("clGetPlatformIDs", "first", "first.c", line_of(FIRST, "first")),
-          ("clGetDeviceIDs", "first", "inner.h", line_of(INNER, "inner")),
+          ("clGetDeviceIDs", "inner", "inner.h", line_of(INNER, "inner")),
           ("clUnloadCompiler", "second", "second.c", line_of(SECOND, "second"))}
 
 

@@ -163,7 +163,7 @@ def samples(checks, kymo, heat, folder):
                  sorted(stacks.values()))
     own = [f for s in got.samples for f in s["stack"] if os.path.basename(f[1]) == os.path.basename(heat)]
     checks.equal("the program's functions have a build id", {bool(f[2]) for f in own} - {True}, set())
-    inner = collections.Counter(s["stack"][-1][:2] for s in got.samples if s["stack"])
+    inner = collections.Counter((s["stack"][-1][0].removesuffix(" (inlined)"), s["stack"][-1][1]) for s in got.samples if s["stack"])
     wanted = {(r["function"], r["module"]): r["n"] for r in traced.query(kymo, trace, FUNCTIONS)}
     checks.equal("samples of functions", {k: inner.get(k) for k in wanted}, wanted)
 

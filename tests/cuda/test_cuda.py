@@ -271,11 +271,12 @@ class Test(base.Test):
         check("by scope", self.told_of("scope"), {
             "backwards": "(no scope)", "early": "(no scope)", "in time": "solve", "none": "(no scope)",
             "stranger": "(no scope)"})
+        inlined = {"site": r"call fake\.c:\d+$", "stack": r"call fake\.c:\d+ \(inlined\) < fake_enter fake\.c:\d+ < "}
         for words in ("site", "stack"):
             told = self.told_of(words)
             check(f"by {words}: none", sorted(k for k, v in told.items() if v == "(not known)"),
                   ["early", "stranger"])
-            check(f"by {words}: the other's", told["in time"].startswith("fake_enter fake.c:"), True)
+            check(f"by {words}: the other's", re.match(inlined[words], told["in time"]) is not None, True)
         done = kymotest.run(self.kymo, "compare", "--by", "scope", "--format", "json", "--all", self.trace, "--",
                             self.trace)
         items = {r["item"] for t in json.loads(done.stdout)["tables"] if t["name"] == "items" for r in t["rows"]}

@@ -83,7 +83,8 @@ class Locks(unittest.TestCase):
         for r in rows:
             if r["name"] in KINDS:
                 expected[r["object"], KINDS[r["name"]]].append(r)
-        found = {(t["lock"], t["kind"]): t for t in self.table()}
+        # Who waits in these for half of its short life may be taken for one of a pool.
+        found = {(t["lock"], re.sub("^(condition|semaphore), idle pool$", r"\1", t["kind"])): t for t in self.table()}
         self.assertEqual(found.keys(), expected.keys())
         for key, calls in expected.items():
             row, by = found[key], collections.Counter()

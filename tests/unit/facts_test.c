@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "analysis/diagnose.h"
+#include "stream/large.h"
 #include "wire/raw.h"
 
 static const struct stream_sink whole_run = {.whole = true, .from = INT64_MIN, .to = INT64_MAX};
@@ -123,16 +124,16 @@ static void expect(unsigned count, const char *rule, const char *title)
 	tallies_free(facts.tallies);
 	objects_free(facts.tl.objects);
 	for (unsigned i = 0; i < 3; i++)
-		free(facts.tl.call_of[i].at);
+		large_free(facts.tl.call_of[i].at);
 	free(facts.tl.call_of);
 	for (uint32_t i = 0; i < facts.trace.processes_count; i++)
 		intervals_release(&facts.tl.building[i]);
 	free(facts.tl.building);
 	free(facts.tl.devices);
-	free(facts.tl.calls);
+	large_free(facts.tl.calls);
 	free(facts.tl.threads);
-	free(facts.tl.order);
-	free(facts.tl.outer);
+	large_free(facts.tl.order);
+	large_free(facts.tl.outer);
 }
 
 static void test_errors(void **state)

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "stream/large.h"
 #include "waits_job.h"
 
 const struct stream_sink whole_run = {.whole = true, .from = INT64_MIN, .to = INT64_MAX};
@@ -64,7 +65,7 @@ void job_begin(uint32_t ranks, uint32_t worlds)
 		job.communicators[ranks + i] =
 			(struct t_communicator){.process = i, .key = 70 + world, .size = 2};
 	}
-	job.tl.calls = calloc(CALLS, sizeof(*job.tl.calls));
+	job.tl.calls = large_new(CALLS * sizeof(*job.tl.calls));
 	job.tl.messages = calloc(CALLS, sizeof(*job.tl.messages));
 	job.tl.threads = calloc(ranks + 1, sizeof(*job.tl.threads));
 	job.tl.call_of = calloc(ranks + 1, sizeof(*job.tl.call_of));
@@ -182,14 +183,14 @@ void job_end(void)
 		intervals_release(&job.tl.building[i]);
 	free(job.tl.building);
 	free(job.tl.devices);
-	free(job.tl.calls);
+	large_free(job.tl.calls);
 	free(job.tl.messages);
 	free(job.tl.threads);
 	for (uint32_t i = 0; i <= job.ranks; i++)
-		free(job.tl.call_of[i].at);
+		large_free(job.tl.call_of[i].at);
 	free(job.tl.call_of);
-	free(job.tl.order);
-	free(job.tl.outer);
+	large_free(job.tl.order);
+	large_free(job.tl.outer);
 }
 
 void expect_first(uint32_t count, const char *rule, int64_t ns, const char *text)

@@ -116,7 +116,7 @@ static bool is_taken(struct pfreader *r, uint32_t process, uint64_t address)
 
 	if (map_get(&r->stack_places, key))
 		return true;
-	if (!map_set(&r->stack_places, key, 1))
+	if (!bulk_map_set(&r->stack_places, key, 1))
 		r->failed = true;
 	return false;
 }

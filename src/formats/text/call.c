@@ -94,6 +94,8 @@ static void extras(struct text_writer *w, const struct rec *r)
 		bool said = stack->count && r->site && /* the innermost frame is the call site */
 			    w->t->sites[stack->sites[0]].address == w->t->sites[r->site].address;
 
+		if (said)
+			text_callers(w, stack->sites[0]);
 		for (uint32_t i = said; i < stack->count; i++) {
 			output_put(&w->out, " < ", 3);
 			text_frames(w, stack->sites[i]);

@@ -114,10 +114,15 @@ const char *text_site(struct text_writer *w, uint32_t site)
 
 void text_frames(struct text_writer *w, uint32_t site)
 {
+	output_name(&w->out, text_site(w, site));
+	text_callers(w, site);
+}
+
+void text_callers(struct text_writer *w, uint32_t site)
+{
 	const struct symbol *y = symbols_site(w->symbols, site);
 	char text[512];
 
-	output_name(&w->out, text_site(w, site));
 	for (; y->caller; y = y->caller) {
 		output_text(&w->out, " (inlined) < ");
 		output_name(&w->out, symbol_text(y->caller, text, sizeof(text)));

@@ -44,6 +44,8 @@ void text_names_release(struct text_writer *w);
 const char *text_site(struct text_writer *w, uint32_t site);
 /* The frames of a place in a stack, from the innermost function out, with " < " between them. */
 void text_frames(struct text_writer *w, uint32_t site);
+/* Those that the function at the site is inlined into, with what stands between; nothing for others. */
+void text_callers(struct text_writer *w, uint32_t site);
 
 /* Time, duration (INT64_MIN: none) and place of a line. */
 void text_begin_line(struct text_writer *w, int64_t time, int64_t duration, const char *place);

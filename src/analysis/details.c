@@ -373,6 +373,8 @@ static uint32_t stack_end(const struct details *d, const struct t_stack *s, uint
 	for (uint32_t i = first; i < s->count; i++) {
 		const struct symbol *y = symbols_site(d->symbols, s->sites[i]);
 
+		while (y->caller) /* others may be inlined into main() */
+			y = y->caller;
 		if (is_ours(d, s->sites[i]))
 			end = i + 1;
 		if (is_ours(d, s->sites[i]) && y->function && strcmp(y->function, "main") == 0)

@@ -16,6 +16,16 @@ static int longest(const void *a, const void *b)
 	return x->stack != y->stack ? (x->stack < y->stack ? -1 : 1) : (int)x->op - (int)y->op;
 }
 
+/* The function at a site, behind those that it is inlined into. */
+static void put_frames(struct text *out, const struct symbol *y)
+{
+	if (y->caller) {
+		put_frames(out, y->caller);
+		text_add(out, ";");
+	}
+	text_addf(out, "%s%s", y->function ? y->function : "?", y->caller ? " (inlined)" : "");
+}
+
 /* As flame graphs have it: the outermost function first. */
 static void put_stack(struct table *t, struct cell *c, const struct report *r,
 		      const struct summary *s, uint32_t stack)
@@ -27,9 +37,8 @@ static void put_stack(struct table *t, struct cell *c, const struct report *r,
 	if (shown < k->count)
 		text_add(&text, "...;");
 	for (uint32_t i = shown; i--;) {
-		const struct symbol *y = symbols_site(s->symbols, k->sites[i]);
-
-		text_addf(&text, "%s%s", y->function ? y->function : "?", i ? ";" : "");
+		put_frames(&text, symbols_site(s->symbols, k->sites[i]));
+		text_add(&text, i ? ";" : "");
 	}
 	cell_text(t, c, text.s ? text.s : "");
 	text_release(&text);

@@ -610,7 +610,7 @@ static void find_pool(struct timeline *tl, uint32_t thread)
 
 	for (unsigned s = 0; s < HOST_STATES; s++)
 		life += th->in[s];
-	th->pool = tl->locks && !tl->trace->threads[thread].main && !th->in[HOST_LAUNCH] && life &&
+	th->pool = !tl->trace->threads[thread].main && !th->in[HOST_LAUNCH] && life &&
 		   2 * tl->locks->for_work[thread] >= life;
 }
 
@@ -703,6 +703,14 @@ static void set_window(struct timeline *tl, const struct stream_sink *sink)
 	}
 }
 
+static bool find_pools(struct timeline *tl)
+{
+	for (uint32_t i = 1; i < tl->trace->threads_count; i++)
+		find_pool(tl, i);
+	lock_use_find_pools(tl->locks, is_pool, tl);
+	return !tl->locks->failed;
+}
+
 bool timeline_finish(struct timeline *tl, const struct stream_sink *sink)
 {
 	const struct trace *t = tl->trace;
@@ -723,8 +731,5 @@ bool timeline_finish(struct timeline *tl, const struct stream_sink *sink)
 		return false;
 	for (uint32_t i = 1; i < t->threads_count; i++)
 		add_states(tl, i);
-	for (uint32_t i = 1; i < t->threads_count; i++)
-		find_pool(tl, i);
-	lock_use_find_pools(tl->locks, is_pool, tl);
-	return !tl->locks->failed;
+	return !tl->locks || find_pools(tl);
 }

@@ -159,7 +159,7 @@ static bool read_library(struct attach_target *t, const struct mapped *m, int fd
 	       t->system_call;
 }
 
-bool library_find(struct attach_target *t, struct text *why)
+bool attach_functions_find(struct attach_target *t, struct text *why)
 {
 	struct mapped libc, linker;
 	bool ok;

@@ -17,7 +17,7 @@ bool target_status(int pid, int tid, const char *name, char *out, size_t size);
 /* ---- functions.c ---- */
 
 /* Fills in what the C library of the process has. */
-bool library_find(struct attach_target *t, struct text *why);
+bool attach_functions_find(struct attach_target *t, struct text *why);
 
 /* ---- safe.c ---- */
 

@@ -207,5 +207,5 @@ bool attach_look(int pid, struct attach_target *t, struct text *why)
 	       is_unfiltered(pid, why) && has_plain_stack(pid, why) &&
 	       same_place(pid, "mnt", "file systems", why) &&
 	       same_place(pid, "pid", "process numbers", why) && has_format(t, why) &&
-	       is_unrecorded(pid, why) && library_find(t, why);
+	       is_unrecorded(pid, why) && attach_functions_find(t, why);
 }

@@ -55,7 +55,7 @@ class Test(base.Test):
         check("chatty ones", [n for n in ("flush", "dispatch", "wait") if n in got], [])
         shown = base.must(self.kymo, "show", self.trace)
         check("open at the end", "was open" in shown, False)
-        check("a region's place", bool(re.search(r"openmp:parallel\(.*@ main", shown)), True)
+        check("a region's place", bool(re.search(r"openmp:parallel\(.*@ regions host\.c:\d+", shown)), True)
         check("arguments", "threads=2, number=1" in shown and "on=\"inout" in shown, True)
 
     def test_imbalance(self):

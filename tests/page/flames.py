@@ -236,6 +236,13 @@ def function_of(site):
     return site.get("function") or f'{site["module"]}+{site["offset"]}'
 
 
+def functions_of(site):
+    """With those that it is inlined into, the outermost first."""
+    outer = site.get("inlined_into", [])
+    names = [function_of(site), *(o["function"] for o in outer)]
+    return tuple(n + (" (inlined)" if i < len(outer) else "") for i, n in enumerate(names))[::-1]
+
+
 def recorded(folder):
     """Device time by the stacks and paths of calls, and times without a processor, as the JSON of the trace has them."""
     name = os.path.join(folder, "heat.kymo")
@@ -267,7 +274,8 @@ def recorded(folder):
             continue
         call, what = by_id[r["correlation"]], r.get("kernel_name") or r["op"]
         if call["id"] not in known:
-            frames = tuple(function_of(trace["sites"][s]) for s in reversed(trace["stacks"][call["stack"]])) if call.get("stack") else (function_of(trace["sites"][call["site"]]),)
+            frames = (tuple(f for s in reversed(trace["stacks"][call["stack"]]) for f in functions_of(trace["sites"][s])) if call.get("stack")
+                      else functions_of(trace["sites"][call["site"]]))
             known[call["id"]] = (label(call["thread"]) + path(call) + (call["op"],), label(call["thread"]) + frames + (call["op"],))
         for to, key in zip((paths, by_stack), known[call["id"]]):
             to[(*key, what)][0] += r["end"] - r["start"]
@@ -279,7 +287,8 @@ def recorded(folder):
     if options:
         off = collections.defaultdict(lambda: [0, 0])
         for r in records:
-            if r["domain"] == "off_cpu" and r["end"] > r["start"]:
+            own = (trace["threads"][r["thread"]].get("name") or "").startswith("kymo-")  # Kymo's threads are none of the program's
+            if r["domain"] == "off_cpu" and r["end"] > r["start"] and not own:
                 around = [c for c in of_thread[r["thread"]] if c["start"] <= r["start"] < c["end"]]
                 key = (*label(r["thread"]), *(c["op"] for c in sorted(around, key=lambda c: (c["start"], -c["end"]))), r["op"])
                 off[key][0] += r["end"] - r["start"]

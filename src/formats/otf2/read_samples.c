@@ -14,6 +14,15 @@ enum { PATH_MAX_ = 512, FRAMES_MAX = 1 << 24 /* of all stacks */ };
 
 /* ---- call paths ------------------------------------------------------------------------------ */
 
+/* Kymo writes behind a name that the function was inlined, which is no part of the name. */
+static size_t name_length(const struct reader *r, const char *name)
+{
+	static const char mark[] = " (inlined)";
+	size_t n = strlen(name), m = sizeof(mark) - 1;
+
+	return r->kymo && n > m && strcmp(name + n - m, mark) == 0 ? n - m : n;
+}
+
 /* Its region, and the line where the archive has it; 0: Kymo did not know it. */
 static uint32_t site_of(struct reader *r, uint32_t process, const struct context_in *c)
 {
@@ -25,7 +34,7 @@ static uint32_t site_of(struct reader *r, uint32_t process, const struct context
 
 	if (!x || (r->kymo && strcmp(x->name, "(unknown)") == 0))
 		return 0;
-	at.function = keyed_text(k, x->name, strlen(x->name));
+	at.function = keyed_text(k, x->name, name_length(r, x->name));
 	at.file = keyed_text(k, file, strlen(file));
 	return keyed_site(k, process, &at);
 }

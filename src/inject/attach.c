@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@
 #include "recorder/recorder.h"
 #include "wire/attach.h"
 
-enum { LOOK_NS = 1000000000, SEEN_MS = 10000 };
+enum { LOOK_NS = 500000000, SEEN_MS = 10000 };
 
 static _Atomic uint32_t over; /* futex word */
 static struct attach_page *page;
@@ -52,10 +53,21 @@ static void let_pages_go(void)
 	page = NULL;
 }
 
+/* Who recorded is gone, and perhaps the drain with it, or what listens to the drain. */
+static bool nobody_records(void)
+{
+	const char *by = variable("KYMO_ATTACHED_BY");
+	int saved = errno;
+	bool gone = by && kill(atoi(by), 0) != 0 && errno == ESRCH;
+
+	errno = saved;
+	return gone;
+}
+
 static void serve(void *unused)
 {
 	let_pages_go();
-	while (!atomic_load(&over)) {
+	while (!atomic_load(&over) && !nobody_records()) {
 		futex_wait(&over, 0, LOOK_NS);
 		late_enter_more();
 	}

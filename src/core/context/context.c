@@ -12,8 +12,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#define PIECE 64u
+#define PIECE        64u
+#define LET_GO_TRIES 500 /* a millisecond each */
 
 /* Pieces of the table; what a piece holds never moves. */
 static struct core_context *_Atomic pieces[CORE_CONTEXTS / PIECE];
@@ -304,6 +306,28 @@ static kymo_status_t not_inside(kymo_context_t context)
 	return inside ? KYMO_ERROR_BUSY : KYMO_OK;
 }
 
+/*
+ * Whoever reads a shared buffer is told that nothing comes any more once nobody can be writing into it: threads that are
+ * just recording a call, and Kymo's that listens to the reader. Both take but a moment. A call whose end no runtime
+ * tells (CUPTI, when nobody listens any more) is not waited for: it stays open in the recording.
+ */
+static void let_buffer_go(struct core_buffer *b)
+{
+	const struct timespec nap = {0, 1000000};
+	bool waits = true;
+
+	for (int i = 0; i < LET_GO_TRIES && waits; i++) {
+		if (i)
+			nanosleep(&nap, NULL);
+		pthread_mutex_lock(&core_live->configure);
+		core_buffers_sweep();
+		waits = b->used && b->retired;
+		if (waits && i + 1 == LET_GO_TRIES && b->pool)
+			core_buffer_leave(b);
+		pthread_mutex_unlock(&core_live->configure);
+	}
+}
+
 kymo_status_t kymo_context_destroy(kymo_context_t context)
 {
 	struct core_context *c;
@@ -333,6 +357,8 @@ kymo_status_t kymo_context_destroy(kymo_context_t context)
 	core_subscribers_sweep();
 	core_buffers_sweep();
 	unlock();
+	if (b && !core_buffer_private(b))
+		let_buffer_go(b);
 	return KYMO_OK;
 }
 

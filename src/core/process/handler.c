@@ -54,17 +54,24 @@ static void init(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Of a signal's frame, from the slot that it begins with on: uc_mcontext's stack pointer, uc_sigmask, si_signo. */
-enum { SP_AT = 168, MASK_AT = 304, SIGNAL_AT = 312, FRAME_WORDS = SIGNAL_AT / 8 + 1 };
+/* Of a signal's frame, from the slot that it begins with on: uc_mcontext's stack pointer, uc_sigmask. */
+enum { SP_AT = 168, MASK_AT = 304, FRAME_WORDS = MASK_AT / 8 + 1, SIGNALS = 64 };
 
-/* Its handler blocks nothing, not even its own signal. */
-static bool blocks_nothing(int signal)
+/*
+ * Some signal has a handler that blocks nothing, not even its own signal. Which one a frame is of it says only where the
+ * handler asked for that (SA_SIGINFO).
+ */
+static bool some_block_nothing(void)
 {
 	struct kernel_action seen;
 
-	memset(&seen, 0, sizeof(seen));
-	return syscall(SYS_rt_sigaction, signal, NULL, &seen, sizeof(seen.mask)) == 0 &&
-	       seen.flags & SA_NODEFER;
+	for (int signal = 1; signal <= SIGNALS; signal++) {
+		memset(&seen, 0, sizeof(seen));
+		if (syscall(SYS_rt_sigaction, signal, NULL, &seen, sizeof(seen.mask)) == 0 &&
+		    seen.flags & SA_NODEFER)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -83,27 +90,29 @@ static bool is_live(const char *at)
 	    syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &now, sizeof(now)) != 0)
 		return false;
 	before = frame[MASK_AT / 8];
-	return (now & ~before) != 0 || (frame[SP_AT / 8] > (uintptr_t)at &&
-					blocks_nothing((int)(uint32_t)frame[SIGNAL_AT / 8]));
+	return (now & ~before) != 0 || (frame[SP_AT / 8] > (uintptr_t)at && some_block_nothing());
 }
 
-enum { WORDS = 256, LOOKED_AT = 8 /* times WORDS: 16 KiB */ };
+enum { WORDS = 256, LOOKED_AT = 16384, PAGE = 4096 /* at least */ };
 
 static bool is_above(const char *at)
 {
+	const char *end = at + LOOKED_AT;
 	uintptr_t words[WORDS] = {0};
 
-	for (unsigned i = 0; i < LOOKED_AT; i++, at += sizeof(words)) {
-		/* The stack may end anywhere. */
-		const struct iovec here = {words, sizeof(words)},
-				   there = {(void *)(uintptr_t)at, sizeof(words)};
-		long n = syscall(SYS_process_vm_readv, getpid(), &here, 1, &there, 1, 0);
+	while (at < end) {
+		/* The stack may end with any page, and what reaches beyond it is not read at all. */
+		size_t left = PAGE - (uintptr_t)at % PAGE, most = sizeof(words);
+		const struct iovec here = {words, left < most ? left : most},
+				   there = {(void *)(uintptr_t)at, here.iov_len};
 
-		for (long k = 0; k < n / (long)sizeof(*words); k++)
-			if (words[k] == restorer && is_live(at + k * (long)sizeof(*words)))
-				return true;
-		if (n < (long)sizeof(words))
+		if (syscall(SYS_process_vm_readv, getpid(), &here, 1, &there, 1, 0) !=
+		    (long)here.iov_len)
 			return false;
+		for (size_t k = 0; k < here.iov_len / sizeof(*words); k++)
+			if (words[k] == restorer && is_live(at + k * sizeof(*words)))
+				return true;
+		at += here.iov_len;
 	}
 	return false;
 }

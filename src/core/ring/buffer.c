@@ -226,6 +226,12 @@ static struct core_buffer *other_shared(const struct core_buffer *b)
 	return other;
 }
 
+void core_buffer_leave(struct core_buffer *b)
+{
+	atomic_store(&b->pool->shm->state, SHM_LEFT);
+	shm_ring(b->pool->shm);
+}
+
 /* What is shown of calls and work under way goes to another shared buffer, if there is one. */
 static void unshare_pool(struct core_buffer *b) REQUIRES(core_live->configure)
 {
@@ -234,8 +240,7 @@ static void unshare_pool(struct core_buffer *b) REQUIRES(core_live->configure)
 	if (core_shared_pool() == b->pool)
 		core_threads_share(other ? other->pool : NULL);
 	core_lines_unshare(b->pool, other);
-	atomic_store(&b->pool->shm->state, SHM_LEFT);
-	shm_ring(b->pool->shm);
+	core_buffer_leave(b);
 	core_pool_abandon(b->pool);
 }
 

@@ -119,6 +119,8 @@ void core_buffers_share_in_child(void);
 void core_buffer_release(struct core_buffer *b);
 /* Frees buffers that are released and that nobody uses any more. Caller holds `configure`. */
 void core_buffers_sweep(void) REQUIRES(core_live->configure);
+/* Who reads a shared buffer is told that nothing comes any more. */
+void core_buffer_leave(struct core_buffer *b) REQUIRES(core_live->configure);
 /* Child: forgets the parent's pools. */
 void core_buffers_fork_child(void);
 kymo_status_t core_buffer_drain(struct core_buffer *b, uint64_t timeout_ns);

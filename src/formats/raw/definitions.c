@@ -869,7 +869,8 @@ static void resolve_times(struct reading *r, uint32_t first_open)
 	tp->waiting_ns = (double)r->waiting * ns_per_tick(p);
 	tp->beside_ns = (double)r->beside * ns_per_tick(p);
 	tp->loading_ns = (double)r->loading * ns_per_tick(p);
-	if (tp->how_ended == UINT32_MAX && r->process_end_seen) {
+	p->no_end = tp->how_ended == UINT32_MAX;
+	if (p->no_end && r->process_end_seen) {
 		tp->how_ended = r->process_end_how == 2 ? 3 : 0;
 		tp->exit_status = -1;
 	}

@@ -30,6 +30,7 @@ struct raw_process {
 	struct tick_origin origin;
 	struct raw_tick_sync *syncs;
 	uint32_t sync_count, sync_room;
+	bool no_end; /* the file has none; what its process said of itself may be there */
 	struct device_map *clocks; /* by global index - first_clock */
 	uint32_t first_clock, clock_count;
 	struct map domains, sets, threads, sites, addresses, stacks, agents, clock_ids, contexts,

@@ -211,7 +211,7 @@ static void read_end(struct raw_trace *rt, const struct listed *of, const json_t
 		p->how_ended = UINT32_MAX;
 		return;
 	}
-	if (p->how_ended != UINT32_MAX)
+	if (p->how_ended != UINT32_MAX && !(of->raw && of->raw->no_end))
 		return;
 	p->how_ended = ended_as(json_string_value(json_object_get(one, "ended")));
 	p->exit_status = (int32_t)json_integer_value(json_object_get(one, "status"));

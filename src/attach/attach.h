@@ -16,10 +16,9 @@
 /* What a process is that Kymo may be put into. */
 struct attach_target {
 	int pid;
-	char exe[4096];              /* what /proc/PID/exe leads to */
-	uint64_t functions[4];       /* addresses of pthread_create, dlopen, dlsym, dlerror in it */
-	uint64_t system_call;        /* of a `syscall` instruction in it */
-	uint64_t code[2], loader[2]; /* from, to of its C library and its dynamic linker */
+	char exe[4096];        /* what /proc/PID/exe leads to */
+	uint64_t functions[4]; /* addresses of pthread_create, dlopen, dlsym, dlerror in it */
+	uint64_t system_call;  /* of a `syscall` instruction in it */
 };
 
 /* False: it cannot be done, or not without harm; `why` says so, and what to do. Changes nothing. */

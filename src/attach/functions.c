@@ -40,13 +40,6 @@ static bool is_c_library(const char *path)
 	return is_library(path, "libc.so.6") || (slash && strncmp(slash, "/libc-2.", 8) == 0);
 }
 
-static bool is_linker(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && strncmp(slash, "/ld-linux", 9) == 0;
-}
-
 static bool find_mapped(int pid, bool (*is)(const char *path), struct mapped *m)
 {
 	char maps[32], line[PATH_MAX + 128], rights[8], path[PATH_MAX];
@@ -161,7 +154,7 @@ static bool read_library(struct attach_target *t, const struct mapped *m, int fd
 
 bool attach_functions_find(struct attach_target *t, struct text *why)
 {
-	struct mapped libc, linker;
+	struct mapped libc;
 	bool ok;
 	int fd;
 
@@ -185,8 +178,5 @@ bool attach_functions_find(struct attach_target *t, struct text *why)
 			  "those before 2.34: start "
 			  "it with \"kymo run\"",
 			  libc.path);
-	memcpy(t->code, libc.text, sizeof(t->code));
-	if (find_mapped(t->pid, is_linker, &linker))
-		memcpy(t->loader, linker.text, sizeof(t->loader));
 	return ok;
 }

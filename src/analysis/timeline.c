@@ -41,10 +41,11 @@ enum {
 	OP_PARALLEL = 8,       /* of OpenMP: a region */
 	OP_IMPLICIT_TASK = 16, /* what a thread does in it */
 	OP_EXPLICIT_TASK = 32,
-	OP_TARGET = 64,   /* of OpenMP, for a device */
-	OP_ASKS = 128,    /* of MPI: whether messages are there */
-	OP_OFF = 256,     /* no call: a thread without a processor */
-	OP_WAIT_SHIFT = 9 /* then what is waited for in it, as CALL_WAIT has it */
+	OP_TARGET = 64,    /* of OpenMP, for a device */
+	OP_ASKS = 128,     /* of MPI: whether messages are there */
+	OP_OFF = 256,      /* no call: a thread without a processor */
+	OP_USES = 512,     /* of a domain whose objects have tables: files, locks, waits, OCCA's */
+	OP_WAIT_SHIFT = 10 /* then what is waited for in it, as CALL_WAIT has it */
 };
 
 static struct timeline *of(struct stream_sink *s)
@@ -325,7 +326,7 @@ static bool fell_back(const struct timeline *tl, const struct rec *r)
 	struct wire_value value;
 	struct rec_fields fields;
 
-	if (!(tl->op_is[r->op] & OP_TARGET) || !r->wire)
+	if (!r->wire)
 		return false;
 	rec_fields_init(&fields, tl->trace, r);
 	while (rec_fields_next(&fields, &field, &value))
@@ -337,6 +338,13 @@ static bool fell_back(const struct timeline *tl, const struct rec *r)
 static uint16_t wait_of(uint16_t op_is)
 {
 	return (uint16_t)(op_is >> OP_WAIT_SHIFT << CALL_WAIT_SHIFT);
+}
+
+static uint16_t flags_of_calls(uint16_t op_is)
+{
+	return (uint16_t)((op_is & OP_MPI ? CALL_MPI : 0) | (op_is & OP_ASKS ? CALL_ASKS : 0) |
+			  (op_is & OP_OPENMP ? CALL_OPENMP : 0) |
+			  (op_is & OP_TARGET ? CALL_TARGET : 0) | wait_of(op_is));
 }
 
 /* Short ones change nothing that is told. */
@@ -355,18 +363,23 @@ static void take_off(struct timeline *tl, const struct rec *r)
 				      .flags = (uint16_t)(CALL_OFF | wait_of(tl->op_is[r->op]))};
 }
 
+static void use_call(struct timeline *tl, const struct rec *r)
+{
+	occa_use_call(tl->occa, r);
+	file_use_call(tl->files, r);
+	lock_use_call(tl->locks, r);
+	wait_use_call(tl->host_waits, r);
+}
+
 static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 {
 	struct timeline *tl = of(s);
 	const struct t_op *op = &tl->trace->ops[r->op];
 	bool kept = (op->flags & KEPT) || r->end - r->start >= TIMELINE_LONG_NS || !r->ok;
-	uint16_t flags =
-		(uint16_t)((r->parent ? CALL_NESTED : 0) | (r->ok ? 0 : CALL_FAILED) |
-			   (tl->op_is[r->op] & OP_MPI ? CALL_MPI : 0) | wait_of(tl->op_is[r->op]) |
-			   (tl->op_is[r->op] & OP_ASKS ? CALL_ASKS : 0) |
-			   (tl->op_is[r->op] & OP_OPENMP ? CALL_OPENMP : 0) |
-			   (tl->op_is[r->op] & OP_TARGET ? CALL_TARGET : 0) |
-			   (fell_back(tl, r) ? CALL_FALLBACK : 0));
+	uint16_t is = tl->op_is[r->op];
+	uint16_t flags = (uint16_t)((r->parent ? CALL_NESTED : 0) | (r->ok ? 0 : CALL_FAILED) |
+				    (is ? flags_of_calls(is) : 0) |
+				    (is & OP_TARGET && fell_back(tl, r) ? CALL_FALLBACK : 0));
 	struct tl_call *c;
 
 	/* In a region of OpenMP what is short and nested is not told from what is short: it is the program's. */
@@ -384,15 +397,13 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 			take_addresses(tl, r, c);
 		tl->last[r->thread] = tl->calls_count;
 	}
-	if (tl->op_is[r->op] & OP_OPENMP)
+	if (is & OP_OPENMP)
 		take_team(tl, r);
-	if (tl->op_is[r->op] & OP_OFF)
+	if (is & OP_OFF)
 		take_off(tl, r);
 	objects_call(tl->objects, r);
-	occa_use_call(tl->occa, r);
-	file_use_call(tl->files, r);
-	lock_use_call(tl->locks, r);
-	wait_use_call(tl->host_waits, r);
+	if (is & OP_USES)
+		use_call(tl, r);
 	return FORWARD(s, call, r);
 }
 
@@ -635,6 +646,11 @@ static uint16_t op_of_off_cpu(const char *name)
 	return op_of(name, known);
 }
 
+static bool has_uses(const struct trace *t, const struct t_op *op)
+{
+	return occa_use_op(t, op) || file_use_op(t, op) || lock_use_op(t, op) || wait_use_op(t, op);
+}
+
 static uint16_t op_is(const struct trace *t, const struct t_op *op)
 {
 	const char *domain = t->domains[op->domain].name;
@@ -659,8 +675,7 @@ static bool reads_fields(const struct trace *t, const struct t_op *op)
 {
 	return op->flags & KYMO_OP_SUBMITS ||
 	       op_is(t, op) & (OP_CODE_OBJECT | OP_PARALLEL | OP_IMPLICIT_TASK | OP_TARGET) ||
-	       objects_op(op) || occa_use_op(t, op) || file_use_op(t, op) || lock_use_op(t, op) ||
-	       wait_use_op(t, op) || op_is(t, op) & OP_OFF;
+	       objects_op(op) || has_uses(t, op) || op_is(t, op) & OP_OFF;
 }
 
 static struct timeline *timeline_new(const struct trace *t)
@@ -691,7 +706,7 @@ static struct timeline *timeline_new(const struct trace *t)
 		return NULL;
 	}
 	for (uint32_t i = 0; i < t->ops_count; i++) {
-		tl->op_is[i] = op_is(t, &t->ops[i]);
+		tl->op_is[i] = op_is(t, &t->ops[i]) | (has_uses(t, &t->ops[i]) ? OP_USES : 0);
 		tl->addresses[i] = addresses_of(&t->ops[i]);
 	}
 	return tl;

@@ -49,6 +49,16 @@ static enum host_state most_of(const struct waited *w)
 	return most;
 }
 
+/* Nothing is looked for where nothing of the kind was recorded. */
+static bool ever_waits(const struct tl_thread *th)
+{
+	uint64_t all = 0;
+
+	for (unsigned s = HOST_THREADS; s < HOST_STATES; s++)
+		all += th->in[s];
+	return all != 0;
+}
+
 static struct waited look(const struct diagnosis *d, const struct gap *g)
 {
 	const struct timeline *tl = d->tl;
@@ -57,8 +67,9 @@ static struct waited look(const struct diagnosis *d, const struct gap *g)
 	struct waited w = {.longest = TIMELINE_NONE};
 	uint64_t longest = 0;
 
-	for (uint32_t i = th ? timeline_at(tl, submit->thread, g->start) : 0; th && i < th->count;
-	     i++) {
+	if (!th || !ever_waits(th))
+		return w;
+	for (uint32_t i = timeline_at(tl, submit->thread, g->start); i < th->count; i++) {
 		const struct tl_call *c = &tl->calls[tl->outer[th->first + i]];
 		const enum host_state state = timeline_state(c);
 		const int64_t from = c->start > g->start ? c->start : g->start;

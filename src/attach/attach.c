@@ -190,7 +190,8 @@ static uint64_t map_pages(struct tracee *t, const struct attach_target *target, 
 	if (at > 0) {
 		const uint64_t protect[] = {(uint64_t)at, PAGE, PROT_READ | PROT_EXEC};
 
-		status = tracee_write(t, (uint64_t)at, stub_code, (size_t)(stub_end - stub_code))
+		status = tracee_write(t, (uint64_t)at, stub_code,
+				      (size_t)((uintptr_t)stub_end - (uintptr_t)stub_code))
 				 ? tracee_call(t, target->system_call, SYS_mprotect, protect, 3)
 				 : -EIO;
 	}
@@ -211,7 +212,7 @@ static bool fill_pages(const struct tracee *t, const struct attach_target *targe
 	p->dlopen = target->functions[1];
 	p->dlsym = target->functions[2];
 	p->dlerror = target->functions[3];
-	p->stub = at + (uint64_t)(stub_thread - stub_code);
+	p->stub = at + (uint64_t)((uintptr_t)stub_thread - (uintptr_t)stub_code);
 	snprintf(p->begin, sizeof(p->begin), ATTACH_BEGIN);
 	snprintf(p->kymo, sizeof(p->kymo), "%s", r->kymo);
 	snprintf(p->library, sizeof(p->library), "%s", r->library);

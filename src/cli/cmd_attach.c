@@ -49,7 +49,9 @@ static char **command_of(const struct attach_target *t)
 	argv = calloc(bytes + 2, sizeof(*argv));
 	if (!argv)
 		return NULL;
-	for (size_t at = 0; words && at < bytes; at += strlen(words + at) + 1)
+	if (!words)
+		bytes = 0;
+	for (size_t at = 0; at < bytes; at += strlen(words + at) + 1)
 		argv[n++] = words + at;
 	if (!n || !argv[0][0])
 		argv[0] = (char *)(uintptr_t)t->exe;

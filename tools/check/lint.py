@@ -120,10 +120,10 @@ def formatting():
 
 
 def compiled(build):
-    """What was compiled of src, once each: entries of compile_commands.json."""
+    """What was compiled of src from C and C++, once each: entries of compile_commands.json."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as f:
         entries = {e["file"]: e for e in json.load(f)}
-    return [e for name, e in sorted(entries.items()) if name.startswith(os.path.join(ROOT, "src") + os.sep)]
+    return [e for name, e in sorted(entries.items()) if name.startswith(os.path.join(ROOT, "src") + os.sep) and not name.endswith(".S")]
 
 
 def cppcheck(build):

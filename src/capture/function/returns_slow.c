@@ -6,6 +6,7 @@
 #include <cpuid.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,23 +18,54 @@
 _Thread_local struct function_thread function_thread;
 struct function_return function_return_table[FUNCTION_RETURNS];
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the two below */
-static uint32_t fresh = 1;                               /* never used from here on */
-static uint32_t returned;                                /* by threads that have ended */
+/*
+ * Stubs that no thread has. There is no lock: a thread that has it but no processor would make others miss calls.
+ * `returned`, by threads that have ended: the first of them, and above how often that has changed.
+ */
+static _Atomic uint32_t fresh = 1; /* never used from here on */
+static _Atomic uint64_t returned;
+static _Atomic uint32_t following[FUNCTION_RETURNS]; /* the next one of those */
 static pthread_key_t end_key;
 static bool keyed;
 
 /* ---- stubs of threads ---- */
 
+static uint32_t take_returned(void)
+{
+	uint64_t seen = atomic_load(&returned), then;
+
+	do {
+		if (!(uint32_t)seen)
+			return 0;
+		then = ((seen >> 32) + 1) << 32 | atomic_load(&following[(uint32_t)seen]);
+	} while (!atomic_compare_exchange_weak(&returned, &seen, then));
+	return (uint32_t)seen;
+}
+
+static void give_back(uint32_t at)
+{
+	uint64_t seen = atomic_load(&returned), then;
+
+	do {
+		atomic_store(&following[at], (uint32_t)seen);
+		then = ((seen >> 32) + 1) << 32 | at;
+	} while (!atomic_compare_exchange_weak(&returned, &seen, then));
+}
+
+static uint32_t take_fresh(void)
+{
+	uint32_t at = atomic_load(&fresh);
+
+	while (at < FUNCTION_RETURNS && !atomic_compare_exchange_weak(&fresh, &at, at + 1))
+		;
+	return at < FUNCTION_RETURNS ? at : 0;
+}
+
 static uint32_t take_one(void)
 {
-	uint32_t at = returned;
+	uint32_t at = take_returned();
 
-	if (at)
-		returned = function_return_table[at].call.next;
-	else if (fresh < FUNCTION_RETURNS)
-		at = fresh++;
-	return at;
+	return at ? at : take_fresh();
 }
 
 /* Those in doubt whose place on the stack has something else by now are free. */
@@ -62,15 +94,13 @@ static bool stock(struct function_thread *s)
 	settle(s);
 	if (s->free)
 		return true;
-	if (pthread_mutex_trylock(&lock) != 0)
-		return false;
 	for (uint32_t i = 0; i < BLOCK; i++) {
 		uint32_t at = take_one();
 
-		if (at)
-			function_give(s, at);
+		if (!at)
+			break;
+		function_give(s, at);
 	}
-	pthread_mutex_unlock(&lock);
 	if (keyed && s->free)
 		pthread_setspecific(end_key, s);
 	return s->free != 0;
@@ -84,13 +114,10 @@ static void thread_ends(void *data)
 
 	s->free = 0;
 	s->busy++;
-	pthread_mutex_lock(&lock);
 	for (; at; at = next) {
 		next = function_return_table[at].call.next;
-		function_return_table[at].call.next = returned;
-		returned = at;
+		give_back(at);
 	}
-	pthread_mutex_unlock(&lock);
 	s->busy--;
 }
 
@@ -263,9 +290,10 @@ bool function_returns_usable(const char **why)
 	else
 		function_returns_on = true;
 	if (function_returns_on)
-		unwind_stubs((uintptr_t)function_returns,
-			     (uint64_t)(function_returns_end - function_returns),
-			     &function_return_table[0].original, sizeof(function_return_table[0]));
+		unwind_stubs(
+			(uintptr_t)function_returns,
+			(uint64_t)((uintptr_t)function_returns_end - (uintptr_t)function_returns),
+			&function_return_table[0].original, sizeof(function_return_table[0]));
 	return function_returns_on;
 }
 

@@ -220,7 +220,7 @@ static void put_head(struct pprof *w)
 		{"samples", "count"},     {"cpu", "nanoseconds"},     {"alloc_objects", "count"},
 		{"alloc_space", "bytes"}, {"inuse_objects", "count"}, {"inuse_space", "bytes"}};
 	const bool heap = w->w.of != PROFILE_SAMPLES;
-	KymoPprof__ValueType types[VALUES], *list[VALUES];
+	KymoPprof__ValueType types[VALUES] = {KYMO_PPROF__VALUE_TYPE__INIT}, *list[VALUES];
 	KymoPprof__Profile p = KYMO_PPROF__PROFILE__INIT;
 
 	string(w, ""); /* the first one */

@@ -136,6 +136,37 @@ static bool devices_valid(const char *text)
 	return !error;
 }
 
+/* An option that asks for a domain adds it to those of --backends, which may not take it out. 0 or the exit status. */
+static int add_domain(struct run_options *o, const char *option, const char *domain)
+{
+	char less[32];
+	struct text all = {0};
+
+	if (knob_list_has(o->backends, domain))
+		return 0;
+	snprintf(less, sizeof(less), "-%s", domain);
+	if (knob_list_names(o->backends, less)) {
+		cli_error("--%s records what --backends %s leaves out", option, o->backends);
+		return CLI_USAGE;
+	}
+	if (strcmp(o->backends, "none") != 0)
+		text_addf(&all, "%s,", o->backends);
+	text_add(&all, domain);
+	if (all.failed) {
+		cli_error("out of memory");
+		return CLI_FAILURE;
+	}
+	o->backends = all.s; /* for ever */
+	return 0;
+}
+
+static int settle_domains(struct run_options *o)
+{
+	int status = o->functions ? add_domain(o, "functions", "function") : 0;
+
+	return !status && o->threads ? add_domain(o, "threads", "pthread") : status;
+}
+
 /* What is asked for can be had. 0 or the exit status. */
 int check_options(const struct run_options *o)
 {
@@ -151,6 +182,8 @@ int check_options(const struct run_options *o)
 	status = check_times(o);
 	if (!status)
 		status = kill_check(o);
+	if (!status)
+		status = settle_domains(&run_options_values);
 	if (status)
 		return status;
 	return range_valid("range", o->range) && range_valid("during", o->during) &&

@@ -132,6 +132,18 @@ class Functions(unittest.TestCase):
     def test_patched(self):
         self.counted(PLAIN, patched=True)
 
+    @unittest.skipUnless(WHAT == "patched", "")
+    def test_backends(self):
+        """What --functions asks for is recorded beside the backends that are named; it cannot be taken out."""
+        program = self.build("hooked.c", *PLAIN)
+        for backends in ("none", "wait"):
+            with self.subTest(backends):
+                wanted = self.told(self.trace_it(program, HOOKED, True, ["--backends", backends]), HOOKED)
+                self.assertEqual(self.table()["fib"], wanted["fib"])
+        p = run(KYMO, "run", "-o", self.trace, "--functions", ".", "--backends=-function", "--", program, cwd=self.folder)
+        self.assertEqual(p.returncode, 2)
+        self.assertIn("--functions records what --backends -function leaves out", p.stderr)
+
     @unittest.skipUnless(WHAT == "leaving", "")
     def test_leaving(self):
         for flags in (HOOKS, MCOUNT, FENTRY, PLAIN):

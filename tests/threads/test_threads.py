@@ -35,7 +35,7 @@ class Test(base.Test):
 
     def test_sampled(self):
         """What samples threads makes one of its own in each forked child, while that is brought in order."""
-        self.record(self.program(), options=["--threads", "--sample=100"])
+        self.record(self.program(), options=["--threads", "--backends", "wait", "--sample=100"])
         two = {"program": 1, "given name": 1, "eleven": 1}
         forked, one = {"program": 1}, {"true": 1}
         check("threads of processes", self.threads(), [two, two, {**forked, **one}, forked, one, one])

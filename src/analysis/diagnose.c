@@ -42,6 +42,12 @@ static bool is_here(const struct timeline *tl, uint32_t process)
 	return calls;
 }
 
+/* Of one that is over at once nothing is told: it is none of those that the run waits for. */
+static bool is_long(const struct timeline *tl, const struct t_process *p)
+{
+	return 20 * (recorded_until(tl->trace, p) - p->start) >= tl->end - tl->start;
+}
+
 uint32_t diagnosis_delayed(const struct timeline *tl, double *share)
 {
 	const struct trace *t = tl->trace;
@@ -49,9 +55,10 @@ uint32_t diagnosis_delayed(const struct timeline *tl, double *share)
 
 	*share = DELAYED;
 	for (uint32_t i = 1; i < t->processes_count; i++) {
-		double is = recorded_delay(t, &t->processes[i]);
+		const struct t_process *p = &t->processes[i];
+		double is = recorded_delay(t, p);
 
-		if (is >= *share && is_here(tl, i)) {
+		if (is >= *share && is_long(tl, p) && is_here(tl, i)) {
 			*share = is;
 			most = i;
 		}

@@ -12,8 +12,6 @@
 #include "stream/recorded.h"
 #include "wire/raw.h"
 
-#define EXECUTED 3u /* t_process.how_ended */
-
 struct row {
 	const struct summary *s;
 	uint32_t first, last; /* programs in the process */
@@ -71,7 +69,7 @@ static bool goes_on(const struct row *x, const struct row *next)
 {
 	const struct t_process *p = last_of(x), *q = last_of(next);
 
-	return p->how_ended == EXECUTED && p->pid == q->pid &&
+	return p->how_ended == RAW_END_EXEC && p->pid == q->pid &&
 	       strcmp(p->hostname ? p->hostname : "", q->hostname ? q->hostname : "") == 0;
 }
 
@@ -163,7 +161,7 @@ static void add_row(struct table *t, const struct row *x)
 	if (p->resident_bytes)
 		cell_number(c + 3, p->resident_bytes);
 	if (p->delay_ns)
-		cell_number(c + 4, p->delay_ns);
+		cell_number(c + 4, recorded_delay_ns(trace, p));
 	if (p->usage)
 		cell_text(t, c + 5, p->usage == RAW_USAGE_WHOLE ? "whole" : "at least");
 }

@@ -3,6 +3,7 @@
 #include "stream/recorded.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "wire/raw.h"
 
@@ -91,9 +92,37 @@ int64_t recorded_gaps(const struct trace *t, const bool *of)
 	return ns;
 }
 
+/* When the first program began in the process of `p`: exec goes on in it, as do its times. */
+static int64_t process_began(const struct trace *t, const struct t_process *p)
+{
+	int64_t began = p->start;
+
+	for (uint32_t i = 1; i < t->processes_count; i++) {
+		const struct t_process *q = &t->processes[i];
+
+		if (q->pid == p->pid && q->how_ended == RAW_END_EXEC && q->start < began &&
+		    strcmp(q->hostname ? q->hostname : "", p->hostname ? p->hostname : "") == 0)
+			began = q->start;
+	}
+	return began;
+}
+
+/* What the system tells reaches beyond the last record, to where the process was gone: never more than was recorded. */
+uint64_t recorded_delay_ns(const struct trace *t, const struct t_process *p)
+{
+	int64_t lived;
+
+	if (!p->delay_ns)
+		return 0;
+	lived = recorded_until(t, p) - process_began(t, p);
+	if (lived <= 0)
+		return 0;
+	return p->delay_ns < (uint64_t)lived ? p->delay_ns : (uint64_t)lived;
+}
+
 double recorded_delay(const struct trace *t, const struct t_process *p)
 {
-	int64_t lived = recorded_until(t, p) - p->start;
+	uint64_t delay = recorded_delay_ns(t, p);
 
-	return lived > 0 && p->delay_ns ? (double)p->delay_ns / (double)lived : 0;
+	return delay ? (double)delay / (double)(recorded_until(t, p) - process_began(t, p)) : 0;
 }

@@ -30,6 +30,8 @@ struct recorded recorded_of(const struct trace *t, uint32_t process);
 /* Adds up time in which none of the processes recorded that `of` (by index) has; ns. -1: no memory. */
 int64_t recorded_gaps(const struct trace *t, const bool *of);
 
+/* For how long the main thread of a process was ready to run and had no processor, at least, with what exec replaced. */
+uint64_t recorded_delay_ns(const struct trace *t, const struct t_process *p);
 /* Share of the time of a process that its main thread was ready to run and had no processor, at least. */
 double recorded_delay(const struct trace *t, const struct t_process *p);
 

@@ -98,6 +98,7 @@ struct raw_open {
 #define RAW_END_REFUSED 6u
 #define RAW_END_LEFT    7u /* the recording of it has ended, and it goes on */
 #define RAW_END_KILLED  2u
+#define RAW_END_EXEC    3u
 #define RAW_END_STOPPED 4u
 #define RAW_END_RUNNING 5u
 

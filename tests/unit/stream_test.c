@@ -13,10 +13,12 @@
 #include <unistd.h>
 
 #include "stream/output.h"
+#include "stream/recorded.h"
 #include "stream/reference.h"
 #include "stream/symbol.h"
 #include "stream/ticks.h"
 #include "stream/trace.h"
+#include "wire/raw.h"
 
 /* ---- values -------------------------------------------------------------------------------- */
 
@@ -658,9 +660,35 @@ static void numbers_of_all_lengths(void **state)
 	assert_memory_equal(data, "-9223372036854775808", 20);
 }
 
+/* ---- what the system tells of processes ------------------------------------------------------- */
+
+/* Of a process in which one program replaced another, of its child of the same number elsewhere, and of one that was gone late. */
+static void time_without_processor(void **state)
+{
+	struct t_process p[] = {
+		{0},
+		{.pid = 7, .hostname = "a", .start = 100, .end = 200, .how_ended = RAW_END_EXEC},
+		{.pid = 7, .hostname = "a", .start = 200, .end = 500, .delay_ns = 100},
+		{.pid = 7, .hostname = "b", .start = 300, .end = 500, .delay_ns = 50},
+		{.pid = 8, .hostname = "a", .start = 300, .end = 400, .delay_ns = 250},
+		{.pid = 9, .hostname = "a", .start = 300, .end = 300, .delay_ns = 250}};
+	struct trace t = {.processes = p, .processes_count = 6};
+
+	(void)state;
+	assert_int_equal(recorded_delay_ns(&t, &p[1]), 0);
+	assert_int_equal(recorded_delay_ns(&t, &p[2]), 100);
+	assert_float_equal(recorded_delay(&t, &p[2]), 0.25, 1e-9);
+	assert_float_equal(recorded_delay(&t, &p[3]), 0.25, 1e-9);
+	assert_int_equal(recorded_delay_ns(&t, &p[4]), 100);
+	assert_float_equal(recorded_delay(&t, &p[4]), 1, 0);
+	assert_int_equal(recorded_delay_ns(&t, &p[5]), 0);
+	assert_float_equal(recorded_delay(&t, &p[5]), 0, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(time_without_processor),
 		cmocka_unit_test(devices_of_one_name),
 		cmocka_unit_test(devices_given_names),
 		cmocka_unit_test(queues_of_one_name),

@@ -125,6 +125,11 @@ class Waits(unittest.TestCase):
         script = "import subprocess, time, select; time.sleep(0.01); subprocess.run(['true']); select.select([], [], [], 0.01); print('ok')"
         self.assertEqual(self.record(sys.executable, "-c", script), "ok\n")
         self.assertEqual(self.record("sh", "-c", "sleep 0.01 & wait; echo ok"), "ok\n")
+        # A shell asks until there is nobody left to wait for: that is no mistake of its.
+        self.assertEqual(self.record("bash", "-c", "for i in 1 2 3 4; do (exit 0); x=$(echo $i); done; echo ok"), "ok\n")
+        failed, = kymotest.query(KYMO, self.trace, "SELECT count(*) AS n FROM regions WHERE name = 'waitpid' AND status_name = 'ECHILD'")
+        self.assertGreaterEqual(failed["n"], 3)
+        self.assertNotIn("waitpid fails", run(KYMO, "diagnose", self.trace).stdout)
 
     @unittest.skipUnless(WHAT == "idle", "another test")
     def test_idle(self):

@@ -15,7 +15,8 @@ static bool is_answer(const char *status)
 	static const char *const words[] = {
 		"NOT_READY",    "NotReady", "NOT_FOUND", "NotFound",    "NOT_SUPPORTED",
 		"NotSupported", "ALREADY",  "Already",   "UNSUPPORTED", "NOT_PERMITTED",
-		"ETIMEDOUT",    "EAGAIN",   "EBUSY",     "EINTR",       "EINPROGRESS"};
+		"ETIMEDOUT",    "EAGAIN",   "EBUSY",     "EINTR",       "EINPROGRESS",
+		"ECHILD"}; /* there are no more children to wait for */
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		if (strstr(status, words[i]))

@@ -5,6 +5,7 @@
 #include "analysis/diagnose.h"
 #include "base/plain.h"
 #include "base/units.h"
+#include "stream/recorded.h"
 
 enum { LEAST_WORK = 100 }; /* of fewer no share is told */
 
@@ -114,14 +115,15 @@ static void look_at_machine(struct diagnosis *d)
 	char time[UNITS_TEXT];
 
 	if (most)
-		diagnosis_abstain(d,
-				  "the main thread of process %" PRIu32
-				  " waited for a processor for %s, %.0f %% of its time: what is "
-				  "told of waiting "
-				  "may be the doing of other threads and programs on this machine",
-				  d->trace->processes[most].pid,
-				  units_time(d->trace->processes[most].delay_ns, time),
-				  100 * share);
+		diagnosis_abstain(
+			d,
+			"the main thread of process %" PRIu32
+			" waited for a processor for %s, %.0f %% of its time: what is "
+			"told of waiting "
+			"may be the doing of other threads and programs on this machine",
+			d->trace->processes[most].pid,
+			units_time(recorded_delay_ns(d->trace, &d->trace->processes[most]), time),
+			100 * share);
 }
 
 static void find(struct diagnosis *d)

@@ -143,6 +143,10 @@ static void read_notes(struct image *m, const Elf64_Phdr *p)
 			memcpy(m->build_id, part.bytes + body, n.n_descsz);
 			m->build_id_bytes = n.n_descsz;
 		}
+		m->instrumented |= n.n_type == PLAN_NOTE &&
+				   n.n_descsz == sizeof(struct plan_note) &&
+				   n.n_namesz == sizeof(PLAN_NOTE_NAME) &&
+				   memcmp(part.bytes + name, PLAN_NOTE_NAME, n.n_namesz) == 0;
 		at = (body + n.n_descsz + align - 1) / align * align;
 	}
 }

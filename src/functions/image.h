@@ -36,6 +36,7 @@ struct image {
 	uint8_t build_id[PLAN_BUILD_ID];
 	uint32_t build_id_bytes;
 	const char *interpreter; /* or NULL */
+	bool instrumented;       /* by `kymo instrument` */
 	bool mapped;
 };
 

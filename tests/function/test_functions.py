@@ -7,6 +7,8 @@ mcount     the same with -pg
 fentry     the same with -pg -mfentry
 patched    the same of a program that was built for nothing of the kind
 leaving    exceptions, cancelled threads, contexts, stacks that are looked at: all four ways
+instrumented  the same of a program and a library that were patched on disk: with and without fixed addresses, stripped, started by a shell; what is refused
+debian     the same of python3 and xz with its library
 short      shorter calls are counted, not recorded; what has calls inside is recorded
 """
 import json
@@ -33,6 +35,18 @@ FENTRY = [*MCOUNT, "-mfentry"]
 PLAIN = ["-fno-optimize-sibling-calls", "-fno-inline"]
 HOOKED = "fib|leaf|jumper|inlined|sum|tail|end|handler|deep|mixed"
 HOUR = 3600 * 10**9
+# Prints how much of the program's code in memory is not what the file has.
+CHANGED = """
+import sys
+code = changed = 0
+for line in open('/proc/self/smaps'):
+    words = line.split()
+    if '-' in words[0]:
+        code = 'x' in words[1] and words[-1] == sys.executable
+    elif code and words[0] == 'Private_Dirty:':
+        changed += int(words[1])
+print(changed)
+"""
 LEAVING = "thrower|catcher|rethrower|waiter|ender|yielder|looker"
 
 
@@ -55,12 +69,32 @@ class Functions(unittest.TestCase):
         kymotest.must(compiler, "-O2", "-g", "-pthread", *flags, os.path.join(HERE, source), "-o", program)
         return program
 
+    def instrument(self, program, names=".", out=None, status=0):
+        """The file with these functions patched in it; what was said."""
+        out = out or program + ".k"
+        def content():
+            with open(program, "rb") as f:
+                return f.read()
+
+        before = content() if os.path.isfile(program) else b""
+        p = run(KYMO, "instrument", program, "-o", out, "--functions", names, "--functions-min-instructions", "0")
+        self.assertEqual(p.returncode, status, p.stderr)
+        if before:
+            self.assertEqual(content(), before)
+        left = [f for f in os.listdir(os.path.dirname(out)) if re.fullmatch(re.escape(os.path.basename(out)) + r"\.[0-9a-f]{8}", f)]
+        self.assertEqual(left, [])
+        return out, p.stderr
+
     def trace_it(self, program, names, patched=False, more=(), **variables):
         """What it prints, which must be what it prints by itself, with the words of the first lines."""
         alone = run(program, cwd=self.folder)
+        if patched == "disk":
+            program, _ = self.instrument(program, f"^({names})\\b")
+            by_itself = run(program, cwd=self.folder)
+            self.assertEqual((by_itself.returncode, by_itself.stdout), (alone.returncode, alone.stdout), by_itself.stderr)
         plan = os.path.join(self.folder, "plan")
         environment = kymotest.environment(**variables)
-        words = ["--functions", f"^({names})\\b", "--functions-min-instructions", "0"] if patched else []
+        words = ["--functions", f"^({names})\\b", "--functions-min-instructions", "0"] if patched is True else []
         if not patched:
             planned.write(plan, f"^({names})\\b", program)
             environment["KYMO_FUNCTIONS_PLAN"] = plan
@@ -132,11 +166,120 @@ class Functions(unittest.TestCase):
     def test_patched(self):
         self.counted(PLAIN, patched=True)
 
+    @unittest.skipUnless(WHAT == "instrumented", "")
+    def test_instrumented(self):
+        self.counted(PLAIN, patched="disk")
+
+    @unittest.skipUnless(WHAT == "instrumented", "")
+    def test_fixed_address(self):
+        # Far from what the linker adds, whose bytes may read as branches.
+        self.counted([*PLAIN, "-no-pie", "-falign-functions=256"], patched="disk")
+
+    @unittest.skipUnless(WHAT == "instrumented", "")
+    def test_what_readers_say(self):
+        """Of the file's own notes, sections and segments nothing is lost; the program and what a shell starts are found."""
+        program = self.build("hooked.c", *PLAIN, "-s")
+        os.chmod(program, 0o751)
+        out, _ = self.instrument(program)
+        self.assertEqual(os.stat(out).st_mode & 0o7777, 0o751)
+        self.assertEqual(planned.build_id(out), planned.build_id(program))
+        p = run("readelf", "-aW", out)
+        self.assertEqual((p.returncode, p.stderr), (0, ""))
+        for name in (".note.kymo", ".kymo.plan", ".kymo.text", ".kymo.slots", ".text"):
+            self.assertIn(name, p.stdout)
+        alone = run(program, cwd=self.folder)
+        p = run(KYMO, "run", "--no-summary", "-f", "-o", self.trace, "--", "sh", "-c", f"{out}; {out}", cwd=self.folder)
+        self.assertEqual((p.returncode, p.stdout), (0, 2 * alone.stdout), p.stderr)
+        self.assertEqual(sum(n % 2 for n in self.table().values()), 0, self.table())
+        self.assertIn(2 * 27900, self.table().values())  # fib()
+
+    def refuse(self, path, why, status):
+        other = os.path.join(self.folder, "other")
+        _, said = self.instrument(path, "no such" if "matches" in why else ".", out=other, status=status)
+        self.assertIn(why, said)
+        self.assertFalse(os.path.exists(other), path)
+
+    @unittest.skipUnless(WHAT == "instrumented", "")
+    def test_refused(self):
+        program = self.build("hooked.c", *PLAIN)
+        out, _ = self.instrument(program)
+        text = os.path.join(self.folder, "text")
+        with open(text, "w") as f:
+            f.write("#!/bin/sh\n")
+        short = os.path.join(self.folder, "short")
+        with open(short, "wb") as f, open(program, "rb") as whole:
+            f.write(whole.read(100))
+        for path, why, status in ((out, "instrumented already", 3), (text, "no ELF file", 3), (short, "headers are damaged", 3),
+                                  (self.folder, "directory", 3), (os.path.join(self.folder, "none"), "No such file", 2),
+                                  (program, "no function matches", 2)):
+            self.refuse(path, why, status)
+        for flags, why in ((["-static"], "it is static, or packed"), (["-static-pie"], "static-pie"), (HOOKS, "hooks")):
+            self.refuse(self.build("hooked.c", *flags), why, 3)
+        _, said = self.instrument(program, out=program, status=2)
+        self.assertIn("are one file", said)
+        link = os.path.join(self.folder, "link")
+        os.symlink(program, link)
+        _, said = self.instrument(program, out=link, status=2)
+        self.assertIn("are one file", said)
+        self.assertEqual(run(program, cwd=self.folder).returncode, 0)
+
+    @unittest.skipUnless(WHAT == "debian", "")
+    def test_program(self):
+        """All functions of python3: what it prints is the same, and so are counts where it is patched in memory."""
+        python = os.path.realpath("/usr/bin/python3")
+        if not os.path.exists(python):
+            self.skipTest("no /usr/bin/python3")
+        words = ["-S", "-E", "-c", "import hashlib, sys\nf = lambda n: n if n < 2 else f(n - 1) + f(n - 2)\ntry:\n raise ValueError\n"
+                 "except ValueError: pass\nprint(f(9), hashlib.sha256(b'x').hexdigest())"]
+        program = os.path.join(self.folder, "python")  # one place for both: python looks for its modules from there
+        shutil.copy(python, program)
+        os.environ["PYTHONHASHSEED"] = "1"
+        os.environ["PYTHONHOME"] = "/usr"
+        alone = run(program, *words)
+        self.assertEqual(alone.returncode, 0, alone.stderr)
+        counted = []
+        for more in (["--functions", ".", "--functions-min-instructions", "0"], []):
+            if not more:
+                self.instrument(python, out=program)
+                self.assertEqual(run(program, *words).stdout, alone.stdout)
+            p = run(KYMO, "run", "--no-summary", "--mode", "summary", "-f", "-o", self.trace, *more, "--", program, *words)
+            self.assertEqual((p.returncode, p.stdout), (0, alone.stdout), p.stderr)
+            counted.append(self.table())
+            p = run(KYMO, "run", "--no-summary", "--mode", "summary", "-f", "-o", self.trace, *more, "--", program, "-S", "-E", "-c", CHANGED)
+            self.assertEqual(int(p.stdout) > 0, bool(more), "memory of the program's code that was written")
+        here = {name: n for name, n in counted[0].items() if name.startswith(("_PyEval", "PyNumber", "PyObject_Call"))}
+        self.assertGreater(len(here), 5)
+        self.assertGreater(max(here.values()), 100)
+        self.assertEqual({name: counted[1].get(name) for name in here}, here)
+
+    @unittest.skipUnless(WHAT == "debian", "")
+    def test_library(self):
+        """xz compresses the same by a library that was patched, whose functions are counted."""
+        library = os.path.realpath("/usr/lib/x86_64-linux-gnu/liblzma.so.5")
+        if not shutil.which("xz") or not os.path.exists(library):
+            self.skipTest("no xz")
+        os.mkdir(os.path.join(self.folder, "lib"))
+        self.instrument(library, out=os.path.join(self.folder, "lib", "liblzma.so.5"))
+        text = os.path.join(self.folder, "text")
+        with open(text, "w") as f:
+            f.write(" ".join(map(str, range(3000))))
+        command = ["xz", "-T1", "--keep", "--force", text]
+        kymotest.must(*command)
+        with open(text + ".xz", "rb") as f:
+            alone = f.read()
+        environment = kymotest.environment(LD_LIBRARY_PATH=os.path.join(self.folder, "lib"))
+        p = run(KYMO, "run", "--no-summary", "--mode", "summary", "-f", "-o", self.trace, "--", *command, env=environment)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        with open(text + ".xz", "rb") as f:
+            self.assertEqual(f.read(), alone)
+        self.assertGreater(self.table()["lzma_code"], 0)
+        self.assertGreater(sum(self.table().values()), 1000)
+
     @unittest.skipUnless(WHAT == "leaving", "")
     def test_leaving(self):
-        for flags in (HOOKS, MCOUNT, FENTRY, PLAIN):
-            with self.subTest(flags):
-                out = self.trace_it(self.build("leaving.cpp", *flags), LEAVING, patched=flags is PLAIN)
+        for flags, patched in ((HOOKS, False), (MCOUNT, False), (FENTRY, False), (PLAIN, True), (PLAIN, "disk")):
+            with self.subTest(flags=flags, patched=patched):
+                out = self.trace_it(self.build("leaving.cpp", *flags), LEAVING, patched=patched)
                 wanted = self.told(out, LEAVING)
                 self.assertEqual(len(wanted), 7)
                 self.assertEqual(self.counts(), wanted)

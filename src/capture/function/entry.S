@@ -136,6 +136,36 @@ function_entry_patched:
 	.cfi_endproc
 	.size	function_entry_patched, . - function_entry_patched
 
+/* The same of a file that was instrumented (wire/plan.h): where the op is, the comparison before the call says. */
+	.macro	slot_op
+	movq	SAVED(%rsp), %rdi
+	movslq	-13(%rdi), %rax
+	movq	-8(%rdi,%rax), %rdi
+	leaq	SAVED+8(%rsp), %rsi
+	.endm
+
+	.globl	function_entry_instrumented
+	.hidden	function_entry_instrumented
+	.type	function_entry_instrumented, @function
+	.p2align 4
+function_entry_instrumented:
+	.cfi_startproc
+	.cfi_def_cfa_offset 16
+	save
+	slot_op
+	fast	function_enter_fast
+	testl	%eax, %eax
+	jnz	1f
+2:	.cfi_remember_state
+	restore
+	ret
+	.cfi_restore_state
+1:	slot_op
+	slow	function_enter_slow
+	jmp	2b
+	.cfi_endproc
+	.size	function_entry_instrumented, . - function_entry_instrumented
+
 /* __fentry__(): called where the function begins, so that the return address lies above that of this call. */
 	.globl	kymo_function_fentry
 	.type	kymo_function_fentry, @function

@@ -38,6 +38,8 @@ KYMO_EXPORT void kymo_function_unloaded(void);
 
 /* Maps the plan. False: there is none, or it is damaged (noted). */
 bool function_plan_open(struct plan *out);
+/* Adds the plans of files that were instrumented and are loaded (instrumented.c) to it, if it was opened. False: it is none. */
+bool function_plan_join(struct plan *out, bool planned);
 /*
  * The op of the chosen function that the address is in; NULL: it is in none. Any thread and any time; the first time
  * that an address is asked for it takes the loader's lock of the list of objects.

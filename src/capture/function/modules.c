@@ -16,6 +16,7 @@
 #include "base/elf.h"
 #include "base/variables.h"
 #include "capture/function/function.h"
+#include "capture/function/note.h"
 
 /* ---- the plan's file ---- */
 
@@ -67,40 +68,17 @@ struct module_list {
 	struct module at[MODULES];
 };
 
-static size_t align4(size_t n)
-{
-	return (n + 3) & ~(size_t)3;
-}
-
-static bool notes_have(const uint8_t *p, size_t size, const struct plan_module *m)
-{
-	while (size >= sizeof(ElfW(Nhdr))) {
-		const ElfW(Nhdr) *n = (const void *)p;
-		size_t name = align4(n->n_namesz), all = sizeof(*n) + name + align4(n->n_descsz);
-
-		if (all > size)
-			return false;
-		if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 &&
-		    memcmp(n + 1, "GNU", 4) == 0)
-			return n->n_descsz >= m->build_id_bytes &&
-			       memcmp((const uint8_t *)(n + 1) + name, m->build_id,
-				      m->build_id_bytes) == 0;
-		p += all;
-		size -= all;
-	}
-	return false;
-}
-
+/* By the build id, or by what an instrumented file has instead. */
 static bool has_build_id(const struct dl_phdr_info *o, const struct plan_module *m)
 {
-	for (unsigned i = 0; i < o->dlpi_phnum; i++) {
-		const ElfW(Phdr) *h = &o->dlpi_phdr[i];
+	uint32_t bytes;
+	const uint8_t *id = function_note(o, "GNU", NT_GNU_BUILD_ID, &bytes);
+	struct plan_note note;
 
-		if (h->p_type == PT_NOTE &&
-		    notes_have((const uint8_t *)o->dlpi_addr + h->p_vaddr, h->p_memsz, m))
-			return true;
-	}
-	return false;
+	if (id && bytes >= m->build_id_bytes && memcmp(id, m->build_id, m->build_id_bytes) == 0)
+		return true;
+	return m->build_id_bytes == PLAN_NOTE_ID && function_note_of_plan(o, &note) &&
+	       memcmp(note.id, m->build_id, PLAN_NOTE_ID) == 0;
 }
 
 static bool same_file(const char *path, const struct plan_module *m)

@@ -15,6 +15,10 @@ struct plan_module;
  */
 void function_patch(uintptr_t bias, const struct plan_module *m);
 
+/* The module was instrumented; then its slots are filled, whatever its threads do (instrumented.c). */
+bool function_has_slots(const struct plan_module *m);
+void function_fill(uintptr_t bias, const struct plan_module *m);
+
 /* ---- code near a module (near.c) ---- */
 
 struct near {

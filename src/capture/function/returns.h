@@ -46,8 +46,8 @@ void function_leave_slow(const void **slot);
 enum function_todo function_hook_fast(uintptr_t address, const void **slot);
 void function_hook_slow(uintptr_t address, const void **slot);
 
-/* Where programs enter: patched functions, and compilers' calls of mcount() and __fentry__(). */
-extern const char function_entry_patched[];
+/* Where programs enter: functions that are patched in memory, and in their file. */
+extern const char function_entry_patched[], function_entry_instrumented[];
 
 /* Whether return addresses may be replaced here: no shadow stack. `why` otherwise. */
 bool function_returns_usable(const char **why);

@@ -61,6 +61,10 @@ static void patch(uintptr_t bias, const struct plan_module *m)
 {
 	const char *path = plan_string(&function_plan, m->path);
 
+	if (function_has_slots(m)) {
+		function_fill(bias, m);
+		return;
+	}
 	if (!to_patch(m))
 		return;
 	if (of_ours(path))

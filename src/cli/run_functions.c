@@ -110,6 +110,19 @@ static void count_functions(struct taking *t, const struct functions *f)
 	}
 }
 
+/* Which functions are recorded was decided when it was made. */
+static void take_instrumented(struct taking *t, const struct image *m)
+{
+	uint64_t count = 0;
+
+	t->failed |= !build_add_instrumented(&t->build, m, &count);
+	t->matching += count;
+	t->counts[VERDICT_CHOSEN] += count;
+	cli_note("functions: %s was instrumented: the %" PRIu64
+		 " functions that were chosen then are recorded",
+		 m->path, count);
+}
+
 static void take_file(struct taking *t, const char *path, bool program)
 {
 	char why[IMAGE_WHY];
@@ -123,6 +136,8 @@ static void take_file(struct taking *t, const char *path, bool program)
 	}
 	if (!choose_functions(&t->choose, &f, t->decoder, path, program, why))
 		cli_warn("--functions: %s: %s", path, why);
+	else if (f.image.instrumented)
+		take_instrumented(t, &f.image);
 	else if (!build_add(&t->build, &f, t->decoder))
 		t->failed = true;
 	else
@@ -201,8 +216,8 @@ static int conclude(struct taking *t, struct text *plan)
 	}
 	if (!t->matching) {
 		cli_error("--functions: no function matches; @MODULE names a library, as in "
-			  "'.*@libm'; --functions . --functions-list available has all of the "
-			  "program");
+			  "'.*@libm', one that is loaded later by its path; --functions . "
+			  "--functions-list available has all of the program");
 		return CLI_USAGE;
 	}
 	tell(t);

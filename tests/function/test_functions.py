@@ -9,6 +9,7 @@ patched    the same of a program that was built for nothing of the kind
 leaving    exceptions, cancelled threads, contexts, stacks that are looked at: all four ways
 instrumented  the same of a program and a library that were patched on disk: with and without fixed addresses, stripped, started by a shell; what is refused
 debian     the same of python3 and xz with its library
+opened     libraries that are opened later, twice each, named by their paths; in one that starts a thread nothing is patched
 short      shorter calls are counted, not recorded; what has calls inside is recorded
 """
 import json
@@ -59,13 +60,13 @@ class Functions(unittest.TestCase):
         for variable in [v for v in os.environ if v.startswith("KYMO_")]:
             del os.environ[variable]
 
-    def build(self, source, *flags):
+    def build(self, source, *flags, name="program"):
         compiler = COMPILER
         if source.endswith(".cpp"):
             compiler = shutil.which(re.sub(r"cc$", "c++", re.sub(r"gcc(-\d+)?$", r"g++\1", COMPILER)))
             if not compiler:
                 self.skipTest("no C++ compiler")
-        program = os.path.join(self.folder, "program")
+        program = os.path.join(self.folder, name)
         kymotest.must(compiler, "-O2", "-g", "-pthread", *flags, os.path.join(HERE, source), "-o", program)
         return program
 
@@ -274,6 +275,39 @@ class Functions(unittest.TestCase):
             self.assertEqual(f.read(), alone)
         self.assertGreater(self.table()["lzma_code"], 0)
         self.assertGreater(sum(self.table().values()), 1000)
+
+    @unittest.skipUnless(WHAT == "opened", "")
+    def test_opened(self):
+        """Opened twice and closed: a library, one that is patched on disk, one whose constructor starts a thread; by a path, and by a name
+        where the program has folders of its own, which is told."""
+        shared = ["-shared", "-fPIC"]
+        plain = self.build("library.c", *shared, name="libplain.so")
+        disk, _ = self.instrument(self.build("library.c", *shared, name="libdisk.so"), out=os.path.join(self.folder, "libslots.so"))
+        threads = self.build("library.c", *shared, "-DTHREADS", "-Wl,-z,nodelete", name="libthreads.so")
+        host = self.build("opened.c")
+        self.assertEqual(self.open_them(host, plain), ({"work": 10, "step": 20}, ""))
+        self.assertEqual(self.open_them(host, disk), ({"work": 10, "step": 20}, ""))
+        counts, noted = self.open_them(host, plain, disk)
+        self.assertEqual((sum(counts.values()), noted), (60, ""))
+        counts, noted = self.open_them(host, threads)
+        self.assertEqual(counts, {})
+        self.assertIn("1 threads when it was loaded", noted)
+        folders = self.build("opened.c", f"-Wl,-rpath,{self.folder}", name="folders")
+        self.assertEqual(self.open_them(folders, plain), ({"work": 10, "step": 20}, ""))
+        counts, noted = self.open_them(folders, plain, by_name=True)
+        self.assertEqual(counts, {})
+        self.assertIn("has folders of its own", noted)
+
+    def open_them(self, host, *libraries, by_name=False):
+        """Calls of functions of the libraries, and what was noted."""
+        command = [host, "5", *(os.path.basename(p) if by_name else p for p in libraries)]
+        alone = run(*command)
+        self.assertEqual(alone.returncode, 0, alone.stdout)
+        words = [word for p in libraries for word in ("--functions", f"work|step@{p}")]
+        p = run(KYMO, "run", "--no-summary", "-f", "-o", self.trace, *words, "--functions-min-instructions", "0", "--", *command)
+        self.assertEqual((p.returncode, p.stdout), (0, alone.stdout), p.stderr)
+        told = run(KYMO, "summary", "--all", self.trace).stdout
+        return self.counts(), "".join(re.findall(r"^.*not traced.*$", told, re.M))
 
     @unittest.skipUnless(WHAT == "leaving", "")
     def test_leaving(self):

@@ -42,6 +42,8 @@ static void run_instrument(struct functions *f, struct decoder *d)
 	struct instrumented told;
 	struct text out = {0};
 	struct functions made;
+	struct build b = {0};
+	uint64_t count = 0;
 	char why[IMAGE_WHY];
 
 	if (instrument(f, d, &out, &told)) {
@@ -49,6 +51,8 @@ static void run_instrument(struct functions *f, struct decoder *d)
 		must(functions_find_in(&made, out.s, out.length, why));
 		must(made.image.instrumented && instrument_refused(&made));
 		must(made.image.kind == f->image.kind);
+		must(build_add_instrumented(&b, &made.image, &count) && count == told.functions);
+		build_release(&b);
 		functions_release(&made);
 	} else {
 		must(strlen(told.why) > 0);

@@ -48,6 +48,74 @@ __asm__(".text\n"
 	"hook __fentry__, kymo_function_fentry\n");
 #endif
 
+#if defined(__x86_64__)
+/*
+ * dlopen() looks at who calls it, so the C library's is jumped to, but where something of the plan is not loaded yet, and it can be called in the
+ * place of the caller: then what was loaded is patched before anybody has the handle.
+ */
+typedef void *open_fn(const char *, int);
+
+__attribute__((visibility("hidden"))) open_fn *door_open_through(const char *file,
+								 const void *caller);
+__attribute__((visibility("hidden"))) void *door_open(const char *file, int mode);
+
+static open_fn *next_open(void)
+{
+	static open_fn *_Atomic next;
+	open_fn *real = atomic_load_explicit(&next, memory_order_relaxed);
+	void *symbol;
+
+	if (!real) {
+		symbol = dlsym(RTLD_NEXT, "dlopen");
+		memcpy(&real, &symbol, sizeof(real));
+		atomic_store_explicit(&next, real, memory_order_relaxed);
+	}
+	return real;
+}
+
+/* NULL: door_open() is to be called. */
+open_fn *door_open_through(const char *file, const void *caller)
+{
+	open_fn *next = next_open();
+
+	return started && kymo_function_open_begin(file, caller) ? NULL : next;
+}
+
+void *door_open(const char *file, int mode)
+{
+	void *handle = next_open()(file, mode);
+
+	kymo_function_open_end();
+	return handle;
+}
+
+__asm__(".text\n"
+	".globl dlopen\n"
+	".type dlopen, @function\n"
+	"dlopen:\n"
+	".cfi_startproc\n"
+	"	pushq %rdi\n"
+	".cfi_adjust_cfa_offset 8\n"
+	"	pushq %rsi\n"
+	".cfi_adjust_cfa_offset 8\n"
+	"	subq $8, %rsp\n"
+	".cfi_adjust_cfa_offset 8\n"
+	"	movq 24(%rsp), %rsi\n"
+	"	call door_open_through\n"
+	"	addq $8, %rsp\n"
+	".cfi_adjust_cfa_offset -8\n"
+	"	popq %rsi\n"
+	".cfi_adjust_cfa_offset -8\n"
+	"	popq %rdi\n"
+	".cfi_adjust_cfa_offset -8\n"
+	"	testq %rax, %rax\n"
+	"	jz 1f\n"
+	"	jmp *%rax\n"
+	"1:	jmp door_open\n"
+	".cfi_endproc\n"
+	".size dlopen, . - dlopen\n");
+#endif
+
 /* Stubs stand in a stack beside the addresses that they stand for; the first address is this function's. */
 EXPORT int backtrace(void **out, int most);
 

@@ -33,6 +33,12 @@ KYMO_EXPORT void kymo_function_leave(const void *function, const void *site, con
 KYMO_EXPORT bool kymo_function_stub(const void *address);
 /* An object was unloaded: what its addresses were they are no longer. */
 KYMO_EXPORT void kymo_function_unloaded(void);
+/*
+ * Around dlopen(), called for `caller`. False: nothing is awaited of it, or another one than the caller must not call it in its place; then
+ * there is no end.
+ */
+KYMO_EXPORT bool kymo_function_open_begin(const char *file, const void *caller);
+KYMO_EXPORT void kymo_function_open_end(void);
 
 /* ---- the plan, and what is loaded of it (modules.c) ---- */
 
@@ -88,6 +94,7 @@ void function_forget(void);
 /* Modules of the plan that are loaded now. */
 void function_modules_each(void (*fn)(uintptr_t bias, const struct plan_module *m));
 void function_modules_fork_child(void);
+void function_start_fork_child(void);
 
 /* ---- ops (describe.c) ---- */
 

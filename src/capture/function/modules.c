@@ -68,17 +68,16 @@ struct module_list {
 	struct module at[MODULES];
 };
 
-/* By the build id, or by what an instrumented file has instead. */
+/* An instrumented file has the build id of the one that it was made of, and another one in its note. */
 static bool has_build_id(const struct dl_phdr_info *o, const struct plan_module *m)
 {
-	uint32_t bytes;
-	const uint8_t *id = function_note(o, "GNU", NT_GNU_BUILD_ID, &bytes);
+	uint32_t bytes = PLAN_NOTE_ID;
 	struct plan_note note;
+	const uint8_t *id = function_note_of_plan(o, &note)
+				    ? note.id
+				    : function_note(o, "GNU", NT_GNU_BUILD_ID, &bytes);
 
-	if (id && bytes >= m->build_id_bytes && memcmp(id, m->build_id, m->build_id_bytes) == 0)
-		return true;
-	return m->build_id_bytes == PLAN_NOTE_ID && function_note_of_plan(o, &note) &&
-	       memcmp(note.id, m->build_id, PLAN_NOTE_ID) == 0;
+	return id && bytes >= m->build_id_bytes && memcmp(id, m->build_id, m->build_id_bytes) == 0;
 }
 
 static bool same_file(const char *path, const struct plan_module *m)
@@ -267,4 +266,5 @@ void function_modules_each(void (*fn)(uintptr_t bias, const struct plan_module *
 void function_modules_fork_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	function_start_fork_child();
 }

@@ -110,7 +110,7 @@ static bool add_function(struct build *b, const struct functions *f, struct deco
 	if (!f->hook) {
 		code = image_code(&f->image, x->entry, &left);
 		if (!code || relocate(d, code, x->bytes < left ? x->bytes : left, left, x->entry,
-				      &moved) != VERDICT_CHOSEN)
+				      f->sleds, &moved) != VERDICT_CHOSEN)
 			return true; /* it was otherwise a moment ago: the file has changed */
 		memcpy(p.expected, code + (moved.site - x->entry), moved.covered);
 		if (!add_moved(b, &p, &moved))

@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-enum { SLOT = 8 };
+enum {
+	SLOT = 8,
+	BEFORE = 15 /* an endbr64 and an XRay sled */
+};
 
 /* ---- checking ---- */
 
@@ -86,7 +89,7 @@ static bool function_good(const struct plan *p, const struct plan_module *m,
 	if (f->covered < PLAN_JUMP || f->covered > PLAN_COVERED_MAX || !f->code_bytes ||
 	    f->code_bytes > PLAN_CODE_MAX)
 		return false;
-	if (f->entry < m->low || f->site < f->entry || f->site - f->entry > 4 ||
+	if (f->entry < m->low || f->site < f->entry || f->site - f->entry > BEFORE ||
 	    f->site >= m->high || f->covered > m->high - f->site)
 		return false;
 	return range_fits(f->code, f->code_bytes, p->header->code.count) && fixups_good(p, f) &&

@@ -106,7 +106,7 @@ enum plan_flags {
 
 struct plan_function {
 	uint64_t entry; /* where callers jump to */
-	uint64_t site;  /* entry, or behind its endbr64 */
+	uint64_t site;  /* entry, or behind its endbr64 and XRay sled */
 	uint64_t bytes; /* from entry */
 	uint32_t id;    /* unique in the plan, not 0 */
 	uint32_t name;  /* string, as the symbol table has it (mangled) */

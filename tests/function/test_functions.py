@@ -10,6 +10,7 @@ leaving    exceptions, cancelled threads, contexts, stacks that are looked at: a
 instrumented  the same of a program and a library that were patched on disk: with and without fixed addresses, stripped, started by a shell; what is refused
 debian     the same of python3 and xz with its library
 opened     libraries that are opened later, twice each, named by their paths; in one that starts a thread nothing is patched
+xray       a program of clang's XRay that has its handlers called meanwhile: both count all
 short      shorter calls are counted, not recorded; what has calls inside is recorded
 """
 import json
@@ -308,6 +309,17 @@ class Functions(unittest.TestCase):
         self.assertEqual((p.returncode, p.stdout), (0, alone.stdout), p.stderr)
         told = run(KYMO, "summary", "--all", self.trace).stdout
         return self.counts(), "".join(re.findall(r"^.*not traced.*$", told, re.M))
+
+    @unittest.skipUnless(WHAT == "xray", "")
+    def test_xray(self):
+        program = os.path.join(self.folder, "program")
+        clang = shutil.which("clang++") or shutil.which("clang++-14")
+        if not clang or run(clang, "-O2", "-fxray-instrument", os.path.join(HERE, "xray.cpp"), "-o", program).returncode:
+            self.skipTest("no clang with XRay's runtime")
+        for patched in (True, "disk"):
+            out = self.trace_it(program, "inner|outer", patched=patched)
+            self.assertRegex(out, r"^\d+: 55 entries, 55 exits$")
+            self.assertEqual(self.counts(), {"inner": 150, "outer": 15})
 
     @unittest.skipUnless(WHAT == "leaving", "")
     def test_leaving(self):

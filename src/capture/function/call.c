@@ -131,13 +131,28 @@ static inline void record_straight(struct cap_thread *t, struct cap_frame *f)
 		cap_commit_straight(t, &e);
 }
 
+/*
+ * A record has no room: the thread has written none, as where all calls are short. When it ended if it is counted all the same, which
+ * then is its end; 0: it has to be recorded.
+ */
+static inline uint64_t ended_short(const struct cap_thread *t, const struct function_call *c)
+{
+	uint64_t now = tick_counter();
+
+	return now - c->frame->start < function_least &&
+			       (uint32_t)atomic_load_explicit(&t->records, memory_order_relaxed) ==
+				       c->records
+		       ? now
+		       : 0;
+}
+
 /* Where its record or its count goes is there. */
 bool function_end_fast(struct function_call *c, struct function_call *around)
 {
 	struct cap_thread *t = cap_thread_current;
 	struct cap_frame *f = c->frame;
 	struct wire_tally *y;
-	uint64_t duration;
+	uint64_t duration, ended = 0;
 	bool counted;
 
 	if (cap_unlikely(!f || !t || !cap_frame_lives(t, f) || f->id != c->id || f->end ||
@@ -148,11 +163,15 @@ bool function_end_fast(struct function_call *c, struct function_call *around)
 	y = t->tallies ? t->tallies[c->op->wire] : NULL;
 	counted = f->plan & CAP_PLAN_TALLY || function_least;
 	if (cap_unlikely((counted && (!y || cap_tally_over)) ||
-			 t->paused >> (f->plan & CAP_PLAN_BUFFER) & 1 ||
-			 (!(f->plan & CAP_PLAN_TALLY) &&
-			  !cap_room(&t->rings[f->plan & CAP_PLAN_BUFFER]))))
+			 t->paused >> (f->plan & CAP_PLAN_BUFFER) & 1))
+		return false;
+	if (cap_unlikely(!(f->plan & CAP_PLAN_TALLY) &&
+			 !cap_room(&t->rings[f->plan & CAP_PLAN_BUFFER])) &&
+	    !(ended = ended_short(t, c)))
 		return false;
 	cap_leave_straight(f);
+	if (cap_unlikely(ended != 0))
+		f->end = ended;
 	duration = f->end - f->start;
 	if (cap_unlikely(counted) &&
 	    (f->plan & CAP_PLAN_TALLY ||

@@ -11,6 +11,7 @@ instrumented  the same of a program and a library that were patched on disk: wit
 debian     the same of python3 and xz with its library
 opened     libraries that are opened later, twice each, named by their paths; in one that starts a thread nothing is patched
 xray       a program of clang's XRay that has its handlers called meanwhile: both count all
+stepped    with gdb: a debugger finds the whole stack from each instruction of calls and returns
 short      shorter calls are counted, not recorded; what has calls inside is recorded
 """
 import json
@@ -320,6 +321,20 @@ class Functions(unittest.TestCase):
             out = self.trace_it(program, "inner|outer", patched=patched)
             self.assertRegex(out, r"^\d+: 55 entries, 55 exits$")
             self.assertEqual(self.counts(), {"inner": 150, "outer": 15})
+
+    @unittest.skipUnless(WHAT == "stepped", "")
+    def test_stepped(self):
+        if not shutil.which("gdb") or run("gdb", "-batch", "-ex", "python print(1)").stdout != "1\n":
+            self.skipTest("no gdb with Python")
+        program = self.build("hooked.c", *PLAIN)
+        for target, words in ((program, ["--functions", f"^leaf@{program}", "--functions-min-instructions", "0"]),
+                              (self.instrument(program, "^leaf")[0], [])):
+            p = run(KYMO, "run", "--no-summary", "-f", "-o", self.trace, *words, "--", "gdb", "-batch", "-x",
+                    os.path.join(HERE, "stepped.py"), target, cwd=self.folder)
+            found = re.search(r"instructions of the way back: (\d+) lost: (.*)", p.stdout)
+            self.assertTrue(found, p.stdout[-2000:] + p.stderr)
+            self.assertGreater(int(found[1]), 20)
+            self.assertEqual(found[2], "{}")
 
     @unittest.skipUnless(WHAT == "leaving", "")
     def test_leaving(self):

@@ -139,9 +139,5 @@ static inline bool function_straight(const struct cap_thread *t, const struct ca
 void function_begin(struct function_call *c, struct cap_op *op, const void *site, const void *sp);
 /* It returns. `around`: the call around it, or NULL. */
 void function_end(struct function_call *c, struct function_call *around);
-/* The same two where only general registers may be used. False: nothing was done. */
-bool function_begin_fast(struct function_call *c, struct cap_op *op, const void *site,
-			 const void *sp);
-bool function_end_fast(struct function_call *c, struct function_call *around);
 
 #endif

@@ -300,6 +300,13 @@ class Functions(unittest.TestCase):
         self.assertEqual(counts, {})
         self.assertIn("has folders of its own", noted)
 
+    @unittest.skipUnless(WHAT == "opened", "")
+    def test_opened_by_two_threads(self):
+        plain = self.build("library.c", "-shared", "-fPIC", name="libplain.so")
+        host = self.build("opened.c")
+        os.environ["ROUNDS"] = "120"
+        self.assertEqual(self.open_them(host, plain), ({"work": 1200, "step": 2400}, ""))
+
     def open_them(self, host, *libraries, by_name=False):
         """Calls of functions of the libraries, and what was noted."""
         command = [host, "5", *(os.path.basename(p) if by_name else p for p in libraries)]

@@ -5,8 +5,10 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <threads.h>
 
 #include "capture/function/function.h"
 
@@ -16,6 +18,7 @@ EXPORT void __cyg_profile_func_enter(void *function, void *site);
 EXPORT void __cyg_profile_func_exit(void *function, void *site);
 
 static bool started;
+static _Thread_local unsigned made; /* threads, by this one */
 
 static __attribute__((constructor)) void begin(void)
 {
@@ -83,10 +86,54 @@ open_fn *door_open_through(const char *file, const void *caller)
 
 void *door_open(const char *file, int mode)
 {
+	unsigned before = made;
 	void *handle = next_open()(file, mode);
 
-	kymo_function_open_end();
+	kymo_function_open_end(made - before);
 	return handle;
+}
+
+/* ---- threads that constructors start ---- */
+
+EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+			  void *(*function)(void *), void *argument);
+EXPORT int thrd_create(thrd_t *thread, thrd_start_t function, void *argument);
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *),
+		   void *argument)
+{
+	static int (*_Atomic next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
+		atomic_load_explicit(&next, memory_order_relaxed);
+	void *symbol;
+
+	if (!real) {
+		symbol = dlsym(RTLD_NEXT, "pthread_create");
+		if (!symbol)
+			return EAGAIN;
+		memcpy(&real, &symbol, sizeof(real));
+		atomic_store_explicit(&next, real, memory_order_relaxed);
+	}
+	made++;
+	return real(thread, attributes, function, argument);
+}
+
+int thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
+{
+	static int (*_Atomic next)(thrd_t *, thrd_start_t, void *);
+	int (*real)(thrd_t *, thrd_start_t, void *) =
+		atomic_load_explicit(&next, memory_order_relaxed);
+	void *symbol;
+
+	if (!real) {
+		symbol = dlsym(RTLD_NEXT, "thrd_create");
+		if (!symbol)
+			return thrd_error;
+		memcpy(&real, &symbol, sizeof(real));
+		atomic_store_explicit(&next, real, memory_order_relaxed);
+	}
+	made++;
+	return real(thread, function, argument);
 }
 
 __asm__(".text\n"

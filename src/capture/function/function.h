@@ -35,10 +35,10 @@ KYMO_EXPORT bool kymo_function_stub(const void *address);
 KYMO_EXPORT void kymo_function_unloaded(void);
 /*
  * Around dlopen(), called for `caller`. False: nothing is awaited of it, or another one than the caller must not call it in its place; then
- * there is no end.
+ * there is no end. `threads`: that the calling thread has started meanwhile.
  */
 KYMO_EXPORT bool kymo_function_open_begin(const char *file, const void *caller);
-KYMO_EXPORT void kymo_function_open_end(void);
+KYMO_EXPORT void kymo_function_open_end(unsigned threads);
 
 /* ---- the plan, and what is loaded of it (modules.c) ---- */
 

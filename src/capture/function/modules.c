@@ -114,12 +114,15 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void look(void)
 {
 	uint64_t now = elf_objects_loaded();
-	struct module_list *l = calloc(1, sizeof(*l));
+	struct module_list *l = calloc(1, sizeof(*l)), *before = atomic_load(&loaded);
 
 	if (!l)
 		return;
 	dl_iterate_phdr(add_object, l);
-	atomic_store(&loaded, l);
+	if (before && memcmp(before, l, sizeof(*l)) == 0)
+		free(l);
+	else
+		atomic_store(&loaded, l);
 	atomic_store(&looked, now);
 }
 

@@ -72,17 +72,17 @@ static bool to_patch(const struct plan_module *m)
 struct done {
 	uintptr_t bias;
 	bool is, loaded;
+	bool left; /* nothing was done, for a reason */
 };
 
 static struct done *done;
-static _Atomic bool awaited; /* some module is not loaded */
+static _Atomic bool awaited; /* some module was not loaded at some time: it may be opened */
 /*
  * Held while a library is opened: others that open it wait until it is patched. A constructor that opens another one has the loader's lock,
  * which who has this one may wait for, so nobody waits for it long.
  */
 static pthread_mutex_t opening = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static unsigned depth;   /* openings inside each other, of who holds it */
-static unsigned threads; /* there were when the outermost one began */
+static unsigned depth; /* openings inside each other, of who holds it */
 
 static void patch(uintptr_t bias, const struct plan_module *m)
 {
@@ -101,15 +101,21 @@ static void patch(uintptr_t bias, const struct plan_module *m)
 		function_patch(bias, m);
 }
 
+static bool is_done(const struct done *d, uintptr_t bias, const struct plan_module *m)
+{
+	return d->is && d->bias == bias && (d->left || !function_is_fresh(bias, m));
+}
+
 static void patch_once(uintptr_t bias, const struct plan_module *m)
 {
 	struct done *d = &done[m - function_plan.modules];
 
 	d->loaded = true;
-	if (!to_patch(m) || (d->is && d->bias == bias))
+	if (!to_patch(m) || is_done(d, bias, m))
 		return;
-	*d = (struct done){bias, true, true};
+	*d = (struct done){.bias = bias, .is = true, .loaded = true};
 	patch(bias, m);
+	d->left = function_is_fresh(bias, m);
 }
 
 static void note_loaded(uintptr_t bias, const struct plan_module *m)
@@ -129,7 +135,8 @@ static void look(void (*fn)(uintptr_t bias, const struct plan_module *m))
 		done[i].is = done[i].is && done[i].loaded;
 		missing |= !done[i].loaded;
 	}
-	atomic_store(&awaited, missing);
+	if (missing)
+		atomic_store(&awaited, true);
 }
 
 static void start(void)
@@ -238,7 +245,7 @@ static void note_missed(uintptr_t bias, const struct plan_module *m)
 	struct done *d = &done[m - function_plan.modules];
 
 	d->loaded = true;
-	if (!to_patch(m) || (d->is && d->bias == bias))
+	if (!to_patch(m) || is_done(d, bias, m))
 		return;
 	if (function_has_slots(m))
 		function_fill(bias, m);
@@ -246,7 +253,8 @@ static void note_missed(uintptr_t bias, const struct plan_module *m)
 		cap_note(2, "function",
 			 "functions of %s are not traced: it was opened while others were",
 			 plan_string(&function_plan, m->path));
-	*d = (struct done){bias, true, true};
+	*d = (struct done){
+		.bias = bias, .is = true, .loaded = true, .left = function_is_fresh(bias, m)};
 }
 
 /* Ours to open; the lock is held then. */
@@ -274,22 +282,18 @@ bool kymo_function_open_begin(const char *file, const void *caller)
 	bool ours = started && file && *file &&
 		    atomic_load_explicit(&awaited, memory_order_relaxed) && take_file(file, caller);
 
-	if (ours && depth++ == 0) {
+	if (ours && depth++ == 0)
 		look(note_missed);
-		threads = others();
-	}
 	errno = saved;
 	return ours;
 }
 
-void kymo_function_open_end(void)
+void kymo_function_open_end(unsigned threads)
 {
 	int saved = errno;
 
 	if (--depth == 0) {
-		unsigned now = others();
-
-		running = now > threads ? now - threads : 0;
+		running = threads;
 		look(patch_once);
 	}
 	pthread_mutex_unlock(&opening);

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/locks.h"
 #include "capture/function/patch.h"
 #include "capture/function/returns.h"
 
@@ -166,7 +167,7 @@ bool kymo_function_start(void)
 	return started;
 }
 
-static bool take_opening(void)
+static bool take_opening(void) UNCHECKED_LOCKS
 {
 	struct timespec until;
 
@@ -175,7 +176,7 @@ static bool take_opening(void)
 	return pthread_mutex_timedlock(&opening, &until) == 0;
 }
 
-void kymo_function_unloaded(void)
+void kymo_function_unloaded(void) UNCHECKED_LOCKS
 {
 	int saved = errno;
 
@@ -258,7 +259,7 @@ static void note_missed(uintptr_t bias, const struct plan_module *m)
 }
 
 /* Ours to open; the lock is held then. */
-static bool take_file(const char *file, const void *caller)
+static bool take_file(const char *file, const void *caller) UNCHECKED_LOCKS
 {
 	if (!found_alike(file, caller)) {
 		if (is_planned(file))
@@ -276,7 +277,7 @@ static bool take_file(const char *file, const void *caller)
 	return false;
 }
 
-bool kymo_function_open_begin(const char *file, const void *caller)
+bool kymo_function_open_begin(const char *file, const void *caller) UNCHECKED_LOCKS
 {
 	int saved = errno;
 	bool ours = started && file && *file &&
@@ -288,7 +289,7 @@ bool kymo_function_open_begin(const char *file, const void *caller)
 	return ours;
 }
 
-void kymo_function_open_end(unsigned threads)
+void kymo_function_open_end(unsigned threads) UNCHECKED_LOCKS
 {
 	int saved = errno;
 

@@ -571,6 +571,30 @@ def annotations(b):
                               ("Kokkos region", "kokkos"))]
 
 
+def functions(b):
+    """A function that is patched in memory (--functions), or in its file (kymo instrument)."""
+    if not b.has("bench_function"):
+        return [Row("functions", None, "", note="left out: bench_function was not built")]
+    program, patched = b.program("bench_function"), os.path.join(b.scratch, "bench_function")
+    leaf = ["--functions", "bench_leaf"]
+    b.run([b.program("kymo"), "instrument", program, "-o", patched, *leaf])
+    plain, alone, disk, traced, counted, short, other = medians(9, [
+        lambda: b.values([program])["median"], lambda: b.values([patched])["median"],
+        lambda: under_kymo(b, patched)["median"],
+        lambda: under_kymo(b, program, *leaf)["median"],
+        lambda: under_kymo(b, program, *leaf, "--mode", "summary")["median"],
+        lambda: under_kymo(b, program, *leaf, "--functions-min", "1s")["median"],
+        lambda: under_kymo(b, program, "--functions", "main")["median"]])
+    return [
+        Row("function, traced", traced - plain, "ns", mark="<= 60 ns"),
+        Row("function, counted (mode summary)", counted - plain, "ns", mark="<= 60 ns"),
+        Row("function, too short to be recorded", short - plain, "ns", mark="<= 60 ns"),
+        Row("function that is not chosen", other - plain, "ns", mark="0"),
+        Row("function, patched on disk, traced", disk - plain, "ns", mark="<= 60 ns"),
+        Row("function, patched on disk, without Kymo", alone - plain, "ns"),
+    ]
+
+
 def openmp(b):
     if not b.has("bench_openmp"):
         return [Row("OpenMP region", None, "", note="left out: no clang with OpenMP")]
@@ -653,4 +677,4 @@ def mpi(b):
     return [row for n in names for row in mpi_of(b, n)]
 
 
-ALL = [annotations, openmp, call, tools, buffer, lttng, busy, kernels, arguments, fixed, reading, ingest, perfetto, otf2, rocpd, ranks, mpi]
+ALL = [annotations, openmp, call, functions, tools, buffer, lttng, busy, kernels, arguments, fixed, reading, ingest, perfetto, otf2, rocpd, ranks, mpi]

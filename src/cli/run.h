@@ -223,6 +223,12 @@ bool measures_check(struct run_options *o);
  */
 int functions_take(const struct run_options *o, const char *path, struct text *plan);
 
+/*
+ * The bytes of a file like the one at `path` in which the functions of --functions are patched. -1: they are in *out; else the
+ * exit status, as above.
+ */
+int functions_instrument(const struct run_options *o, const char *path, struct text *out);
+
 /* Writes the plan into the trace and names it in the options; false: errno. */
 bool functions_put(struct run_options *o, const char *trace, const struct text *plan);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `kymo run --functions`: chooses functions before the program runs, lists them, and hands on the plan of patches. */
+/* `kymo run --functions`: chooses functions before the program runs, lists them, and hands on the plan of patches. `kymo instrument`: likewise, into a file. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #ifdef KYMO_HAVE_FUNCTIONS
 #include "functions/build.h"
 #include "functions/choose.h"
+#include "functions/instrument.h"
 #include "functions/modules.h"
 #include "report/report.h"
 #include "stream/demangle.h"
@@ -109,6 +110,19 @@ static void count_functions(struct taking *t, const struct functions *f)
 	}
 }
 
+/* Which functions are recorded was decided when it was made. */
+static void take_instrumented(struct taking *t, const struct image *m)
+{
+	uint64_t count = 0;
+
+	t->failed |= !build_add_instrumented(&t->build, m, &count);
+	t->matching += count;
+	t->counts[VERDICT_CHOSEN] += count;
+	cli_note("functions: %s was instrumented: the %" PRIu64
+		 " functions that were chosen then are recorded",
+		 m->path, count);
+}
+
 static void take_file(struct taking *t, const char *path, bool program)
 {
 	char why[IMAGE_WHY];
@@ -122,6 +136,8 @@ static void take_file(struct taking *t, const char *path, bool program)
 	}
 	if (!choose_functions(&t->choose, &f, t->decoder, path, program, why))
 		cli_warn("--functions: %s: %s", path, why);
+	else if (f.image.instrumented)
+		take_instrumented(t, &f.image);
 	else if (!build_add(&t->build, &f, t->decoder))
 		t->failed = true;
 	else
@@ -200,8 +216,8 @@ static int conclude(struct taking *t, struct text *plan)
 	}
 	if (!t->matching) {
 		cli_error("--functions: no function matches; @MODULE names a library, as in "
-			  "'.*@libm'; --functions . --functions-list available has all of the "
-			  "program");
+			  "'.*@libm', one that is loaded later by its path; --functions . "
+			  "--functions-list available has all of the program");
 		return CLI_USAGE;
 	}
 	tell(t);
@@ -209,14 +225,15 @@ static int conclude(struct taking *t, struct text *plan)
 		return report_print(&t->report, (enum report_format)t->o->functions_format, stdout)
 			       ? CLI_OK
 			       : CLI_FAILURE;
-	if (t->build.function_count && !build_finish(&t->build, plan)) {
+	if (plan && t->build.function_count && !build_finish(&t->build, plan)) {
 		cli_error("--functions: out of memory");
 		return CLI_FAILURE;
 	}
 	return -1;
 }
 
-static int take(struct taking *t, const char *path, struct text *plan)
+/* -1: go on; else the exit status. end() in any case. */
+static int begin(struct taking *t)
 {
 	char why[CHOOSE_WHY];
 	int status = CLI_USAGE;
@@ -231,14 +248,72 @@ static int take(struct taking *t, const char *path, struct text *plan)
 	t->choose.min_instructions = (uint64_t)t->o->functions_min_instructions;
 	t->choose.min_loop = (uint64_t)t->o->functions_min_loop;
 	make_table(t);
-	if (status < 0) {
-		take_files(t, path);
-		status = conclude(t, plan);
-	}
+	return status;
+}
+
+static void end(struct taking *t)
+{
 	report_release(&t->report);
 	build_release(&t->build);
 	decoder_free(t->decoder);
 	choose_release(&t->choose);
+}
+
+static int take(struct taking *t, const char *path, struct text *plan)
+{
+	int status = begin(t);
+
+	if (status < 0) {
+		take_files(t, path);
+		status = conclude(t, plan);
+	}
+	end(t);
+	return status;
+}
+
+/* ---- a file that is patched on disk ---- */
+
+/* -1: go on, else the exit status. */
+static int instrument_file(struct taking *t, const char *path, struct functions *f,
+			   struct text *out)
+{
+	struct instrumented told = {0};
+	const char *why = choose_never(path);
+	int status = CLI_FAILURE;
+
+	if (!*why && choose_functions(&t->choose, f, t->decoder, path, true, told.why))
+		why = instrument_refused(f);
+	else if (!*why)
+		why = told.why;
+	if (why) {
+		cli_error("%s cannot be instrumented: %s", path, why);
+		return CLI_FAILURE;
+	}
+	count_functions(t, f);
+	status = conclude(t, NULL);
+	if (status >= 0)
+		return status;
+	if (!instrument(f, t->decoder, out, &told)) {
+		cli_error("%s cannot be instrumented: %s", path, told.why);
+		return CLI_FAILURE;
+	}
+	if (told.unshadowed)
+		cli_note("%s could use a shadow stack; the new file does not: moved calls push "
+			 "return addresses themselves",
+			 path);
+	return -1;
+}
+
+static int instrument_one(struct taking *t, const char *path, struct text *out)
+{
+	struct functions f = {0};
+	int status = begin(t);
+
+	if (status < 0) {
+		status = instrument_file(t, path, &f, out);
+		functions_release(&f);
+	}
+	end(t);
 	return status;
 }
 #endif
@@ -254,6 +329,17 @@ int functions_take(const struct run_options *o, const char *path, struct text *p
 	return take(&(struct taking){.o = o}, path, plan);
 #else
 	cli_error("--functions: this Kymo was built without it: it needs x86-64 and Capstone "
+		  "(Debian: libcapstone-dev)");
+	return CLI_FAILURE;
+#endif
+}
+
+int functions_instrument(const struct run_options *o, const char *path, struct text *out)
+{
+#ifdef KYMO_HAVE_FUNCTIONS
+	return instrument_one(&(struct taking){.o = o}, path, out);
+#else
+	cli_error("instrument: this Kymo was built without it: it needs x86-64 and Capstone "
 		  "(Debian: libcapstone-dev)");
 	return CLI_FAILURE;
 #endif

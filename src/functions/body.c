@@ -47,7 +47,9 @@ static void look_at_branch(struct body *b, const struct decoded *i)
 	if (i->target - x->entry < x->bytes) {
 		if (i->target <= i->at)
 			x->flags |= PLAN_LOOPS;
-		b->loops_at_entry |= i->target - x->entry <= x->offset;
+		/* Before the site there is at most a sled, which jumps over itself. */
+		b->loops_at_entry |=
+			i->target - x->entry <= x->offset && i->at - x->entry >= x->offset;
 	} else if (begins_function(b->j->f, i->target)) {
 		x->flags |= PLAN_TAIL;
 	}

@@ -110,7 +110,7 @@ static bool add_function(struct build *b, const struct functions *f, struct deco
 	if (!f->hook) {
 		code = image_code(&f->image, x->entry, &left);
 		if (!code || relocate(d, code, x->bytes < left ? x->bytes : left, left, x->entry,
-				      &moved) != VERDICT_CHOSEN)
+				      f->sleds, &moved) != VERDICT_CHOSEN)
 			return true; /* it was otherwise a moment ago: the file has changed */
 		memcpy(p.expected, code + (moved.site - x->entry), moved.covered);
 		if (!add_moved(b, &p, &moved))
@@ -170,6 +170,42 @@ static void add_table(struct text *out, size_t start, struct plan_table *t, cons
 	*t = (struct plan_table){out->length - start, count};
 	if (count)
 		text_add_bytes(out, items, count * size);
+}
+
+static bool add_slot(struct build *b, const struct plan *p, const struct plan_function *from)
+{
+	struct plan_function f = *from;
+
+	if (!vec_reserve(&b->functions, &b->function_room, b->function_count, 1))
+		return false;
+	f.id = b->function_count + 1;
+	f.name = add_string(b, plan_string(p, from->name));
+	b->functions[b->function_count++] = f;
+	return !b->strings.failed;
+}
+
+bool build_add_instrumented(struct build *b, const struct image *m, uint64_t *count)
+{
+	uint64_t left;
+	const uint8_t *bytes = image_at(m, m->plan_at, &left);
+	struct plan_module module;
+	struct plan p;
+
+	if (!bytes || m->plan_bytes > left || (uintptr_t)bytes % 8 ||
+	    !plan_open(&p, bytes, m->plan_bytes) || p.module_count != 1 ||
+	    p.function_count > BUILD_FUNCTIONS_MAX - b->function_count)
+		return true;
+	module = p.modules[0];
+	module.first_function = b->function_count;
+	for (uint64_t i = 0; i < p.function_count; i++)
+		if (!add_slot(b, &p, &p.functions[i]))
+			return false;
+	if (!vec_reserve(&b->modules, &b->module_room, b->module_count, 1))
+		return false;
+	module.path = add_string(b, m->path ? m->path : "");
+	b->modules[b->module_count++] = module;
+	*count += p.function_count;
+	return !b->strings.failed;
 }
 
 bool build_finish(const struct build *b, struct text *out)

@@ -27,6 +27,9 @@ struct build {
 /* Adds the functions of a file that are chosen; those for which there is no room get VERDICT_TOO_MANY. False: no memory. */
 bool build_add(struct build *b, struct functions *f, struct decoder *d);
 
+/* The same of a file that was instrumented: the functions of the plan that lies in it; how many there are is added to *count. */
+bool build_add_instrumented(struct build *b, const struct image *m, uint64_t *count);
+
 /* The plan's bytes, added to `out`; false: no memory. */
 bool build_finish(const struct build *b, struct text *out);
 

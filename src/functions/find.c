@@ -9,8 +9,7 @@
 #include "base/vec.h"
 #include "functions/functions.h"
 
-static const char *const hooks[] = {"__cyg_profile_func_enter", "__fentry__", "mcount", "_mcount",
-				    "__xray_patch"};
+static const char *const hooks[] = {"__cyg_profile_func_enter", "__fentry__", "mcount", "_mcount"};
 
 /* ---- symbols ---- */
 
@@ -46,8 +45,6 @@ static bool add_symbol(struct functions *f, const Elf64_Sym *s, const char *name
 		x.source |= FUNCTION_RESOLVER;
 	else if (type != STT_FUNC)
 		return true;
-	if (strcmp(name, "__xray_patch") == 0)
-		look_for_hook(f, name);
 	return !*name || s->st_shndx == SHN_ABS || add(f, &x);
 }
 
@@ -193,6 +190,7 @@ uint32_t functions_before(const struct functions *f, uint64_t at)
 
 static bool find(struct functions *f, char why[IMAGE_WHY])
 {
+	struct image_part map;
 	bool complete = false, ok;
 
 	snprintf(why, IMAGE_WHY, "there is no memory");
@@ -202,6 +200,7 @@ static bool find(struct functions *f, char why[IMAGE_WHY])
 	if (!ok || !add_frames(f))
 		return false;
 	merge(f);
+	f->sleds = image_find_section(&f->image, "xray_instr_map", &map);
 	return true;
 }
 

@@ -40,6 +40,7 @@ struct functions {
 	struct frames frames;
 	struct function *items; /* by rising address, each address once */
 	uint32_t count, room;
+	bool sleds; /* XRay's, which its runtime writes when it is asked to: they stay as they are */
 	const char
 		*hook; /* it imports this: a compiler has put calls into its functions; or NULL */
 };

@@ -123,6 +123,16 @@ static void take_part(const struct image *m, const Elf64_Phdr *p, struct image_p
 			.bytes = m->bytes + p->p_offset, .at = p->p_vaddr, .size = p->p_filesz};
 }
 
+static void read_plan_note(struct image *m, const uint8_t *bytes)
+{
+	struct plan_note note;
+
+	memcpy(&note, bytes, sizeof(note));
+	m->instrumented = true;
+	m->plan_at = note.plan;
+	m->plan_bytes = note.plan_bytes;
+}
+
 /* Notes are aligned by 4, those of properties by 8. */
 static void read_notes(struct image *m, const Elf64_Phdr *p)
 {
@@ -143,6 +153,10 @@ static void read_notes(struct image *m, const Elf64_Phdr *p)
 			memcpy(m->build_id, part.bytes + body, n.n_descsz);
 			m->build_id_bytes = n.n_descsz;
 		}
+		if (n.n_type == PLAN_NOTE && n.n_descsz == sizeof(struct plan_note) &&
+		    n.n_namesz == sizeof(PLAN_NOTE_NAME) &&
+		    memcmp(part.bytes + name, PLAN_NOTE_NAME, n.n_namesz) == 0)
+			read_plan_note(m, part.bytes + body);
 		at = (body + n.n_descsz + align - 1) / align * align;
 	}
 }

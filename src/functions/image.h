@@ -36,6 +36,8 @@ struct image {
 	uint8_t build_id[PLAN_BUILD_ID];
 	uint32_t build_id_bytes;
 	const char *interpreter; /* or NULL */
+	bool instrumented;       /* by `kymo instrument`; the plan in it: */
+	uint64_t plan_at, plan_bytes;
 	bool mapped;
 };
 

@@ -158,7 +158,8 @@ static enum verdict judge_head(struct judge *j, uint32_t index)
 		return VERDICT_NOT_CODE;
 	if (!x->bytes)
 		return VERDICT_SIZELESS;
-	v = relocate(j->d, code, x->bytes < left ? x->bytes : left, left, x->entry, &moved);
+	v = relocate(j->d, code, x->bytes < left ? x->bytes : left, left, x->entry, j->f->sleds,
+		     &moved);
 	if (v != VERDICT_CHOSEN)
 		return v;
 	x->offset = (uint8_t)(moved.site - x->entry);

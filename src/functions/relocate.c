@@ -5,6 +5,8 @@
 #include <string.h>
 
 static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+/* jmp over 9 bytes of nop */
+static const uint8_t sled[] = {0xeb, 0x09, 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x02, 0x00, 0x00};
 
 struct move {
 	struct relocated *out;
@@ -227,25 +229,39 @@ static enum verdict move_all(struct decoder *d, struct move *m, const uint8_t *c
 	return m->large ? VERDICT_LARGE : VERDICT_CHOSEN;
 }
 
-enum verdict relocate(struct decoder *d, const uint8_t *code, uint64_t bytes, uint64_t left,
-		      uint64_t entry, struct relocated *out)
+/* What stands before the site, and stays. */
+struct head {
+	const uint8_t *code;
+	uint64_t bytes, left;
+};
+
+static bool skip(struct head *h, const uint8_t *bytes, uint64_t n, struct relocated *out)
 {
+	if (h->bytes < n || h->left < n || memcmp(h->code, bytes, n) != 0)
+		return false;
+	out->site += n;
+	h->code += n;
+	h->bytes -= n;
+	h->left -= n;
+	return true;
+}
+
+enum verdict relocate(struct decoder *d, const uint8_t *code, uint64_t bytes, uint64_t left,
+		      uint64_t entry, bool sleds_stay, struct relocated *out)
+{
+	struct head h = {code, bytes, left};
 	struct move m = {.out = out};
 	enum verdict v;
 
 	*out = (struct relocated){.site = entry};
-	if (bytes >= sizeof(endbr) && left >= sizeof(endbr) &&
-	    memcmp(code, endbr, sizeof(endbr)) == 0) {
-		out->site += sizeof(endbr);
+	if (skip(&h, endbr, sizeof(endbr), out))
 		out->flags |= PLAN_ENDBR;
-		code += sizeof(endbr);
-		bytes -= sizeof(endbr);
-		left -= sizeof(endbr);
-	}
-	if (!bytes)
+	if (sleds_stay)
+		skip(&h, sled, sizeof(sled), out);
+	if (!h.bytes)
 		return VERDICT_SHORT;
-	v = move_all(d, &m, code, bytes, left);
+	v = move_all(d, &m, h.code, h.bytes, h.left);
 	if (v == VERDICT_CHOSEN)
-		note_sled(out, code);
+		note_sled(out, h.code);
 	return v;
 }

@@ -22,10 +22,10 @@ struct relocated {
 };
 
 /*
- * Moves the instructions at `entry`, behind an endbr64, that a jump of 5 bytes covers. `code` has them, `bytes` of the function and
+ * Moves the instructions at `entry`, behind an endbr64 and, if they are to stay, an XRay sled, that a jump of 5 bytes covers. `code` has them, `bytes` of the function and
  * then others, which may be covered where they are padding; `left` in all. VERDICT_CHOSEN: it can be done, as far as these bytes tell.
  */
 enum verdict relocate(struct decoder *d, const uint8_t *code, uint64_t bytes, uint64_t left,
-		      uint64_t entry, struct relocated *out);
+		      uint64_t entry, bool sleds_stay, struct relocated *out);
 
 #endif

@@ -4,6 +4,11 @@
 
 #include <string.h>
 
+enum {
+	SLOT = 8,
+	BEFORE = 15 /* an endbr64 and an XRay sled */
+};
+
 /* ---- checking ---- */
 
 static bool table_fits(const struct plan_table *t, size_t element, size_t size)
@@ -57,18 +62,34 @@ static bool moves_good(const struct plan *p, const struct plan_function *f)
 	return true;
 }
 
+/* Nothing of it is moved by who has the plan. */
+static bool empty_good(const struct plan_module *m, const struct plan_function *f)
+{
+	if (f->entry < m->low || f->entry >= m->high || f->covered || f->code_bytes || f->fixups ||
+	    f->moves)
+		return false;
+	if (f->how == PLAN_HOOK)
+		return f->site == f->entry;
+	return f->site % SLOT == 0 && f->site >= m->low && f->site < m->high &&
+	       m->high - f->site >= SLOT;
+}
+
+static uint64_t site_bytes(const struct plan_function *f)
+{
+	return f->how == PLAN_HOOK ? 1 : f->how == PLAN_SLOT ? SLOT : PLAN_JUMP;
+}
+
 static bool function_good(const struct plan *p, const struct plan_module *m,
 			  const struct plan_function *f)
 {
-	if (!f->id || f->how > PLAN_HOOK || f->name >= p->header->strings.count)
+	if (!f->id || f->how > PLAN_SLOT || f->name >= p->header->strings.count)
 		return false;
-	if (f->how == PLAN_HOOK)
-		return f->site == f->entry && f->entry >= m->low && f->entry < m->high &&
-		       !f->covered && !f->code_bytes && !f->fixups && !f->moves;
+	if (f->how == PLAN_HOOK || f->how == PLAN_SLOT)
+		return empty_good(m, f);
 	if (f->covered < PLAN_JUMP || f->covered > PLAN_COVERED_MAX || !f->code_bytes ||
 	    f->code_bytes > PLAN_CODE_MAX)
 		return false;
-	if (f->entry < m->low || f->site < f->entry || f->site - f->entry > 4 ||
+	if (f->entry < m->low || f->site < f->entry || f->site - f->entry > BEFORE ||
 	    f->site >= m->high || f->covered > m->high - f->site)
 		return false;
 	return range_fits(f->code, f->code_bytes, p->header->code.count) && fixups_good(p, f) &&
@@ -87,7 +108,7 @@ static bool module_good(const struct plan *p, const struct plan_module *m)
 
 		if (!function_good(p, m, f) || f->site < least)
 			return false;
-		least = f->site + (f->how == PLAN_HOOK ? 1 : PLAN_JUMP);
+		least = f->site + site_bytes(f);
 	}
 	return true;
 }

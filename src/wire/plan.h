@@ -25,6 +25,9 @@
  *   - A thread that was stopped at original address `site + from` may go on at the copy's `to` (plan_move), and one in the copy is, for an
  *     unwinder, at `site + from`: the same registers, the same stack. An instruction that became several has one move, for its first.
  *   - Where `expected` is not what memory has, leave the function alone: somebody else has patched it, or the file is another.
+ *
+ * In a file that was instrumented (src/functions/instrument.c) all of that is done already, and a plan of PLAN_SLOT functions lies in it,
+ * which a note (plan_note) tells of.
  */
 #ifndef WIRE_PLAN_H
 #define WIRE_PLAN_H
@@ -76,7 +79,9 @@ enum plan_how {
 		1, /* nothing but nops (-fpatchable-function-entry, -mnop-mcount): `code` is the jump back alone */
 	PLAN_XRAY = 2, /* an XRay sled: a jump of two bytes over 9 bytes of nop */
 	PLAN_HOOK =
-		3 /* the compiler has put a call of a hook there: nothing is patched; no bytes are covered, there is no code */
+		3, /* the compiler has put a call of a hook there: nothing is patched; no bytes are covered, there is no code */
+	PLAN_SLOT =
+		4 /* the file was instrumented: `site` is the address of the function's slot; no bytes are covered, there is no code */
 };
 
 enum plan_flags {
@@ -101,7 +106,7 @@ enum plan_flags {
 
 struct plan_function {
 	uint64_t entry; /* where callers jump to */
-	uint64_t site;  /* entry, or behind its endbr64 */
+	uint64_t site;  /* entry, or behind its endbr64 and XRay sled */
 	uint64_t bytes; /* from entry */
 	uint32_t id;    /* unique in the plan, not 0 */
 	uint32_t name;  /* string, as the symbol table has it (mangled) */
@@ -134,6 +139,22 @@ struct plan_fixup {
 struct plan_move {
 	uint8_t from; /* an instruction's offset from `site` */
 	uint8_t to;   /* where it begins in `code` */
+};
+
+/*
+ * Of a file that was instrumented: the contents of a note of this name and type. Each function has a slot of 8 bytes that can be written,
+ * zero in the file. Where it is not, the function calls first what the 8 bytes before the first slot of all have the address of;
+ * the 4 bytes at the return address - 13 are the slot's distance from the return address - 8. Whoever fills slots fills those before.
+ */
+#define PLAN_NOTE_NAME  "Kymo"
+#define PLAN_NOTE_MAGIC "kymo instrument"
+
+enum { PLAN_NOTE = 1, PLAN_NOTE_ID = 16 };
+
+struct plan_note {
+	char magic[16];
+	uint8_t id[PLAN_NOTE_ID];  /* of this file: build_id of the plan's module */
+	uint64_t plan, plan_bytes; /* address, at a multiple of 8 */
 };
 
 /* A plan that was checked; pointers into the bytes. */

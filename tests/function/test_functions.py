@@ -7,6 +7,11 @@ mcount     the same with -pg
 fentry     the same with -pg -mfentry
 patched    the same of a program that was built for nothing of the kind
 leaving    exceptions, cancelled threads, contexts, stacks that are looked at: all four ways
+instrumented  the same of a program and a library that were patched on disk: with and without fixed addresses, stripped, started by a shell; what is refused
+debian     the same of python3 and xz with its library
+opened     libraries that are opened later, twice each, named by their paths; in one that starts a thread nothing is patched
+xray       a program of clang's XRay that has its handlers called meanwhile: both count all
+stepped    with gdb: a debugger finds the whole stack from each instruction of calls and returns
 short      shorter calls are counted, not recorded; what has calls inside is recorded
 """
 import json
@@ -33,6 +38,18 @@ FENTRY = [*MCOUNT, "-mfentry"]
 PLAIN = ["-fno-optimize-sibling-calls", "-fno-inline"]
 HOOKED = "fib|leaf|jumper|inlined|sum|tail|end|handler|deep|mixed"
 HOUR = 3600 * 10**9
+# Prints how much of the program's code in memory is not what the file has.
+CHANGED = """
+import sys
+code = changed = 0
+for line in open('/proc/self/smaps'):
+    words = line.split()
+    if '-' in words[0]:
+        code = 'x' in words[1] and words[-1] == sys.executable
+    elif code and words[0] == 'Private_Dirty:':
+        changed += int(words[1])
+print(changed)
+"""
 LEAVING = "thrower|catcher|rethrower|waiter|ender|yielder|looker"
 
 
@@ -45,22 +62,42 @@ class Functions(unittest.TestCase):
         for variable in [v for v in os.environ if v.startswith("KYMO_")]:
             del os.environ[variable]
 
-    def build(self, source, *flags):
+    def build(self, source, *flags, name="program"):
         compiler = COMPILER
         if source.endswith(".cpp"):
             compiler = shutil.which(re.sub(r"cc$", "c++", re.sub(r"gcc(-\d+)?$", r"g++\1", COMPILER)))
             if not compiler:
                 self.skipTest("no C++ compiler")
-        program = os.path.join(self.folder, "program")
+        program = os.path.join(self.folder, name)
         kymotest.must(compiler, "-O2", "-g", "-pthread", *flags, os.path.join(HERE, source), "-o", program)
         return program
+
+    def instrument(self, program, names=".", out=None, status=0):
+        """The file with these functions patched in it; what was said."""
+        out = out or program + ".k"
+        def content():
+            with open(program, "rb") as f:
+                return f.read()
+
+        before = content() if os.path.isfile(program) else b""
+        p = run(KYMO, "instrument", program, "-o", out, "--functions", names, "--functions-min-instructions", "0")
+        self.assertEqual(p.returncode, status, p.stderr)
+        if before:
+            self.assertEqual(content(), before)
+        left = [f for f in os.listdir(os.path.dirname(out)) if re.fullmatch(re.escape(os.path.basename(out)) + r"\.[0-9a-f]{8}", f)]
+        self.assertEqual(left, [])
+        return out, p.stderr
 
     def trace_it(self, program, names, patched=False, more=(), **variables):
         """What it prints, which must be what it prints by itself, with the words of the first lines."""
         alone = run(program, cwd=self.folder)
+        if patched == "disk":
+            program, _ = self.instrument(program, f"^({names})\\b")
+            by_itself = run(program, cwd=self.folder)
+            self.assertEqual((by_itself.returncode, by_itself.stdout), (alone.returncode, alone.stdout), by_itself.stderr)
         plan = os.path.join(self.folder, "plan")
         environment = kymotest.environment(**variables)
-        words = ["--functions", f"^({names})\\b", "--functions-min-instructions", "0"] if patched else []
+        words = ["--functions", f"^({names})\\b", "--functions-min-instructions", "0"] if patched is True else []
         if not patched:
             planned.write(plan, f"^({names})\\b", program)
             environment["KYMO_FUNCTIONS_PLAN"] = plan
@@ -144,11 +181,185 @@ class Functions(unittest.TestCase):
         self.assertEqual(p.returncode, 2)
         self.assertIn("--functions records what --backends -function leaves out", p.stderr)
 
+    @unittest.skipUnless(WHAT == "instrumented", "")
+    def test_instrumented(self):
+        self.counted(PLAIN, patched="disk")
+
+    @unittest.skipUnless(WHAT == "instrumented", "")
+    def test_fixed_address(self):
+        # Far from what the linker adds, whose bytes may read as branches.
+        self.counted([*PLAIN, "-no-pie", "-falign-functions=256"], patched="disk")
+
+    @unittest.skipUnless(WHAT == "instrumented", "")
+    def test_what_readers_say(self):
+        """Of the file's own notes, sections and segments nothing is lost; the program and what a shell starts are found."""
+        program = self.build("hooked.c", *PLAIN, "-s")
+        os.chmod(program, 0o751)
+        out, _ = self.instrument(program)
+        self.assertEqual(os.stat(out).st_mode & 0o7777, 0o751)
+        self.assertEqual(planned.build_id(out), planned.build_id(program))
+        p = run("readelf", "-aW", out)
+        self.assertEqual((p.returncode, p.stderr), (0, ""))
+        for name in (".note.kymo", ".kymo.plan", ".kymo.text", ".kymo.slots", ".text"):
+            self.assertIn(name, p.stdout)
+        alone = run(program, cwd=self.folder)
+        p = run(KYMO, "run", "--no-summary", "-f", "-o", self.trace, "--", "sh", "-c", f"{out}; {out}", cwd=self.folder)
+        self.assertEqual((p.returncode, p.stdout), (0, 2 * alone.stdout), p.stderr)
+        self.assertEqual(sum(n % 2 for n in self.table().values()), 0, self.table())
+        self.assertIn(2 * 27900, self.table().values())  # fib()
+
+    def refuse(self, path, why, status):
+        other = os.path.join(self.folder, "other")
+        _, said = self.instrument(path, "no such" if "matches" in why else ".", out=other, status=status)
+        self.assertIn(why, said)
+        self.assertFalse(os.path.exists(other), path)
+
+    @unittest.skipUnless(WHAT == "instrumented", "")
+    def test_refused(self):
+        program = self.build("hooked.c", *PLAIN)
+        out, _ = self.instrument(program)
+        text = os.path.join(self.folder, "text")
+        with open(text, "w") as f:
+            f.write("#!/bin/sh\n")
+        short = os.path.join(self.folder, "short")
+        with open(short, "wb") as f, open(program, "rb") as whole:
+            f.write(whole.read(100))
+        for path, why, status in ((out, "instrumented already", 3), (text, "no ELF file", 3), (short, "headers are damaged", 3),
+                                  (self.folder, "directory", 3), (os.path.join(self.folder, "none"), "No such file", 2),
+                                  (program, "no function matches", 2)):
+            self.refuse(path, why, status)
+        for flags, why in ((["-static"], "it is static, or packed"), (["-static-pie"], "static-pie"), (HOOKS, "hooks")):
+            self.refuse(self.build("hooked.c", *flags), why, 3)
+        _, said = self.instrument(program, out=program, status=2)
+        self.assertIn("are one file", said)
+        link = os.path.join(self.folder, "link")
+        os.symlink(program, link)
+        _, said = self.instrument(program, out=link, status=2)
+        self.assertIn("are one file", said)
+        self.assertEqual(run(program, cwd=self.folder).returncode, 0)
+
+    @unittest.skipUnless(WHAT == "debian", "")
+    def test_program(self):
+        """All functions of python3: what it prints is the same, and so are counts where it is patched in memory."""
+        python = os.path.realpath("/usr/bin/python3")
+        if not os.path.exists(python):
+            self.skipTest("no /usr/bin/python3")
+        words = ["-S", "-E", "-c", "import hashlib, sys\nf = lambda n: n if n < 2 else f(n - 1) + f(n - 2)\ntry:\n raise ValueError\n"
+                 "except ValueError: pass\nprint(f(9), hashlib.sha256(b'x').hexdigest())"]
+        program = os.path.join(self.folder, "python")  # one place for both: python looks for its modules from there
+        shutil.copy(python, program)
+        os.environ["PYTHONHASHSEED"] = "1"
+        os.environ["PYTHONHOME"] = "/usr"
+        alone = run(program, *words)
+        self.assertEqual(alone.returncode, 0, alone.stderr)
+        counted = []
+        for more in (["--functions", ".", "--functions-min-instructions", "0"], []):
+            if not more:
+                self.instrument(python, out=program)
+                self.assertEqual(run(program, *words).stdout, alone.stdout)
+            p = run(KYMO, "run", "--no-summary", "--mode", "summary", "-f", "-o", self.trace, *more, "--", program, *words)
+            self.assertEqual((p.returncode, p.stdout), (0, alone.stdout), p.stderr)
+            counted.append(self.table())
+            p = run(KYMO, "run", "--no-summary", "--mode", "summary", "-f", "-o", self.trace, *more, "--", program, "-S", "-E", "-c", CHANGED)
+            self.assertEqual(int(p.stdout) > 0, bool(more), "memory of the program's code that was written")
+        here = {name: n for name, n in counted[0].items() if name.startswith(("_PyEval", "PyNumber", "PyObject_Call"))}
+        self.assertGreater(len(here), 5)
+        self.assertGreater(max(here.values()), 100)
+        self.assertEqual({name: counted[1].get(name) for name in here}, here)
+
+    @unittest.skipUnless(WHAT == "debian", "")
+    def test_library(self):
+        """xz compresses the same by a library that was patched, whose functions are counted."""
+        library = os.path.realpath("/usr/lib/x86_64-linux-gnu/liblzma.so.5")
+        if not shutil.which("xz") or not os.path.exists(library):
+            self.skipTest("no xz")
+        os.mkdir(os.path.join(self.folder, "lib"))
+        self.instrument(library, out=os.path.join(self.folder, "lib", "liblzma.so.5"))
+        text = os.path.join(self.folder, "text")
+        with open(text, "w") as f:
+            f.write(" ".join(map(str, range(3000))))
+        command = ["xz", "-T1", "--keep", "--force", text]
+        kymotest.must(*command)
+        with open(text + ".xz", "rb") as f:
+            alone = f.read()
+        environment = kymotest.environment(LD_LIBRARY_PATH=os.path.join(self.folder, "lib"))
+        p = run(KYMO, "run", "--no-summary", "--mode", "summary", "-f", "-o", self.trace, "--", *command, env=environment)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        with open(text + ".xz", "rb") as f:
+            self.assertEqual(f.read(), alone)
+        self.assertGreater(self.table()["lzma_code"], 0)
+        self.assertGreater(sum(self.table().values()), 1000)
+
+    @unittest.skipUnless(WHAT == "opened", "")
+    def test_opened(self):
+        """Opened twice and closed: a library, one that is patched on disk, one whose constructor starts a thread; by a path, and by a name
+        where the program has folders of its own, which is told."""
+        shared = ["-shared", "-fPIC"]
+        plain = self.build("library.c", *shared, name="libplain.so")
+        disk, _ = self.instrument(self.build("library.c", *shared, name="libdisk.so"), out=os.path.join(self.folder, "libslots.so"))
+        threads = self.build("library.c", *shared, "-DTHREADS", "-Wl,-z,nodelete", name="libthreads.so")
+        host = self.build("opened.c")
+        self.assertEqual(self.open_them(host, plain), ({"work": 10, "step": 20}, ""))
+        self.assertEqual(self.open_them(host, disk), ({"work": 10, "step": 20}, ""))
+        counts, noted = self.open_them(host, plain, disk)
+        self.assertEqual((sum(counts.values()), noted), (60, ""))
+        counts, noted = self.open_them(host, threads)
+        self.assertEqual(counts, {})
+        self.assertIn("1 threads when it was loaded", noted)
+        folders = self.build("opened.c", f"-Wl,-rpath,{self.folder}", name="folders")
+        self.assertEqual(self.open_them(folders, plain), ({"work": 10, "step": 20}, ""))
+        counts, noted = self.open_them(folders, plain, by_name=True)
+        self.assertEqual(counts, {})
+        self.assertIn("has folders of its own", noted)
+
+    @unittest.skipUnless(WHAT == "opened", "")
+    def test_opened_by_two_threads(self):
+        plain = self.build("library.c", "-shared", "-fPIC", name="libplain.so")
+        host = self.build("opened.c")
+        os.environ["ROUNDS"] = "120"
+        self.assertEqual(self.open_them(host, plain), ({"work": 1200, "step": 2400}, ""))
+
+    def open_them(self, host, *libraries, by_name=False):
+        """Calls of functions of the libraries, and what was noted."""
+        command = [host, "5", *(os.path.basename(p) if by_name else p for p in libraries)]
+        alone = run(*command)
+        self.assertEqual(alone.returncode, 0, alone.stdout)
+        words = [word for p in libraries for word in ("--functions", f"work|step@{p}")]
+        p = run(KYMO, "run", "--no-summary", "-f", "-o", self.trace, *words, "--functions-min-instructions", "0", "--", *command)
+        self.assertEqual((p.returncode, p.stdout), (0, alone.stdout), p.stderr)
+        told = run(KYMO, "summary", "--all", self.trace).stdout
+        return self.counts(), "".join(re.findall(r"^.*not traced.*$", told, re.M))
+
+    @unittest.skipUnless(WHAT == "xray", "")
+    def test_xray(self):
+        program = os.path.join(self.folder, "program")
+        clang = shutil.which("clang++") or shutil.which("clang++-14")
+        if not clang or run(clang, "-O2", "-fxray-instrument", os.path.join(HERE, "xray.cpp"), "-o", program).returncode:
+            self.skipTest("no clang with XRay's runtime")
+        for patched in (True, "disk"):
+            out = self.trace_it(program, "inner|outer", patched=patched)
+            self.assertRegex(out, r"^\d+: 55 entries, 55 exits$")
+            self.assertEqual(self.counts(), {"inner": 150, "outer": 15})
+
+    @unittest.skipUnless(WHAT == "stepped", "")
+    def test_stepped(self):
+        if not shutil.which("gdb") or run("gdb", "-batch", "-ex", "python print(1)").stdout != "1\n":
+            self.skipTest("no gdb with Python")
+        program = self.build("hooked.c", *PLAIN)
+        for target, words in ((program, ["--functions", f"^leaf@{program}", "--functions-min-instructions", "0"]),
+                              (self.instrument(program, "^leaf")[0], [])):
+            p = run(KYMO, "run", "--no-summary", "-f", "-o", self.trace, *words, "--", "gdb", "-batch", "-x",
+                    os.path.join(HERE, "stepped.py"), target, cwd=self.folder)
+            found = re.search(r"instructions of the way back: (\d+) lost: (.*)", p.stdout)
+            self.assertTrue(found, p.stdout[-2000:] + p.stderr)
+            self.assertGreater(int(found[1]), 20)
+            self.assertEqual(found[2], "{}")
+
     @unittest.skipUnless(WHAT == "leaving", "")
     def test_leaving(self):
-        for flags in (HOOKS, MCOUNT, FENTRY, PLAIN):
-            with self.subTest(flags):
-                out = self.trace_it(self.build("leaving.cpp", *flags), LEAVING, patched=flags is PLAIN)
+        for flags, patched in ((HOOKS, False), (MCOUNT, False), (FENTRY, False), (PLAIN, True), (PLAIN, "disk")):
+            with self.subTest(flags=flags, patched=patched):
+                out = self.trace_it(self.build("leaving.cpp", *flags), LEAVING, patched=patched)
                 wanted = self.told(out, LEAVING)
                 self.assertEqual(len(wanted), 7)
                 self.assertEqual(self.counts(), wanted)

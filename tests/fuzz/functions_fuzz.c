@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: any bytes as an ELF file whose functions are all wanted, and what is planned of them; any bytes as a plan. The bytes lie in a
+ * Fuzz target: any bytes as an ELF file whose functions are all wanted, what is planned of them, and the file with these patched in it; any bytes as a plan. The bytes lie in a
  * block of memory that ends where they do.
  */
 #include <stdint.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "functions/build.h"
+#include "functions/instrument.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,6 +36,30 @@ static void run_plan(const void *block, size_t size)
 		must(strlen(plan_string(&p, p.modules[i].path)) < size);
 }
 
+/* What was made is a file of the same kind, which is not made once more. */
+static void run_instrument(struct functions *f, struct decoder *d)
+{
+	struct instrumented told;
+	struct text out = {0};
+	struct functions made;
+	struct build b = {0};
+	uint64_t count = 0;
+	char why[IMAGE_WHY];
+
+	if (instrument(f, d, &out, &told)) {
+		must(told.functions > 0);
+		must(functions_find_in(&made, out.s, out.length, why));
+		must(made.image.instrumented && instrument_refused(&made));
+		must(made.image.kind == f->image.kind);
+		must(build_add_instrumented(&b, &made.image, &count) && count == told.functions);
+		build_release(&b);
+		functions_release(&made);
+	} else {
+		must(strlen(told.why) > 0);
+	}
+	text_release(&out);
+}
+
 static void run_file(const void *block, size_t size)
 {
 	static struct decoder *d;
@@ -52,6 +77,7 @@ static void run_file(const void *block, size_t size)
 		must(functions_judge(&f, d) && build_add(&b, &f, d) && build_finish(&b, &out));
 		must(plan_open(&p, out.s, out.length));
 		must(p.function_count == b.function_count);
+		run_instrument(&f, d);
 	}
 	text_release(&out);
 	build_release(&b);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A call of a function, from where it is entered to where it returns: a record, or a count where it is shorter than is
- * wanted or nested too deep. Compiled for general registers alone (CMakeLists.txt).
+ * wanted or nested too deep. The same where nothing is out of the ordinary: returns.c.
  */
 #include "capture/function/function.h"
-#include "core/tally/count.h"
 
 static bool too_deep(struct cap_thread *t, const void *sp)
 {
@@ -92,77 +91,4 @@ void function_end(struct function_call *c, struct function_call *around)
 	}
 	if (around)
 		around->inside += duration;
-}
-
-/* ---- the same with general registers alone ---- */
-
-bool function_begin_fast(struct function_call *c, struct cap_op *op, const void *site,
-			 const void *sp)
-{
-	struct cap_thread *t = cap_thread_current;
-	struct cap_frame *f;
-
-	if (!function_straight(t, op, site, sp))
-		return false;
-	f = cap_enter_straight(op, site, sp);
-	if (cap_unlikely(!f))
-		return false;
-	c->op = op;
-	c->frame = f;
-	c->id = f->id;
-	c->start = 0;
-	c->inside = 0;
-	c->records = (uint32_t)atomic_load_explicit(&t->records, memory_order_relaxed);
-	return true;
-}
-
-static inline void count(struct wire_tally *y, uint64_t duration, uint64_t inside)
-{
-	y->count++;
-	y->self += duration - inside;
-	cap_tally_time(y, duration);
-}
-
-static inline void record_straight(struct cap_thread *t, struct cap_frame *f)
-{
-	struct wire_enc e;
-
-	if (cap_record_straight(t, f, &e, 0))
-		cap_commit_straight(t, &e);
-}
-
-/* Where its record or its count goes is there. */
-bool function_end_fast(struct function_call *c, struct function_call *around)
-{
-	struct cap_thread *t = cap_thread_current;
-	struct cap_frame *f = c->frame;
-	struct wire_tally *y;
-	uint64_t duration;
-	bool counted;
-
-	if (cap_unlikely(!f || !t || !cap_frame_lives(t, f) || f->id != c->id || f->end ||
-			 f->retire || !(f->plan & CAP_PLAN_STRAIGHT) || t->gate != CAP_GATE_OPEN ||
-			 atomic_load_explicit(&t->depth, memory_order_relaxed) !=
-				 (uint32_t)(f - t->frames) + 1))
-		return false;
-	y = t->tallies ? t->tallies[c->op->wire] : NULL;
-	counted = f->plan & CAP_PLAN_TALLY || function_least;
-	if (cap_unlikely((counted && (!y || cap_tally_over)) ||
-			 t->paused >> (f->plan & CAP_PLAN_BUFFER) & 1 ||
-			 (!(f->plan & CAP_PLAN_TALLY) &&
-			  !cap_room(&t->rings[f->plan & CAP_PLAN_BUFFER]))))
-		return false;
-	cap_leave_straight(f);
-	duration = f->end - f->start;
-	if (cap_unlikely(counted) &&
-	    (f->plan & CAP_PLAN_TALLY ||
-	     (duration < function_least &&
-	      (uint32_t)atomic_load_explicit(&t->records, memory_order_relaxed) == c->records)))
-		count(y, duration, c->inside);
-	else
-		record_straight(t, f);
-	cap_done_straight(t, f);
-	if (around)
-		around->inside += duration;
-	return true;
 }

@@ -48,7 +48,8 @@ bool function_describe(void)
 {
 	kymo_status_t status;
 
-	if (!function_plan_open(&function_plan) || !function_plan.function_count)
+	if (!function_plan_join(&function_plan, function_plan_open(&function_plan)) ||
+	    !function_plan.function_count)
 		return false;
 	tick_init();
 	function_least = least();

@@ -79,7 +79,7 @@
 	.cfi_restore_state
 	.endm
 
-	.macro slow fn
+	.macro slow fn, then
 	movq	%rsp, %rbx
 	.cfi_remember_state
 	.cfi_def_cfa_register rbx
@@ -99,6 +99,7 @@
 	xorl	%edx, %edx
 	xsave64	(%rsp)
 	call	\fn
+	\then
 	movl	$MASK, %eax
 	xorl	%edx, %edx
 	xrstor64 (%rsp)
@@ -135,6 +136,36 @@ function_entry_patched:
 	jmp	2b
 	.cfi_endproc
 	.size	function_entry_patched, . - function_entry_patched
+
+/* The same of a file that was instrumented (wire/plan.h): where the op is, the comparison before the call says. */
+	.macro	slot_op
+	movq	SAVED(%rsp), %rdi
+	movslq	-13(%rdi), %rax
+	movq	-8(%rdi,%rax), %rdi
+	leaq	SAVED+8(%rsp), %rsi
+	.endm
+
+	.globl	function_entry_instrumented
+	.hidden	function_entry_instrumented
+	.type	function_entry_instrumented, @function
+	.p2align 4
+function_entry_instrumented:
+	.cfi_startproc
+	.cfi_def_cfa_offset 16
+	save
+	slot_op
+	fast	function_enter_fast
+	testl	%eax, %eax
+	jnz	1f
+2:	.cfi_remember_state
+	restore
+	ret
+	.cfi_restore_state
+1:	slot_op
+	slow	function_enter_slow
+	jmp	2b
+	.cfi_endproc
+	.size	function_entry_instrumented, . - function_entry_instrumented
 
 /* __fentry__(): called where the function begins, so that the return address lies above that of this call. */
 	.globl	kymo_function_fentry
@@ -186,8 +217,8 @@ kymo_function_mcount:
 /* ---- leaving ---- */
 
 /*
- * Stubs, then what all of them call. A stub's call leaves an address in it in the place where the return address was; so does whoever put
- * it there. From that, unwinders find the original one: the stub says how far it is to function_left, before which it says where the
+ * Stubs, then where all of them lead. Where the return address was the stub's address still stands, below the stack pointer, where nobody
+ * writes. From that, unwinders find the original one: the stub says how far it is to function_left, before which it says where the
  * table and the first stub are.
  *
  *	stub = *slot & ~7
@@ -214,7 +245,7 @@ function_returns:
 	.cfi_escape 0x16, 7, 2, 0x34, 0x1c
 	original 12
 	.rept	FUNCTION_RETURNS
-	.byte	0xe8
+	.byte	0xe9
 	.long	function_left - (. + 4)
 	.byte	0xcc, 0xcc, 0xcc
 	.endr
@@ -224,22 +255,36 @@ function_returns_end:
 
 	.quad	function_return_table - .
 	.quad	function_returns - .
+	/* Into the slot, where unwinders look for it from then on. */
+	.macro returned
+	movq	%rax, SAVED(%rbx)
+	.cfi_offset rip, -8
+	.endm
+
 	.type	function_left, @function
 function_left:
 	.cfi_startproc
-	.cfi_def_cfa rsp, 8
+	.cfi_def_cfa rsp, 0
 	original 8
+	leaq	-8(%rsp), %rsp
+	.cfi_def_cfa_offset 8
 	save
 	leaq	SAVED(%rsp), %rdi
 	fast	function_leave_fast
-	testl	%eax, %eax
-	jnz	1f
+	testq	%rax, %rax
+	jz	1f
+	movq	%rax, SAVED(%rsp)
+	/* Processors reckon with returns to where calls were, so this is none. */
 2:	.cfi_remember_state
+	.cfi_offset rip, -8
 	restore
-	ret
+	leaq	8(%rsp), %rsp
+	.cfi_def_cfa_offset 0
+	jmp	*-8(%rsp)
 	.cfi_restore_state
 1:	leaq	SAVED(%rsp), %rdi
-	slow	function_leave_slow
+	slow	function_leave_slow, returned
+	.cfi_offset rip, -8
 	jmp	2b
 	.cfi_endproc
 	.size	function_left, . - function_left

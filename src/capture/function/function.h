@@ -33,11 +33,19 @@ KYMO_EXPORT void kymo_function_leave(const void *function, const void *site, con
 KYMO_EXPORT bool kymo_function_stub(const void *address);
 /* An object was unloaded: what its addresses were they are no longer. */
 KYMO_EXPORT void kymo_function_unloaded(void);
+/*
+ * Around dlopen(), called for `caller`. False: nothing is awaited of it, or another one than the caller must not call it in its place; then
+ * there is no end. `threads`: that the calling thread has started meanwhile.
+ */
+KYMO_EXPORT bool kymo_function_open_begin(const char *file, const void *caller);
+KYMO_EXPORT void kymo_function_open_end(unsigned threads);
 
 /* ---- the plan, and what is loaded of it (modules.c) ---- */
 
 /* Maps the plan. False: there is none, or it is damaged (noted). */
 bool function_plan_open(struct plan *out);
+/* Adds the plans of files that were instrumented and are loaded (instrumented.c) to it, if it was opened. False: it is none. */
+bool function_plan_join(struct plan *out, bool planned);
 /*
  * The op of the chosen function that the address is in; NULL: it is in none. Any thread and any time; the first time
  * that an address is asked for it takes the loader's lock of the list of objects.
@@ -86,6 +94,7 @@ void function_forget(void);
 /* Modules of the plan that are loaded now. */
 void function_modules_each(void (*fn)(uintptr_t bias, const struct plan_module *m));
 void function_modules_fork_child(void);
+void function_start_fork_child(void);
 
 /* ---- ops (describe.c) ---- */
 
@@ -130,9 +139,5 @@ static inline bool function_straight(const struct cap_thread *t, const struct ca
 void function_begin(struct function_call *c, struct cap_op *op, const void *site, const void *sp);
 /* It returns. `around`: the call around it, or NULL. */
 void function_end(struct function_call *c, struct function_call *around);
-/* The same two where only general registers may be used. False: nothing was done. */
-bool function_begin_fast(struct function_call *c, struct cap_op *op, const void *site,
-			 const void *sp);
-bool function_end_fast(struct function_call *c, struct function_call *around);
 
 #endif

@@ -6,14 +6,15 @@
 
 #define DOOR "libkymo-function.so"
 #define PLAN "KYMO_FUNCTIONS_PLAN="
+#define NOTE "kymo instrument" /* PLAN_NOTE_MAGIC, in files that were instrumented */
 
-/* Only where functions were chosen: --functions. */
+/* Where functions were chosen (--functions), or the program was instrumented. */
 static bool planned(const struct launch_environment *e)
 {
 	for (unsigned i = 0; i < e->count; i++)
 		if (strncmp(e->words[i], PLAN, sizeof(PLAN) - 1) == 0)
 			return e->words[i][sizeof(PLAN) - 1] != 0;
-	return false;
+	return launch_mentions(e->program, NOTE);
 }
 
 static bool doors(struct launch_environment *e, const struct kymo_launch *self)

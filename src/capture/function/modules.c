@@ -16,6 +16,7 @@
 #include "base/elf.h"
 #include "base/variables.h"
 #include "capture/function/function.h"
+#include "capture/function/note.h"
 
 /* ---- the plan's file ---- */
 
@@ -67,40 +68,16 @@ struct module_list {
 	struct module at[MODULES];
 };
 
-static size_t align4(size_t n)
-{
-	return (n + 3) & ~(size_t)3;
-}
-
-static bool notes_have(const uint8_t *p, size_t size, const struct plan_module *m)
-{
-	while (size >= sizeof(ElfW(Nhdr))) {
-		const ElfW(Nhdr) *n = (const void *)p;
-		size_t name = align4(n->n_namesz), all = sizeof(*n) + name + align4(n->n_descsz);
-
-		if (all > size)
-			return false;
-		if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 &&
-		    memcmp(n + 1, "GNU", 4) == 0)
-			return n->n_descsz >= m->build_id_bytes &&
-			       memcmp((const uint8_t *)(n + 1) + name, m->build_id,
-				      m->build_id_bytes) == 0;
-		p += all;
-		size -= all;
-	}
-	return false;
-}
-
+/* An instrumented file has the build id of the one that it was made of, and another one in its note. */
 static bool has_build_id(const struct dl_phdr_info *o, const struct plan_module *m)
 {
-	for (unsigned i = 0; i < o->dlpi_phnum; i++) {
-		const ElfW(Phdr) *h = &o->dlpi_phdr[i];
+	uint32_t bytes = PLAN_NOTE_ID;
+	struct plan_note note;
+	const uint8_t *id = function_note_of_plan(o, &note)
+				    ? note.id
+				    : function_note(o, "GNU", NT_GNU_BUILD_ID, &bytes);
 
-		if (h->p_type == PT_NOTE &&
-		    notes_have((const uint8_t *)o->dlpi_addr + h->p_vaddr, h->p_memsz, m))
-			return true;
-	}
-	return false;
+	return id && bytes >= m->build_id_bytes && memcmp(id, m->build_id, m->build_id_bytes) == 0;
 }
 
 static bool same_file(const char *path, const struct plan_module *m)
@@ -137,12 +114,15 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void look(void)
 {
 	uint64_t now = elf_objects_loaded();
-	struct module_list *l = calloc(1, sizeof(*l));
+	struct module_list *l = calloc(1, sizeof(*l)), *before = atomic_load(&loaded);
 
 	if (!l)
 		return;
 	dl_iterate_phdr(add_object, l);
-	atomic_store(&loaded, l);
+	if (before && memcmp(before, l, sizeof(*l)) == 0)
+		free(l);
+	else
+		atomic_store(&loaded, l);
 	atomic_store(&looked, now);
 }
 
@@ -289,4 +269,5 @@ void function_modules_each(void (*fn)(uintptr_t bias, const struct plan_module *
 void function_modules_fork_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	function_start_fork_child();
 }

@@ -146,7 +146,26 @@ void function_patch(uintptr_t bias, const struct plan_module *m)
 		patch_all(&n, bias, m, count);
 	tell(m, count);
 }
+
+/* Of the first function that is patched. */
+bool function_is_fresh(uintptr_t bias, const struct plan_module *m)
+{
+	const struct plan_function *f = &function_plan.functions[m->first_function];
+
+	for (uint64_t i = 0; i < m->functions; i++)
+		if (f[i].how == PLAN_SLOT)
+			return !*(const uint64_t *)(bias + f[i].site);
+		else if (has_code(&f[i]))
+			return memcmp((const void *)(bias + f[i].site), f[i].expected,
+				      f[i].covered) == 0;
+	return false;
+}
 #else
+bool function_is_fresh(uintptr_t bias, const struct plan_module *m)
+{
+	return false;
+}
+
 void function_patch(uintptr_t bias, const struct plan_module *m)
 {
 	if (m->functions)

@@ -15,6 +15,13 @@ struct plan_module;
  */
 void function_patch(uintptr_t bias, const struct plan_module *m);
 
+/* Nothing was done to it since it was loaded: it was unloaded and came back to the same place. */
+bool function_is_fresh(uintptr_t bias, const struct plan_module *m);
+
+/* The module was instrumented; then its slots are filled, whatever its threads do (instrumented.c). */
+bool function_has_slots(const struct plan_module *m);
+void function_fill(uintptr_t bias, const struct plan_module *m);
+
 /* ---- code near a module (near.c) ---- */
 
 struct near {

@@ -38,16 +38,16 @@ extern struct function_return function_return_table[FUNCTION_RETURNS];
 
 /* Called by entry.S: `slot` has the return address. The fast ones use general registers alone. */
 enum function_todo function_enter_fast(struct cap_op *op, const void **slot);
-enum function_todo function_leave_fast(const void **slot);
 void function_enter_slow(struct cap_op *op, const void **slot);
-/* Puts the original return address into the slot, as function_leave_fast() does when it is done. */
-void function_leave_slow(const void **slot);
+/* The original return address, for the slot; not written there by them, for unwinders who find them on the stack. NULL: FUNCTION_SLOW. */
+const void *function_leave_fast(const void **slot);
+const void *function_leave_slow(const void **slot);
 /* The same of a function that has called a hook of the compiler's, which returns to `address`. */
 enum function_todo function_hook_fast(uintptr_t address, const void **slot);
 void function_hook_slow(uintptr_t address, const void **slot);
 
-/* Where programs enter: patched functions, and compilers' calls of mcount() and __fentry__(). */
-extern const char function_entry_patched[];
+/* Where programs enter: functions that are patched in memory, and in their file. */
+extern const char function_entry_patched[], function_entry_instrumented[];
 
 /* Whether return addresses may be replaced here: no shadow stack. `why` otherwise. */
 bool function_returns_usable(const char **why);

@@ -242,17 +242,18 @@ static void leave(struct function_thread *s, uint32_t at, const void **slot)
 	}
 }
 
-void function_leave_slow(const void **slot)
+const void *function_leave_slow(const void **slot)
 {
 	struct function_thread *s = &function_thread;
 	uint32_t at = function_return_of(*slot);
+	const void *original = function_return_table[at].original;
 	int saved = errno;
 
-	*slot = function_return_table[at].original;
 	s->busy++;
 	leave(s, at, slot);
 	s->busy--;
 	errno = saved;
+	return original;
 }
 
 /* ---- for others ---- */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An ELF file with two more segments, one to be run and one to be written (instrument.h). All addresses are of the file. */
+#ifndef FUNCTIONS_REWRITE_H
+#define FUNCTIONS_REWRITE_H
+
+#include "base/text.h"
+#include "functions/image.h"
+
+struct rewrite {
+	const struct image *image;
+	struct text *out; /* the new file */
+	char *why;        /* IMAGE_WHY bytes */
+	Elf64_Ehdr header;
+	uint64_t base;                                 /* address of the file's first byte */
+	uint64_t plan_bytes, stubs_bytes, slots_bytes; /* set before rewrite_lay_out() */
+	/* Set by it. */
+	uint64_t headers_at, note_at, note_end, plan_at, stubs_at, slots_at, end;
+	bool unshadowed;
+};
+
+/* Copies the file. False: `why`. */
+bool rewrite_open(struct rewrite *r);
+/* Where everything will lie. False: `why`. */
+bool rewrite_lay_out(struct rewrite *r);
+/* A jump to `to` at `site`, where `count` bytes have to be the expected ones. False: `why`. */
+bool rewrite_jump(struct rewrite *r, uint64_t site, uint64_t to, const uint8_t *expected,
+		  unsigned count);
+/* Adds what was laid out. False: `why`. */
+bool rewrite_finish(struct rewrite *r, const uint8_t id[PLAN_NOTE_ID], const struct text *plan,
+		    const struct text *stubs);
+
+#endif

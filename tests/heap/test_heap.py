@@ -189,6 +189,16 @@ class Heap(unittest.TestCase):
         p = run(KYMO, "summary", self.trace)
         self.assertIn("has a malloc() of its own", " ".join(p.stdout.split()))
 
+    def flames(self, name, frame):
+        """Of a flame graph of the page: the sum of all, and of what lies in frames of functions of that name."""
+        out = os.path.join(os.path.dirname(self.trace), "flame.svg")
+        p = run(KYMO, "report", "--plot", f"flame_{name}", "-f", "-o", out, self.trace)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        with open(out, encoding="utf-8") as f:
+            told = re.findall(r"<title>([^<:]*)[^<]*?: (\d+) bytes", f.read())
+        return (next(int(n) for what, n in told if what == "all"),
+                sum(int(n) for what, n in told if what.split()[0] == frame))
+
     @of("profiles")
     def test_profiles(self):
         self.record(PROGRAM, "two")
@@ -199,6 +209,7 @@ class Heap(unittest.TestCase):
         self.assertEqual(sum(int(n) for _, n in lines), expected)
         first = sum(int(n) for stack, n in lines if ";allocate" in stack and ";first_site" in stack)
         self.assertEqual(first, self.functions()["first_site"][0])
+        self.assertEqual(self.flames("heap", "first_site"), (expected, first))
         out = os.path.join(os.path.dirname(self.trace), "p.pb.gz")
         p = run(KYMO, "export", "--to", "pprof:heap", "-f", "-o", out, self.trace)
         self.assertEqual(p.returncode, 0, p.stderr)

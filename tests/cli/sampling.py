@@ -58,8 +58,8 @@ def threads(folder):
     said = kymotest.run(KYMO, "run", "-f", "--sample=997", "--sample-threads", "alpha2,1,bet,nobody", "-o", os.path.join(folder, "t.kymo"), "--", PROGRAM).stderr
     check("no such thread is told when the program has ended", told in said, True)
     check("no such thread is told", (told in summary(folder), "called none of the APIs" in summary(folder)), (True, False))
-    record(folder, "--sample=997", "--sample-threads", "alpah,main,beta,nobody")
-    check("one that is misspelt is told", "--sample-threads: no thread that has records is called alpah, nobody\n" in summary(folder), True)
+    record(folder, "--sample=997", "--sample-threads", "omega,main,beta,nobody")
+    check("one that is misspelt is told", "--sample-threads: no thread that has records is called omega, nobody\n" in summary(folder), True)
     record(folder, "--sample=997", "--sample-threads", "main,beta")
     check("nothing to tell", "no thread that has records" in summary(folder), False)
     trace = record(folder, "--threads", "--sample=997", "--sample-threads", "main,nobody", scene=("fork",))

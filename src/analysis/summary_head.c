@@ -331,25 +331,63 @@ static bool is_noted(const struct trace *t, const char *part)
 	return false;
 }
 
+/* A thread with records has the name or number, or is one that "main" means. */
+static bool is_thread(const struct trace *t, const char *word, size_t length)
+{
+	char number[16];
+
+	for (uint32_t i = 1; i < t->threads_count; i++) {
+		const struct t_thread *h = &t->threads[i];
+
+		snprintf(number, sizeof(number), "%" PRIu32, h->tid);
+		if ((h->main && length == 4 && memcmp(word, "main", 4) == 0) ||
+		    (strlen(h->name) == length && memcmp(word, h->name, length) == 0) ||
+		    (strlen(number) == length && memcmp(word, number, length) == 0))
+			return true;
+	}
+	return false;
+}
+
+/* Of a list of which some threads were sampled, those that are none: they may be misspelt. */
+static void head_no_threads(struct report *r, const struct summary *s, const char *list,
+			    size_t length)
+{
+	struct text none = {0};
+
+	for (size_t at = 0, n; at < length; at += n + 1) {
+		n = strcspn(list + at, ",\"");
+		if (!is_thread(s->trace, list + at, n))
+			text_addf(&none, "%s%.*s", none.length ? ", " : "", (int)n, list + at);
+	}
+	if (none.length)
+		report_head(r, "--sample-threads: no thread that has records is called %s", none.s);
+	text_release(&none);
+}
+
 /* Threads were chosen, and none that ran was one of them: unless it is noted why there are no samples. */
 static bool head_samples(struct report *r, const struct summary *s)
 {
 	static const char option[] = "\"KYMO_SAMPLE_THREADS=";
+	const bool some = sum_of(s, TALLY_SAMPLE);
 	char path[PATH_MAX], *manifest;
 	const char *list;
 
-	if (s->selection || sum_of(s, TALLY_SAMPLE) || is_noted(s->trace, "sample"))
+	if (s->selection || is_noted(s->trace, "sample"))
 		return false;
 	snprintf(path, sizeof(path), "%.*s/manifest.json", PATH_MAX - 32, s->path);
 	manifest = file_read_regular(path, NULL);
 	list = manifest ? strstr(manifest, option) : NULL;
 	if (list) {
 		list += sizeof(option) - 1;
-		report_head(r, "No samples: no thread that ran is one of --sample-threads %.*s",
-			    (int)strcspn(list, "\""), list);
+		if (some)
+			head_no_threads(r, s, list, strcspn(list, "\""));
+		else
+			report_head(
+				r, "No samples: no thread that ran is one of --sample-threads %.*s",
+				(int)strcspn(list, "\""), list);
 	}
 	free(manifest);
-	return list != NULL;
+	return list != NULL && !some;
 }
 
 static bool is_recording(const struct trace *t)

@@ -83,6 +83,25 @@ static void close_others(const struct drain_config *c)
 			close(fd);
 }
 
+enum { OFTEN_HELD = 32 };
+
+/*
+ * A library that the user has preloaded into all programs, this one too, may still take a descriptor for its own, and close
+ * it: libunwind, in tcmalloc, does so with a pipe that it finds broken. No number that it can mean is given to another file.
+ */
+static void close_and_keep_numbers(const struct drain_config *c, int null)
+{
+	bool open_before[OFTEN_HELD];
+
+	for (int fd = 3; fd < OFTEN_HELD; fd++)
+		open_before[fd] = fd != null && !is_kept(c, fd) && fcntl(fd, F_GETFD) >= 0;
+	close_others(c);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 3; null >= 0 && fd < OFTEN_HELD; fd++)
+		if (open_before[fd] && fd != null)
+			dup3(null, fd, O_CLOEXEC);
+}
+
 /* On all CPUs the machine lets us: the program may be bound to one that it keeps busy. */
 static void widen_affinity(void)
 {
@@ -124,7 +143,7 @@ void drain_detach(struct drain_config *config)
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
 		if (!is_kept(config, fd))
 			dup2(null, fd);
-	close_others(config);
+	close_and_keep_numbers(config, null);
 	raise_file_limit();
 	if (chdir("/") != 0)
 		return; /* only keeps a file system busy */

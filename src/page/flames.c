@@ -10,6 +10,7 @@
 #include "analysis/table.h"
 #include "base/units.h"
 #include "base/vec.h"
+#include "record/fields.h"
 #include "report/report.h"
 #include "stream/trace.h"
 
@@ -20,7 +21,8 @@ const struct flame_about flame_about[FLAME_KINDS] = {
 	 FLAME_STACKS_TITLE,
 	 FLAME_STACKS_ABOUT,
 	 {"device time", "pieces of work"}},
-	{"off_cpu", FLAME_OFF_CPU_TITLE, FLAME_OFF_CPU_ABOUT, {"time", "times"}}};
+	{"off_cpu", FLAME_OFF_CPU_TITLE, FLAME_OFF_CPU_ABOUT, {"time", "times"}},
+	{"heap", FLAME_HEAP_TITLE, FLAME_HEAP_ABOUT, {"bytes", "allocations"}}};
 
 struct open_frame {
 	int64_t end;
@@ -176,6 +178,18 @@ static bool is_known(const struct flames *f, const struct rec *r)
 	return r->thread && r->thread < f->t->threads_count && r->op < f->t->ops_count;
 }
 
+static uint32_t site_nodes(struct flames *f, enum flame_kind kind, uint32_t node,
+			   const uint32_t *sites, uint32_t count);
+
+/* The thread, then the frames of the stack. */
+static uint32_t frames_node(struct flames *f, enum flame_kind kind, uint32_t thread, uint32_t stack)
+{
+	const struct t_stack *s = stack < f->t->stacks_count ? &f->t->stacks[stack] : NULL;
+
+	return site_nodes(f, kind, thread_node(f, kind, thread), s ? s->sites : NULL,
+			  s ? s->count : 0);
+}
+
 /* What a thread is in that is no call: of these, being without a processor. */
 static void take_state(struct flames *f, const struct rec *r)
 {
@@ -185,8 +199,9 @@ static void take_state(struct flames *f, const struct rec *r)
 	    r->end <= r->start || f->t->threads[r->thread].own)
 		return;
 	leave_ended(&f->threads[r->thread], r->start);
-	node = child(f, FLAME_OFF_CPU, path_node(f, FLAME_OFF_CPU, r->thread),
-		     name_of_op(f, r->op));
+	node = r->stack ? frames_node(f, FLAME_OFF_CPU, r->thread, r->stack)
+			: path_node(f, FLAME_OFF_CPU, r->thread);
+	node = child(f, FLAME_OFF_CPU, node, name_of_op(f, r->op));
 	if (node)
 		flame_add(&f->of[FLAME_OFF_CPU], node, (uint64_t)(r->end - r->start), 1);
 }
@@ -252,6 +267,20 @@ static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r
 		return KYMO_ERROR_NO_MEMORY;
 	f->timed |= !r->lost && r->weight > 0;
 	return FORWARD(s, sample, r);
+}
+
+static kymo_status_t on_heap(struct stream_sink *s, const struct rec_heap *r)
+{
+	struct flames *f = of(s);
+	uint32_t node;
+
+	f->heap_lost += r->lost;
+	if (is_known(f, &r->base) && f->t->ops[r->base.op].number == HEAP_OP_ALLOCATE) {
+		node = frames_node(f, FLAME_HEAP, r->base.thread, r->base.stack);
+		if (node)
+			flame_add(&f->of[FLAME_HEAP], node, r->bytes, (uint64_t)(r->objects + 0.5));
+	}
+	return check(f) == KYMO_OK ? FORWARD(s, heap, r) : KYMO_ERROR_NO_MEMORY;
 }
 
 #define PASS_ON(name, type)                                                                        \
@@ -441,6 +470,7 @@ bool flames_init(struct flames *f, const struct trace *t, const struct timeline 
 				       .comm = on_comm,
 				       .counter = on_counter,
 				       .sample = on_sample,
+				       .heap = on_heap,
 				       .device_sample = on_device_sample,
 				       .other = on_other,
 				       .loss = on_loss,
@@ -529,6 +559,9 @@ void flames_left_out(const struct flames *f, enum flame_kind kind, struct text *
 	if (kind == FLAME_SAMPLES && f->lost)
 		text_addf(out, "%s sample%s that %s lost", count_text(f->lost, n), plural(f->lost),
 			  f->lost == 1 ? "was" : "were");
+	if (kind == FLAME_HEAP && f->heap_lost)
+		text_addf(out, "%s sample%s that %s lost", count_text(f->heap_lost, n),
+			  plural(f->heap_lost), f->heap_lost == 1 ? "was" : "were");
 	if (device && f->tl->untimed)
 		text_addf(out, "%s piece%s of device work without device times",
 			  count_text(f->tl->untimed, n), plural(f->tl->untimed));
@@ -537,11 +570,18 @@ void flames_left_out(const struct flames *f, enum flame_kind kind, struct text *
 			  out->length ? ", " : "", count_text(TIMELINE_MOST, n));
 }
 
+const char *flames_unit(const struct flames *f, enum flame_kind kind)
+{
+	if (kind == FLAME_HEAP)
+		return "bytes";
+	return kind == FLAME_SAMPLES && !f->timed ? "count" : "ns";
+}
+
 static void put_flame(FILE *out, const struct flames *f, enum flame_kind kind,
 		      const uint32_t *place)
 {
 	const struct flame_about *a = &flame_about[kind];
-	const char *unit = kind == FLAME_SAMPLES && !f->timed ? "count" : "ns";
+	const char *unit = flames_unit(f, kind);
 	struct text left_out = {0};
 
 	flames_left_out(f, kind, &left_out);
@@ -549,7 +589,7 @@ static void put_flame(FILE *out, const struct flames *f, enum flame_kind kind,
 		"{\"name\": \"%s\", \"title\": \"%s\", \"about\": \"%s\", \"values\": [[\"%s\", "
 		"\"%s\"], [\"%s\", \"count\"]], \"apart\": %s, \"folded\": %u, \"left_out\": "
 		"\"%s\", \"nodes\": ",
-		a->name, a->title, a->about, *unit == 'n' ? a->values[0] : a->values[1], unit,
+		a->name, a->title, a->about, *unit == 'c' ? a->values[1] : a->values[0], unit,
 		a->values[1], f->apart ? "true" : "false", f->of[kind].folded,
 		left_out.s ? left_out.s : "");
 	text_release(&left_out);

@@ -16,7 +16,8 @@ enum flame_kind {
 	FLAME_SAMPLES, /* call stacks of samples */
 	FLAME_DEVICE,  /* calls and ranges that submitted device work, and which */
 	FLAME_STACKS,  /* the same by the call stack, where calls have theirs */
-	FLAME_OFF_CPU, /* calls and ranges in which threads had no processor, and why */
+	FLAME_OFF_CPU, /* stacks, or calls and ranges, in which threads had no processor, and why */
+	FLAME_HEAP,    /* stacks that allocated memory */
 	FLAME_KINDS
 };
 
@@ -41,10 +42,11 @@ struct flames {
 	const struct timeline *tl;
 	struct symbols *symbols; /* borrowed */
 	bool made;
-	bool apart;   /* processes and threads have frames of their own */
-	bool devices; /* so have devices: there are several */
-	bool timed;   /* samples stand for time */
-	bool failed;  /* memory ran out */
+	bool apart;         /* processes and threads have frames of their own */
+	bool devices;       /* so have devices: there are several */
+	bool timed;         /* samples stand for time */
+	uint64_t heap_lost; /* samples of memory */
+	bool failed;        /* memory ran out */
 	struct flame_names names;
 	struct flame of[FLAME_KINDS];
 	struct profile_rows samples;
@@ -73,7 +75,10 @@ bool flames_has(const struct flames *f, enum flame_kind kind);
 #define FLAME_SAMPLES_ABOUT "where threads were when samples were taken"
 #define FLAME_OFF_CPU_TITLE "Without a processor"
 #define FLAME_OFF_CPU_ABOUT                                                                        \
-	"in which calls and ranges threads had no processor, and what they waited for"
+	"where threads had no processor, and what they waited for: by call stack where it was "    \
+	"taken, else by calls and ranges"
+#define FLAME_HEAP_TITLE   "Memory allocated by call stack"
+#define FLAME_HEAP_ABOUT   "where malloc() was called for how much, what was freed again among it"
 #define FLAME_DEVICE_TITLE "Device time by what submitted it"
 #define FLAME_DEVICE_ABOUT "kernels and copies under the calls and ranges that submitted them"
 #define FLAME_STACKS_TITLE "Device time by the call stack that submitted it"
@@ -87,6 +92,8 @@ struct flame_about {
 	const char *values[FLAME_VALUES]; /* "time", "samples"; the second is a number of them */
 };
 extern const struct flame_about flame_about[FLAME_KINDS];
+/* Of the first value: "ns", "bytes", or "count": then it is the second one. */
+const char *flames_unit(const struct flames *f, enum flame_kind kind);
 
 /* As a member of the head: docs/page.md. */
 void flames_put(FILE *out, const struct flames *f);

@@ -338,13 +338,14 @@ static const struct plot durations = {
 extern const struct plot plot_bandwidth, plot_memory, plot_messages, plot_comparison,
 	plot_telemetry, plot_counters;
 extern const struct plot plot_flame_samples, plot_flame_off_cpu, plot_flame_device,
-	plot_flame_stacks;
+	plot_flame_stacks, plot_flame_heap;
 
 const struct plot *const plots[] = {&busy,
 				    &plot_flame_samples,
 				    &plot_flame_device,
 				    &plot_flame_stacks,
 				    &plot_flame_off_cpu,
+				    &plot_flame_heap,
 				    &durations,
 				    &idle_plot,
 				    &overlap,

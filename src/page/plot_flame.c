@@ -14,7 +14,7 @@ enum { ROW = 24, TOP = 136, LEFT = 40, WIDE = PLOT_WIDTH - 2 * LEFT, LEVELS = 30
 static const double LEAST = 0.5; /* of a pixel: narrower ones are not drawn */
 
 extern const struct plot plot_flame_samples, plot_flame_off_cpu, plot_flame_device,
-	plot_flame_stacks;
+	plot_flame_stacks, plot_flame_heap;
 
 struct picture {
 	struct draw *d;
@@ -65,16 +65,18 @@ static bool lay(struct picture *p)
 	return true;
 }
 
-static bool in_time(const struct picture *p)
+static char unit(const struct picture *p)
 {
-	return p->kind != FLAME_SAMPLES || p->f->timed;
+	return *flames_unit(p->f, p->kind);
 }
 
 static void value_text(const struct picture *p, uint64_t v, char *out, size_t size)
 {
 	char text[32];
 
-	if (in_time(p))
+	if (unit(p) == 'b')
+		snprintf(out, size, "%" PRIu64 " bytes (%s)", v, units_bytes((double)v, text));
+	else if (unit(p) == 'n')
 		snprintf(out, size, "%" PRIu64 " ns (%s)", v, units_time(v, text));
 	else
 		snprintf(out, size, "%" PRIu64, v);
@@ -144,7 +146,8 @@ static void note(struct picture *p)
 	if (p->of->folded)
 		snprintf(folded, sizeof(folded), "; %" PRIu32 " small stacks are in others",
 			 p->of->folded);
-	plot_note(p->d, "width: %s%s%s%s%s%s%s", flame_about[p->kind].values[in_time(p) ? 0 : 1],
+	plot_note(p->d, "width: %s%s%s%s%s%s%s",
+		  flame_about[p->kind].values[unit(p) == 'c' ? 1 : 0],
 		  p->f->apart ? "" : " of all processes and threads together", folded, narrow,
 		  deeper, left_out.length ? "; not in it: " : "", left_out.s ? left_out.s : "");
 	text_release(&left_out);
@@ -182,9 +185,10 @@ FLAME_PLOT(samples, FLAME_SAMPLES, "flame_samples", FLAME_SAMPLES_TITLE, FLAME_S
 FLAME_PLOT(off_cpu, FLAME_OFF_CPU, "flame_off_cpu", FLAME_OFF_CPU_TITLE, FLAME_OFF_CPU_ABOUT);
 FLAME_PLOT(device, FLAME_DEVICE, "flame_device", FLAME_DEVICE_TITLE, FLAME_DEVICE_ABOUT);
 FLAME_PLOT(stacks, FLAME_STACKS, "flame_device_stacks", FLAME_STACKS_TITLE, FLAME_STACKS_ABOUT);
+FLAME_PLOT(heap, FLAME_HEAP, "flame_heap", FLAME_HEAP_TITLE, FLAME_HEAP_ABOUT);
 
 bool plot_is_flame(const struct plot *plot)
 {
 	return plot == &plot_flame_samples || plot == &plot_flame_off_cpu ||
-	       plot == &plot_flame_device || plot == &plot_flame_stacks;
+	       plot == &plot_flame_device || plot == &plot_flame_stacks || plot == &plot_flame_heap;
 }

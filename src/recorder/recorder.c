@@ -36,6 +36,12 @@ static bool is_activity(const char *name)
 	return false;
 }
 
+/* What threads wait for is no runtime's: an option of its own asks for it, whatever calls are chosen. */
+static bool is_state(const char *name)
+{
+	return strcmp(name, "off_cpu") == 0;
+}
+
 /* What is done on devices is always wanted; a runtime's calls when its name is in the list, or "-" before another's. */
 static bool domain_wanted(const char *name)
 {
@@ -43,8 +49,9 @@ static bool domain_wanted(const char *name)
 	size_t n = strlen(name);
 	bool yes = false;
 
-	if (is_activity(name) || !p || !*p)
+	if (is_activity(name) || is_state(name) || !p || !*p)
 		return true;
+	yes = strcmp(name, "function") == 0; /* an option of its own chooses them */
 	for (; p; p = strchr(p, ',')) {
 		p += *p == ',';
 		if (*p == '-' && strncmp(p + 1, name, n) == 0 && (p[n + 1] == ',' || !p[n + 1]))
@@ -63,6 +70,8 @@ static bool select_op(const kymo_domain_desc_t *domain, uint32_t op, void *data)
 {
 	const kymo_op_desc_t *d = &domain->ops[op];
 
+	if (is_state(domain->name))
+		return true;
 	if ((d->flags & KYMO_OP_OBJECT) || !domain_wanted(domain->name) ||
 	    work_is_chosen(&options, domain))
 		return false;

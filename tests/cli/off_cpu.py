@@ -114,6 +114,7 @@ def main():
             as_told(trace, said)
             summary(trace)
             kymotest.remove(trace)
+        as_told(*record(folder, "--off-cpu", "-b", "opencl", "--include", "cl.*"))  # which calls are chosen is another matter
         preempted(folder)
         refused(folder)
 

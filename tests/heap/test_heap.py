@@ -6,6 +6,7 @@ exact      every allocation of two threads at two places, of every function, at 
 sampled    estimates lie within 6 of the errors that are told
 processes  a child of fork() has its own; signals at any moment
 beside     with locks and files recorded; behind an allocator that is preloaded; a program's own malloc() is told
+allocators jemalloc, tcmalloc with and without libunwind, where they are installed: preloaded, linked; also for Kymo's own processes
 profiles   folded stacks and pprof have the same bytes
 unasked    nothing is preloaded where heap is not named
 """
@@ -160,11 +161,43 @@ class Heap(unittest.TestCase):
         self.assertIn("allocator: ", said)  # it was the one that allocated
         self.check("".join(line + "\n" for line in said.splitlines() if not line.startswith("allocator")))
 
+    @of("allocators")
+    def test_allocators(self):
+        """Twice where it is a matter of chance what a preloaded allocator does in Kymo's own processes."""
+        tried = 0
+        for name in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libtcmalloc.so.4"):
+            environment = dict(os.environ, LD_PRELOAD=name)
+            if "cannot be preloaded" in run("true", env=environment).stderr:
+                continue
+            tried += 1
+            for turn in range(2 if name == "libtcmalloc.so.4" else 1):
+                with self.subTest(allocator=name, turn=turn):
+                    self.check(self.record(PROGRAM, "two", env=environment, timeout=60))
+            linked = os.path.join(os.path.dirname(self.trace), "linked")
+            source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "program.c")
+            p = run("cc", "-g", "-O2", "-fno-builtin", source, "-Wl,--no-as-needed", f"-l:{name}", "-lpthread", "-o", linked)
+            self.assertEqual(p.returncode, 0, p.stderr)
+            with self.subTest(allocator=name, what="linked"):
+                self.check(self.record(linked, "two", timeout=60))
+                self.assertIn(name, run("ldd", linked).stdout)
+        if not tried:
+            self.skipTest("neither jemalloc nor tcmalloc is here")
+
     @of("beside")
     def test_own(self):
         self.record(OWN)
         p = run(KYMO, "summary", self.trace)
         self.assertIn("has a malloc() of its own", " ".join(p.stdout.split()))
+
+    def flames(self, name, frame):
+        """Of a flame graph of the page: the sum of all, and of what lies in frames of functions of that name."""
+        out = os.path.join(os.path.dirname(self.trace), "flame.svg")
+        p = run(KYMO, "report", "--plot", f"flame_{name}", "-f", "-o", out, self.trace)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        with open(out, encoding="utf-8") as f:
+            told = re.findall(r"<title>([^<:]*)[^<]*?: (\d+) bytes", f.read())
+        return (next(int(n) for what, n in told if what == "all"),
+                sum(int(n) for what, n in told if what.split()[0] == frame))
 
     @of("profiles")
     def test_profiles(self):
@@ -176,6 +209,7 @@ class Heap(unittest.TestCase):
         self.assertEqual(sum(int(n) for _, n in lines), expected)
         first = sum(int(n) for stack, n in lines if ";allocate" in stack and ";first_site" in stack)
         self.assertEqual(first, self.functions()["first_site"][0])
+        self.assertEqual(self.flames("heap", "first_site"), (expected, first))
         out = os.path.join(os.path.dirname(self.trace), "p.pb.gz")
         p = run(KYMO, "export", "--to", "pprof:heap", "-f", "-o", out, self.trace)
         self.assertEqual(p.returncode, 0, p.stderr)

@@ -4,7 +4,7 @@
 
 counted    a program counts what it reads and writes by every function, in threads, over sockets, in children: so does the trace
 handlers   handlers of signals write while their thread allocates and is recorded: all goes on, what is left out is counted
-programs   dd, tar, python3, h5repack: their results are the same, and counts are strace's
+programs   dd, tar, python3, h5repack, h5perf_serial, MPI-IO: their results are the same, and counts are strace's
 beside     another preloaded library is called as often as without
 unasked    nothing is preloaded where posix is not named
 """
@@ -125,9 +125,9 @@ class Posix(unittest.TestCase):
                 self.assertEqual(calls.get("write", 0) + left, handled)
                 self.assertGreater(left, 0)
 
-    def strace(self, *words):
+    def strace(self, *words, **more):
         trace = os.path.join(self.folder, "strace.txt")
-        p = run("strace", "-f", "-y", "-o", trace, "-e", "trace=" + ",".join(sorted(READS | WRITES)), "--", *words, cwd=self.folder)
+        p = run("strace", "-f", "-y", "-o", trace, "-e", "trace=" + ",".join(sorted(READS | WRITES)), "--", *words, cwd=self.folder, **more)
         if p.returncode != 0 or not os.path.exists(trace):
             self.skipTest("strace may not be used here: " + p.stderr[:200])
         found = {}
@@ -147,11 +147,14 @@ class Posix(unittest.TestCase):
 
     def same(self, words, inputs, output):
         """Run alone, under strace and under Kymo the program makes the same file, and moves the same bytes."""
+        def made():  # HDF5 writes down when
+            return self.checksum(output) if not output.endswith(".h5") else run("h5diff", "-v", *inputs, output, cwd=self.folder).stdout
+
         run(*words, cwd=self.folder)
-        alone = self.checksum(output)
+        alone = made()
         expected = self.strace(*words)
         self.record(*words)
-        self.assertEqual(self.checksum(output), alone)
+        self.assertEqual(made(), alone)
         found = self.traffic()
         for name in inputs + [output]:
             path = os.path.join(self.folder, name)
@@ -173,6 +176,30 @@ class Posix(unittest.TestCase):
         p = run("h5import", "in.txt", "-d", "100000", "-t", "TEXTIN", "-s", "32", "-o", "in.h5", cwd=self.folder)
         self.assertEqual(p.returncode, 0, p.stderr)
         self.same(["h5repack", "-f", "GZIP=1", "in.h5", "out.h5"], ["in.h5"], "out.h5")
+
+    @unittest.skipUnless(WHAT == "programs" and shutil.which("mpicc") and shutil.which("mpirun"), "another test, or no MPI")
+    def test_mpi_io(self):
+        """Two ranks: 20 blocks of 64 KiB each, written and read."""
+        program, data = os.path.join(self.folder, "mpi_io"), os.path.join(self.folder, "data")
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi_io.c")
+        p = run("mpicc", "-O2", source, "-o", program)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                           OMPI_MCA_rmaps_base_oversubscribe="1")
+        self.record("mpirun", "-n", "2", program, data, env=environment)
+        self.assertEqual(self.traffic()[data], (40, 40 * 65536, 40, 40 * 65536))
+        self.assertEqual(os.path.getsize(data), 40 * 65536)
+
+    @unittest.skipUnless(WHAT == "programs" and shutil.which("strace") and shutil.which("h5perf_serial"), "no h5perf_serial, or no strace")
+    def test_h5perf(self):
+        """Its own files, by HDF5 and without: as many reads and writes as strace counts."""
+        words = ["h5perf_serial", "-e", "100,200", "-x", "10,20"]
+        environment = dict(os.environ, HDF5_PREFIX=self.folder)
+        counted = {path: sums for path, sums in self.strace(*words, env=environment).items() if "#sio_tmp" in path}
+        self.assertEqual(len(counted), 2)
+        self.record(*words, env=environment)
+        found = {path: list(sums) for path, sums in self.traffic().items() if "#sio_tmp" in path}
+        self.assertEqual(found, counted)
 
     @unittest.skipUnless(WHAT == "beside", "another test")
     def test_beside(self):

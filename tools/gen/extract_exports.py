@@ -47,7 +47,7 @@ def declared(text, prefix):
     found = {}
     for statement in re.split(r"[;{}]", text):
         m = re.match(r"\s*([\w\s*\"]+?)\b(" + prefix + r"\w+)\s*\((.*)\)\s*$", statement, flags=re.S)
-        if not m or re.search(r"\b(typedef|return|static|inline)\b", m.group(1)):
+        if not m or not m.group(1).strip() or re.search(r"\b(typedef|return|static|inline)\b", m.group(1)):
             continue
         result = re.sub(r"\b(\w*WINAPI|CUFFTAPI|extern)\b|\"C\"", "", m.group(1))
         result = re.sub(r"\s+", " ", re.sub(r"\s*\*", " *", result)).strip()

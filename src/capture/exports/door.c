@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libkymo-exports.so: the door of libraries whose functions are plain exported ones. It exports the
+ * libkymo-exports.so: the door of libraries whose functions are plain exported ones; and
+ * libkymo-exports-named.so, that of such libraries as are recorded only where they are named. It exports the
  * functions as thunks, for programs that were linked to a library, or whose libraries were; and
  * stands before dlsym() for those that look the functions up by name, as stubs of CUDA's libraries
  * do. The first call of a library's function has it looked for, and traced by libkymo from then on.
@@ -21,7 +22,7 @@ bool kymo_exports_open(const char *domain, void **entries, uint32_t count);
 
 #define USED EXPORTS_HIDDEN __attribute__((used))
 
-void *exports_resolve(uint32_t number) USED;
+void *exports_resolve(uint32_t number, const void *caller) USED;
 bool exports_has(const char *name) USED;
 void *exports_dlsym(void *handle, const char *name) USED;
 
@@ -98,6 +99,13 @@ static void dlsym_find(void)
 	for (unsigned i = 0; !found && i < sizeof(versions) / sizeof(versions[0]); i++)
 		found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
 	memcpy(&exports_next_dlsym, &found, sizeof(found));
+#ifndef EXPORTS_NAMED
+	/* The other door stands before dlsym() as well; having no version, it is not what was found. */
+	if (found)
+		found = exports_next_dlsym(RTLD_DEFAULT, "kymo_named_dlsym");
+	if (found)
+		memcpy(&exports_next_dlsym, &found, sizeof(found));
+#endif
 }
 
 __attribute__((constructor)) static void prepare(void)
@@ -200,6 +208,7 @@ static void open_library(const struct exports_library *l, uint32_t number, void 
 		exports_found[l->first + i] = entries[i];
 		__atomic_store_n(&exports_entries[l->first + i], entries[i], __ATOMIC_RELEASE);
 	}
+	door_opened((unsigned)(l - exports_libraries), function);
 	kymo_exports_open(l->domain, &exports_entries[l->first], l->count);
 	atomic_store(state, OPEN);
 }
@@ -215,11 +224,18 @@ static void *absent_value(void)
 	return NULL;
 }
 
-void *exports_resolve(uint32_t number)
+void *exports_resolve(uint32_t number, const void *caller)
 {
 	int saved = errno;
-	void *found = real(number), *entry;
+	void *found, *entry;
 
+	if (!exports_next_dlsym) /* by the constructor of a library, before ours */
+		dlsym_find();
+	found = real(number);
+	if (found && door_inner(found, caller)) {
+		errno = saved;
+		return found;
+	}
 	if (found)
 		open_library(library_of(number), number, found);
 	entry = __atomic_load_n(&exports_entries[number], __ATOMIC_ACQUIRE);
@@ -241,7 +257,7 @@ bool exports_has(const char *name)
 {
 	if (!exports_next_dlsym)
 		dlsym_find();
-	return name && (name[0] == 'n' || name[0] == 'c' || name[0] == 'h') &&
+	return name && *name && strchr(exports_initials, *name) &&
 	       (number_of(name) < exports_count || cupti_has(name));
 }
 
@@ -275,6 +291,12 @@ void *exports_dlsym(void *handle, const char *name)
 				      : cupti_dlsym(handle, name, __builtin_return_address(0));
 }
 
+#ifdef EXPORTS_NAMED
+#define ALSO "\t.globl kymo_named_dlsym\n\t.set kymo_named_dlsym, dlsym\n"
+#else
+#define ALSO
+#endif
+
 /* Goes on to the C library's with the caller's return address, by which it knows RTLD_NEXT. */
 #if defined(__x86_64__)
 __asm__(".pushsection .text,\"ax\",%progbits\n"
@@ -285,7 +307,7 @@ __asm__(".pushsection .text,\"ax\",%progbits\n"
 	"\tadd $8, %rsp\n\t.cfi_def_cfa_offset 24\n"
 	"\tpop %rsi\n\t.cfi_def_cfa_offset 16\n\tpop %rdi\n\t.cfi_def_cfa_offset 8\n"
 	"\tcmp $-1, %rdi\n\tje 1f\n\ttest %al, %al\n\tjnz exports_dlsym\n"
-	"1:\tjmp *exports_next_dlsym(%rip)\n\t.cfi_endproc\n\t.size dlsym, . - dlsym\n"
+	"1:\tjmp *exports_next_dlsym(%rip)\n\t.cfi_endproc\n\t.size dlsym, . - dlsym\n" ALSO
 	"\t.popsection\n");
 #elif defined(__aarch64__)
 __asm__(".pushsection .text,\"ax\",%progbits\n"
@@ -297,5 +319,5 @@ __asm__(".pushsection .text,\"ax\",%progbits\n"
 	"\t.cfi_restore 29\n\t.cfi_restore 30\n"
 	"\tcmn x0, #1\n\tb.eq 1f\n\ttst w9, #0xff\n\tb.ne exports_dlsym\n"
 	"1:\tadrp x16, exports_next_dlsym\n\tldr x16, [x16, #:lo12:exports_next_dlsym]\n"
-	"\tbr x16\n\t.cfi_endproc\n\t.size dlsym, . - dlsym\n\t.popsection\n");
+	"\tbr x16\n\t.cfi_endproc\n\t.size dlsym, . - dlsym\n" ALSO "\t.popsection\n");
 #endif

@@ -6,7 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define EXPORTS_THUNK_SIZE 32 /* bytes */
+/* In bytes. Of libraries that are named thunks go through one piece of code for each library. */
+#ifdef EXPORTS_NAMED
+#define EXPORTS_THUNK_SIZE 16
+#else
+#define EXPORTS_THUNK_SIZE 32
+#endif
 
 #define EXPORTS_HIDDEN __attribute__((visibility("hidden")))
 
@@ -20,7 +25,8 @@ struct exports_library {
 
 extern const struct exports_library exports_libraries[] EXPORTS_HIDDEN;
 extern const unsigned exports_library_count EXPORTS_HIDDEN;
-extern const unsigned exports_count EXPORTS_HIDDEN; /* of functions; by library, then by name */
+extern const unsigned exports_count EXPORTS_HIDDEN;  /* of functions; by library, then by name */
+extern const char exports_initials[] EXPORTS_HIDDEN; /* letters with which their names begin */
 extern const char exports_names[] EXPORTS_HIDDEN;
 extern const uint16_t exports_name_at[] EXPORTS_HIDDEN; /* by number: offset in the names */
 extern const uint8_t exports_status[] EXPORTS_HIDDEN;   /* by number: whether it returns a status */
@@ -35,7 +41,22 @@ void *exports_symbol(void *handle, const char *name) EXPORTS_HIDDEN;
 /* `name` in a loaded object whose file's name begins with `file`. */
 void *exports_hunt(const char *file, const char *name) EXPORTS_HIDDEN;
 
-/* cupti.c: functions that are stood before without being traced. */
+/* ---- what the two doors differ in: cupti.c, named.c ---- */
+
+enum { EXPORTS_LIBKYMO = 15 };
+
+/* Where the code of a library lies, whose own calls are not recorded. By library, then of libkymo. */
+struct exports_own {
+	uintptr_t from, size;
+};
+extern struct exports_own exports_own[] EXPORTS_HIDDEN;
+
+/* A library, of which `function` is one, is traced from now on. */
+void door_opened(unsigned library, const void *function) EXPORTS_HIDDEN;
+/* The caller is of the library that has `function`, and what it calls itself is not recorded. */
+bool door_inner(const void *function, const void *caller) EXPORTS_HIDDEN;
+
+/* Functions that are stood before without being traced; there may be none. */
 bool cupti_has(const char *name) EXPORTS_HIDDEN;
 /* dlsym() of one of them, for a caller in the process. */
 void *cupti_dlsym(void *handle, const char *name, const void *caller) EXPORTS_HIDDEN;

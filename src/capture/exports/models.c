@@ -15,10 +15,11 @@ static const char *name_of(const struct packed *p)
 
 struct table_model *kymo_exports_model(const char *domain)
 {
-	static struct table_model *const models[] = {&exports_model_nccl,     &exports_model_cublas,
-						     &exports_model_cublaslt, &exports_model_cufft,
-						     &exports_model_cudnn,    &exports_model_nvrtc,
-						     &exports_model_hiprtc};
+	static struct table_model *const models[] = {
+		&exports_model_nccl,      &exports_model_cublas, &exports_model_cublaslt,
+		&exports_model_cufft,     &exports_model_cudnn,  &exports_model_nvrtc,
+		&exports_model_hiprtc,    &exports_model_numa,   &exports_model_ucx,
+		&exports_model_openshmem, &exports_model_vaapi,  &exports_model_oneccl};
 
 	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
 		if (strcmp(name_of(models[i]->packed), domain) == 0)

@@ -85,6 +85,8 @@ static bool wrap_table(const char *domain, void **entries, uint32_t count)
 		exports_nccl_prepare(model, entries);
 	else if (strcmp(domain, "nvrtc") == 0 || strcmp(domain, "hiprtc") == 0)
 		exports_rtc_prepare(domain, model, entries);
+	else if (strcmp(domain, "ucx") == 0 || strcmp(domain, "openshmem") == 0)
+		exports_moves_prepare(domain, model);
 	status = table_take(model, &part, 1, &token);
 	if (status != KYMO_OK)
 		cap_note(2, domain, "its calls are not recorded: %s", kymo_status_text(status));
@@ -96,6 +98,11 @@ bool kymo_exports_open(const char *domain, void **entries, uint32_t count)
 	int saved = errno;
 	bool ok;
 
+#if !defined(__x86_64__)
+	/* Results of C++ classes are returned by another way than as a first argument. */
+	if (strcmp(domain, "oneccl") == 0)
+		return false;
+#endif
 	/* One library stands before all of them, also before those that `kymo run -b` does not name. */
 	if (!knob_list_has(variable("KYMO_BACKENDS"), domain))
 		return false;
@@ -121,3 +128,8 @@ CAP_KNOWN_DOMAIN(cufft, description("cufft"));
 CAP_KNOWN_DOMAIN(cudnn, description("cudnn"));
 CAP_KNOWN_DOMAIN(nvrtc, description("nvrtc"));
 CAP_KNOWN_DOMAIN(hiprtc, description("hiprtc"));
+CAP_KNOWN_DOMAIN(numa, description("numa"));
+CAP_KNOWN_DOMAIN(ucx, description("ucx"));
+CAP_KNOWN_DOMAIN(openshmem, description("openshmem"));
+CAP_KNOWN_DOMAIN(vaapi, description("vaapi"));
+CAP_KNOWN_DOMAIN(oneccl, description("oneccl"));

@@ -51,7 +51,6 @@ static bool domain_wanted(const char *name)
 
 	if (is_activity(name) || is_state(name) || !p || !*p)
 		return true;
-	yes = strcmp(name, "function") == 0; /* an option of its own chooses them */
 	for (; p; p = strchr(p, ',')) {
 		p += *p == ',';
 		if (*p == '-' && strncmp(p + 1, name, n) == 0 && (p[n + 1] == ',' || !p[n + 1]))

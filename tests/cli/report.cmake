@@ -22,7 +22,9 @@ if(TARGET kymo_page AND TARGET kymo-inject AND KYMO_HAVE_SQLITE AND NOT KYMO_SAN
 			$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth> $<TARGET_FILE:hold_open>)
 		add_test(NAME cli.view.glance COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/view_glance.py
 			$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth> $<TARGET_FILE:hold_open>)
-		set_tests_properties(cli.view cli.view.glance PROPERTIES LABELS cli TIMEOUT 300)
+		add_test(NAME cli.view.disk COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/view_disk.py
+			$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth> $<TARGET_FILE:hold_open>)
+		set_tests_properties(cli.view cli.view.disk cli.view.glance PROPERTIES LABELS cli TIMEOUT 300)
 		if(TARGET every_kind)
 			add_test(NAME cli.view.record COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/record.py
 				$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth> $<TARGET_FILE:every_kind>)

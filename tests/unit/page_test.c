@@ -23,7 +23,7 @@ static void test_rows(void **state)
 	struct page_store s;
 	struct page_chain *chains[ROWS];
 
-	assert_int_equal(page_store_init(&s, "/tmp", MOST), KYMO_OK);
+	assert_int_equal(page_store_init(&s, (struct page_temporary){"/tmp", NULL}, MOST), KYMO_OK);
 	for (unsigned i = 0; i < ROWS; i++)
 		assert_non_null(chains[i] = page_chain_new(&s, sizeof(struct page_slice)));
 	for (int64_t k = 0; k < EACH; k++) {

@@ -299,13 +299,10 @@ void plain_add_tsv(struct text *out, const char *s, size_t n)
 	plain_add(out, s, n);
 }
 
-void plain_add_html(struct text *out, const char *s, size_t n)
+static void add_html(struct text *out, struct text *plain)
 {
-	struct text line = {0};
-
-	plain_add(&line, s, n);
-	out->failed |= line.failed;
-	for (const char *p = line.s ? line.s : ""; *p; p++) {
+	out->failed |= plain->failed;
+	for (const char *p = plain->s ? plain->s : ""; *p; p++) {
 		const char *entity = *p == '&'    ? "&amp;"
 				     : *p == '<'  ? "&lt;"
 				     : *p == '>'  ? "&gt;"
@@ -318,7 +315,23 @@ void plain_add_html(struct text *out, const char *s, size_t n)
 		else
 			text_add_bytes(out, p, 1);
 	}
-	text_release(&line);
+	text_release(plain);
+}
+
+void plain_add_html(struct text *out, const char *s, size_t n)
+{
+	struct text line = {0};
+
+	plain_add(&line, s, n);
+	add_html(out, &line);
+}
+
+void plain_add_html_lines(struct text *out, const char *s, size_t n)
+{
+	struct text lines = {0};
+
+	plain_add_lines(&lines, s, n);
+	add_html(out, &lines);
 }
 
 /* ---- workbooks ---------------------------------------------------------------------------------

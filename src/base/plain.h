@@ -92,6 +92,8 @@ bool plain_add_workbook(struct text *out, const char *s, size_t n);
 
 /* `s` as text of an HTML page or of an attribute in quotes. */
 void plain_add_html(struct text *out, const char *s, size_t n);
+/* The same of plain_add_lines(). */
+void plain_add_html_lines(struct text *out, const char *s, size_t n);
 
 /* Columns that plain_add() of `s` takes on a terminal (plain_width.c). */
 unsigned plain_width(const char *s);

@@ -59,32 +59,6 @@ struct view {
 	atomic_bool prepared;
 };
 
-/* Prepares the data; with `of`, for others to find it. */
-static kymo_status_t prepare(struct view *v, const char *file)
-{
-	const char *with = options.compare;
-	struct page p = {.comparison.with = with,
-			 .comparison.name = with && cli_foreign_source(with)
-						    ? cli_foreign_source(with)
-						    : with};
-	char *folder = spool_directory_of(file, false);
-	kymo_status_t status = KYMO_ERROR_NO_MEMORY;
-
-	if (!folder)
-		return status;
-	status = page_make(&p, v->trace, folder, &v->format);
-	cli_progress_clear();
-	if (status == KYMO_OK && v->format.filter)
-		status = stream_filter_finish((struct stream_filter *)(uintptr_t)v->format.filter);
-	if (status == KYMO_OK && !page_kept_write(&p, file, v->of)) {
-		cli_error("%s: %s", file, strerror(errno));
-		status = KYMO_ERROR_SYSTEM;
-	}
-	page_release(&p);
-	free(folder);
-	return status;
-}
-
 /* Data that others may use lies in the trace, where that is the user's own: files in folders of others are not trusted. */
 static bool can_be_kept(const char *trace, const struct stream_filter *filter)
 {
@@ -97,8 +71,12 @@ static bool can_be_kept(const char *trace, const struct stream_filter *filter)
 	       access(trace, W_OK) == 0;
 }
 
-static kymo_status_t open_made(struct view *v, const char *file)
+static kymo_status_t write_and_open(struct view *v, const struct page *p, const char *file)
 {
+	if (!page_kept_write(p, file, v->of)) {
+		cli_error("%s: %s; free space or set TMPDIR", file, strerror(errno));
+		return KYMO_ERROR_SYSTEM;
+	}
 	if (page_kept_open(&v->kept, file, v->of))
 		return KYMO_OK;
 	cli_error("%s: another process has changed it meanwhile; try again", file);
@@ -106,7 +84,7 @@ static kymo_status_t open_made(struct view *v, const char *file)
 }
 
 /* What nobody else can use, in a file that is gone before it is served. */
-static kymo_status_t prepare_once(struct view *v)
+static kymo_status_t serve_once(struct view *v, const struct page *p)
 {
 	char folder[PATH_MAX], file[PATH_MAX + sizeof("/page.data")];
 	kymo_status_t status;
@@ -119,9 +97,7 @@ static kymo_status_t prepare_once(struct view *v)
 		return KYMO_ERROR_SYSTEM;
 	}
 	snprintf(file, sizeof(file), "%s/page.data", folder);
-	status = prepare(v, file);
-	if (status == KYMO_OK)
-		status = open_made(v, file);
+	status = write_and_open(v, p, file);
 	file_remove_tree(folder);
 	temporary_done(folder);
 	if (hold >= 0)
@@ -129,16 +105,38 @@ static kymo_status_t prepare_once(struct view *v)
 	return status;
 }
 
-static kymo_status_t prepare_to_keep(struct view *v)
+/* False: it cannot be kept, which is told, or another view of the trace, which has grown since, keeps its own there. */
+static bool keep(struct view *v, const struct page *p, const char *file)
 {
+	if (page_kept_write(p, file, v->of))
+		return page_kept_open(&v->kept, file, v->of);
+	cli_warn("%s: %s; what is prepared is not kept for the next time", file, strerror(errno));
+	return false;
+}
+
+static kymo_status_t prepare(struct view *v)
+{
+	const bool keeps = can_be_kept(v->trace, v->format.filter);
+	const char *with = options.compare;
+	struct page p = {.comparison.with = with,
+			 .comparison.name = with && cli_foreign_source(with)
+						    ? cli_foreign_source(with)
+						    : with};
 	struct text file = {0};
+	char *folder;
 	kymo_status_t status = KYMO_ERROR_NO_MEMORY;
 
 	text_addf(&file, "%s/page.data", v->trace);
-	if (!file.failed)
-		status = prepare(v, file.s);
-	if (status == KYMO_OK)
-		status = open_made(v, file.s);
+	folder = file.failed ? NULL : spool_directory_of(keeps ? file.s : NULL, false);
+	if (folder)
+		status = page_make(&p, v->trace, folder, &v->format);
+	cli_progress_clear();
+	if (status == KYMO_OK && v->format.filter)
+		status = stream_filter_finish((struct stream_filter *)(uintptr_t)v->format.filter);
+	if (status == KYMO_OK && !(keeps && keep(v, &p, file.s)))
+		status = serve_once(v, &p);
+	page_release(&p);
+	free(folder);
 	text_release(&file);
 	return status;
 }
@@ -168,11 +166,6 @@ static bool open_kept(struct view *v)
 	return ok;
 }
 
-static kymo_status_t prepare_any(struct view *v)
-{
-	return can_be_kept(v->trace, v->format.filter) ? prepare_to_keep(v) : prepare_once(v);
-}
-
 /* Where it cannot be told what is selected, nothing is to be seen before all is prepared. */
 static void show_glances(const struct view *v)
 {
@@ -193,7 +186,7 @@ static void *prepare_beside(void *data)
 	}
 	page_glance_first(v->glances);
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE); /* pictures come first */
-	v->status = prepare_any(v);
+	v->status = prepare(v);
 	if (v->status == KYMO_OK)
 		page_server_ready(server, &v->kept);
 	atomic_store(&v->prepared, true);
@@ -287,7 +280,7 @@ static int view(const char *trace, const struct stream_filter *filter)
 	if (!open_kept(&v)) {
 		status = page_glances_new(trace, filter, &v.glances);
 		if (status == KYMO_OK && !v.glances)
-			status = prepare_any(&v); /* which says why it cannot be read */
+			status = prepare(&v); /* which says why it cannot be read */
 	}
 	block_ends(&ends);
 	result = status == KYMO_OK ? start(&v, &ends) : cli_exit(status);

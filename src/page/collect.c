@@ -360,11 +360,11 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 
 /* ---- life -------------------------------------------------------------------------------------- */
 
-kymo_status_t page_data_init(struct page_data *d, const char *directory, struct stream_log *log)
+kymo_status_t page_data_init(struct page_data *d, struct page_temporary where)
 {
 	kymo_status_t status;
 
-	*d = (struct page_data){.log = log, .points.fd = -1, .store.fd = -1};
+	*d = (struct page_data){.log = where.log, .points.fd = -1, .store.fd = -1};
 	d->sink = (struct stream_sink){.begin = on_begin,
 				       .call = on_record,
 				       .dispatch = on_dispatch,
@@ -384,10 +384,10 @@ kymo_status_t page_data_init(struct page_data *d, const char *directory, struct 
 				       .brief = true,
 				       .matches = true};
 	stream_sink_complete(&d->sink);
-	status = page_store_init(&d->store, directory, STORE_MOST);
-	return status == KYMO_OK
-		       ? spool_init(&d->points, sizeof(struct page_reading), POINTS_MOST, directory)
-		       : status;
+	status = page_store_init(&d->store, where, STORE_MOST);
+	return status == KYMO_OK ? spool_init(&d->points, sizeof(struct page_reading), POINTS_MOST,
+					      where.folder)
+				 : status;
 }
 
 void page_data_counters_alone(struct page_data *d)
@@ -410,13 +410,11 @@ kymo_status_t page_data_finish(struct page_data *d, const struct timeline *tl)
 
 kymo_status_t page_data_again(struct page_data *d)
 {
-	char *directory = d->points.directory;
 	kymo_status_t status;
 
-	d->points.directory = NULL;
 	spool_release(&d->points);
-	status = spool_init(&d->points, sizeof(struct page_reading), POINTS_MOST, directory);
-	free(directory);
+	status = spool_init(&d->points, sizeof(struct page_reading), POINTS_MOST,
+			    d->store.where.folder);
 	if (status != KYMO_OK)
 		return status;
 	for (uint32_t i = 0; i < d->op_count; i++)

@@ -50,6 +50,12 @@ static uint32_t curve_for(struct page_data *d, const struct page_curve *like)
 	return d->curve_count++;
 }
 
+/* Of what a spool has returned: why its file failed. */
+static kymo_status_t tell_points(const struct page_data *d, kymo_status_t status)
+{
+	return status == KYMO_ERROR_SYSTEM ? page_temporary_failed(&d->store.where) : status;
+}
+
 static kymo_status_t add(struct page_data *d, uint32_t curve, int64_t time, int64_t duration,
 			 double value)
 {
@@ -68,7 +74,7 @@ static kymo_status_t add(struct page_data *d, uint32_t curve, int64_t time, int6
 			     1);
 		return KYMO_OK;
 	}
-	return spool_add(&d->points, &r);
+	return tell_points(d, spool_add(&d->points, &r));
 }
 
 /* ---- counters ---------------------------------------------------------------------------------- */
@@ -298,9 +304,10 @@ static void drop_empty(struct page_data *d)
 kymo_status_t page_curves_finish(struct page_data *d)
 {
 	const void *item;
-	kymo_status_t status = spool_rewind(&d->points);
+	kymo_status_t status = tell_points(d, spool_rewind(&d->points));
 
-	while (status == KYMO_OK && (status = spool_next(&d->points, &item)) == KYMO_OK && item) {
+	while (status == KYMO_OK &&
+	       (status = tell_points(d, spool_next(&d->points, &item))) == KYMO_OK && item) {
 		const struct page_reading *r = item;
 		struct page_curve *c = &d->curves[r->curve];
 		const int64_t time = r->key.time;

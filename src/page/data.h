@@ -158,7 +158,7 @@ struct page_data {
 };
 
 /* The sink is to read an ordered stream; temporary files lie in `directory`. */
-kymo_status_t page_data_init(struct page_data *d, const char *directory, struct stream_log *log);
+kymo_status_t page_data_init(struct page_data *d, struct page_temporary where);
 void page_data_release(struct page_data *d);
 
 /* Of the stream only values of counters are wanted: for plots of them alone. To be called before it. */

@@ -518,10 +518,10 @@ static kymo_status_t end_gathers(struct encoder *x)
 	return status == KYMO_OK ? gather_end(x, &x->fine) : status;
 }
 
-kymo_status_t page_encode_init(struct page_encoded *e, const char *directory)
+kymo_status_t page_encode_init(struct page_encoded *e, struct page_temporary where)
 {
 	*e = (struct page_encoded){.search = UINT32_MAX};
-	return sections_init(&e->sections, directory);
+	return sections_init(&e->sections, where);
 }
 
 /* Room for all that is known of rows and curves. */

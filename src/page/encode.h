@@ -41,7 +41,7 @@ struct page_encoded {
 	uint64_t shorter;           /* slices that are in levels alone */
 };
 
-kymo_status_t page_encode_init(struct page_encoded *e, const char *directory);
+kymo_status_t page_encode_init(struct page_encoded *e, struct page_temporary where);
 /* Of data that is finished: levels and curves, which are in every page. Comes first. */
 kymo_status_t page_encode_levels(struct page_encoded *e, const struct page_data *d);
 /* Without levels of rows: of so few slices that they can be drawn themselves. */

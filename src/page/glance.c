@@ -223,7 +223,8 @@ static kymo_status_t read_windows(struct page_glances *g)
 static kymo_status_t encode(struct page_glances *g)
 {
 	struct page *p = &g->page;
-	kymo_status_t status = page_encode_init(&p->encoded, temporary_directory());
+	kymo_status_t status = page_encode_init(
+		&p->encoded, (struct page_temporary){temporary_directory(), &g->quiet});
 
 	p->encoded.sections.level = 1; /* it goes no farther than this machine */
 	p->plan = (struct page_plan){.links = true, .ids = true, .most = UINT64_MAX};
@@ -377,7 +378,8 @@ static bool prepare(struct page_glances *g, const char *trace, const struct stre
 	if (raw_trace_open(trace, &g->quiet, &g->rt) != KYMO_OK)
 		return false;
 	g->t = raw_trace_definitions(g->rt);
-	if (!bind(g, filter) || page_data_init(d, temporary_directory(), &g->quiet) != KYMO_OK)
+	if (!bind(g, filter) ||
+	    page_data_init(d, (struct page_temporary){temporary_directory(), &g->quiet}) != KYMO_OK)
 		return false;
 	d->sink.matches = false; /* the other end of a message may be anywhere */
 	p->summary = &p->read;

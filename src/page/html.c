@@ -5,19 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/plain.h"
 #include "page/page.h"
 
 enum { TABLE_ROWS = 50, FINDINGS = 50 }; /* that are read without a script */
-
-static void html_text(FILE *out, const char *before, const char *s, const char *after)
-{
-	struct text escaped = {0};
-
-	plain_add_html(&escaped, s, strlen(s));
-	fprintf(out, "%s%s%s", before, escaped.s ? escaped.s : "", after);
-	text_release(&escaped);
-}
 
 /* ---- without a script -------------------------------------------------------------------------- */
 
@@ -61,7 +51,8 @@ static void tables(FILE *out, const struct report *r, const char *more)
 
 static void plain_part(FILE *out, const struct page *p)
 {
-	fputs("<noscript>\n<p>The timeline needs JavaScript. What follows is the digest, the "
+	fputs("<noscript>\n<div class=\"plain\">\n<p>The timeline needs JavaScript. What follows "
+	      "is the digest, the "
 	      "findings and the tables.</p>\n",
 	      out);
 	lines(out, &p->people.head);
@@ -82,7 +73,7 @@ static void plain_part(FILE *out, const struct page *p)
 		tables(out, &p->comparison.people, "kymo compare --all");
 		lines(out, &p->comparison.people.foot);
 	}
-	fputs("</noscript>\n", out);
+	fputs("</div>\n</noscript>\n", out);
 }
 
 /* ---- data -------------------------------------------------------------------------------------- */

@@ -2,7 +2,6 @@
 /* Reading a trace for its page: see page.h. */
 #include "page/page.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "analysis/device_legend.h"
@@ -67,15 +66,6 @@ kymo_status_t page_read_flames(struct page *p, const struct format_options *o)
 	return status;
 }
 
-static kymo_status_t tell_folder(kymo_status_t status, const char *folder,
-				 const struct format_options *o)
-{
-	if (status == KYMO_ERROR_SYSTEM)
-		stream_error(o->log, "temporary file in %s: %s; free space or set TMPDIR", folder,
-			     strerror(errno));
-	return status;
-}
-
 static kymo_status_t encode_matrix(struct page *p)
 {
 	if (!p->read.timeline || !matrix_any(p->read.timeline))
@@ -89,7 +79,8 @@ static kymo_status_t read_records(struct page *p, const char *folder,
 				  const struct format_options *o)
 {
 	struct format_options again = *o;
-	kymo_status_t status = page_data_init(&p->data, folder, o->log);
+	const struct page_temporary where = {folder, o->log};
+	kymo_status_t status = page_data_init(&p->data, where);
 
 	again.progress_data = (void *)(uintptr_t) "Laying out";
 
@@ -99,7 +90,7 @@ static kymo_status_t read_records(struct page *p, const char *folder,
 	if (status == KYMO_OK && !members_init(&p->members, p->read.trace, &p->clusters))
 		status = KYMO_ERROR_NO_MEMORY;
 	if (status == KYMO_OK)
-		status = page_encode_init(&p->encoded, folder);
+		status = page_encode_init(&p->encoded, where);
 	if (status == KYMO_OK)
 		status = read_flames(p, &p->data.sink, &again);
 	if (status == KYMO_OK)
@@ -110,7 +101,7 @@ static kymo_status_t read_records(struct page *p, const char *folder,
 		status = encode_matrix(p);
 	if (status == KYMO_OK)
 		status = page_fit(p, o->progress, (void *)(uintptr_t) "Packing");
-	return tell_folder(status, folder, o);
+	return status;
 }
 
 static bool has_counters(const struct page *p)
@@ -126,7 +117,7 @@ static kymo_status_t read_drawn(struct page *p, const char *folder, bool flames,
 	kymo_status_t status = KYMO_OK;
 
 	if (counters) {
-		status = page_data_init(&p->data, folder, o->log);
+		status = page_data_init(&p->data, (struct page_temporary){folder, o->log});
 		page_data_counters_alone(&p->data);
 	}
 	if (status == KYMO_OK && flames)
@@ -135,7 +126,7 @@ static kymo_status_t read_drawn(struct page *p, const char *folder, bool flames,
 		status = summary_stream(&p->read, &p->data.sink, o);
 	if (status == KYMO_OK && counters)
 		status = page_data_finish(&p->data, NULL);
-	return tell_folder(status, folder, o);
+	return status;
 }
 
 static kymo_status_t read_summary(struct page *p, const char *trace, const struct format_options *o)

@@ -11,10 +11,18 @@
 #include "base/temporary.h"
 #include "base/vec.h"
 
-kymo_status_t page_store_init(struct page_store *s, const char *directory, uint64_t most)
+kymo_status_t page_temporary_failed(const struct page_temporary *where)
 {
-	*s = (struct page_store){.most = most, .fd = temporary_file(directory)};
-	return s->fd < 0 ? KYMO_ERROR_SYSTEM : KYMO_OK;
+	stream_error(where->log, "temporary file in %s: %s; free space or set TMPDIR",
+		     where->folder, strerror(errno));
+	return KYMO_ERROR_SYSTEM;
+}
+
+kymo_status_t page_store_init(struct page_store *s, struct page_temporary where, uint64_t most)
+{
+	*s = (struct page_store){.most = most, .where = where};
+	s->fd = temporary_file(where.folder);
+	return s->fd < 0 ? page_temporary_failed(&where) : KYMO_OK;
 }
 
 void page_store_release(struct page_store *s)
@@ -53,7 +61,7 @@ static kymo_status_t flush(struct page_store *s, struct page_chain *c)
 	if (!vec_reserve(&c->blocks, &c->block_room, c->block_count, 1))
 		return KYMO_ERROR_NO_MEMORY;
 	if (file_write_all(s->fd, c->items, bytes) != bytes)
-		return KYMO_ERROR_SYSTEM;
+		return page_temporary_failed(&s->where);
 	c->blocks[c->block_count++] = (struct page_block){.offset = s->end,
 							  .start = c->start,
 							  .end = c->end,
@@ -141,8 +149,9 @@ kymo_status_t page_store_empty(struct page_store *s)
 		s->chains[i]->count = 0;
 	}
 	s->end = s->pending = 0;
-	return lseek(s->fd, 0, SEEK_SET) == 0 && ftruncate(s->fd, 0) == 0 ? KYMO_OK
-									  : KYMO_ERROR_SYSTEM;
+	return lseek(s->fd, 0, SEEK_SET) == 0 && ftruncate(s->fd, 0) == 0
+		       ? KYMO_OK
+		       : page_temporary_failed(&s->where);
 }
 
 kymo_status_t page_chain_read(const struct page_store *s, const struct page_chain *c, uint32_t i,
@@ -157,8 +166,10 @@ kymo_status_t page_chain_read(const struct page_store *s, const struct page_chai
 
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n == 0)
+			errno = EIO;
 		if (n <= 0)
-			return KYMO_ERROR_SYSTEM;
+			return page_temporary_failed(&s->where);
 		to += n;
 		at += (uint64_t)n;
 		left -= (size_t)n;

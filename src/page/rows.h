@@ -13,6 +13,8 @@
 
 #include <kymo/status.h>
 
+#include "stream/stream.h"
+
 /* Of one block: the number of its ops fits 16 bits. */
 enum { PAGE_BLOCK_MOST = 65535 };
 
@@ -49,6 +51,15 @@ struct page_block {
 	uint32_t count;
 };
 
+/* Where temporary files lie, and who is told when they fail; both are borrowed. */
+struct page_temporary {
+	const char *folder;
+	struct stream_log *log;
+};
+
+/* Tells that a file there failed, and why: errno. */
+kymo_status_t page_temporary_failed(const struct page_temporary *where);
+
 /* Items of one size, in blocks. */
 struct page_chain {
 	uint32_t size;
@@ -63,6 +74,7 @@ struct page_chain {
 
 struct page_store {
 	int fd;
+	struct page_temporary where;
 	uint64_t end;     /* bytes in the file */
 	uint64_t pending; /* bytes in memory, of all chains */
 	uint64_t most;    /* when they are so many, those that have most go into the file */
@@ -70,7 +82,8 @@ struct page_store {
 	uint32_t count, room;
 };
 
-kymo_status_t page_store_init(struct page_store *s, const char *directory, uint64_t most);
+/* What fails here and below because of the file has been told. */
+kymo_status_t page_store_init(struct page_store *s, struct page_temporary where, uint64_t most);
 void page_store_release(struct page_store *s);
 
 /* A chain of the store, of items of `size` bytes. NULL: no memory. It lives as long as the store. */

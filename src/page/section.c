@@ -16,11 +16,12 @@ enum {
 	SAMPLE = 32 << 10 /* bytes of a section that are tried */
 };
 
-kymo_status_t sections_init(struct sections *s, const char *directory)
+kymo_status_t sections_init(struct sections *s, struct page_temporary where)
 {
-	*s = (struct sections){.fd = temporary_file(directory), .level = LEVEL};
+	*s = (struct sections){.where = where, .level = LEVEL};
+	s->fd = temporary_file(where.folder);
 	if (s->fd < 0)
-		return KYMO_ERROR_SYSTEM;
+		return page_temporary_failed(&where);
 	if (deflateInit2(&s->z, LEVEL, Z_DEFLATED, GZIP, 9, Z_DEFAULT_STRATEGY) != Z_OK)
 		return KYMO_ERROR_NO_MEMORY;
 	s->open = true;
@@ -52,7 +53,7 @@ kymo_status_t sections_go_back(struct sections *s, const struct section_mark *to
 	s->end = to->end;
 	memcpy(s->bytes, to->bytes, sizeof(s->bytes));
 	if (lseek(s->fd, (off_t)s->end, SEEK_SET) < 0 || ftruncate(s->fd, (off_t)s->end) != 0)
-		return KYMO_ERROR_SYSTEM;
+		return page_temporary_failed(&s->where);
 	return KYMO_OK;
 }
 
@@ -104,7 +105,7 @@ kymo_status_t sections_put(struct sections *s, uint32_t number, enum section_kin
 	if (!n)
 		return KYMO_ERROR_NO_MEMORY;
 	if (file_write_all(s->fd, s->packed, n) != n)
-		return KYMO_ERROR_SYSTEM;
+		return page_temporary_failed(&s->where);
 	s->at[number] = (struct section){s->end, (uint32_t)n, (uint32_t)bytes};
 	s->end += n;
 	s->bytes[kind] += n;

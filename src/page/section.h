@@ -10,6 +10,7 @@
 #include <kymo/status.h>
 
 #include "base/text.h"
+#include "page/rows.h"
 
 /* What the sections are of, for those who ask where the bytes went. */
 enum section_kind {
@@ -28,6 +29,7 @@ struct section {
 
 struct sections {
 	int fd;
+	struct page_temporary where;
 	uint64_t end; /* bytes */
 	uint64_t bytes[SECTION_KINDS];
 	struct section *at;
@@ -45,7 +47,8 @@ struct section_mark {
 	uint32_t count;
 };
 
-kymo_status_t sections_init(struct sections *s, const char *directory);
+/* What fails here and below because of the file has been told. */
+kymo_status_t sections_init(struct sections *s, struct page_temporary where);
 void sections_release(struct sections *s);
 
 /* Forgets all that were put since. */

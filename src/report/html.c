@@ -5,11 +5,11 @@
 #include "base/plain.h"
 #include "report/report.h"
 
-static void html_text(FILE *out, const char *before, const char *s, const char *after)
+void html_text(FILE *out, const char *before, const char *s, const char *after)
 {
 	struct text escaped = {0};
 
-	plain_add_html(&escaped, s, strlen(s));
+	plain_add_html_lines(&escaped, s, strlen(s));
 	fprintf(out, "%s%s%s", before, escaped.s ? escaped.s : "", after);
 	text_release(&escaped);
 }

@@ -2,7 +2,7 @@
 # The data of pages against SQL over the same trace.
 if(TARGET kymo_page AND TARGET kymo-inject AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
 	set(test ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/report.py $<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth>)
-	foreach(part made small hostile places ranks unlike)
+	foreach(part made small hostile places plain ranks unlike)
 		add_test(NAME cli.report.${part} COMMAND ${test} ${part})
 		set_tests_properties(cli.report.${part} PROPERTIES LABELS cli TIMEOUT 600)
 	endforeach()
@@ -22,7 +22,9 @@ if(TARGET kymo_page AND TARGET kymo-inject AND KYMO_HAVE_SQLITE AND NOT KYMO_SAN
 			$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth> $<TARGET_FILE:hold_open>)
 		add_test(NAME cli.view.glance COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/view_glance.py
 			$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth> $<TARGET_FILE:hold_open>)
-		set_tests_properties(cli.view cli.view.glance PROPERTIES LABELS cli TIMEOUT 300)
+		add_test(NAME cli.view.disk COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/view_disk.py
+			$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth> $<TARGET_FILE:hold_open>)
+		set_tests_properties(cli.view cli.view.disk cli.view.glance PROPERTIES LABELS cli TIMEOUT 300)
 		if(TARGET every_kind)
 			add_test(NAME cli.view.record COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/record.py
 				$<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth> $<TARGET_FILE:every_kind>)

@@ -5,6 +5,7 @@ messages, curves; hostile names; the policy's hashes; pages that must be small; 
 
     report.py KYMO SYNTH PART [PROGRAM...]"""
 import collections
+import html
 import json
 import os
 import random
@@ -567,10 +568,34 @@ def part_places(folder):
     checks.equal("bytes by part", "bytes: bundle" in done.stderr and "levels" in done.stderr, True)
 
 
+def part_plain(folder):
+    """Where no script runs: findings of several lines have lines, in the page and in that of kymo diagnose."""
+    source, trace = os.path.join(folder, "gaps.json"), os.path.join(folder, "gaps.kymo")
+    events = []
+    for i in range(40):
+        for name, kind, start, length, where in (("cudaLaunchKernel", "cuda_runtime", 0, 10, {}), ("k", "kernel", 12, 100, {"device": 0, "stream": 7}),
+                                                 ("cudaStreamSynchronize", "cuda_runtime", 11, 700, {})):
+            events.append({"name": name, "cat": kind, "ph": "X", "pid": 1, "tid": 1, "ts": 1000 * i + start, "dur": length,
+                           "args": {"correlation": 2 * i + (2 if "Sync" in name else 1), **where}})
+    with open(source, "w", encoding="ascii") as f:
+        json.dump({"traceEvents": events}, f)
+    must(KYMO, "import", "-o", trace, source)
+    findings = json.loads(must(KYMO, "diagnose", "-f", "json", trace))["findings"]
+    evidence = [line for f in findings for line in f["evidence"]]
+    expect(len(evidence) > len(findings) > 0, "a finding of several lines", findings)
+    page = page_of(trace)
+    plain = page.html[page.html.index("<noscript>"):page.html.index("</noscript>")]
+    for what, text in (("the page", plain), ("kymo diagnose", must(KYMO, "diagnose", "-f", "html", trace))):
+        lines = [html.unescape(re.sub("<[^>]*>", "", line)).strip() for part in re.split("</(?:pre|td|p)>", text) for line in part.splitlines()]
+        checks.equal(f"{what}: each on its line", [line for line in evidence if line not in lines], [])
+        checks.equal(f"{what}: no line break in letters", "\\n" in text, False)
+    checks.equal("the style is for it", ('<div class="plain">' in plain, ".plain td" in page.html), (True, True))
+
+
 def main():
     with kymotest.Folder() as folder:
         globals()[f"part_{PART}"](folder)
-    return checks.status(10)
+    return checks.status(5 if PART == "plain" else 10)
 
 
 if __name__ == "__main__":

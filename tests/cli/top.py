@@ -7,6 +7,7 @@ import os
 import signal
 import struct
 import subprocess
+import time
 
 from top_programs import KYMO, Recording, kymotest
 from kymotest import check, expect, must, run, wait_for
@@ -124,6 +125,58 @@ def estimated(folder):
     now = look(p.trace)
     expect(now["read_share"] < 1, "it is a part", now["read_share"])
     check("a part", [now["devices"][0][k] for k in ("busy_ns", "busy_share", "interval_busy_share")], [None] * 3)
+    p.end()
+
+
+def threads_of(pid):
+    """Of each thread its name, state, how often it was taken off a processor, ns on one: the same, it did not run meanwhile."""
+    seen = {}
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/status", encoding="utf-8", errors="replace") as f:
+            lines = [line.strip() for line in f if line.startswith(("Name", "State", "voluntary", "nonvoluntary"))]
+        with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as f:
+            seen[thread] = (*lines, f.read().split()[0])
+    return seen
+
+
+def asleep(pid):
+    """All of its threads wait, and have since it was looked at before."""
+    before, now = threads_of(pid), threads_of(pid)
+    return before == now and all("State:\tS (sleeping)" in thread for thread in now.values())
+
+
+def shared_memory_of(pid):
+    """All that the program can write to and others see: by address, bytes."""
+    found = {}
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for line in maps:
+            if " rw-s " in line and "memfd:kymo" in line:
+                start, end = (int(v, 16) for v in line.split()[0].split("-"))
+                memory.seek(start)
+                found[start] = memory.read(end - start)
+    return found
+
+
+def costs_nothing(folder):
+    """However often it is looked at, the program does not run for it, and in the memory that it shares nothing changes but the
+    second at which the drain was last there, which it writes as well when nobody looks. So a running program has nothing to see."""
+    p = Recording(folder, "costs")
+    p.tell("calls 30000", "kernels 0 first 5")
+    must(KYMO, "ctl", "flush", p.trace)  # the drain has given back all that it had taken
+    wait_for(lambda: not look(p.trace)["devices"][0]["under_way"] and asleep(p.pids[0]), "the program waits")
+    threads, memory, second = threads_of(p.pids[0]), shared_memory_of(p.pids[0]), int(time.monotonic())
+    check("it has threads and memory", (len(threads) > 1, sum(map(len, memory.values())) > 1 << 20), (True, True))
+    for _ in range(5):
+        check("what there is to see", (look(p.trace)["calls"] > 30000, look(str(p.pids[0]))["processes"][0]["memory_seen"]), (True, True))
+    check("no thread of it ran", threads_of(p.pids[0]), threads)
+    places = set()
+    for start, now in shared_memory_of(p.pids[0]).items():
+        before = memory[start]
+        for at in (at for at in range(0, len(now), 4096) if now[at:at + 4096] != before[at:at + 4096]):
+            places |= {i for i in range(at, at + 4096, 8) if now[i:i + 8] != before[i:i + 8]}
+        for i in places:
+            expect(second - 1 <= struct.unpack_from("<Q", now, i)[0] <= time.monotonic(), "changed by a look", i, before[i:i + 8], now[i:i + 8])
+    expect(len(places) <= 1, "one second, in memory that is mapped at more than one place", places)
     p.end()
 
 
@@ -393,7 +446,7 @@ def main():
         kymotest.skip("no OpenCL")
     with kymotest.Folder() as folder:
         try:
-            for test in (exact, estimated, two_processes, summary_mode, all_of_them, let_go, stopped_drain, killed, refusals, damaged,
+            for test in (exact, estimated, costs_nothing, two_processes, summary_mode, all_of_them, let_go, stopped_drain, killed, refusals, damaged,
                          no_files):
                 test(folder)
                 print(test.__name__)

@@ -204,7 +204,19 @@ def in_browser(folder):
         w.key("5")
         checks.equal("without --compare: four tabs", w.run("[document.querySelectorAll('[role=tab]').length, kymo.page.tab]"), [4, "overview"])
         checks.equal("problems", w.problems, [])
+        titles(w, folder, a)
         served(w, folder, a, b, items)
+
+
+def titles(w, folder, a):
+    """No change of time is not no change: where the work differs the title says so."""
+    maker = made.Maker(KYMO, SYNTH, folder)
+    for only, wanted in (("old", "No change found"), ("new", "No change of time found in what both did; the work differs")):
+        same_times = maker.trace(lines("c", 1, only), into=os.path.join(folder, f"{only}.kymo"))
+        must(KYMO, "report", "-f", "-o", os.path.join(folder, "title.html"), "--compare", same_times, a)
+        w.open(os.path.join(folder, "title.html"))
+        w.until("window.kymo?.model")
+        checks.equal(f"title: {only}", w.run("document.querySelector('.comparison h1').textContent"), wanted)
 
 
 def served(w, folder, a, b, items):

@@ -262,6 +262,8 @@ def measuring(b, _wanted):
     longest = b.run("kymo.page.panel.last.longest.map(s => s.end - s.start)")
     checks.equal("longest first", longest, sorted(longest, reverse=True))
     checks.equal("a table of them", b.run("document.querySelectorAll('.longest tbody tr').length"), len(longest))
+    checks.equal("each says of which rank it is", b.run("[...document.querySelectorAll('.longest tbody td:last-child')].map(d => d.textContent)"),
+                 b.run("kymo.page.panel.last.longest.map(s => kymo.model.rows[s.row].track).map(t => `${kymo.model.path(t).match(/^rank \\d+/)[0]} › ${kymo.model.tracks[t].label}`)"))
     b.key("Escape")
     b.key("0")
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages: rows in bounded memory (page/rows.h), levels of rows (page/level.h) against every ns, blocks (page/block.h). */
+/* Pages: rows in bounded memory (page/rows.h), levels of rows (page/level.h) against every ns, blocks (page/block.h), messages between ranks (page/matrix.h). */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -8,10 +8,13 @@
 
 #include <cmocka.h>
 
+#include "analysis/labels.h"
 #include "page/block.h"
 #include "page/data.h"
 #include "page/level.h"
+#include "page/matrix.h"
 #include "page/rows.h"
+#include "stream/profile.h"
 #include "stream/trace.h"
 
 enum { ROWS = 300, EACH = 500, MOST = 100000 };
@@ -23,7 +26,7 @@ static void test_rows(void **state)
 	struct page_store s;
 	struct page_chain *chains[ROWS];
 
-	assert_int_equal(page_store_init(&s, "/tmp", MOST), KYMO_OK);
+	assert_int_equal(page_store_init(&s, (struct page_temporary){"/tmp", NULL}, MOST), KYMO_OK);
 	for (unsigned i = 0; i < ROWS; i++)
 		assert_non_null(chains[i] = page_chain_new(&s, sizeof(struct page_slice)));
 	for (int64_t k = 0; k < EACH; k++) {
@@ -146,6 +149,102 @@ static void test_sort(void **state)
 	page_tracks_release(&d);
 }
 
+/* Threads of Kymo are told from those of the program wherever threads are named. */
+static void test_own(void **state)
+{
+	static struct t_process processes[2] = {
+		{.hostname = "", .exe = "", .argv = "", .rank = UINT32_MAX},
+		{.hostname = "", .exe = "", .argv = "", .rank = UINT32_MAX, .pid = 7, .name = "p"}};
+	static struct t_thread threads[] = {
+		{.name = ""},
+		{.process = 1, .index = 1, .tid = 8, .name = "theirs"},
+		{.process = 1, .index = 2, .tid = 9, .name = "ours", .own = true}};
+	static struct trace t = {.processes = processes,
+				 .processes_count = 2,
+				 .threads = threads,
+				 .threads_count = 3};
+	static const struct summary s = {.trace = &t};
+	static struct page_data d = {.t = &t};
+	static const char *const tracks[] = {"theirs", "ours (of Kymo)"};
+	static const char *const labels[] = {"7/8 theirs", "7/9 ours (of Kymo)"};
+	static const char *const frames[] = {"theirs 8", "ours 9 (of Kymo)"};
+
+	assert_true(page_tracks_init(&d));
+	for (uint32_t i = 1; i < 3; i++) {
+		struct tally row = {.key[KEY_PROCESS] = 1, .key[KEY_THREAD] = i};
+		struct text label = {0}, frame = {0};
+		uint32_t track = page_track_of_thread(&d, 1, i);
+
+		assert_string_equal(d.tracks[track].label, tracks[i - 1]);
+		label_add(&label, &s, TALLY_CALL, &row, BY_THREAD);
+		assert_string_equal(label.s, labels[i - 1]);
+		profile_add_thread(&frame, &t, i);
+		assert_string_equal(frame.s, frames[i - 1]);
+		text_release(&label);
+		text_release(&frame);
+	}
+	page_tracks_release(&d);
+}
+
+enum { RANKS = 601 };
+
+/* Of so many ranks each has sent one message to each: rank i to rank j 1000 i + j bytes. */
+static struct matrix matrix_of_all(uint32_t ranks)
+{
+	static struct t_process processes[RANKS + 1];
+	static struct t_communicator communicators[1];
+	static struct trace t = {.processes = processes, .communicators = communicators};
+	struct timeline tl = {.trace = &t};
+	struct matrix m;
+
+	t.processes_count = ranks + 1;
+	for (uint32_t i = 0; i < ranks; i++)
+		processes[i + 1].rank = ranks - 1 - i; /* in no order */
+	tl.messages = calloc((size_t)ranks * ranks, sizeof(*tl.messages));
+	assert_non_null(tl.messages);
+	for (uint32_t i = 0; i < ranks; i++)
+		for (uint32_t j = 0; j < ranks; j++)
+			tl.messages[tl.messages_count++] =
+				(struct tl_message){.process = ranks - i,
+						    .peer = (int32_t)j,
+						    .kind = COMM_OP_SEND,
+						    .bytes = (uint64_t)i * 1000 + j};
+	assert_true(matrix_find(&m, &tl, MATRIX_PAIRS_MOST));
+	free(tl.messages);
+	return m;
+}
+
+/* Of more pairs than a page has neighbours are one, and no message is missing; of as many as it has each is one. */
+static void test_matrix(void **state)
+{
+	enum { SQUARE = 512 };
+	struct matrix m = matrix_of_all(SQUARE);
+
+	assert_int_equal(SQUARE * SQUARE, MATRIX_PAIRS_MOST);
+	assert_int_equal(m.each, 1);
+	assert_int_equal(m.pair_count, MATRIX_PAIRS_MOST);
+	matrix_release(&m);
+	m = matrix_of_all(RANKS);
+	assert_int_equal(m.each, 2);
+	assert_int_equal(m.count, RANKS);
+	assert_int_equal(m.pair_count, (RANKS + 1) / 2 * ((RANKS + 1) / 2));
+	for (uint32_t k = 0; k < m.pair_count; k++) {
+		uint32_t from = k / ((RANKS + 1) / 2), to = k % ((RANKS + 1) / 2);
+		uint64_t messages = 0, bytes = 0;
+
+		for (uint32_t i = 2 * from; i < 2 * from + 2 && i < RANKS; i++)
+			for (uint32_t j = 2 * to; j < 2 * to + 2 && j < RANKS; j++) {
+				messages++;
+				bytes += (uint64_t)i * 1000 + j;
+			}
+		assert_int_equal(m.pairs[k].from, from);
+		assert_int_equal(m.pairs[k].to, to);
+		assert_int_equal(m.pairs[k].messages, messages);
+		assert_int_equal(m.pairs[k].bytes, bytes);
+	}
+	matrix_release(&m);
+}
+
 /* A reader of one column of a block, which does nothing but what docs/page.md says. */
 static void read_column(const uint8_t *data, unsigned kind, uint64_t *out)
 {
@@ -203,10 +302,9 @@ static void test_block(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_levels),
-		cmocka_unit_test(test_sort),
-		cmocka_unit_test(test_block),
+		cmocka_unit_test(test_rows),   cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_sort),   cmocka_unit_test(test_own),
+		cmocka_unit_test(test_matrix), cmocka_unit_test(test_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,6 +75,12 @@ function bars(c, links, show) {
   return plot;
 }
 
+// Of other work than before, what both did is all that can be told.
+function titleOf(c, verdict) {
+  if (verdict === "no change found" && table(c, "work").rows.length) return "No change of time found in what both did; the work differs";
+  return VERDICTS[verdict] ?? clean(String(verdict ?? ""), 100);
+}
+
 export function comparison(model, show) {
   const c = model.head.comparison;
   if (!c) return null;
@@ -82,7 +88,7 @@ export function comparison(model, show) {
   const link = row => { const ops = links.get(row[0]); return ops && (() => show(ops)); };
   const sheets = ["items", "runs", "work", "amounts"].map(n => table(c, n)).filter(t => t.rows.length).map(t => new Sheet(forPeople(t), link));
   const lines = l => l.map(x => clean(x, 1000)).join("\n");
-  const element = h("div.comparison", {}, h("section.about", {}, h("h1", { text: VERDICTS[result.verdict] ?? clean(String(result.verdict ?? ""), 100) }),
+  const element = h("div.comparison", {}, h("section.about", {}, h("h1", { text: titleOf(c, result.verdict) }),
     h("p.muted", { text: `A: ${clean(c.a, 300)}, which is in the timeline  ·  B: ${clean(c.b, 300)}` }), h("pre.digest", { tabindex: 0, role: "region", "aria-label": "What the comparison says", text: lines(c.head) })),
   plot.element, sheets.map(s => s.element), h("pre.digest", { tabindex: 0, role: "region", "aria-label": "How it was compared", text: lines(c.foot) }));
   const draw = () => { plot.draw(); for (const s of sheets) s.draw(true); };

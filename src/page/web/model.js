@@ -75,6 +75,11 @@ export class Model {
     return labels.join(" › ");
   }
 
+  // What comes first in the label of a track's process: its rank, where it has one.
+  nameOfRoot(track) {
+    return this.rankOf(track).label.split(/\s+·/)[0];
+  }
+
   rankOf(track) {
     let t = this.tracks[track];
     while (t && this.tracks[t.parent]) t = this.tracks[t.parent];

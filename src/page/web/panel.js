@@ -153,10 +153,16 @@ export class Panel {
     return h("div", {}, by, box);
   }
 
+  // Its thread or queue; where there are several processes, behind what tells its own from them.
+  placeOf(s) {
+    const { model } = this, { track } = model.rows[s.row], own = clean(model.tracks[track].label, 40);
+    return model.roots.length > 1 ? `${clean(model.nameOfRoot(track), 40)} › ${own}` : own;
+  }
+
   longTable(list) {
     return h("table", { "aria-label": "The longest slices" }, h("caption.unseen", { text: "The longest slices in view" }), h("thead", {}, h("tr", {}, ["name", "duration", "start", "on"].map((t, n) => h(n === 1 || n === 2 ? "th.n" : "th", { scope: "col", text: t })))),
       h("tbody", {}, list.map(s => h("tr", {}, h("td", {}, h("button.link", { type: "button", onclick: async () => this.of.select(await this.model.slice(s.row, s.index), { near: true, close: true }) }, clean(this.model.name(s.op), 90))),
-        h("td.n", { text: duration(s.end - s.start) }), h("td.n", { text: duration(s.start, 6) }), h("td", { text: clean(this.model.tracks[this.model.rows[s.row].track].label, 40) })))));
+        h("td.n", { text: duration(s.end - s.start) }), h("td.n", { text: duration(s.start, 6) }), h("td", { text: this.placeOf(s), title: clean(this.model.path(this.model.rows[s.row].track), 1000) })))));
   }
 }
 

@@ -85,9 +85,9 @@ export function durations(model) {
   plot.draw = () => {
     if (!got) {
       if (!asked && total <= 3e6) collect().catch(e => model.failed(e));
-      else if (!asked) box.replaceChildren(h("button.small", { type: "button", onclick: () => collect().catch(e => model.failed(e)) }, `Count ${grouped(total)} slices`));
-      plot.begin();
-      return;
+      if (asked) return plot.begin();
+      box.replaceChildren(h("button.small", { type: "button", onclick: () => collect().catch(e => model.failed(e)) }, `Count ${grouped(total)} slices`));
+      return plot.empty("Not counted yet: there are many slices, which takes some seconds.");
     }
     const sum = new Float64Array(HISTOGRAM);
     for (const [op, counts] of got.histogram) if (chosen === "all" || (chosen === "kernels" ? model.kind(op) === "kernel" : String(op) === chosen)) counts.forEach((c, i) => { sum[i] += c; });

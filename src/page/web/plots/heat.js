@@ -50,7 +50,7 @@ export function busyHeat(model) {
       if (n % every) return;
       g.fillStyle = plot.colour.text;
       g.textAlign = "right";
-      const text = clean(`${model.tracks[d.t.parent] ? `${model.rankOf(d.t.id).label.split(/\s+·/)[0]} › ` : ""}${d.t.label}`, 60);
+      const text = clean(`${model.tracks[d.t.parent] ? `${model.nameOfRoot(d.t.id)} › ` : ""}${d.t.label}`, 60);
       g.fillText(fitted(g, text, left - 12), left - 8, y + high / 2);
     });
     g.textAlign = "left";

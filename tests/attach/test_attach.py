@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that run already are recorded: test_attach.py KYMO PROGRAM HEAT WHAT
+"""Programs that run already are recorded: test_attach.py KYMO PROGRAM LOOP CUDA WHAT
 
 exact     what two threads do from the stated moment on is recorded, each call, and nothing of before
 again     attached to three times, each a trace of its own; the program does what it does alone
 ends      the program ends before the recording; the launcher is killed
 opencl    calls and kernels of a program that has begun; what is missed is told
+cuda      of a thread that was inside a call when a recording ended the next ones have calls and kernels
 refused   what cannot be attached to, with the reason, and goes on
 samples   threads that were there before are sampled
 moments   many attaches at moments nobody chooses
@@ -20,11 +21,11 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
 import kymotest  # noqa: E402
-from kymotest import run  # noqa: E402
+from kymotest import must, run  # noqa: E402
 
-KYMO, PROGRAM, LOOP = map(os.path.abspath, sys.argv[1:4])
-WHAT = sys.argv[4]
-MOMENTS = int(sys.argv[5]) if len(sys.argv) > 5 else 20
+KYMO, PROGRAM, LOOP, CUDA = map(os.path.abspath, sys.argv[1:5])
+WHAT = sys.argv[5]
+MOMENTS = int(sys.argv[6]) if len(sys.argv) > 6 else 20
 del sys.argv[1:]
 
 
@@ -240,6 +241,46 @@ class Attached(unittest.TestCase):
         rounds = [int(n) for n in re.findall(r"^0 (\d+)$", out, re.M)]
         self.assertGreaterEqual(first[2], sum(first[0] <= r <= first[1] for r in rounds))
         self.assertLess(first[2], sum(r <= before for r in rounds))
+
+    def launches(self, path):
+        """Calls and kernels that are recorded, by name; kernels of which the call is known."""
+        calls = kymotest.query(KYMO, path, "SELECT name, COUNT(*) AS n FROM regions WHERE category = 'cuda_runtime' GROUP BY name")
+        kernels = kymotest.query(KYMO, path, "SELECT name, COUNT(*) AS n, COUNT(region) AS known FROM kernels GROUP BY name")
+        return {r["name"]: r["n"] for r in calls}, {r["name"]: (r["n"], r["known"]) for r in kernels}
+
+    def test_cuda(self):
+        """The stand-in for CUPTI tells of no call of a thread that it told of a call's begin and not of its end."""
+        libcuda = must("sh", "-c", f"ldd {CUDA} | sed -n 's/.*libcuda[^ ]* => \\([^ ]*\\).*/\\1/p'").strip()
+        threads = 2
+        q = subprocess.Popen([CUDA, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                             env=dict(os.environ, KYMO_CUPTI=libcuda))
+        self.addCleanup(q.kill)
+        self.assertEqual(q.stdout.readline(), "ready\n")
+
+        def tell(*lines):
+            for line in lines:
+                q.stdin.write(line + "\n")
+                q.stdin.flush()
+                answer = q.stdout.readline()
+            return answer
+
+        def record(name, *lines):
+            p, path = self.begin(q.pid, name + ".kymo")
+            tell(*lines)
+            self.stop(p)
+            return self.launches(path)
+
+        five = ({"cudaLaunchKernel": 5 * threads}, {"kernel": (5 * threads, 5 * threads)})
+        self.assertEqual(record("first", "launch 5", "enter"), five)
+        self.assertEqual(tell("leave", "launch 1"), "listened 0\n")
+        self.assertEqual(record("again", "launch 5", "enter"), five)
+        calls, kernels = record("inside", "leave", "launch 5")
+        self.assertEqual(kernels.pop("held"), (threads, 0))  # begun before: nothing is known of its call
+        self.assertEqual((calls, kernels), five)
+        self.assertEqual(tell("launch 1"), "listened 0\n")
+        self.assertEqual(record("last", "launch 5"), five)
+        tell("end")
+        self.assertEqual(q.wait(timeout=kymotest.WAIT), 0)
 
     def test_moments(self):
         t = self.target(4)

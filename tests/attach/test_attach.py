@@ -8,11 +8,13 @@ ends      the program ends before the recording; the launcher is killed
 opencl    calls and kernels of a program that has begun; what is missed is told
 cuda      of a thread that was inside a call when a recording ended the next ones have calls and kernels
 refused   what cannot be attached to, with the reason, and goes on
+odd       programs of other kinds and in other places: recorded, or refused with the reason; none is harmed
 samples   threads that were there before are sampled
 moments   many attaches at moments nobody chooses
 """
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -193,6 +195,100 @@ class Attached(unittest.TestCase):
         p = run(KYMO, "attach", "--kill=TERM", "1")
         self.assertEqual(p.returncode, 2)
         self.assertIn("--kill is for programs", p.stderr)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def built(self, name, *flags, compiler="cc"):
+        """odd.c; None: it cannot be built here."""
+        words = [compiler, "-O1", *flags, os.path.join(os.path.dirname(os.path.abspath(__file__)), "odd.c"), "-o", self.path(name)]
+        return self.path(name) if shutil.which(compiler) and run(*words).returncode == 0 else None
+
+    def odd(self, argv, refused=None, before=None, inside=False, wrap=()):
+        """Starts it, attaches to it, or to its child; it goes on and ends as it would have."""
+        if not argv[-1]:
+            return
+        q = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(q.kill)
+        if q.stdout.readline() != "ready\n":
+            print("left out:", argv, q.stderr.read().strip())
+            q.stdin.close()
+            q.wait()
+            return
+        pid = int(self.text(f"/proc/{q.pid}/task/{q.pid}/children").split()[0]) if inside else q.pid
+        if before:
+            before(pid)
+        p = run(*wrap, KYMO, "attach", "--no-summary", "-b", "posix", "--duration=1ms", "-o", self.path("odd.kymo"), str(pid))
+        self.assertEqual(p.returncode, 3 if refused else 0, (argv, p.stderr))
+        self.assertIn(refused or "is recorded since", p.stderr, argv)
+        kymotest.remove(self.path("odd.kymo"), missing_ok=True)
+        q.stdin.write("are you there\n")
+        q.stdin.flush()
+        self.assertEqual(q.stdout.readline(), "here\n", argv)
+        q.communicate("end\n", timeout=kymotest.WAIT)
+        self.assertEqual(q.returncode, 7, argv)
+
+    def replace(self, _):
+        os.unlink(self.path("moved"))
+        shutil.copy("/bin/true", self.path("moved"))
+
+    def trace(self, pid):
+        """A debugger has it, until the test is over."""
+        g = subprocess.Popen(["gdb", "-q", "-p", str(pid), "-ex", "continue"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+        self.addCleanup(g.stdin.close)
+        self.addCleanup(g.wait)
+        self.addCleanup(g.kill)
+        kymotest.wait_for(lambda: "\nTracerPid:\t0\n" not in self.text(f"/proc/{pid}/status"), "the debugger has it")
+
+    def test_odd(self):
+        plain = self.built("plain")
+        self.odd([plain, "nnp"])
+        self.odd([plain, "seccomp"], "a filter of system calls (seccomp)")
+        self.odd([self.built("static", "-static")], "linked statically, or with another one")
+        self.odd([self.built("narrow", "-m32", "-nostdlib", "-static", "-fno-pie", "-no-pie", "-fno-stack-protector", "-DALONE")],
+                 "it is a 32-bit program")
+        self.odd([self.built("musl", compiler="musl-gcc")], "linked statically, or with another one")
+        if shutil.which("gdb"):
+            self.odd([plain], "traces it already", before=self.trace)
+        shutil.copy(plain, self.path("moved"))
+        self.odd([self.path("moved")], before=self.replace)
+        if os.geteuid() != 0:
+            return
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        os.chmod(self.folder, 0o755)
+        shutil.copy(plain, self.path("setuid"))
+        os.chmod(self.path("setuid"), 0o4755)
+        self.odd([*nobody, plain], "it belongs to nobody")
+        self.odd([plain], "it belongs to root", wrap=nobody)
+        self.odd([*nobody, self.path("setuid")], "the rights of another user", wrap=nobody)
+        self.odd(["unshare", "-m", plain], "other file systems")
+        self.odd(["unshare", "-p", "-f", plain], "other process numbers", inside=True)
+        self.odd(["unshare", "-r", plain], "other users")
+        self.odd(["unshare", "-n", plain])
+        static = self.path("static")
+        if os.path.exists(static):
+            os.mkdir(self.path("root"))
+            shutil.copy(static, self.path("root"))
+            self.odd(["chroot", self.path("root"), "/static"], "another root directory")
+
+    def test_languages(self):
+        """Go, on whose stacks nobody else may run, with the C library too; Java."""
+        with open(self.path("odd.go"), "w", encoding="ascii") as f:
+            f.write('package main\n// int seven(void) { return 7; }\nimport "C"\nimport ("bufio"; "fmt"; "os")\nfunc main() {\n'
+                    's := bufio.NewScanner(os.Stdin)\nfmt.Println("ready")\nfor s.Scan() && s.Text() != "end" { fmt.Println("here") }\n'
+                    'os.Exit(int(C.seven()))\n}\n')
+        if shutil.which("go") and run("go", "build", "-o", self.path("go"), self.path("odd.go"),
+                                      env=dict(os.environ, GOCACHE=self.path("cache"), GOFLAGS="-mod=mod", HOME=self.folder)).returncode == 0:
+            self.odd([self.path("go")], "a program of Go")
+        with open(self.path("Odd.java"), "w", encoding="ascii") as f:
+            f.write("public class Odd { static double x; public static void main(String[] a) throws Exception {\n"
+                    "var in = new java.io.BufferedReader(new java.io.InputStreamReader(System.in));\n"
+                    "var t = new Thread(() -> { for (;;) x += new double[1000].length; });\nt.setDaemon(true); t.start();\n"
+                    'System.out.println("ready");\nfor (String s; (s = in.readLine()) != null && !s.equals("end");) System.out.println("here");\n'
+                    "System.exit(7); } }\n")
+        if shutil.which("java") and shutil.which("javac"):
+            self.odd(["java", self.path("Odd.java")])
 
     def test_recorded(self):
         """One that `kymo run` has started."""

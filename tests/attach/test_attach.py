@@ -132,11 +132,13 @@ class Attached(unittest.TestCase):
         t = self.target()
         seen = []
         for i in range(3):
-            p, path = self.begin(t.pid, f"{i}.kymo", "-b", "posix")
+            p, path = self.begin(t.pid, f"{i}.kymo", "-b", "posix,heap,lock,wait", "--heap-interval=1")
             self.assertTrue(t.lives())
             time.sleep(0.2)
             self.stop(p)
             seen.append(self.count(path))
+            heap = kymotest.query(KYMO, path, "SELECT COUNT(*) AS n FROM heap")[0]["n"]
+            self.assertGreater(heap, 100)
             self.assertTrue(t.lives())
         rounds, wrong, status = t.end()
         self.assertEqual((wrong, status), (0, 0))

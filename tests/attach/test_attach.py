@@ -9,6 +9,7 @@ opencl    calls and kernels of a program that has begun; what is missed is told
 cuda      of a thread that was inside a call when a recording ended the next ones have calls and kernels
 refused   what cannot be attached to, with the reason, and goes on
 odd       programs of other kinds and in other places: recorded, or refused with the reason; none is harmed
+openmpi, mpich   ranks that are attached to late: calls and messages, and they go on right
 samples   threads that were there before are sampled
 moments   many attaches at moments nobody chooses
 """
@@ -345,6 +346,47 @@ class Attached(unittest.TestCase):
         calls = kymotest.query(KYMO, path, "SELECT name, COUNT(*) AS n FROM regions WHERE category = 'cuda_runtime' GROUP BY name")
         kernels = kymotest.query(KYMO, path, "SELECT name, COUNT(*) AS n, COUNT(region) AS known FROM kernels GROUP BY name")
         return {r["name"]: r["n"] for r in calls}, {r["name"]: (r["n"], r["known"]) for r in kernels}
+
+    def rounds(self, rank):
+        with open(self.path(f"stop.{rank}"), "rb") as f:
+            return int.from_bytes(f.read(8), "little")
+
+    def ranks(self, compiler, launcher, flags=()):
+        """Two ranks that are attached to at once: their calls and messages; what they compute is right."""
+        program = self.path("ranks")
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ranks.c")
+        if not shutil.which(compiler) or run(compiler, "-O1", "-fopenmp", *flags, source, "-o", program).returncode:
+            print("left out:", compiler)
+            return
+        q = subprocess.Popen([*launcher, "-n", "2", program, self.path("stop")], stdout=subprocess.PIPE, text=True,
+                             env=dict(os.environ, OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive"))
+        self.addCleanup(q.kill)
+        begun = [self.begin(int(q.stdout.readline()), f"{i}.kymo", "-b", "all") for i in range(2)]
+        for rank in range(2):
+            before = self.rounds(rank)
+            kymotest.wait_for(lambda b=before, r=rank: self.rounds(r) > b + 20, "rounds go on")
+        for p, _ in begun:
+            said = self.stop(p)
+            self.assertIn("MPI: clocks of ranks are not compared", said)
+            self.assertIn("OpenMP: GCC's runtime has no interface for tools", said)
+        with open(self.path("stop"), "w", encoding="ascii"):
+            pass
+        out, _ = q.communicate(timeout=kymotest.WAIT)
+        self.assertEqual((q.returncode, re.findall(r"wrong (\d+)", out)), (0, ["0"]), out)
+        for rank, (_, path) in enumerate(begun):
+            calls = {r["name"]: r["n"] for r in kymotest.query(
+                KYMO, path, "SELECT name, COUNT(*) AS n FROM regions WHERE category = 'mpi' GROUP BY name")}
+            self.assertGreaterEqual(calls["MPI_Sendrecv"], 20)
+            self.assertLessEqual(abs(calls["MPI_Sendrecv"] - calls["MPI_Bcast"]), 1)
+            self.assertEqual(kymotest.query(KYMO, path, "SELECT rank, ranks FROM process"), [{"rank": rank, "ranks": 2}])
+            messages = kymotest.query(KYMO, path, "SELECT COUNT(*) AS n FROM comm")[0]["n"]
+            self.assertGreaterEqual(messages, 2 * calls["MPI_Sendrecv"])
+
+    def test_openmpi(self):
+        self.ranks("mpicc.openmpi", ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"])
+
+    def test_mpich(self):
+        self.ranks("mpicc.mpich", ["mpirun.mpich"])
 
     def test_cuda(self):
         """The stand-in for CUPTI tells of no call of a thread that it told of a call's begin and not of its end."""

@@ -26,6 +26,10 @@ if(TARGET kymo AND TARGET kymo_attach AND TARGET kymo-posix AND KYMO_HAVE_SQLITE
              $<TARGET_FILE:attach_program> ${loop_program} $<TARGET_FILE:attach_cuda> ${what})
     set_tests_properties(cli.attach.${what} PROPERTIES LABELS cli TIMEOUT 300)
   endforeach()
+  # Six of the 200 attaches of the whole campaign.
+  add_test(NAME cli.attach.campaign COMMAND ${Python3_EXECUTABLE} -B ${folder}/campaign.py $<TARGET_FILE:kymo>
+           $<TARGET_FILE:attach_program> none 6 1 counts perl)
+  set_tests_properties(cli.attach.campaign PROPERTIES LABELS cli TIMEOUT 300)
   add_library(attach_begun MODULE ${folder}/begun.c)
   add_executable(attach_killed ${folder}/killed.c)
   target_link_libraries(attach_killed PRIVATE kymo_attach Threads::Threads)

@@ -38,7 +38,7 @@ struct attach_page {
 	char library
 		[ATTACH_LIBRARY]; /* a libkymo-attach.so that the process has not loaded before */
 	char error[ATTACH_ERROR]; /* of dlerror() */
-	uint64_t back;            /* where the stack of the thread that was led here has its way back */
+	uint64_t back; /* where the stack of the thread that was led here has its way back */
 
 	/* From here on the code knows nothing of it. */
 	uint64_t magic;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program of CUDA that has begun when Kymo comes, said to the stand-in for CUPTI (tests/cuda). Lines on its input tell
+ * A program of CUDA that has begun when Kymo comes, said to the fake CUPTI (tests/cuda). Lines on its input tell
  * its threads what to do: "launch N" kernels, "enter" a launch, "leave" it, "end". Each is answered, with whether
  * anybody listens to launches. program THREADS
  */

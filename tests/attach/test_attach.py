@@ -389,7 +389,7 @@ class Attached(unittest.TestCase):
         self.ranks("mpicc.mpich", ["mpirun.mpich"])
 
     def test_cuda(self):
-        """The stand-in for CUPTI tells of no call of a thread that it told of a call's begin and not of its end."""
+        """The fake CUPTI tells of no call of a thread that it told of a call's begin and not of its end."""
         libcuda = must("sh", "-c", f"ldd {CUDA} | sed -n 's/.*libcuda[^ ]* => \\([^ ]*\\).*/\\1/p'").strip()
         threads = 2
         q = subprocess.Popen([CUDA, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,

@@ -13,7 +13,7 @@ if(TARGET kymo AND TARGET kymo_attach AND TARGET kymo-posix AND KYMO_HAVE_SQLITE
     set(loop opencl)
     set(loop_program $<TARGET_FILE:attach_loop>)
   endif()
-  # CUDA's driver is the stand-in for CUPTI, by the name that the driver has.
+  # CUDA's driver is the fake CUPTI, by the name that the driver has.
   add_library(attach_fake_cuda SHARED ${folder}/../cuda/fake.c)
   set_target_properties(attach_fake_cuda PROPERTIES OUTPUT_NAME cuda SOVERSION 1 C_EXTENSIONS ON
                         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/fake-cuda)

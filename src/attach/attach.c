@@ -21,6 +21,7 @@ enum {
 	TRIES = 2000,   /* of stopping a thread at a place that will do */
 	THREADS = 64,   /* that are looked at */
 	PAGE = 4096,
+	STACK = 65536,  /* for pthread_create() */
 	LOAD_MS = 20000 /* the thread waits for locks like any other */
 };
 
@@ -143,7 +144,7 @@ static bool stop_somewhere(const struct attach_target *target, struct tracee *t,
 		if (!tid || !s)
 			break;
 		r->stopped_ns = clock_ns(CLOCK_MONOTONIC);
-		if (!tracee_stop(t, pid, tid)) {
+		if (!tracee_stop(t, target, tid)) {
 			error = errno;
 			if (error == EPERM)
 				break;
@@ -154,7 +155,7 @@ static bool stop_somewhere(const struct attach_target *target, struct tracee *t,
 			r->thread = tid;
 			snprintf(r->call, sizeof(r->call), "%s", call ? call : "");
 		} else {
-			tracee_go(t, false);
+			tracee_go(t, 0);
 			nap();
 		}
 	}
@@ -176,23 +177,23 @@ static bool stop_somewhere(const struct attach_target *target, struct tracee *t,
 
 static uint64_t bytes_of(const struct attach_request *r)
 {
-	return (PAGE + sizeof(struct attach_page) + r->bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	return (PAGE + sizeof(struct attach_page) + r->bytes + STACK + PAGE - 1) &
+	       ~(uint64_t)(PAGE - 1);
 }
 
 /* The first for code, the others to be written to. 0: *error. */
-static uint64_t map_pages(struct tracee *t, const struct attach_target *target, uint64_t bytes,
-			  int *error)
+static uint64_t map_pages(struct tracee *t, uint64_t bytes, int *error)
 {
 	const uint64_t map[] = {
 		0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0};
-	int64_t at = tracee_call(t, target->system_call, SYS_mmap, map, 6), status = 0;
+	int64_t at = tracee_call(t, SYS_mmap, map, 6), status = 0;
 
 	if (at > 0) {
 		const uint64_t protect[] = {(uint64_t)at, PAGE, PROT_READ | PROT_EXEC};
 
 		status = tracee_write(t, (uint64_t)at, stub_code,
 				      (size_t)((uintptr_t)stub_end - (uintptr_t)stub_code))
-				 ? tracee_call(t, target->system_call, SYS_mprotect, protect, 3)
+				 ? tracee_call(t, SYS_mprotect, protect, 3)
 				 : -EIO;
 	}
 	*error = at <= 0 ? (int)-at : (int)-status;
@@ -213,6 +214,7 @@ static bool fill_pages(const struct tracee *t, const struct attach_target *targe
 	p->dlsym = target->functions[2];
 	p->dlerror = target->functions[3];
 	p->stub = at + (uint64_t)((uintptr_t)stub_thread - (uintptr_t)stub_code);
+	p->back = t->back;
 	snprintf(p->begin, sizeof(p->begin), ATTACH_BEGIN);
 	snprintf(p->kymo, sizeof(p->kymo), "%s", r->kymo);
 	snprintf(p->library, sizeof(p->library), "%s", r->library);
@@ -246,23 +248,41 @@ static void say_seen(int pid, uint64_t at)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+/* A stopped thread that has its way back and blocks its signals. */
+static bool lead_somebody(const struct attach_target *target, struct tracee *t,
+			  struct attach_report *report, struct text *why)
+{
+	for (int i = 0; i < TRIES; i++) {
+		int signal;
+
+		if (!stop_somewhere(target, t, report, why))
+			return false;
+		if (tracee_lead(t, &signal))
+			return true;
+		tracee_go(t, signal);
+		nap();
+	}
+	text_add(why,
+		 "none of its threads has room on its stack, or time between signals, for Kymo to "
+		 "come in: try again");
+	return false;
+}
+
 /* The thread that the other makes; *page: where it looks. */
 static bool make_thread(const struct attach_target *target, const struct attach_request *r,
 			struct attach_report *report, uint64_t *page, struct text *why)
 {
 	static struct tracee t;
-	bool kept, ran = false;
-	uint64_t at = 0;
+	uint64_t at, bytes = bytes_of(r);
+	bool ran = false;
 	int error = 0;
 
-	if (!stop_somewhere(target, &t, report, why))
+	if (!lead_somebody(target, &t, report, why))
 		return false;
-	kept = tracee_keep(&t);
-	if (kept)
-		at = map_pages(&t, target, bytes_of(r), &error);
+	at = map_pages(&t, bytes, &error);
 	if (at && fill_pages(&t, target, r, at))
-		ran = tracee_run(&t, at, at + PAGE);
-	tracee_go(&t, kept);
+		ran = tracee_run(&t, at, at + bytes, at + PAGE);
+	tracee_go(&t, 0);
 	report->stopped_ns = clock_ns(CLOCK_MONOTONIC) - report->stopped_ns;
 	if (!at)
 		text_addf(why, "it has no memory for what Kymo needs to come in: %s",

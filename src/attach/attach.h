@@ -18,7 +18,8 @@ struct attach_target {
 	int pid;
 	char exe[4096];        /* what /proc/PID/exe leads to */
 	uint64_t functions[4]; /* addresses of pthread_create, dlopen, dlsym, dlerror in it */
-	uint64_t system_call;  /* of a `syscall` instruction in it */
+	uint64_t system_call;  /* of the instructions `syscall; ret` in it */
+	uint64_t sigreturn;    /* of those by which a signal's handler returns */
 };
 
 /* False: it cannot be done, or not without harm; `why` says so, and what to do. Changes nothing. */

@@ -118,19 +118,19 @@ static void read_symbols(struct attach_target *t, Elf *elf, uint64_t base)
 	}
 }
 
-/* An instruction `syscall`, which is in the text of any C library. */
-static uint64_t find_system_call(int fd, const struct mapped *m)
+/* Instructions that are in the text of any C library; 0: not of this one. */
+static uint64_t find_code(int fd, const struct mapped *m, const char *code, size_t size)
 {
 	uint8_t bytes[65536];
 	ssize_t n;
 
-	for (uint64_t at = 0; at < m->text[1] - m->text[0]; at += (uint64_t)n - 1) {
+	for (uint64_t at = 0; at < m->text[1] - m->text[0]; at += (uint64_t)n - size + 1) {
 		const uint8_t *found;
 
 		n = pread(fd, bytes, sizeof(bytes), (off_t)(m->text_at + at));
-		if (n < 2)
+		if (n < (ssize_t)size)
 			return 0;
-		found = memmem(bytes, (size_t)n, "\x0f\x05", 2);
+		found = memmem(bytes, (size_t)n, code, size);
 		if (found)
 			return m->text[0] + at + (uint64_t)(found - bytes);
 	}
@@ -147,9 +147,11 @@ static bool read_library(struct attach_target *t, const struct mapped *m, int fd
 		return false;
 	read_symbols(t, elf, m->base);
 	elf_end(elf);
-	t->system_call = find_system_call(fd, m);
+	t->system_call = find_code(fd, m, "\x0f\x05\xc3", 3);
+	/* mov $15, %rax; syscall */
+	t->sigreturn = find_code(fd, m, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
 	return t->functions[0] && t->functions[1] && t->functions[2] && t->functions[3] &&
-	       t->system_call;
+	       t->system_call && t->sigreturn;
 }
 
 bool attach_functions_find(struct attach_target *t, struct text *why)

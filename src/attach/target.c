@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -152,12 +153,50 @@ static bool same_place(int pid, const char *kind, const char *what, struct text 
 	return false;
 }
 
+static bool same_root(int pid, struct text *why)
+{
+	struct stat a, b;
+	char its[64];
+
+	snprintf(its, sizeof(its), "/proc/%d/root/.", pid);
+	if (stat("/", &a) != 0 || stat(its, &b) != 0 ||
+	    (a.st_dev == b.st_dev && a.st_ino == b.st_ino))
+		return true;
+	text_add(why, "it has another root directory than this shell (chroot): attach from inside");
+	return false;
+}
+
+/* Stacks of Go's are small, and others lie beside them: nobody else may run on one. */
+static bool is_not_go(int fd, struct text *why)
+{
+	Elf *elf;
+	Elf_Scn *scn = NULL;
+	size_t names;
+	bool go = false;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	while (elf && elf_getshdrstrndx(elf, &names) == 0 && !go && (scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr head;
+		const char *name =
+			gelf_getshdr(scn, &head) ? elf_strptr(elf, names, head.sh_name) : NULL;
+
+		go = name &&
+		     (strcmp(name, ".go.buildinfo") == 0 || strcmp(name, ".note.go.buildid") == 0);
+	}
+	elf_end(elf);
+	if (go)
+		text_add(why, "it is a program of Go, on whose stacks nothing else may run");
+	return !go;
+}
+
 /* The program's file: 64 bit, of this processor. */
 static bool has_format(struct attach_target *t, struct text *why)
 {
 	char path[64];
 	Elf64_Ehdr h;
 	ssize_t n;
+	bool go;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", t->pid);
@@ -172,7 +211,10 @@ static bool has_format(struct attach_target *t, struct text *why)
 		return false;
 	}
 	n = read(fd, &h, sizeof(h));
+	go = !is_not_go(fd, why);
 	close(fd);
+	if (go)
+		return false;
 	if (n != (ssize_t)sizeof(h) || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0)
 		text_add(why, "its program is of an unknown format");
 	else if (h.e_ident[EI_CLASS] != ELFCLASS64)
@@ -206,6 +248,7 @@ bool attach_look(int pid, struct attach_target *t, struct text *why)
 	return exists(pid, why) && is_ours(pid, why) && is_free(pid, why) &&
 	       is_unfiltered(pid, why) && has_plain_stack(pid, why) &&
 	       same_place(pid, "mnt", "file systems", why) &&
-	       same_place(pid, "pid", "process numbers", why) && has_format(t, why) &&
+	       same_place(pid, "pid", "process numbers", why) &&
+	       same_place(pid, "user", "users", why) && same_root(pid, why) && has_format(t, why) &&
 	       is_unrecorded(pid, why) && attach_functions_find(t, why);
 }

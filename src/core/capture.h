@@ -200,6 +200,13 @@ void cap_load(void);
 /* Slots were added or their `next` changed (an extension was looked up): store their targets. */
 void cap_slots_update(struct cap_domain *d);
 
+/*
+ * Calls that some thread is in and that have a frame, of all domains. A call of which the plan was changed before is told,
+ * or has no frame, or one that is not straight. No lock may be taken inside.
+ */
+typedef void (*cap_open_call_fn)(const struct cap_op *op, void *data);
+void cap_open_calls(cap_open_call_fn fn, void *data);
+
 /* The backend needs (on) or no longer needs the wrapper of `op` whatever contexts want. */
 void cap_require_wrapper(struct cap_domain *d, uint32_t op, bool on);
 
@@ -646,6 +653,7 @@ struct cap_submission {
  */
 bool cap_submission_take(struct cap_submission *o, const struct cap_frame *f,
 			 const struct cap_op *op, const struct cap_subject *subject);
+bool cap_submission_over_slow(const struct cap_submission *o);
 void cap_submission_end_slow(struct cap_submission *o);
 void cap_submission_share_slow(const struct cap_submission *o);
 

@@ -154,6 +154,16 @@ static void enter_cuda(const struct missed *m)
 			      "are known by their numbers alone");
 }
 
+static void tell_mpi(const struct missed *m)
+{
+	const char *preloaded = variable("LD_PRELOAD");
+
+	if (preloaded && strstr(preloaded, "/libkymo-mpi.so") && is_loaded("libmpi", "PMPI_Init"))
+		add_missed(m,
+			   "MPI: clocks of ranks are not compared; requests that are under way and "
+			   "communicators that were made are known as far as MPI tells");
+}
+
 /* What a runtime asks for when it begins, and never again. */
 static const struct late {
 	const char *variable, *library, *function, *text;
@@ -162,6 +172,8 @@ static const struct late {
 	 "OpenMP: its runtime asks for tools once, when it begins: regions and tasks"},
 	{"OMP_TOOL_LIBRARIES", "libiomp5.so", "omp_get_num_threads",
 	 "OpenMP: its runtime asks for tools once, when it begins: regions and tasks"},
+	{"OMP_TOOL_LIBRARIES", "libgomp.so", "omp_get_num_threads",
+	 "OpenMP: GCC's runtime has no interface for tools: regions and tasks"},
 	{"KOKKOS_TOOLS_LIBS", "libkokkoscore.so", "kokkosp_init_library",
 	 "Kokkos: it looks for tools once, when it begins: kernels and regions"},
 	{NULL, "libze_loader.so", "zeInit",
@@ -198,6 +210,7 @@ void late_enter(char *text, size_t size)
 	enter_opencl(&m);
 	places_enter(door_function, NULL);
 	enter_cuda(&m);
+	tell_mpi(&m);
 	tell_late(&m);
 	errno = saved;
 }

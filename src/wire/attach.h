@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define ATTACH_MAGIC   0x484354414f4d594bull /* "KYMOATCH" */
-#define ATTACH_VERSION 1u
+#define ATTACH_VERSION 2u
 
 /* What libkymo-attach.so exports: int32_t kymo_attach_begin(struct attach_page *); KYMO_OK, or why not. */
 #define ATTACH_BEGIN "kymo_attach_begin"
@@ -38,6 +38,7 @@ struct attach_page {
 	char library
 		[ATTACH_LIBRARY]; /* a libkymo-attach.so that the process has not loaded before */
 	char error[ATTACH_ERROR]; /* of dlerror() */
+	uint64_t back; /* where the stack of the thread that was led here has its way back */
 
 	/* From here on the code knows nothing of it. */
 	uint64_t magic;

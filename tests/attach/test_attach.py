@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that run already are recorded: test_attach.py KYMO PROGRAM HEAT WHAT
+"""Programs that run already are recorded: test_attach.py KYMO PROGRAM LOOP CUDA WHAT
 
 exact     what two threads do from the stated moment on is recorded, each call, and nothing of before
 again     attached to three times, each a trace of its own; the program does what it does alone
 ends      the program ends before the recording; the launcher is killed
 opencl    calls and kernels of a program that has begun; what is missed is told
+cuda      of a thread that was inside a call when a recording ended the next ones have calls and kernels
 refused   what cannot be attached to, with the reason, and goes on
+odd       programs of other kinds and in other places: recorded, or refused with the reason; none is harmed
+openmpi, mpich   ranks that are attached to late: calls and messages, and they go on right
 samples   threads that were there before are sampled
 moments   many attaches at moments nobody chooses
 """
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,11 +24,11 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
 import kymotest  # noqa: E402
-from kymotest import run  # noqa: E402
+from kymotest import must, run  # noqa: E402
 
-KYMO, PROGRAM, LOOP = map(os.path.abspath, sys.argv[1:4])
-WHAT = sys.argv[4]
-MOMENTS = int(sys.argv[5]) if len(sys.argv) > 5 else 20
+KYMO, PROGRAM, LOOP, CUDA = map(os.path.abspath, sys.argv[1:5])
+WHAT = sys.argv[5]
+MOMENTS = int(sys.argv[6]) if len(sys.argv) > 6 else 20
 del sys.argv[1:]
 
 
@@ -129,11 +133,13 @@ class Attached(unittest.TestCase):
         t = self.target()
         seen = []
         for i in range(3):
-            p, path = self.begin(t.pid, f"{i}.kymo", "-b", "posix")
+            p, path = self.begin(t.pid, f"{i}.kymo", "-b", "posix,heap,lock,wait", "--heap-interval=1")
             self.assertTrue(t.lives())
             time.sleep(0.2)
             self.stop(p)
             seen.append(self.count(path))
+            heap = kymotest.query(KYMO, path, "SELECT COUNT(*) AS n FROM heap")[0]["n"]
+            self.assertGreater(heap, 100)
             self.assertTrue(t.lives())
         rounds, wrong, status = t.end()
         self.assertEqual((wrong, status), (0, 0))
@@ -193,6 +199,100 @@ class Attached(unittest.TestCase):
         self.assertEqual(p.returncode, 2)
         self.assertIn("--kill is for programs", p.stderr)
 
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def built(self, name, *flags, compiler="cc"):
+        """odd.c; None: it cannot be built here."""
+        words = [compiler, "-O1", *flags, os.path.join(os.path.dirname(os.path.abspath(__file__)), "odd.c"), "-o", self.path(name)]
+        return self.path(name) if shutil.which(compiler) and run(*words).returncode == 0 else None
+
+    def odd(self, argv, refused=None, before=None, inside=False, wrap=()):
+        """Starts it, attaches to it, or to its child; it goes on and ends as it would have."""
+        if not argv[-1]:
+            return
+        q = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(q.kill)
+        if q.stdout.readline() != "ready\n":
+            print("left out:", argv, q.stderr.read().strip())
+            q.stdin.close()
+            q.wait()
+            return
+        pid = int(self.text(f"/proc/{q.pid}/task/{q.pid}/children").split()[0]) if inside else q.pid
+        if before:
+            before(pid)
+        p = run(*wrap, KYMO, "attach", "--no-summary", "-b", "posix", "--duration=1ms", "-o", self.path("odd.kymo"), str(pid))
+        self.assertEqual(p.returncode, 3 if refused else 0, (argv, p.stderr))
+        self.assertIn(refused or "is recorded since", p.stderr, argv)
+        kymotest.remove(self.path("odd.kymo"), missing_ok=True)
+        q.stdin.write("are you there\n")
+        q.stdin.flush()
+        self.assertEqual(q.stdout.readline(), "here\n", argv)
+        q.communicate("end\n", timeout=kymotest.WAIT)
+        self.assertEqual(q.returncode, 7, argv)
+
+    def replace(self, _):
+        os.unlink(self.path("moved"))
+        shutil.copy("/bin/true", self.path("moved"))
+
+    def trace(self, pid):
+        """A debugger has it, until the test is over."""
+        g = subprocess.Popen(["gdb", "-q", "-p", str(pid), "-ex", "continue"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+        self.addCleanup(g.stdin.close)
+        self.addCleanup(g.wait)
+        self.addCleanup(g.kill)
+        kymotest.wait_for(lambda: "\nTracerPid:\t0\n" not in self.text(f"/proc/{pid}/status"), "the debugger has it")
+
+    def test_odd(self):
+        plain = self.built("plain")
+        self.odd([plain, "nnp"])
+        self.odd([plain, "seccomp"], "a filter of system calls (seccomp)")
+        self.odd([self.built("static", "-static")], "linked statically, or with another one")
+        self.odd([self.built("narrow", "-m32", "-nostdlib", "-static", "-fno-pie", "-no-pie", "-fno-stack-protector", "-DALONE")],
+                 "it is a 32-bit program")
+        self.odd([self.built("musl", compiler="musl-gcc")], "linked statically, or with another one")
+        if shutil.which("gdb"):
+            self.odd([plain], "traces it already", before=self.trace)
+        shutil.copy(plain, self.path("moved"))
+        self.odd([self.path("moved")], before=self.replace)
+        if os.geteuid() != 0:
+            return
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        os.chmod(self.folder, 0o755)
+        shutil.copy(plain, self.path("setuid"))
+        os.chmod(self.path("setuid"), 0o4755)
+        self.odd([*nobody, plain], "it belongs to nobody")
+        self.odd([plain], "it belongs to root", wrap=nobody)
+        self.odd([*nobody, self.path("setuid")], "the rights of another user", wrap=nobody)
+        self.odd(["unshare", "-m", plain], "other file systems")
+        self.odd(["unshare", "-p", "-f", plain], "other process numbers", inside=True)
+        self.odd(["unshare", "-r", plain], "other users")
+        self.odd(["unshare", "-n", plain])
+        static = self.path("static")
+        if os.path.exists(static):
+            os.mkdir(self.path("root"))
+            shutil.copy(static, self.path("root"))
+            self.odd(["chroot", self.path("root"), "/static"], "another root directory")
+
+    def test_languages(self):
+        """Go, on whose stacks nobody else may run, with the C library too; Java."""
+        with open(self.path("odd.go"), "w", encoding="ascii") as f:
+            f.write('package main\n// int seven(void) { return 7; }\nimport "C"\nimport ("bufio"; "fmt"; "os")\nfunc main() {\n'
+                    's := bufio.NewScanner(os.Stdin)\nfmt.Println("ready")\nfor s.Scan() && s.Text() != "end" { fmt.Println("here") }\n'
+                    'os.Exit(int(C.seven()))\n}\n')
+        if shutil.which("go") and run("go", "build", "-o", self.path("go"), self.path("odd.go"),
+                                      env=dict(os.environ, GOCACHE=self.path("cache"), GOFLAGS="-mod=mod", HOME=self.folder)).returncode == 0:
+            self.odd([self.path("go")], "a program of Go")
+        with open(self.path("Odd.java"), "w", encoding="ascii") as f:
+            f.write("public class Odd { static double x; public static void main(String[] a) throws Exception {\n"
+                    "var in = new java.io.BufferedReader(new java.io.InputStreamReader(System.in));\n"
+                    "var t = new Thread(() -> { for (;;) x += new double[1000].length; });\nt.setDaemon(true); t.start();\n"
+                    'System.out.println("ready");\nfor (String s; (s = in.readLine()) != null && !s.equals("end");) System.out.println("here");\n'
+                    "System.exit(7); } }\n")
+        if shutil.which("java") and shutil.which("javac"):
+            self.odd(["java", self.path("Odd.java")])
+
     def test_recorded(self):
         """One that `kymo run` has started."""
         q = subprocess.Popen([KYMO, "run", "--no-summary", "-o", os.path.join(self.folder, "r.kymo"), "--", PROGRAM, "1", self.folder],
@@ -240,6 +340,87 @@ class Attached(unittest.TestCase):
         rounds = [int(n) for n in re.findall(r"^0 (\d+)$", out, re.M)]
         self.assertGreaterEqual(first[2], sum(first[0] <= r <= first[1] for r in rounds))
         self.assertLess(first[2], sum(r <= before for r in rounds))
+
+    def launches(self, path):
+        """Calls and kernels that are recorded, by name; kernels of which the call is known."""
+        calls = kymotest.query(KYMO, path, "SELECT name, COUNT(*) AS n FROM regions WHERE category = 'cuda_runtime' GROUP BY name")
+        kernels = kymotest.query(KYMO, path, "SELECT name, COUNT(*) AS n, COUNT(region) AS known FROM kernels GROUP BY name")
+        return {r["name"]: r["n"] for r in calls}, {r["name"]: (r["n"], r["known"]) for r in kernels}
+
+    def rounds(self, rank):
+        with open(self.path(f"stop.{rank}"), "rb") as f:
+            return int.from_bytes(f.read(8), "little")
+
+    def ranks(self, compiler, launcher, flags=()):
+        """Two ranks that are attached to at once: their calls and messages; what they compute is right."""
+        program = self.path("ranks")
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ranks.c")
+        if not shutil.which(compiler) or run(compiler, "-O1", "-fopenmp", *flags, source, "-o", program).returncode:
+            print("left out:", compiler)
+            return
+        q = subprocess.Popen([*launcher, "-n", "2", program, self.path("stop")], stdout=subprocess.PIPE, text=True,
+                             env=dict(os.environ, OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive"))
+        self.addCleanup(q.kill)
+        begun = [self.begin(int(q.stdout.readline()), f"{i}.kymo", "-b", "all") for i in range(2)]
+        for rank in range(2):
+            before = self.rounds(rank)
+            kymotest.wait_for(lambda b=before, r=rank: self.rounds(r) > b + 20, "rounds go on")
+        for p, _ in begun:
+            said = self.stop(p)
+            self.assertIn("MPI: clocks of ranks are not compared", said)
+            self.assertIn("OpenMP: GCC's runtime has no interface for tools", said)
+        with open(self.path("stop"), "w", encoding="ascii"):
+            pass
+        out, _ = q.communicate(timeout=kymotest.WAIT)
+        self.assertEqual((q.returncode, re.findall(r"wrong (\d+)", out)), (0, ["0"]), out)
+        for rank, (_, path) in enumerate(begun):
+            calls = {r["name"]: r["n"] for r in kymotest.query(
+                KYMO, path, "SELECT name, COUNT(*) AS n FROM regions WHERE category = 'mpi' GROUP BY name")}
+            self.assertGreaterEqual(calls["MPI_Sendrecv"], 20)
+            self.assertLessEqual(abs(calls["MPI_Sendrecv"] - calls["MPI_Bcast"]), 1)
+            self.assertEqual(kymotest.query(KYMO, path, "SELECT rank, ranks FROM process"), [{"rank": rank, "ranks": 2}])
+            messages = kymotest.query(KYMO, path, "SELECT COUNT(*) AS n FROM comm")[0]["n"]
+            self.assertGreaterEqual(messages, 2 * calls["MPI_Sendrecv"])
+
+    def test_openmpi(self):
+        self.ranks("mpicc.openmpi", ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"])
+
+    def test_mpich(self):
+        self.ranks("mpicc.mpich", ["mpirun.mpich"])
+
+    def test_cuda(self):
+        """The fake CUPTI tells of no call of a thread that it told of a call's begin and not of its end."""
+        libcuda = must("sh", "-c", f"ldd {CUDA} | sed -n 's/.*libcuda[^ ]* => \\([^ ]*\\).*/\\1/p'").strip()
+        threads = 2
+        q = subprocess.Popen([CUDA, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                             env=dict(os.environ, KYMO_CUPTI=libcuda))
+        self.addCleanup(q.kill)
+        self.assertEqual(q.stdout.readline(), "ready\n")
+
+        def tell(*lines):
+            for line in lines:
+                q.stdin.write(line + "\n")
+                q.stdin.flush()
+                answer = q.stdout.readline()
+            return answer
+
+        def record(name, *lines):
+            p, path = self.begin(q.pid, name + ".kymo")
+            tell(*lines)
+            self.stop(p)
+            return self.launches(path)
+
+        five = ({"cudaLaunchKernel": 5 * threads}, {"kernel": (5 * threads, 5 * threads)})
+        self.assertEqual(record("first", "launch 5", "enter"), five)
+        self.assertEqual(tell("leave", "launch 1"), "listened 0\n")
+        self.assertEqual(record("again", "launch 5", "enter"), five)
+        calls, kernels = record("inside", "leave", "launch 5")
+        self.assertEqual(kernels.pop("held"), (threads, 0))  # begun before: nothing is known of its call
+        self.assertEqual((calls, kernels), five)
+        self.assertEqual(tell("launch 1"), "listened 0\n")
+        self.assertEqual(record("last", "launch 5"), five)
+        tell("end")
+        self.assertEqual(q.wait(timeout=kymotest.WAIT), 0)
 
     def test_moments(self):
         t = self.target(4)

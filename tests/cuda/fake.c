@@ -77,6 +77,12 @@ void fake_init(void)
 		initialize();
 }
 
+int cuInit(unsigned flags)
+{
+	fake_init();
+	return 0;
+}
+
 void fake_resource(uint32_t cbid, void *context, void *descriptor)
 {
 	struct {
@@ -94,10 +100,12 @@ void *fake_context(uint32_t id)
 }
 
 /*
- * The number of this thread's calls once it has left a call of the driver of which it told the begin and, as
- * nobody listened any more, not the end. So does CUPTI 13 (seen on an H200 with cuLaunchKernelEx).
+ * The number of this thread's calls once it has left a call of which it told the begin and, as nobody listened any more,
+ * not the end; if nobody listened to any call then, it tells of no call of the thread any more. So does CUPTI 13 (seen
+ * on an H200 with cuLaunchKernelEx, and with programs that were attached to again and again).
  */
 static _Thread_local uint32_t stuck;
+static _Thread_local bool deaf;
 enum { RUNTIME_LAUNCH = 211 };
 
 static inline __attribute__((always_inline)) void call(struct fake_call *c, int site)
@@ -108,14 +116,16 @@ static inline __attribute__((always_inline)) void call(struct fake_call *c, int 
 			     c->context_id, &c->data,
 			     c->correlation};
 
-	const bool listened = state.callback && state.enabled[c->domain][c->cbid];
+	const bool listened = state.callback && state.enabled[c->domain][c->cbid] && !deaf;
 
 	if (listened || (!site && c->let_in && state.callback))
 		state.callback(NULL, c->domain, c->cbid, &d);
 	if (!site)
 		c->told = listened || c->let_in;
-	else if (c->told && !listened && c->domain == 1 && state.enabled[2][RUNTIME_LAUNCH])
+	else if (c->told && !listened && !deaf) {
 		stuck = c->correlation;
+		deaf = !state.enabled[2][RUNTIME_LAUNCH];
+	}
 }
 
 void fake_enter(struct fake_call *c)

@@ -14,6 +14,7 @@
 
 /* As cuInit(): loads the library that CUDA_INJECTION64_PATH names. */
 void fake_init(void);
+int cuInit(unsigned flags);
 /* One call after the other, nested as begun. `params` as in the call's structure. */
 struct fake_call {
 	int domain; /* 1 driver, 2 runtime */

@@ -41,12 +41,15 @@ void cuda_modules_wanted(bool wanted);
 void cuda_driver_used(uint32_t op);
 /* By one that nobody listened to, or it is about to. */
 void cuda_driver_suspected(void);
+/* The runtime launches by the driver, inside a launch that is recorded. */
+void cuda_driver_inner_launch(void);
 /*
- * The runtime launches by that function, inside a launch that is recorded. True: cuda_driver_inner_end() is
- * to be called at its end.
+ * A call whose begin CUPTI has told is listened to until it has told the end, whoever wants it: before cuda_call_listen() its
+ * frame is open, or it has none and is between cuda_call_open() and cuda_call_close().
  */
-bool cuda_driver_inner_begin(uint32_t op);
-void cuda_driver_inner_end(void);
+void cuda_call_listen(enum cuda_api api, uint32_t op);
+void cuda_call_open(enum cuda_api api, uint32_t op);
+void cuda_call_close(enum cuda_api api, uint32_t op);
 /* CUPTI hands over all that it has, with work that still runs. */
 extern _Atomic bool cuda_taking_all;
 /* The driver's launches inside the runtime's are to be recorded too. */
@@ -136,7 +139,7 @@ void cuda_submission_put(uint32_t correlation, const struct cap_frame *call, boo
 void cuda_submission_failed(uint32_t correlation);
 /*
  * For one record; the caller ends it. False: not submitted by a traced call, or so long ago that it
- * was forgotten (counted); then it is of the present. So is one of a number that several calls used,
+ * was forgotten, or for recordings that are over (counted); then it is of the present. So is one of a number that several calls used,
  * which is counted by itself.
  */
 bool cuda_submission_get(uint32_t correlation, enum cuda_work work, struct cuda_submission *o);

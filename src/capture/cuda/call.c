@@ -21,9 +21,9 @@
  */
 #define STACK_SLACK 65536
 
-/* In the word of a call that has no frame. */
-#define INNER  1 /* a launch by the driver inside one by the runtime */
-#define PASSED 2 /* a call by the runtime that nobody records, nor what it submits */
+/* In the word of a call that has no frame: cuda_call_open() was called. */
+#define OPEN   1
+#define PASSED 2 /* by the runtime, and nobody records it, nor what it submits */
 
 /* The number of the latter, while this thread is in one. */
 static _Thread_local uint32_t passed __attribute__((tls_model("initial-exec")));
@@ -308,10 +308,8 @@ static bool inner_launch(uint32_t op, const struct cupti_callback *data)
 		outer = &t->frames[t->depth - 1];
 		if (outer->op >= runtime->caps &&
 		    outer->op < runtime->caps + runtime->desc->op_count &&
-		    (recorded(outer) || atomic_load(&outer->op->keep))) {
-			*data->data = cuda_driver_inner_begin(op) ? INNER : 0;
+		    (recorded(outer) || atomic_load(&outer->op->keep)))
 			return true;
-		}
 	}
 	/* The call around it began in a pause, which is over. */
 	if (!cuda_call_passed(data->correlation))
@@ -333,15 +331,35 @@ static bool unheard(const struct cap_op *op)
 	       !heard(&core_copy_ops[COPY_OP_COPY]) && !heard(&core_copy_ops[COPY_OP_FILL]);
 }
 
+static __attribute__((noinline)) void open_frameless(enum cuda_api api, const struct function *x,
+						     const struct cupti_callback *data)
+{
+	*data->data = OPEN;
+	cuda_call_open(api, x->op);
+}
+
+static __attribute__((noinline)) void close_frameless(enum cuda_api api, const struct function *x,
+						      const struct cupti_callback *data)
+{
+	const uint64_t word = *data->data;
+
+	if (word != OPEN && word != PASSED) /* nobody listened as it began */
+		return;
+	if (word == PASSED)
+		passed = 0;
+	*data->data = 0;
+	cuda_call_close(api, x->op);
+}
+
 /* Such a call, as cheaply as can be. What of the driver the program uses itself shows in pauses, too. */
 static __attribute__((noinline)) void pass(enum cuda_api api, const struct function *x,
 					   const struct cupti_callback *data)
 {
-	*data->data = 0;
+	open_frameless(api, x, data);
 	if (api == CUDA_DRIVER && x->role == CUDA_ROLE_LAUNCH &&
 	    !atomic_load_explicit(&cuda_inner_launches, memory_order_relaxed)) {
 		if (cuda_call_passed(data->correlation)) {
-			*data->data = cuda_driver_inner_begin(x->op) ? INNER : 0;
+			cuda_driver_inner_launch();
 			return;
 		}
 		cuda_driver_used(x->op);
@@ -365,15 +383,22 @@ static __attribute__((noinline)) void enter(enum cuda_api api, const struct func
 	}
 	if (x->role == CUDA_ROLE_LAUNCH && api == CUDA_DRIVER &&
 	    !atomic_load_explicit(&cuda_inner_launches, memory_order_relaxed) &&
-	    inner_launch(x->op, data))
+	    inner_launch(x->op, data)) {
+		open_frameless(api, x, data);
+		cuda_driver_inner_launch();
 		return;
+	}
 	if (submits)
 		cuda_submission_expect(data->correlation);
 	keep_outer(sp);
 	f = cap_enter_at(x->cap, NULL, sp);
-	*data->data = (uintptr_t)f;
-	if (!f)
+	if (!f) {
+		open_frameless(api, x, data);
 		return;
+	}
+	*data->data = (uintptr_t)f;
+	if (!(f->plan & CAP_PLAN_STRAIGHT))
+		cuda_call_listen(api, x->op);
 	if (cap_unlikely(f->callbacks))
 		tools(f, x, data->params, CAP_ENTER);
 	if (submits) /* tools have said their external ids */
@@ -443,10 +468,7 @@ static __attribute__((noinline)) void leave(enum cuda_api api, const struct func
 	struct cap_frame *f = frame_of(x->cap, *data->data);
 
 	if (cap_unlikely(!f)) {
-		if (api == CUDA_DRIVER && *data->data == INNER)
-			cuda_driver_inner_end();
-		else if (*data->data == PASSED)
-			passed = 0;
+		close_frameless(api, x, data);
 		return;
 	}
 	if (cap_likely(f->plan & CAP_PLAN_STRAIGHT))

@@ -21,15 +21,21 @@ static pthread_mutex_t collect_lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t owner;
 static void *subscriber;
 static struct cap_domain *domains[CUDA_APIS];
-static bool *enabled[CUDA_APIS]; /* callbacks, by op */
-static uint64_t kinds;           /* activity kinds that are on */
-static _Atomic int updates;      /* asked for and not yet done */
+/* Of an op's calls: whether their callbacks are on. */
+static struct listening {
+	_Atomic uint32_t frameless; /* that go on and have no frame */
+	_Atomic bool wanted;
+	_Atomic bool on; /* and stay so while one goes on that comes in now */
+	bool open;       /* one that has a frame goes on */
+	bool told;       /* CUPTI was told that they are on */
+} * listening[CUDA_APIS];
+static uint64_t kinds;      /* activity kinds that are on */
+static _Atomic int updates; /* asked for and not yet done */
 static _Atomic bool managed;
 static _Atomic int *driver_use; /* by op: whether the program itself launches kernels by it */
 enum { DRIVER_ON_TRIAL, DRIVER_UNUSED, DRIVER_USED };
 #define TRIAL 256u /* launches after which it shows what of the driver the program uses itself */
-/* Launches by the driver within some by the runtime: threads in one, and how many were begun. */
-static _Atomic uint32_t inner_open, inner_launches;
+static _Atomic uint32_t inner_launches; /* by the driver, begun within some by the runtime */
 _Atomic bool cuda_inner_launches, cuda_taking_all;
 
 int InitializeInjection(void) __attribute__((visibility("default")));
@@ -225,13 +231,13 @@ static bool launches_needed(void)
 	return needed;
 }
 
-static void callbacks_update(enum cuda_api api)
+static void calls_wanted(enum cuda_api api)
 {
-	const int domain = api == CUDA_DRIVER ? CUPTI_DRIVER : CUPTI_RUNTIME;
 	const bool launches = api == CUDA_RUNTIME || launches_needed();
 	const struct cuda_model *m = &cuda_models[api];
 
 	for (uint32_t op = 0; op < m->desc->op_count; op++) {
+		struct listening *l = &listening[api][op];
 		const struct cap_op *o = &m->caps[op];
 		bool want = op_wanted(o) || atomic_load(&o->keep);
 
@@ -239,12 +245,51 @@ static void callbacks_update(enum cuda_api api)
 		    atomic_load(&driver_use[op]) == DRIVER_UNUSED)
 			want = atomic_load(&o->callbacks) != NULL;
 		want |= api == CUDA_DRIVER && cuda_range_counting() && cuda_range_role(op);
-		if (want == enabled[api][op])
-			continue;
-		/* A CUPTI older than the model does not know the newest functions. */
-		cupti.EnableCallback(want, subscriber, domain, m->cbids[op]);
-		enabled[api][op] = want;
+		atomic_store(&l->wanted, want);
+		if (!want)
+			atomic_store(&l->on, false);
+		l->open = false;
 	}
+}
+
+static void note_open(const struct cap_op *op, void *unused)
+{
+	for (int api = 0; api < CUDA_APIS; api++)
+		if (op >= cuda_models[api].caps &&
+		    op < cuda_models[api].caps + cuda_models[api].desc->op_count)
+			listening[api][op - cuda_models[api].caps].open = true;
+}
+
+static void listen(enum cuda_api api)
+{
+	const int domain = api == CUDA_DRIVER ? CUPTI_DRIVER : CUPTI_RUNTIME;
+	const struct cuda_model *m = &cuda_models[api];
+
+	for (uint32_t op = 0; op < m->desc->op_count; op++) {
+		struct listening *l = &listening[api][op];
+		const bool on = atomic_load(&l->wanted) || l->open || atomic_load(&l->frameless);
+
+		/* A CUPTI older than the model does not know the newest functions. */
+		if (on != l->told)
+			cupti.EnableCallback(on, subscriber, domain, m->cbids[op]);
+		l->told = on;
+		atomic_store(&l->on, on);
+	}
+}
+
+/*
+ * CUPTI tells of the end of a call only if it is listened to then; and of a thread that was in one when it
+ * ceased to be, CUPTI 13 gives all later calls one correlation number, or tells of none any more. So nobody may be in a
+ * call of what is switched off. Who was on his way in finds that it is not on, and asks for it
+ * (cuda_call_listen()); the last one who leaves what nobody wants has it switched off.
+ */
+static void callbacks_update(void)
+{
+	for (int api = 0; api < CUDA_APIS; api++)
+		calls_wanted(api);
+	cap_open_calls(note_open, NULL);
+	for (int api = 0; api < CUDA_APIS; api++)
+		listen(api);
 }
 
 void cuda_modules_wanted(bool on)
@@ -304,10 +349,9 @@ static void kinds_update(uint32_t activities)
 
 static void update(uint32_t activities)
 {
-	for (int api = 0; api < CUDA_APIS; api++) {
+	for (int api = 0; api < CUDA_APIS; api++)
 		keep_update(api, activities);
-		callbacks_update(api);
-	}
+	callbacks_update();
 	kinds_update(activities);
 }
 
@@ -358,50 +402,41 @@ void cuda_driver_suspected(void)
 static void trial_over(void)
 {
 	const uint32_t count = cuda_models[CUDA_DRIVER].desc->op_count;
-	int from = DRIVER_ON_TRIAL, to = DRIVER_UNUSED;
 
 	for (uint32_t op = 0; op < count; op++) {
-		atomic_compare_exchange_strong(&driver_use[op], &from, to);
-		from = DRIVER_ON_TRIAL;
+		int from = DRIVER_ON_TRIAL;
+
+		atomic_compare_exchange_strong(&driver_use[op], &from, DRIVER_UNUSED);
 	}
-	if (!atomic_load(&inner_open)) {
-		wanted(atomic_load(&cap_activities));
-		return;
-	}
-	/* Somebody came meanwhile: the last one to leave tries again. */
-	for (uint32_t op = 0; op < count; op++) {
-		from = DRIVER_UNUSED;
-		atomic_compare_exchange_strong(&driver_use[op], &from, DRIVER_ON_TRIAL);
-	}
+	wanted(atomic_load(&cap_activities));
 }
 
-/*
- * CUPTI tells of the end of a call only if it is listened to then; and of a thread that was in one when it
- * ceased to be, CUPTI 13 gives all later calls one correlation number. So nobody may be in a launch by
- * the driver when these are switched off.
- */
-bool cuda_driver_inner_begin(uint32_t op)
+void cuda_driver_inner_launch(void)
 {
-	int unused = DRIVER_UNUSED;
-	const uint32_t before = atomic_fetch_add_explicit(&inner_launches, 1, memory_order_relaxed);
-
-	if (atomic_load(&driver_use[op]) == DRIVER_USED) {
-		if (before == TRIAL && !atomic_load(&inner_open))
-			trial_over();
-		return false;
-	}
-	atomic_fetch_add(&inner_open, 1);
-	/* CUPTI was on its way here when it was switched off. */
-	if (atomic_compare_exchange_strong(&driver_use[op], &unused, DRIVER_ON_TRIAL))
-		wanted(atomic_load(&cap_activities));
-	return true;
-}
-
-void cuda_driver_inner_end(void)
-{
-	if (atomic_fetch_sub(&inner_open, 1) == 1 &&
-	    atomic_load_explicit(&inner_launches, memory_order_relaxed) > TRIAL)
+	if (atomic_fetch_add_explicit(&inner_launches, 1, memory_order_relaxed) == TRIAL)
 		trial_over();
+}
+
+/* ---- calls that go on ---- */
+
+void cuda_call_listen(enum cuda_api api, uint32_t op)
+{
+	if (cap_unlikely(!atomic_load(&listening[api][op].on)))
+		wanted(atomic_load(&cap_activities));
+}
+
+void cuda_call_open(enum cuda_api api, uint32_t op)
+{
+	atomic_fetch_add(&listening[api][op].frameless, 1);
+	cuda_call_listen(api, op);
+}
+
+void cuda_call_close(enum cuda_api api, uint32_t op)
+{
+	struct listening *l = &listening[api][op];
+
+	if (atomic_fetch_sub(&l->frameless, 1) == 1 && !atomic_load(&l->wanted))
+		wanted(atomic_load(&cap_activities));
 }
 
 /* Counting what unified memory does is dear, so it begins when a program has such memory. */
@@ -621,8 +656,8 @@ static bool domains_register(void)
 			infos[api].late = true;
 			infos[api].fork_child = fork_child;
 		}
-		enabled[api] = calloc(cuda_models[api].desc->op_count, sizeof(bool));
-		if (!enabled[api] || cap_domain_register(&infos[api], &domains[api]) != KYMO_OK)
+		listening[api] = calloc(cuda_models[api].desc->op_count, sizeof(*listening[api]));
+		if (!listening[api] || cap_domain_register(&infos[api], &domains[api]) != KYMO_OK)
 			return false;
 	}
 	return cuda_driver_domain();

@@ -412,7 +412,9 @@ bool cuda_submission_get(uint32_t correlation, enum cuda_work work, struct cuda_
 	if (cap_unlikely(atomic_load_explicit(&s->kept, memory_order_relaxed) != NULL) &&
 	    get_more(s, correlation, work, o))
 		return true;
-	return read_slot(s, USED | correlation, work, o) || get_none(s, correlation, work, o);
+	return (read_slot(s, USED | correlation, work, o) &&
+		!cap_submission_over(&o->submission)) ||
+	       get_none(s, correlation, work, o);
 }
 
 bool cuda_submission_peek(uint32_t correlation, bool launch, struct cuda_submission *o)

@@ -139,7 +139,6 @@ static void drain(void)
 
 static void run(void)
 {
-	unwind_look();
 	helper_ready(&helper, true);
 	while (helper_wait(&helper, LOOK_NS)) {
 		unwind_look();
@@ -154,8 +153,10 @@ void heap_write_hurry(void)
 	futex_wake(&helper.wake, 1);
 }
 
+/* Who starts it may be in dlopen(): nothing that the thread does before it is ready may need the loader. */
 static void start_thread(void)
 {
+	unwind_look();
 	if (!helper_start(&helper, "heap", &thread, run))
 		cap_note(2, "heap", "what is allocated is not recorded: %s", helper.reason);
 }

@@ -383,6 +383,8 @@ void mpi_job_after_collective(const struct mpi_call *c, const struct mpi_info *i
 /* Before and after MPI_Init, before MPI_Finalize (`f`: that call, NULL where nobody wants it). */
 void mpi_job_before_init(void);
 void mpi_job_after_init(bool world);
+/* Instead of them, where MPI was initialised before Kymo came: clocks of ranks are not compared. */
+void mpi_job_came_late(void);
 void mpi_job_before_finalize(struct cap_frame *f);
 
 #endif

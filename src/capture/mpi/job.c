@@ -38,6 +38,15 @@ void mpi_job_before_init(void)
 	job_sign();
 }
 
+void mpi_job_came_late(void)
+{
+	atomic_store(&mpi_is_alive, true);
+	cap_guard_enter();
+	define_rank(RANK_INITIALIZED);
+	mpi_comm_made(MPI_OBJECT_COMM, mpi_module->world, 0);
+	cap_guard_leave();
+}
+
 void mpi_job_after_init(bool world)
 {
 	atomic_store(&mpi_is_alive, true);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/variables.h"
 #include "capture/mpi/backend.h"
 #include "capture/mpi/host.h"
 
@@ -128,7 +129,8 @@ static bool is_mpi(const char *name, struct library *out)
 
 /*
  * All MPIs of the process behind the door. What is before it and has the functions of an MPI passes them
- * on to it: the list is in the order in which names are looked up.
+ * on to it: the list is in the order in which names are looked up. A door that was brought to a program which runs already
+ * comes last in it, and all are behind it.
  */
 static uint32_t find_libraries(struct library *out, uintptr_t door)
 {
@@ -146,7 +148,7 @@ static uint32_t find_libraries(struct library *out, uintptr_t door)
 			continue;
 		if (door >= out[n].low && door < out[n].high) {
 			dlclose(out[n].handle);
-			while (n > 0)
+			while (n > 0 && !variable("KYMO_ATTACHED_BY"))
 				dlclose(out[--n].handle);
 		} else {
 			n++;
@@ -302,6 +304,15 @@ static void describe_module(const struct mpi_module *m)
 	mpi_descs = m->description->ops;
 }
 
+static bool is_so(const struct mpi_module *m, uint32_t op)
+{
+	int (*ask)(int *flag);
+	int flag = 0;
+
+	memcpy(&ask, &m->next[op], sizeof(ask));
+	return ask && ask(&flag) == 0 && flag;
+}
+
 /* ---- the domain ----------------------------------------------------------------------------- */
 
 static struct cap_domain *domain;
@@ -428,5 +439,8 @@ bool kymo_mpi_open(const struct mpi_door *door)
 	bindings_find(door);
 	if (!register_domain(door->slots))
 		cap_note(2, "mpi", "calls of MPI cannot be recorded: too many domains");
+	if (variable("KYMO_ATTACHED_BY") && is_so(m, MPI_OP_Initialized) &&
+	    !is_so(m, MPI_OP_Finalized))
+		mpi_job_came_late();
 	return true;
 }

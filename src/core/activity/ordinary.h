@@ -40,6 +40,16 @@ static inline __attribute__((always_inline)) bool cap_submission_ordinary(struct
 	return true;
 }
 
+/* All buffers that were to have the work's record are gone: recordings that are over. */
+static inline bool cap_submission_over(const struct cap_submission *o)
+{
+	if (cap_likely(
+		    (o->buffers & atomic_load_explicit(&core_buffers_open, memory_order_acquire)) &&
+		    o->epoch == atomic_load_explicit(&core_epoch, memory_order_acquire)))
+		return false;
+	return o->buffers && cap_submission_over_slow(o);
+}
+
 /*
  * Where the ordinary record of op goes, begun at tick `start`: its submission has nothing but a
  * buffer, which is there as it was then, counts nothing, and has room. The thread reads then (see

@@ -334,6 +334,11 @@ static uint64_t still_open(uint64_t buffers, uint32_t epoch)
 	return buffers;
 }
 
+bool cap_submission_over_slow(const struct cap_submission *o)
+{
+	return !still_open(o->buffers, o->epoch);
+}
+
 static void lost(const struct cap_op *op, uint64_t count, bool sometime)
 {
 	struct cap_thread *t = cap_thread_current;

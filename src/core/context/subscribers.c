@@ -111,6 +111,28 @@ bool core_grace_period_over(const struct core_subscribers *subscribers, uint64_t
 	       !(subscribers && atomic_load_explicit(&subscribers->refs, memory_order_acquire));
 }
 
+struct open_calls {
+	cap_open_call_fn fn;
+	void *data;
+};
+
+static void tell_open(struct cap_thread *t, void *data)
+{
+	const uint32_t depth = atomic_load_explicit(&t->depth, memory_order_acquire);
+	const struct open_calls *o = data;
+
+	for (uint32_t i = 0; i < depth && i < CAP_FRAMES; i++)
+		o->fn(t->frames[i].op, o->data);
+}
+
+void cap_open_calls(cap_open_call_fn fn, void *data)
+{
+	struct open_calls o = {fn, data};
+
+	core_barrier();
+	core_threads_each(tell_open, &o);
+}
+
 /* NULL: any may be in use. */
 static void mark(const struct core_subscribers *used) REQUIRES(core_live->configure)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of counters of single kernels, kept until the kernels are written: which comes first is not said. */
+/* Values of counters of single kernels, kept (base/bulk.h) until the kernels are written: which comes first is not said. */
 #ifndef STREAM_KERNEL_VALUES_H
 #define STREAM_KERNEL_VALUES_H
 

@@ -7,7 +7,7 @@
 #include "stream/stream.h"
 
 struct kernel_value {
-	uint32_t process, kernel, counter;
+	uint32_t process, kernel, counter, zero; /* zero: it is written to files as it is */
 	uint64_t correlation, instance;
 	double value;
 };

@@ -265,8 +265,9 @@ const struct knob_variable run_other_variables[] = {
 	 "program that shows what commands print on a terminal; default: PAGER, else less; cat: "
 	 "none"},
 	{"KYMO_READ_MEMORY",
-	 "memory for what is noted of the records of files without an order of time (kymo import): "
-	 "more of it lies in temporary files; default: 256M"},
+	 "memory for what is noted of the records of files without an order of time (kymo import), "
+	 "and for what writers keep of each record: more of it lies in temporary files; default: "
+	 "256M"},
 	{"KYMO_TELEMETRY_ROOT", "put before /proc and /sys where telemetry is read; for tests"},
 	{NULL, NULL},
 };

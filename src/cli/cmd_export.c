@@ -11,6 +11,7 @@
 #include "cli/foreign.h"
 #include "cli/staging.h"
 #include "formats/raw/read.h"
+#include "stream/output.h"
 
 static struct export_options {
 	struct cli_filter filter;
@@ -171,10 +172,10 @@ static kymo_status_t convert_trace(const struct format *reader, const char *path
 	if (status == KYMO_OK && output)
 		tell_written(output, writer, &c);
 	writer->sink_free(sink);
-	if (status != KYMO_OK && !cli_told_errors())
-		cli_error("%s: %s", output ? output : "standard output",
-			  status == KYMO_ERROR_NO_MEMORY ? "not enough memory"
-							 : "it could not be written");
+	if (status == KYMO_ERROR_NO_MEMORY && !cli_told_errors())
+		output_tell_memory(o->log, output ? output : "standard output");
+	else if (status != KYMO_OK && !cli_told_errors())
+		cli_error("%s: it could not be written", output ? output : "standard output");
 	if (status == KYMO_OK)
 		cli_explain_missing(&c, path, filter != NULL);
 	return status;

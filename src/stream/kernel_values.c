@@ -3,11 +3,10 @@
 #include "stream/kernel_values.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/bulk.h"
 #include "base/hash.h"
-#include "base/vec.h"
 #include "record/fields.h"
 
 static uint64_t key_of(uint32_t process, uint64_t correlation)
@@ -21,7 +20,7 @@ bool kernel_values_add(struct kernel_values *v, const struct trace *t, const str
 	    r->counter >= t->counters_count ||
 	    strcmp(t->domains[t->ops[r->base.op].domain].name, "counter") != 0)
 		return true;
-	if (!vec_reserve(&v->at, &v->room, v->count, 1))
+	if (!bulk_reserve(&v->at, &v->room, v->count, 1))
 		return false;
 	v->at[v->count] = (struct kernel_value){.process = r->base.process,
 						.kernel = r->kernel,
@@ -29,7 +28,7 @@ bool kernel_values_add(struct kernel_values *v, const struct trace *t, const str
 						.correlation = r->correlation,
 						.instance = r->instance,
 						.value = r->value};
-	return map_add(&v->places, key_of(r->base.process, r->correlation), ++v->count);
+	return bulk_map_add(&v->places, key_of(r->base.process, r->correlation), ++v->count);
 }
 
 void kernel_values_each(const struct kernel_values *v, const struct rec_dispatch *r,
@@ -60,7 +59,7 @@ void kernel_value_name(const struct trace *t, const struct kernel_value *v, char
 
 void kernel_values_release(struct kernel_values *v)
 {
-	free(v->at);
-	map_release(&v->places);
+	bulk_free(v->at);
+	bulk_map_release(&v->places);
 	memset(v, 0, sizeof(*v));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of counters of single kernels, kept until the kernels are written: which comes first is not said. */
+/* Values of counters of single kernels, kept (base/bulk.h) until the kernels are written: which comes first is not said. */
 #ifndef STREAM_KERNEL_VALUES_H
 #define STREAM_KERNEL_VALUES_H
 
@@ -7,7 +7,7 @@
 #include "stream/stream.h"
 
 struct kernel_value {
-	uint32_t process, kernel, counter;
+	uint32_t process, kernel, counter, zero; /* zero: it is written to files as it is */
 	uint64_t correlation, instance;
 	double value;
 };

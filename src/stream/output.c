@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bulk.h"
 #include "base/json.h"
 #include "base/plain.h"
 #include "base/vec.h"
@@ -122,6 +123,20 @@ kymo_status_t output_close(struct output *o, struct stream_log *log)
 	free(o->path);
 	*o = (struct output){.fd = -1};
 	return status;
+}
+
+void output_tell_memory(struct stream_log *log, const char *name)
+{
+	const char *directory;
+	int error = bulk_error(&directory);
+
+	if (error)
+		stream_error(log,
+			     "%s: no room for what is kept to write it: temporary file in %s: %s; "
+			     "free space or set TMPDIR",
+			     name, directory, strerror(error));
+	else
+		stream_error(log, "%s: there is not enough memory to write it", name);
 }
 
 /* ---- numbers ------------------------------------------------------------------------------- */

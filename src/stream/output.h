@@ -38,6 +38,9 @@ kymo_status_t output_folder(const char *path, bool force, struct stream_log *log
 /* Writes what is buffered and closes. Explains in `log` why the output is incomplete, if it is. */
 kymo_status_t output_close(struct output *o, struct stream_log *log);
 
+/* Says that there was no memory to write `name`, or no room for what is kept of it in temporary files (base/bulk.h). */
+void output_tell_memory(struct stream_log *log, const char *name);
+
 /* What is buffered goes where it is to go. */
 void output_flush(struct output *o);
 

@@ -8,13 +8,14 @@
  *   mpi     two ranks that send each other messages: a call, a message
  *   ranks   64 processes, each with a share of the calls of `submit`
  *   names   likewise `ranges`, each range with a name of its own
+ *   counted each call starts a kernel of which two counters are told, and lies in a range of its own
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "support/synth.h"
 
-const char synth_growth_kinds[] = "host submit ranges mpi ranks names";
+const char synth_growth_kinds[] = "host submit ranges mpi ranks names counted";
 
 enum { STEP = 1000 /* ns from one call of a thread to the next */, SHORT = 300 };
 #define DEVICE_BEGIN 7000000000ull
@@ -61,6 +62,24 @@ static const kymo_op_desc_t mpi_ops[] = {{"MPI_Send", NULL, 0, 0, NULL, 0},
 					 {"MPI_Recv", NULL, 0, 0, NULL, 0}};
 static const kymo_domain_desc_t mpi_domain = {
 	sizeof(kymo_domain_desc_t), "mpi", "MPI", 1, 2, mpi_ops};
+
+static const kymo_field_t value_fields[COUNTER_FIELDS] = {
+	REF("correlation", "call"),
+	REF("counter", "counter"),
+	NUMBER("instance", "u64", KYMO_KIND_UNSIGNED),
+	NUMBER("value", "double", KYMO_KIND_FLOAT),
+	NUMBER("op", "u32", KYMO_KIND_UNSIGNED),
+	REF("thread", "thread"),
+	REF("agent", "agent"),
+	NUMBER("duration", "ns", KYMO_KIND_TIME),
+	REF("kernel", "kernel")};
+static const kymo_op_desc_t value_ops[COUNTER_OP_DISPATCH + 1] = {
+	{"call", value_fields, COUNTER_FIELDS, KYMO_OP_ACTIVITY, NULL, 0},
+	{"thread", value_fields, COUNTER_FIELDS, KYMO_OP_ACTIVITY, NULL, 0},
+	{"sample", value_fields, COUNTER_FIELDS, KYMO_OP_ACTIVITY, NULL, 0},
+	{"dispatch", value_fields, COUNTER_FIELDS, KYMO_OP_ACTIVITY, NULL, 0}};
+static const kymo_domain_desc_t value_domain = {
+	sizeof(kymo_domain_desc_t), "counter", "Counters", 1, COUNTER_OP_DISPATCH + 1, value_ops};
 
 struct program {
 	struct synth *s;
@@ -212,6 +231,55 @@ static void ranges_of(const char *directory, uint64_t calls, uint64_t names)
 	synth_close(p.s, 0, 0, at + 1000000);
 }
 
+static void counter(struct program *p, uint32_t id, const char *name)
+{
+	struct wire_def d;
+
+	wire_def_init(&d, DEF_COUNTER);
+	wire_def_u64(&d, id);
+	wire_def_string(&d, name);
+	wire_def_string(&d, "");
+	wire_def_string(&d, "");
+	wire_def_string(&d, "test");
+	wire_def_u64(&d, 1);
+	wire_def_u64(&d, 0);
+	wire_def_string(&d, "");
+	synth_define(p->s, &d);
+}
+
+static void counted(const char *directory, uint64_t calls)
+{
+	enum { NAMES = 1000, COUNTERS = 2 };
+	struct program p = begin(directory, 6000, RANK_NONE, calls);
+	uint16_t marker = synth_domain(p.s, &range_domain),
+		 values = synth_domain(p.s, &value_domain);
+	uint64_t at = 0, end = (calls + 8) * STEP;
+
+	threads(&p, 6000, 1);
+	devices(&p, end);
+	counter(&p, 1, "waves");
+	counter(&p, 2, "reads");
+	for (uint64_t i = 1; i <= calls; i++, at += STEP) {
+		struct synth_value range[RANGE_FIELDS] = {V_U(i), V_U(1 + (i - 1) % NAMES)};
+		uint64_t id;
+
+		if (i <= NAMES)
+			name(&p, i);
+		id = call(&p, 1, TEST_LAUNCH, at + 100, SHORT, (int64_t)i);
+		synth_activity(p.s, 1, (uint16_t)(marker + 1), at, at + STEP - 100, range);
+		kernel(&p, id, at, at + STEP);
+		for (uint32_t k = 1; k <= COUNTERS; k++) {
+			const struct synth_value v[COUNTER_FIELDS] = {
+				V_U(id), V_U(k), V_U(0), V_F(k * 10 + id % 3), V_U(0),
+				V_U(1),  V_U(1), V_U(0), V_U(1 + id % 16)};
+
+			synth_activity(p.s, 1, (uint16_t)(values + COUNTER_OP_DISPATCH), at + STEP,
+				       at + STEP, v);
+		}
+	}
+	synth_close(p.s, 0, 0, end);
+}
+
 static void define_rank(struct program *p, uint32_t rank)
 {
 	static const uint32_t members[] = {0, 2, 1}; /* the first, how many, from one to the next */
@@ -285,6 +353,8 @@ bool synth_growth(const char *directory, const char *kind, uint64_t calls)
 		mpi(directory, calls);
 	else if (strcmp(kind, "ranks") == 0)
 		ranks(directory, calls);
+	else if (strcmp(kind, "counted") == 0)
+		counted(directory, calls);
 	else if (strcmp(kind, "names") == 0)
 		ranges_of(directory, calls, UINT64_MAX);
 	else

@@ -25,7 +25,10 @@ end of an export. `kymo list formats FORMAT` prints this for one format. `tests/
 """
 MEMORY = """## Memory
 
-Writers hold what is open at once and names, not records: 1 to 42 MB, however long the trace is. So does reading `raw`, `ctf` and `rocpd`. The other
+Writers hold what is open at once and names, not records: 1 to 42 MB (`perfetto` up to 120, of paths of ranges), however long the trace is. What some keep of
+each record until the end is bounded like what readers note (below): ranges (`xspace`: 56 bytes and 16 to 64 of a table), values of counters of kernels (40 and 16 to
+64: `rocprofv3`, `chrome`, `perfetto`), kernels that may be counted (`chrome`), work where `--rows device` is asked for (`chrome`: 16), messages between processes
+(32 to 64; 80 more while both ends are looked for; `paraver` 48 more). Reading `raw`, `ctf` and `rocpd` takes as little. The other
 formats have no order of time in their files, and records that refer to each other over any distance: readers note each record, sort, and read the rest
 again from the file, as they do of `rocpd` where records are wanted in order of time (`kymo show`). All that they note takes 256 MB of memory at most, and
 16 MB while it is sorted; `KYMO_READ_MEMORY` says another bound (`KYMO_READ_MEMORY=2G`). What is more lies in temporary files without a name, in `TMPDIR`,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bulk.h"
 #include "formats/chrome/chrome.h"
 
 static bool pack(void *packer, const char *data, size_t n)
@@ -133,7 +134,7 @@ void chrome_sink_free(struct stream_sink *s)
 	kernel_values_release(&w->values);
 	map_release(&w->counters);
 	map_release(&w->counter_rows);
-	free(w->held.at);
+	bulk_free(w->held.at);
 	chrome_lanes_free(w);
 	free(w->devices);
 	free(w);

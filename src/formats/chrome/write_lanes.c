@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bulk.h"
 #include "base/vec.h"
 #include "formats/chrome/write.h"
 
@@ -45,7 +46,7 @@ static bool fits(const struct chrome_lane *l, uint32_t place, int64_t start, int
 
 static bool insert(struct chrome_lane *l, uint32_t place, int64_t start, int64_t end)
 {
-	if (!vec_reserve(&l->at, &l->room, l->count, 1))
+	if (!bulk_reserve(&l->at, &l->room, l->count, 1))
 		return false;
 	memmove(l->at + place + 1, l->at + place, (l->count - place) * sizeof(*l->at));
 	l->at[place] = (struct chrome_work){start, end};
@@ -85,7 +86,7 @@ void chrome_lanes_free(struct chrome_writer *w)
 {
 	for (uint32_t i = 0; w->lanes && i < w->device_count; i++) {
 		for (uint32_t k = 0; k < w->lanes[i].count; k++)
-			free(w->lanes[i].at[k].at);
+			bulk_free(w->lanes[i].at[k].at);
 		free(w->lanes[i].at);
 	}
 	free(w->lanes);

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/vec.h"
+#include "base/bulk.h"
 #include "formats/chrome/write.h"
 #include "record/fields.h"
 #include "record/value.h"
@@ -272,7 +272,7 @@ static kymo_status_t dispatch(struct stream_sink *s, const struct rec_dispatch *
 		put_dispatch(w, r);
 		return output_status(&w->out);
 	}
-	if (!vec_reserve(&w->held.at, &w->held.room, w->held.count, 1))
+	if (!bulk_reserve(&w->held.at, &w->held.room, w->held.count, 1))
 		return KYMO_ERROR_NO_MEMORY;
 	w->held.at[w->held.count++] = *r;
 	return output_status(&w->out);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bulk.h"
 #include "base/vec.h"
 #include "formats/paraver/paraver.h"
 
@@ -144,10 +145,11 @@ void lines_state(struct paraver *w, const struct object *object, int64_t begin, 
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static int by_time(const void *x, const void *y)
+static int by_time(const void *x, const void *y, void *unused)
 {
 	const struct message *a = x, *b = y;
 
+	(void)unused;
 	if (a->sent != b->sent)
 		return a->sent < b->sent ? -1 : 1;
 	return (a->sequence > b->sequence) - (a->sequence < b->sequence);
@@ -180,8 +182,8 @@ static int64_t time_of(const char *line)
 	return strtoll(line, NULL, 10);
 }
 
-/* Drops those of which one end alone is known, and sorts the others. */
-static void settle(struct paraver *w)
+/* Drops those of which one end alone is known, and sorts the others. False: no room. */
+static bool settle(struct paraver *w)
 {
 	uint32_t n = 0;
 
@@ -191,8 +193,7 @@ static void settle(struct paraver *w)
 	unplaced_add(&w->unplaced, "messages of which one side alone is known",
 		     w->message_count - n);
 	w->message_count = n;
-	if (n)
-		qsort(w->messages, n, sizeof(*w->messages), by_time);
+	return !n || bulk_sort(&w->messages, n, sizeof(*w->messages), by_time, NULL);
 }
 
 void lines_copy(struct paraver *w, struct output *to, const char *path)
@@ -203,7 +204,8 @@ void lines_copy(struct paraver *w, struct output *to, const char *path)
 	char *line = NULL;
 	ssize_t n;
 
-	settle(w);
+	if (!settle(w))
+		to->error = ENOMEM;
 	while (from && (n = getline(&line, &room, from)) > 0) {
 		int64_t time = time_of(line);
 

@@ -137,7 +137,7 @@ struct paraver {
 	uint32_t ahead_count, ahead_room;
 	int64_t sequence;
 	int64_t written, end;     /* time of the last line; of whatever ended last */
-	struct message *messages; /* both ends known, or one so far */
+	struct message *messages; /* both ends known, or one so far; base/bulk.h, as `halves` */
 	uint32_t message_count, message_room;
 	struct map halves; /* by match: number of the message of which one end is known, plus one */
 	struct map texts;  /* names of ranges and marks: numbers by their hash */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bulk.h"
 #include "base/temporary.h"
 #include "base/vec.h"
 #include "formats/paraver/paraver.h"
@@ -288,8 +289,8 @@ static struct message *message_of(struct paraver *w, uint64_t match)
 
 	if (at)
 		return &w->messages[at - 1];
-	if (!vec_reserve(&w->messages, &w->message_room, w->message_count, 1) ||
-	    !map_set(&w->halves, match, w->message_count + 1u))
+	if (!bulk_reserve(&w->messages, &w->message_room, w->message_count, 1) ||
+	    !bulk_map_set(&w->halves, match, w->message_count + 1u))
 		return NULL;
 	w->messages[w->message_count] = (struct message){.sequence = w->message_count};
 	return &w->messages[w->message_count++];
@@ -449,10 +450,10 @@ static void paraver_free(struct stream_sink *s)
 		free(w->names[i]);
 	free(w->names);
 	free(w->ahead);
-	free(w->messages);
+	bulk_free(w->messages);
 	free(w->domains_used);
 	free(w->counters_used);
-	map_release(&w->halves);
+	bulk_map_release(&w->halves);
 	map_release(&w->texts);
 	map_release(&w->arguments);
 	free(w->argument_names);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vec.h"
+#include "base/bulk.h"
 #include "formats/raw/read.h"
 
 /* One end of a message: a send, or a receive. */
@@ -33,13 +33,12 @@ struct caller {
 	int64_t start, end;
 };
 
-struct member {
+struct member {              /* list and map: base/bulk.h */
 	struct map messages; /* by id of the record: number of the message */
 	bool trusted;        /* all its messages are in the trace, in the order they were posted */
 	bool several;        /* threads may call at the same time */
 	struct caller *callers;
 	uint32_t caller_count, caller_room;
-	bool sorted;
 };
 
 struct match {
@@ -47,8 +46,8 @@ struct match {
 	const struct trace *trace;
 	struct member *members; /* by process */
 	uint32_t member_count;
-	uint32_t domain; /* of MPI */
-	struct end *ends;
+	uint32_t domain;  /* of MPI */
+	struct end *ends; /* base/bulk.h */
 	uint32_t count, room;
 	uint64_t numbered;
 };
@@ -115,7 +114,7 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 		p->trusted = false;
 	if (!p->several && !is_probe(op))
 		return KYMO_OK;
-	if (!vec_reserve(&p->callers, &p->caller_room, p->caller_count, 1))
+	if (!bulk_reserve(&p->callers, &p->caller_room, p->caller_count, 1))
 		return KYMO_ERROR_NO_MEMORY;
 	p->callers[p->caller_count++] = (struct caller){r->id, r->thread, r->start, r->end};
 	return KYMO_OK;
@@ -145,7 +144,7 @@ static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 
 	if (!m->members[r->base.process].trusted || !is_message(m, r))
 		return KYMO_OK;
-	if (!vec_reserve(&m->ends, &m->room, m->count, 1))
+	if (!bulk_reserve(&m->ends, &m->room, m->count, 1))
 		return KYMO_ERROR_NO_MEMORY;
 	m->ends[m->count++] = (struct end){
 		.communicator = c->key,
@@ -183,20 +182,22 @@ static int compare_posted(const struct end *x, const struct end *y)
 }
 
 /* Receives of a process by communicator, as they were posted. */
-static int compare_receives(const void *a, const void *b)
+static int compare_receives(const void *a, const void *b, void *unused)
 {
 	const struct end *x = a, *y = b;
 
+	(void)unused;
 	COMPARE(receives);
 	COMPARE(process);
 	COMPARE(communicator);
 	return compare_posted(x, y);
 }
 
-static int compare_channels(const void *a, const void *b)
+static int compare_channels(const void *a, const void *b, void *unused)
 {
 	const struct end *x = a, *y = b;
 
+	(void)unused;
 	COMPARE(world);
 	COMPARE(communicator);
 	COMPARE(source);
@@ -218,8 +219,6 @@ static void mark_behind_unknown(struct match *m)
 {
 	const struct end *unknown = NULL;
 
-	if (m->count)
-		qsort(m->ends, m->count, sizeof(*m->ends), compare_receives);
 	for (uint32_t i = 0; i < m->count; i++) {
 		struct end *e = &m->ends[i];
 
@@ -235,7 +234,7 @@ static void mark_behind_unknown(struct match *m)
 	}
 }
 
-static int compare_callers(const void *a, const void *b)
+static int compare_ids(const void *a, const void *b)
 {
 	const struct caller *x = a, *y = b;
 
@@ -243,13 +242,29 @@ static int compare_callers(const void *a, const void *b)
 	return 0;
 }
 
-static const struct caller *caller_of(struct member *p, uint64_t id)
+static int compare_callers(const void *a, const void *b, void *unused)
 {
-	if (!p->sorted && p->caller_count)
-		qsort(p->callers, p->caller_count, sizeof(*p->callers), compare_callers);
-	p->sorted = true;
+	(void)unused;
+	return compare_ids(a, b);
+}
+
+static bool sort_callers(struct match *m)
+{
+	bool ok = true;
+
+	for (uint32_t i = 1; i < m->member_count && ok; i++) {
+		struct member *p = &m->members[i];
+
+		ok = !p->caller_count || bulk_sort(&p->callers, p->caller_count,
+						   sizeof(*p->callers), compare_callers, NULL);
+	}
+	return ok;
+}
+
+static const struct caller *caller_of(const struct member *p, uint64_t id)
+{
 	return p->caller_count ? bsearch(&(struct caller){.id = id}, p->callers, p->caller_count,
-					 sizeof(*p->callers), compare_callers)
+					 sizeof(*p->callers), compare_ids)
 			       : NULL;
 }
 
@@ -259,7 +274,7 @@ static const struct caller *caller_of(struct member *p, uint64_t id)
  */
 static void mark_at_once(struct match *m, struct end *e, uint32_t n)
 {
-	struct member *p = &m->members[e->process];
+	const struct member *p = &m->members[e->process];
 
 	for (uint32_t i = 0, next; p->several && i < n; i = next) {
 		const struct caller *first = caller_of(p, e[i].call);
@@ -282,8 +297,8 @@ static void mark_at_once(struct match *m, struct end *e, uint32_t n)
 static bool number(struct match *m, const struct end *send, const struct end *receive)
 {
 	m->numbered++;
-	return map_set(&m->members[send->process].messages, send->record, m->numbered) &&
-	       map_set(&m->members[receive->process].messages, receive->record, m->numbered);
+	return bulk_map_set(&m->members[send->process].messages, send->record, m->numbered) &&
+	       bulk_map_set(&m->members[receive->process].messages, receive->record, m->numbered);
 }
 
 static bool one_process(const struct end *e, uint32_t n)
@@ -333,19 +348,28 @@ static void place_probed(struct match *m)
 	}
 }
 
+static bool sort_ends(struct match *m, int (*compare)(const void *, const void *, void *))
+{
+	return !m->count || bulk_sort(&m->ends, m->count, sizeof(*m->ends), compare, NULL);
+}
+
 static bool join(struct match *m)
 {
 	uint32_t kept = 0;
 
+	if (!sort_callers(m))
+		return false;
 	place_probed(m);
+	if (!sort_ends(m, compare_receives))
+		return false;
 	mark_behind_unknown(m);
 	for (uint32_t i = 0; i < m->count; i++)
 		if (m->ends[i].source >= 0 && m->ends[i].destination >= 0 && m->ends[i].tag >= 0 &&
 		    m->ends[i].communicator && m->members[m->ends[i].process].trusted)
 			m->ends[kept++] = m->ends[i];
 	m->count = kept;
-	if (kept)
-		qsort(m->ends, kept, sizeof(*m->ends), compare_channels);
+	if (!sort_ends(m, compare_channels))
+		return false;
 	for (uint32_t i = 0, next; i < kept; i = next) {
 		for (next = i + 1; next < kept && same_channel(&m->ends[i], &m->ends[next]);)
 			next++;
@@ -359,10 +383,10 @@ static bool join(struct match *m)
 
 static void release_collected(struct match *m)
 {
-	free(m->ends);
+	bulk_free(m->ends);
 	m->ends = NULL;
 	for (uint32_t i = 0; m->members && i < m->member_count; i++) {
-		free(m->members[i].callers);
+		bulk_free(m->members[i].callers);
 		m->members[i].callers = NULL;
 	}
 }
@@ -438,7 +462,7 @@ void match_free(struct match *m)
 		return;
 	release_collected(m);
 	for (uint32_t i = 0; m->members && i < m->member_count; i++)
-		map_release(&m->members[i].messages);
+		bulk_map_release(&m->members[i].messages);
 	free(m->members);
 	free(m);
 }

@@ -12,7 +12,7 @@
  * did not come to MPI_Finalize; of calls that threads made at the same time; of what was posted after a receive of which nobody
  * knows what it got; of partitioned transfers and those between the groups of an intercommunicator.
  *
- * Memory: 80 bytes for each end of a message while the pass runs, 32 to 64 afterwards.
+ * Memory (base/bulk.h): 80 bytes for each end of a message while the pass runs, 32 to 64 afterwards.
  */
 #ifndef FORMATS_RAW_MATCH_H
 #define FORMATS_RAW_MATCH_H

@@ -284,6 +284,8 @@ static bool put_record(struct raw_writer *w, const struct rec *r, enum raw_kind 
 	if (is_timed(w, r->op))
 		put_timed(&e, fields - T_TIMED_FIELDS, r);
 	wire_end(&e, &t->ring);
+	memset(e.p, 0,
+	       (size_t)(t->ring.cur - e.p)); /* up to whole words: nothing that lay in memory */
 	t->records++;
 	t->last = v.end > t->last ? v.end : t->last;
 	w->last_end = r->end > w->last_end ? r->end : w->last_end;

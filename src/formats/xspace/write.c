@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bulk.h"
 #include "base/temporary.h"
 #include "formats/xspace/writer.h"
 
@@ -131,8 +132,7 @@ static kymo_status_t end(struct stream_sink *s, const struct trace *t)
 	if (w->error)
 		spool_tell(w->o.log, w->error);
 	else if (w->failed)
-		stream_error(w->o.log, "%s: there is not enough memory to write it",
-			     w->o.named ? w->o.named : "standard output");
+		output_tell_memory(w->o.log, w->o.named ? w->o.named : "standard output");
 	if (w->error || w->failed)
 		return w->error ? KYMO_ERROR_SYSTEM : KYMO_ERROR_NO_MEMORY;
 	unplaced_tell(&w->unplaced, w->o.log, "profiles of XLA have no place for");
@@ -211,8 +211,8 @@ void xspace_sink_free(struct stream_sink *s)
 	pile_release(&w->sorted);
 	spool_release(&w->spool);
 	names_release(&w->texts);
-	map_release(&w->scope_places);
-	free(w->scopes);
+	bulk_map_release(&w->scope_places);
+	bulk_free(w->scopes);
 	text_release(&w->scratch);
 	text_release(&w->packed);
 	free(w->scopes_of);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bulk.h"
 #include "base/hash.h"
 #include "formats/xspace/writer.h"
 #include "stream/names.h"
@@ -528,18 +529,17 @@ static void put_plane(struct xspace_writer *w, uint32_t plane)
 	text_release(&front);
 }
 
-/* A plane without lines. */
-static void put_small(struct xspace_writer *w, const char *name, const struct text *rest)
+/* The beginning of a plane without lines, of which so many bytes follow. */
+static void put_small(struct xspace_writer *w, const char *name, uint64_t rest)
 {
 	Xs__Plane m = XS__PLANE__INIT;
 	struct text head = {0}, front = {0};
 
 	m.name = (char *)(uintptr_t)name;
 	pack_message(w, &head, &m.base);
-	pack_head(&front, 1, head.length + rest->length);
+	pack_head(&front, 1, head.length + rest);
 	put(w, &front);
 	put(w, &head);
-	put(w, rest);
 	text_release(&head);
 	text_release(&front);
 }
@@ -549,15 +549,28 @@ static bool is_process(const struct xspace_writer *w, uint32_t plane)
 	return plane + 1 < w->t->processes_count;
 }
 
-static void put_tree(struct xspace_writer *w, const struct file *f)
+/* Bytes of all edges; with `out` they are put out as well. */
+static uint64_t walk_tree(struct xspace_writer *w, const struct file *f, bool out)
 {
-	struct text tree = {0};
+	struct text edge = {0};
+	uint64_t total = 0;
 
 	for (uint32_t i = f->planes; i; i = w->planes[i - 1].next)
-		if (is_process(w, i - 1))
-			scopes_pack(w, i, &tree);
-	put_small(w, XSPACE_SCOPE_TREE, &tree);
-	text_release(&tree);
+		for (uint32_t place = 0;
+		     is_process(w, i - 1) && scopes_next(w, i, &place, &edge);) {
+			total += edge.length;
+			if (out)
+				put(w, &edge);
+		}
+	text_release(&edge);
+	bulk_rest();
+	return total;
+}
+
+static void put_tree(struct xspace_writer *w, const struct file *f)
+{
+	put_small(w, XSPACE_SCOPE_TREE, walk_tree(w, f, false));
+	walk_tree(w, f, true);
 }
 
 /* When it was recorded. */
@@ -571,7 +584,8 @@ static void put_environment(struct xspace_writer *w)
 	property_number(w, &p, "profile_stop_time", (uint64_t)(w->base + end));
 	pack_names(w, &p, &rest);
 	text_add_bytes(&rest, p.properties.s ? p.properties.s : "", p.properties.length);
-	put_small(w, XSPACE_ENVIRONMENT, &rest);
+	put_small(w, XSPACE_ENVIRONMENT, rest.length);
+	put(w, &rest);
 	text_release(&rest);
 	text_release(&p.properties);
 	names_release(&p.stats);

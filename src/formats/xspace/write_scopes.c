@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bulk.h"
 #include "base/hash.h"
-#include "base/vec.h"
 #include "formats/xspace/writer.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -42,8 +42,8 @@ const struct scope *scope_above(const struct xspace_writer *w, const struct scop
 
 static struct scope *add(struct xspace_writer *w, uint32_t process, int64_t id)
 {
-	if (!vec_reserve(&w->scopes, &w->scope_room, w->scope_count, 1) ||
-	    !map_add(&w->scope_places, key_of(process, id), (uint64_t)w->scope_count + 1)) {
+	if (!bulk_reserve(&w->scopes, &w->scope_room, w->scope_count, 1) ||
+	    !bulk_map_add(&w->scope_places, key_of(process, id), (uint64_t)w->scope_count + 1)) {
 		w->failed = true;
 		return NULL;
 	}
@@ -234,17 +234,25 @@ static bool is_root(const struct xspace_writer *w, const struct scope *s)
 }
 
 /* An edge is a stat without a name: its metadata_id is the scope, its value the one around it. */
-void scopes_pack(struct xspace_writer *w, uint32_t process, struct text *out)
+static void pack_edge(struct xspace_writer *w, const struct scope *s, struct text *out)
 {
-	for (uint32_t i = w->scopes_of[process]; i; i = w->scopes[i - 1].next) {
-		const struct scope *s = &w->scopes[i - 1];
-		Xs__Stat edge = XS__STAT__INIT;
+	Xs__Stat edge = XS__STAT__INIT;
 
-		if (is_root(w, s))
-			continue;
-		edge.metadata_id = scope_number(w, s->process, s->id);
-		edge.value_case = XS__STAT__VALUE_INT64_VALUE;
-		edge.int64_value = scope_number(w, s->process, s->parent);
-		pack_field(w, out, 6, &edge.base);
-	}
+	edge.metadata_id = scope_number(w, s->process, s->id);
+	edge.value_case = XS__STAT__VALUE_INT64_VALUE;
+	edge.int64_value = scope_number(w, s->process, s->parent);
+	out->length = 0;
+	pack_field(w, out, 6, &edge.base);
+}
+
+bool scopes_next(struct xspace_writer *w, uint32_t process, uint32_t *place, struct text *out)
+{
+	uint32_t i = *place ? w->scopes[*place - 1].next : w->scopes_of[process];
+
+	while (i && is_root(w, &w->scopes[i - 1]))
+		i = w->scopes[i - 1].next;
+	if (i)
+		pack_edge(w, &w->scopes[i - 1], out);
+	*place = i;
+	return i > 0;
 }

@@ -131,8 +131,8 @@ struct xspace_writer {
 	struct spool spool;
 	struct pile events, sorted;
 
-	struct scope *scopes;
-	uint32_t scope_count, scope_room, foreign_scopes;
+	struct scope *scopes; /* base/bulk.h, as scope_places: there is one for each range */
+	uint32_t scope_count, scope_room;
 	uint32_t *scopes_of;     /* by process: the first, + 1, once all are there */
 	struct map scope_places; /* by hash: place + 1 */
 	struct names texts;
@@ -222,8 +222,8 @@ void scopes_finish(struct xspace_writer *w);
 /* Up to the outermost: NULL after it. */
 const struct scope *scope_find(const struct xspace_writer *w, uint32_t process, int64_t id);
 const struct scope *scope_above(const struct xspace_writer *w, const struct scope *s);
-/* Edges of the tree, of the process's scopes. */
-void scopes_pack(struct xspace_writer *w, uint32_t process, struct text *out);
+/* The next edge of the tree of the process's scopes, in `out`; *place: 0 before the first. False: there is none. */
+bool scopes_next(struct xspace_writer *w, uint32_t process, uint32_t *place, struct text *out);
 
 /* ---- write_lines.c --------------------------------------------------------------------------- */
 

@@ -53,7 +53,8 @@ static heap_fn *_Atomic next_of[FUNCTIONS];
 #define EARLY_ALIGN 16u
 static _Alignas(EARLY_ALIGN) char early[EARLY_SIZE];
 static _Atomic size_t early_used;
-static OWN_TLS bool finding;
+/* Volatile: compilers believe that dlsym() calls nothing of this file, and it does, to give back the text of an error before. */
+static OWN_TLS volatile bool finding;
 
 static bool is_early(const void *address)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program of CUDA that has begun when Kymo comes, said to the fake CUPTI (tests/cuda). Lines on its input tell
- * its threads what to do: "launch N" kernels, "enter" a launch, "leave" it, "end". Each is answered, with whether
+ * its threads what to do: "launch N" kernels, "enter" a launch, "leave" it, "hold" buffers as if work in them went on, "release" them, "end". Each is answered, with whether
  * anybody listens to launches. program THREADS
  */
 #include <pthread.h>
@@ -53,6 +53,7 @@ int main(int argc, char **argv)
 {
 	const unsigned n = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
 	pthread_t *threads = calloc(n, sizeof(*threads));
+	bool holds = false;
 
 	outer = calloc(n, sizeof(*outer));
 	inner = calloc(n, sizeof(*inner));
@@ -69,7 +70,13 @@ int main(int argc, char **argv)
 	while (strcmp(line, "end\n") != 0 && fgets(line, sizeof(line), stdin)) {
 		pthread_barrier_wait(&begin_step);
 		pthread_barrier_wait(&end_step);
-		fake_deliver();
+		if (strcmp(line, "hold\n") == 0)
+			holds = true;
+		if (strcmp(line, "release\n") == 0)
+			holds = false;
+		fake_hold(holds);
+		if (!holds)
+			fake_deliver();
 		printf("listened %d\n",
 		       fake_enabled(RUNTIME, RT_LAUNCH) || fake_enabled(DRIVER, CU_LAUNCH));
 		fflush(stdout);

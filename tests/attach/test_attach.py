@@ -419,6 +419,9 @@ class Attached(unittest.TestCase):
         self.assertEqual((calls, kernels), five)
         self.assertEqual(tell("launch 1"), "listened 0\n")
         self.assertEqual(record("last", "launch 5"), five)
+        # Where work never ends for CUPTI, whose record was switched off, all buffers are asked for.
+        self.assertEqual(record("held", "hold", "launch 5"), five)
+        self.assertEqual(record("behind", "launch 5", "release"), five)
         tell("end")
         self.assertEqual(q.wait(timeout=kymotest.WAIT), 0)
 

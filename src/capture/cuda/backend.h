@@ -62,7 +62,7 @@ enum cuda_tell {
 	CUDA_TELL_LAST,   /* CUPTI hands over all that it has: what has a record without an end */
 	CUDA_TELL_NOTHING /* it is not looked at any more */
 };
-/* Takes the buffers in which all work is done out of CUPTI's hands; at last all. */
+/* Takes the buffers in which all work is done out of CUPTI's hands; at last all, and a while after kinds were switched off. */
 void cuda_collect(enum cuda_tell tell);
 
 /* Gives CUPTI up, for good, for somebody else in the process. False: it was not in use. */

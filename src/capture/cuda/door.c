@@ -15,6 +15,7 @@
 #include "capture/cuda/profile.h"
 
 enum { NOT_STARTED, RUNNING, CLOSED, ASIDE };
+enum { REST_NS = 50000000, REST_LOOKS = 25 };
 
 static _Atomic int state;
 static pthread_mutex_t collect_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -31,6 +32,11 @@ static struct listening {
 } * listening[CUDA_APIS];
 static uint64_t kinds;      /* activity kinds that are on */
 static _Atomic int updates; /* asked for and not yet done */
+/*
+ * Kinds were switched off while CUPTI had buffers: looks until all are asked for. Work that was under way may get no end any
+ * more, and CUPTI would hold its buffer, and all later ones of that thread, for ever.
+ */
+static _Atomic int looks_to_all;
 static _Atomic bool managed;
 static _Atomic int *driver_use; /* by op: whether the program itself launches kernels by it */
 enum { DRIVER_ON_TRIAL, DRIVER_UNUSED, DRIVER_USED };
@@ -342,8 +348,11 @@ static void kinds_update(uint32_t activities)
 			cap_note(2, "cuda", "CUPTI refuses activity records of kind %d: %s", kind,
 				 error_text(r));
 	}
-	if (kinds & ~want)
+	if (kinds & ~want) {
 		cuda_flights_forget(); /* what was under way may have no records now */
+		atomic_store(&looks_to_all, 2);
+		cuda_collector_wake();
+	}
 	kinds = want;
 }
 
@@ -479,10 +488,21 @@ static void note_losses(void)
 			(unsigned long long)cuda_submissions_shared());
 }
 
+/* It is to take the buffers of what was switched off, too, with work that has not ended by now. */
+static bool all_are_due(void)
+{
+	int looks = atomic_load(&looks_to_all);
+
+	while (looks && !atomic_compare_exchange_weak(&looks_to_all, &looks, looks - 1))
+		;
+	return looks == 1;
+}
+
 /* From a thread of Kymo's: the program may be ending, after which CUPTI must not be called. */
 void cuda_collect(enum cuda_tell tell)
 {
-	const bool all = tell == CUDA_TELL_LAST || tell == CUDA_TELL_NOTHING;
+	const bool all = tell == CUDA_TELL_LAST || tell == CUDA_TELL_NOTHING ||
+			 (tell == CUDA_TELL_OLD && all_are_due());
 	uint32_t before;
 
 	pthread_mutex_lock(&collect_lock);
@@ -498,12 +518,30 @@ void cuda_collect(enum cuda_tell tell)
 	pthread_mutex_unlock(&collect_lock);
 }
 
+/* What was under way when a recording ended has a moment for its end. */
+static void collect_rest(void)
+{
+	const struct timespec moment = {0, REST_NS / REST_LOOKS};
+
+	for (int i = 0; i < REST_LOOKS && cuda_buffers_given(); i++) {
+		cuda_collect(CUDA_TELL_ALL);
+		nanosleep(&moment, NULL);
+	}
+	atomic_store(&looks_to_all, 0);
+	cuda_collect(CUDA_TELL_NOTHING);
+}
+
 static void flush(uint64_t deadline)
 {
 	if (!cuda_alive())
 		return;
 	/* At the very end buffers with work that is still running are taken too. */
-	cuda_collect(atomic_load(&cap_ending) ? CUDA_TELL_LAST : CUDA_TELL_ALL);
+	if (atomic_load(&cap_ending))
+		cuda_collect(CUDA_TELL_LAST);
+	else if (atomic_load(&looks_to_all))
+		collect_rest();
+	else
+		cuda_collect(CUDA_TELL_ALL);
 	cuda_objects_complete();
 	cuda_clock_sync();
 	if (atomic_load(&cap_ending)) {

@@ -32,6 +32,15 @@ def run(kymo, trace, program, options=()):
     return traced.Run([kymo, "run", "--no-summary", *options, "-o", trace, "--", *program], None, TWO)
 
 
+def ended(kymo, trace, program):
+    """PoCL aborts where it compiles a kernel while the program leaves: that run says nothing of Kymo."""
+    for _ in range(5):
+        done = run(kymo, trace, program, ["--force"])
+        if "Failed to create kernel compiler pass" not in done.err:
+            break
+    return done
+
+
 def status_of(done):
     return 128 - done.status if done.status < 0 else done.status
 
@@ -67,7 +76,7 @@ def threads(checks, kymo, trace, what):
 def endings(checks, kymo, program, folder):
     for ending, status in ENDINGS.items():
         trace = os.path.join(folder, f"{ending}.kymo")
-        done = run(kymo, trace, [program, ending])
+        done = ended(kymo, trace, [program, ending])
         checks.equal(f"{ending}: status", status_of(done), status)
         if status_of(done) != status:
             print(done.err)

@@ -204,8 +204,11 @@ void table_column_if(struct table *t, bool shown, const char *name, const char *
 		t->failed = true;
 		return;
 	}
-	t->columns[t->column_count++] =
-		(struct table_column){name, heading, (uint8_t)unit, unit != CELL_TEXT, !shown, 0};
+	t->columns[t->column_count++] = (struct table_column){.name = name,
+							      .heading = heading,
+							      .unit = (uint8_t)unit,
+							      .right = unit != CELL_TEXT,
+							      .hidden = !shown};
 }
 
 void table_column_optional(struct table *t, unsigned spare, const char *name, const char *heading,
@@ -216,6 +219,15 @@ void table_column_optional(struct table *t, unsigned spare, const char *name, co
 	table_column(t, name, heading, unit);
 	if (t->column_count > before)
 		t->columns[before].spare = (uint8_t)spare;
+}
+
+void table_column_lines(struct table *t, const char *name, const char *heading)
+{
+	unsigned before = t->column_count;
+
+	table_column(t, name, heading, CELL_TEXT);
+	if (t->column_count > before)
+		t->columns[before].lines = true;
 }
 
 struct cell *table_row(struct table *t)

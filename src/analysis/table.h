@@ -28,6 +28,7 @@ struct table_column {
 	const char *heading; /* for people: "average" */
 	uint8_t unit;        /* enum cell_unit */
 	bool right;          /* text aligned to the right, as numbers are */
+	bool lines;          /* text of several lines, in which names were made plain before */
 	bool hidden;         /* from people: it has nothing to say here */
 	uint8_t spare;       /* gives way where the terminal is narrow: 1 first; 0: stays */
 };
@@ -99,6 +100,8 @@ void table_column(struct table *t, const char *name, const char *heading, enum c
 void table_column_if(struct table *t, bool shown, const char *name, const char *heading,
 		     enum cell_unit unit);
 
+/* Of text in several lines. */
+void table_column_lines(struct table *t, const char *name, const char *heading);
 /* As table_column(); gives way where the terminal is too narrow, that of the least `spare` first. */
 void table_column_optional(struct table *t, unsigned spare, const char *name, const char *heading,
 			   enum cell_unit unit);

@@ -60,6 +60,27 @@ static void *own_handle(void)
 		       : NULL;
 }
 
+static bool begins_with(const char *path, const void *library)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strncmp(slash ? slash + 1 : path, library, strlen(library)) == 0;
+}
+
+/* By a function that it has. */
+static bool is_loaded(const char *library, const char *function)
+{
+	void *found;
+
+	return elf_find_in(begins_with, library, function, &found, 1) > 0;
+}
+
+/* OCCA's door takes a kilobyte of what the loader has spare for each thread: it is for programs that use OCCA. */
+static bool is_of_use(const char *door)
+{
+	return !strstr(door, "/libkymo-occa.so") || is_loaded("libocca", "occaCreateDeviceFromString");
+}
+
 static void open_door(const char *path, const struct missed *m)
 {
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -79,7 +100,8 @@ static void open_preloaded(const struct missed *m)
 		size_t n = strcspn(list, ": ");
 
 		snprintf(path, sizeof(path), "%.*s", (int)n, list);
-		if (strstr(path, "/libkymo-") && !strstr(path, "/libkymo-inject.so"))
+		if (strstr(path, "/libkymo-") && !strstr(path, "/libkymo-inject.so") &&
+		    is_of_use(path))
 			open_door(path, m);
 		list += n + (list[n] != '\0');
 	}
@@ -100,21 +122,6 @@ static void *door_function(const char *name, void *data)
 }
 
 /* ---- runtimes that come to their tools, once ------------------------------------------------- */
-
-static bool begins_with(const char *path, const void *library)
-{
-	const char *slash = strrchr(path, '/');
-
-	return strncmp(slash ? slash + 1 : path, library, strlen(library)) == 0;
-}
-
-/* By a function that it has. */
-static bool is_loaded(const char *library, const char *function)
-{
-	void *found;
-
-	return elf_find_in(begins_with, library, function, &found, 1) > 0;
-}
 
 /* The layer's functions, by way of the door for loaders that know no layers. */
 static void enter_opencl(const struct missed *m)

@@ -26,7 +26,7 @@ static void finding(FILE *out, const struct finding *f)
 	html_text(out, "<li><p>", f->title.s ? f->title.s : "", "</p>");
 	for (unsigned i = 0; i < sizeof(parts) / sizeof(*parts); i++)
 		if (parts[i]->length)
-			html_text(out, "<pre>", parts[i]->s, "</pre>");
+			html_text_lines(out, "<pre>", parts[i]->s, "</pre>");
 	fputs("</li>\n", out);
 }
 

@@ -368,6 +368,15 @@ static void fill_row(struct table *t, const struct diagnosis *d, const struct fi
 		cell_text(t, &cells[3 + k], text_of(texts[k]));
 }
 
+/* A line of the page for each of `lines`, which end with a break; `before` the first. NULL: none. */
+static void foot_lines(struct report *r, const char *before, const char *lines)
+{
+	for (; lines && *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n') {
+		report_foot(r, "%s%.*s", before, (int)strcspn(lines, "\n"), lines);
+		before = "";
+	}
+}
+
 static void print_html(const struct diagnosis *d, uint32_t top, FILE *out)
 {
 	struct report r = {.people = true};
@@ -379,17 +388,16 @@ static void print_html(const struct diagnosis *d, uint32_t top, FILE *out)
 		table_column(t, "share", "% of the run", CELL_PERCENT);
 		table_column(t, "title", "what", CELL_TEXT);
 		table_column(t, "where", "where", CELL_TEXT);
-		table_column(t, "evidence", "evidence", CELL_TEXT);
-		table_column(t, "show", "show", CELL_TEXT);
-		table_column(t, "try", "try", CELL_TEXT);
+		table_column_lines(t, "evidence", "evidence");
+		table_column_lines(t, "show", "show");
+		table_column_lines(t, "try", "try");
 	}
 	for (uint32_t i = 0; t && i < d->count && (!top || i < top); i++)
 		fill_row(t, d, &d->findings[i]);
 	if (t && top && top < d->count)
 		t->more = d->count - top;
 	r.more = "--top N, --all";
-	if (d->abstained.length)
-		report_foot(&r, "Not known: %s", d->abstained.s);
+	foot_lines(&r, "Not known: ", d->abstained.s);
 	report_print(&r, REPORT_HTML, out);
 	report_release(&r);
 }

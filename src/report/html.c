@@ -5,13 +5,26 @@
 #include "base/plain.h"
 #include "report/report.h"
 
+static void put(FILE *out, const char *before, struct text *escaped, const char *after)
+{
+	fprintf(out, "%s%s%s", before, escaped->s ? escaped->s : "", after);
+	text_release(escaped);
+}
+
 void html_text(FILE *out, const char *before, const char *s, const char *after)
 {
 	struct text escaped = {0};
 
+	plain_add_html(&escaped, s, strlen(s));
+	put(out, before, &escaped, after);
+}
+
+void html_text_lines(FILE *out, const char *before, const char *s, const char *after)
+{
+	struct text escaped = {0};
+
 	plain_add_html_lines(&escaped, s, strlen(s));
-	fprintf(out, "%s%s%s", before, escaped.s ? escaped.s : "", after);
-	text_release(&escaped);
+	put(out, before, &escaped, after);
 }
 
 void html_begin(const char *title, FILE *out)
@@ -41,7 +54,7 @@ void html_end(FILE *out)
 static void html_cell(FILE *out, const struct table_column *column, const char *tag, const char *s)
 {
 	fprintf(out, "<%s%s>", tag, column->right ? " class=\"n\"" : "");
-	html_text(out, "", s, "");
+	(column->lines ? html_text_lines : html_text)(out, "", s, "");
 	fprintf(out, "</%s>", tag);
 }
 

@@ -81,8 +81,10 @@ void report_print_more(const struct report *r, const struct table *t, uint32_t s
 
 /* A page without script, and without anything from elsewhere; `title` is the page's. */
 void html_begin(const char *title, FILE *out);
-/* Text between tags, whatever it has; of several lines, that stay. */
+/* Text between tags, whatever it has, in one line. */
 void html_text(FILE *out, const char *before, const char *s, const char *after);
+/* Likewise, of several lines, that stay: no name is to be in it that was not made plain before. */
+void html_text_lines(FILE *out, const char *before, const char *s, const char *after);
 void html_end(FILE *out);
 /* A table of any length, in portions as above. */
 void html_heading(const struct table *t, FILE *out);

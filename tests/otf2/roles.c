@@ -8,10 +8,10 @@ int main(void)
 {
 	char domain[100], name[400];
 
-	while (scanf("%99s %399s", domain, name) == 2) {
+	while (scanf("%99s %399[^\n]", domain, name) == 2) {
 		const struct role *r = role_of(domain, name);
 
-		printf("%s %s %s %s %d\n", domain, name, r ? role_name(r->role) : "none",
+		printf("%s\t%s\t%s\t%s\t%d\n", domain, name, r ? role_name(r->role) : "none",
 		       r && r->device ? "device" : "host", r ? r->task : 0);
 	}
 	return 0;

@@ -25,6 +25,11 @@ KNOWN = {
     "mpi MPI_Send": ("POINT2POINT", "0"), "mpi MPI_Allreduce": ("COLL_ALL2ALL", "0"),
     "mpi MPI_Bcast": ("COLL_ONE2ALL", "0"), "mpi MPI_Reduce": ("COLL_ALL2ONE", "0"),
     "mpi MPI_Barrier": ("BARRIER", "0"), "mpi MPI_Put": ("RMA", "0"), "mpi MPI_Init": ("WRAPPER", "0"),
+    "openshmem shmem_team_sync": ("BARRIER", "0"), "openshmem shmem_info_get_name": ("WRAPPER", "0"),
+    "openshmem shmem_int_g": ("RMA", "0"), "openshmem shmem_getmem": ("RMA", "0"), "openshmem shmem_free": ("DEALLOCATE", "0"),
+    "ucx ucp_get_version_string": ("WRAPPER", "0"), "ucx ucp_get_nbx": ("RMA", "0"), "ucx ucp_tag_send_nbx": ("POINT2POINT", "0"),
+    "oneccl ccl::reduce_scatter": ("COLL_ALL2ALL", "1"), "oneccl ccl::reduce (host)": ("COLL_ALL2ONE", "1"),
+    "numa numa_alloc_onnode": ("ALLOCATE", "0"), "numa numa_max_node": ("WRAPPER", "0"),
     "mpi MPI_File_write_at": ("FILE_IO", "0"), "mpi MPI_Scan": ("COLL_OTHER", "0"),
     "mpi MPI_Ibarrier": ("BARRIER", "0"), "mpi MPI_Get_count": ("WRAPPER", "0"),
     "openmp parallel": ("PARALLEL", "0"), "openmp barrier": ("BARRIER", "0"),
@@ -79,7 +84,7 @@ def main():
     out = subprocess.run([program], input=asked, capture_output=True, text=True, check=True).stdout
     answers, problems = {}, []
     for line in out.splitlines():
-        domain, name, role, side, task = line.split()
+        domain, name, role, side, task = line.split("\t")
         answers[f"{domain} {name}"] = (role, task, side)
     if answers.pop("own thing")[0] != "none":
         problems.append("an unknown domain has a role")

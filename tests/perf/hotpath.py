@@ -15,6 +15,7 @@ import kymotest  # noqa: E402
 KINDS = ["plain", "unwanted", "left_out", "summary", "traced", "activity", "counted", "range"]
 FEW, MANY = 1000, 5000
 TOLERANCE = 0.03
+WIDER = {"range": 0.06}  # its text is compared: near the end of a page strcmp() takes 11 instructions more
 
 
 def instructions(program, kind, calls):
@@ -31,7 +32,7 @@ def measure(o):
 def main():
     parser = baseline.parser(__doc__)
     parser.add_argument("program")
-    return baseline.test(parser.parse_args(), "baseline.json", measure, TOLERANCE)
+    return baseline.test(parser.parse_args(), "baseline.json", measure, TOLERANCE, wider=WIDER)
 
 
 if __name__ == "__main__":

@@ -836,6 +836,7 @@ static int run_run(int argc, char **argv)
 		return CLI_USAGE;
 	if (left_out(r->options, argv))
 		return run_plainly(argv);
+	launch_bear_size_limit();
 	status = check_program(r);
 	if (status)
 		return status;

@@ -127,6 +127,10 @@ void environment_release(struct launch_environment *e);
 
 /* ---- run_process.c ---- */
 
+/* A limit of file sizes is an error as others; to the program it is what it was. */
+void launch_bear_size_limit(void);
+void launch_restore_size_limit(void);
+
 struct launch {
 	const char *program;
 	char *const *argv;

@@ -120,6 +120,7 @@ int launch_in_place(const struct launch *l, int output, void (*tell)(void *, str
 	close(ready[0]);
 	if (word != 'r')
 		return EAGAIN;
+	launch_restore_size_limit();
 	execvpe(l->program, l->argv, l->environment);
 	return errno;
 }

@@ -139,6 +139,7 @@ static pid_t start_program(const struct launcher *s, const struct launch *l, int
 	pid = fork();
 	if (pid == 0) {
 		sigaction(SIGCHLD, &s->child_action, NULL);
+		launch_restore_size_limit();
 		sigprocmask(SIG_SETMASK, &s->original, NULL);
 		if (l->instead) {
 			close(report[1]);
@@ -239,6 +240,20 @@ static void pass_on(struct launcher *s, const struct signalfd_siginfo *i)
 }
 
 /* ---- waiting -------------------------------------------------------------------------------- */
+
+static struct sigaction size_action;
+
+void launch_bear_size_limit(void)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+	sigaction(SIGXFSZ, &ignore, &size_action);
+}
+
+void launch_restore_size_limit(void)
+{
+	sigaction(SIGXFSZ, &size_action, NULL);
+}
 
 static void block_signals(struct launcher *s)
 {

@@ -5,6 +5,7 @@ import ctypes
 import glob
 import os
 import resource
+import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
@@ -34,6 +35,14 @@ def check(reason, *command, options=(), prevented=False, **more):
 
 def small_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, (100 << 10, 100 << 10))
+
+
+def size_limit():
+    """One that even what Kymo writes of the run exceeds: the status is the program's, which is killed as without Kymo."""
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+    for command, status in ((["sh", "-c", "exit 7"], 7), (["sh", "-c", "exec dd if=/dev/zero of=out bs=4096 count=1 2>/dev/null"], -signal.SIGXFSZ)):
+        p = kymo("run", "--no-summary", "-f", "-o", "t.kymo", "-b", "posix", "--", *command, preexec_fn=limit)
+        expect(p.returncode == status, command, p)
 
 
 def driver():
@@ -88,6 +97,7 @@ def main():
         for words in (["sh", "-c", "exit 3"], [sys.executable, "-c", "import ctypes; ctypes.CDLL('libm.so.6')"]):
             p = kymo("run", "-f", "-o", "t.kymo", *words)
             expect("used an interface" in p.stderr and "OpenCL's functions" not in p.stderr, p)
+        size_limit()
         interposers(folder)
         # What was seen is not said to be unseen.
         p = kymo("run", "-f", "-o", "t.kymo", QUICK)

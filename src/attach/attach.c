@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "attach/parts.h"
+#include "attach/stub.h"
 #include "base/clock.h"
 
 enum {
@@ -199,6 +201,26 @@ static uint64_t map_pages(struct tracee *t, uint64_t bytes, int *error)
 	*error = at <= 0 ? (int)-at : (int)-status;
 	return at > 0 && status == 0 ? (uint64_t)at : 0;
 }
+
+/* What stub.S knows of the page. */
+#define KNOWN(member, offset) _Static_assert(offsetof(struct attach_page, member) == (offset), "")
+KNOWN(state, STUB_STATE);
+KNOWN(created, STUB_CREATED);
+KNOWN(status, STUB_STATUS);
+KNOWN(pthread_create, STUB_CREATE);
+KNOWN(dlopen, STUB_OPEN);
+KNOWN(dlsym, STUB_SYMBOL);
+KNOWN(dlerror, STUB_WHY);
+KNOWN(thread, STUB_THREAD);
+KNOWN(stub, STUB_STUB);
+KNOWN(begin, STUB_BEGIN);
+KNOWN(kymo, STUB_KYMO);
+KNOWN(library, STUB_LIBRARY);
+KNOWN(error, STUB_ERROR);
+KNOWN(back, STUB_BACK);
+_Static_assert(STUB_ERROR + sizeof(((struct attach_page *)0)->error) == STUB_LAST + 1, "");
+_Static_assert(ATTACH_RUNS == 1 && ATTACH_BEGUN == 2 && ATTACH_FAILED == 3, "");
+_Static_assert(STUB_CALL == 39 && STUB_SIGN == 0x4b594d4f, "");
 
 static bool fill_pages(const struct tracee *t, const struct attach_target *target,
 		       const struct attach_request *r, uint64_t at)

@@ -56,7 +56,7 @@ bool tracee_stop(struct tracee *t, const struct attach_target *target, pid_t tid
 bool tracee_lead(struct tracee *t, int *signal);
 /* Makes a system call in it; negative: an error, as the kernel has it. */
 int64_t tracee_call(struct tracee *t, uint64_t number, const uint64_t *arguments, unsigned count);
-/* Has it run at `pc` on another stack with `argument` in rbx, until it makes the call that stub.c says it is done by. */
+/* Has it run at `pc` on another stack with `argument` in rbx, until it makes the call that stub.S says it is done by. */
 bool tracee_run(struct tracee *t, uint64_t pc, uint64_t stack, uint64_t argument);
 bool tracee_write(const struct tracee *t, uint64_t to, const void *data, size_t bytes);
 /* Puts back what was kept and lets it go, with the signal if there is one. */
@@ -76,7 +76,7 @@ struct back {
 uint64_t back_build(const struct tracee *t, uint64_t sigreturn, uint64_t blocked, struct back *b);
 uint64_t back_blocked(uint64_t at);
 
-/* ---- stub.c ---- */
+/* ---- stub.S ---- */
 
 /* Code that runs in the process, wherever it is put; rbx is the page of struct attach_page. */
 extern const unsigned char stub_code[], stub_thread[], stub_end[];

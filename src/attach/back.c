@@ -102,7 +102,7 @@ uint64_t back_build(const struct tracee *t, uint64_t sigreturn, uint64_t blocked
 	uint64_t parts;
 	const size_t state = bytes_in_use(t->extended, t->extended_bytes, &parts);
 	const struct software s = {.magic = MAGIC1,
-				   .bytes = (uint32_t)state + sizeof(MAGIC2),
+				   .bytes = (uint32_t)(state + sizeof(uint32_t)),
 				   .parts = parts,
 				   .state_bytes = (uint32_t)state};
 	const uint32_t end = MAGIC2;

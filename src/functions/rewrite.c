@@ -72,6 +72,16 @@ static bool find_base(struct rewrite *r)
 	return false;
 }
 
+/* Else what is added may come to lie in one that reaches beyond the file, and is none yet. */
+static bool all_segments_fit(const struct rewrite *r)
+{
+	unsigned loads = 0;
+
+	for (unsigned i = 0; i < r->header.e_phnum; i++)
+		loads += header_at(r, i).p_type == PT_LOAD;
+	return loads == r->image->segment_count;
+}
+
 bool rewrite_open(struct rewrite *r)
 {
 	const struct image *m = r->image;
@@ -79,6 +89,8 @@ bool rewrite_open(struct rewrite *r)
 	memcpy(&r->header, m->bytes, sizeof(r->header));
 	if (r->header.e_phnum > HEADERS_MAX)
 		return fail(r, "it has more program headers than are understood");
+	if (!all_segments_fit(r))
+		return fail(r, "its program headers are damaged");
 	if (!find_base(r))
 		return fail(r, "its first segment is not aligned as its contents are");
 	text_add_bytes(r->out, (const char *)m->bytes, m->size);
@@ -279,7 +291,7 @@ static void add_sections(struct rewrite *r)
 	Elf64_Ehdr *h = &r->header;
 	const uint64_t names_at = r->out->length, count = h->e_shnum;
 	struct image_part names = {0};
-	uint32_t begin[SECTIONS];
+	uint32_t begin[SECTIONS] = {0};
 	Elf64_Shdr added[SECTIONS] = {
 		section(r, SHT_NOTE, 0, r->note_at, r->note_end - r->note_at, 4),
 		section(r, SHT_PROGBITS, 0, r->plan_at, r->plan_bytes, 8),

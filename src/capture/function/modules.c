@@ -111,6 +111,16 @@ static struct module_list *_Atomic loaded;
 static _Atomic uint64_t looked; /* elf_objects_loaded() then */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+static bool are_same(const struct module_list *a, const struct module_list *b)
+{
+	bool same = a->count == b->count;
+
+	for (uint32_t i = 0; same && i < a->count; i++)
+		same = a->at[i].bias == b->at[i].bias && a->at[i].low == b->at[i].low &&
+		       a->at[i].high == b->at[i].high && a->at[i].planned == b->at[i].planned;
+	return same;
+}
+
 static void look(void)
 {
 	uint64_t now = elf_objects_loaded();
@@ -119,7 +129,7 @@ static void look(void)
 	if (!l)
 		return;
 	dl_iterate_phdr(add_object, l);
-	if (before && memcmp(before, l, sizeof(*l)) == 0)
+	if (before && are_same(before, l))
 		free(l);
 	else
 		atomic_store(&loaded, l);

@@ -140,7 +140,7 @@ static enum verdict judge_head(struct judge *j, uint32_t index)
 {
 	struct function *x = &j->f->items[index];
 	const struct frame *r = frames_around(&j->f->frames, x->entry);
-	enum verdict v = judge_name(x);
+	enum verdict v = x->entry == j->f->image.start ? VERDICT_START : judge_name(x);
 	struct relocated moved;
 	const uint8_t *code;
 	uint64_t left;

@@ -8,7 +8,7 @@ fentry     the same with -pg -mfentry
 patched    the same of a program that was built for nothing of the kind
 leaving    exceptions, cancelled threads, contexts, stacks that are looked at: all four ways
 instrumented  the same of a program and a library that were patched on disk: with and without fixed addresses, stripped, started by a shell; what is refused
-debian     the same of python3 and xz with its library
+debian     the same of python3, of xz with its library, and of small programs without symbols
 opened     libraries that are opened later, twice each, named by their paths; in one that starts a thread nothing is patched
 xray       a program of clang's XRay that has its handlers called meanwhile: both count all
 stepped    with gdb: a debugger finds the whole stack from each instruction of calls and returns
@@ -289,6 +289,25 @@ class Functions(unittest.TestCase):
             self.assertEqual(f.read(), alone)
         self.assertGreater(self.table()["lzma_code"], 0)
         self.assertGreater(sum(self.table().values()), 1000)
+
+    @unittest.skipUnless(WHAT == "debian", "")
+    def test_stripped(self):
+        """All functions of programs without symbols, in memory and on disk: what they print and end with is the same."""
+        text = os.path.join(self.folder, "text")
+        with open(text, "w") as f:
+            f.write("".join(f"{n * 7919 % 3001}\n" for n in range(3000)))
+        for words in (["sort", "-n", text], ["awk", "{ n += $1 } END { print n; exit 3 }", text], ["gzip", "-nc", text],
+                      ["tar", "-cf", "-", "--mtime=@0", "-C", self.folder, "text"]):
+            alone = run(*words, text=False)
+            self.assertTrue(alone.stdout, words)
+            program, _ = self.instrument(os.path.realpath(shutil.which(words[0])), out=os.path.join(self.folder, words[0]))
+            for command in ([program, *words[1:]], [KYMO, "run", "--no-summary", "-f", "-o", self.trace, "--", program, *words[1:]],
+                            [KYMO, "run", "--no-summary", "-f", "-o", self.trace, "--functions", ".", "--functions-min-instructions", "0",
+                             "--", *words]):
+                p = run(*command, text=False)
+                self.assertEqual((p.returncode, p.stdout), (alone.returncode, alone.stdout), (command, p.stderr))
+                if command[0] == KYMO:
+                    self.assertGreater(sum(self.table().values()), 10, command)
 
     @unittest.skipUnless(WHAT == "opened", "")
     def test_opened(self):

@@ -151,6 +151,46 @@ static void test_refused(void **state)
 	drop_plan(&p);
 }
 
+static struct function *find_function(const struct functions *f, const char *name)
+{
+	for (uint32_t i = 0; i < f->count; i++)
+		if (f->items[i].name && strcmp(f->items[i].name, name) == 0)
+			return &f->items[i];
+	fail_msg("%s", name);
+	return NULL;
+}
+
+/* Judges all functions of this program; functions_release(). */
+static void judge_all(struct functions *f, struct decoder *d)
+{
+	for (uint32_t i = 0; i < f->count; i++)
+		f->items[i].wanted = true;
+	assert_true(functions_judge(f, d));
+}
+
+/* Nobody calls where the program begins, which is known by the file's header, and by its call frame information. */
+static void test_start(void **state)
+{
+	const struct frame *frame;
+	char why[CHOOSE_WHY];
+	struct planned p;
+	struct functions f;
+
+	make_own(&p, "^form_load$|^form_call$");
+	frame = frames_at(&p.f.frames, p.f.image.start);
+	assert_non_null(frame);
+	assert_true(frame->outermost);
+	frame = frames_at(&p.f.frames, find_function(&p.f, "main")->entry);
+	assert_false(frame->outermost || frame->fragment);
+	assert_true(functions_find(&f, "/proc/self/exe", why));
+	f.image.start = find_function(&f, "form_load")->entry;
+	judge_all(&f, p.d);
+	assert_int_equal(find_function(&f, "form_load")->verdict, VERDICT_START);
+	assert_int_equal(find_function(&f, "form_call")->verdict, VERDICT_CHOSEN);
+	functions_release(&f);
+	drop_plan(&p);
+}
+
 static void test_flags(void **state)
 {
 	struct planned p;
@@ -328,9 +368,10 @@ static void test_damaged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_flags),
-		cmocka_unit_test(test_moves),   cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_forms),   cmocka_unit_test(test_library),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_start),
+		cmocka_unit_test(test_flags),   cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_damaged), cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_library),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@ fentry     the same with -pg -mfentry
 patched    the same of a program that was built for nothing of the kind
 leaving    exceptions, cancelled threads, contexts, stacks that are looked at: all four ways
 instrumented  the same of a program and a library that were patched on disk: with and without fixed addresses, stripped, started by a shell; what is refused
-debian     the same of python3, of xz with its library, and of small programs without symbols
+debian     the same of python3, of xz with its library, and of small programs without symbols, of node
 opened     libraries that are opened later, twice each, named by their paths; in one that starts a thread nothing is patched
 xray       a program of clang's XRay that has its handlers called meanwhile: both count all
 stepped    with gdb: a debugger finds the whole stack from each instruction of calls and returns
@@ -308,6 +308,18 @@ class Functions(unittest.TestCase):
                 self.assertEqual((p.returncode, p.stdout), (alone.returncode, alone.stdout), (command, p.stderr))
                 if command[0] == KYMO:
                     self.assertGreater(sum(self.table().values()), 10, command)
+
+    @unittest.skipUnless(WHAT == "debian", "")
+    def test_own_stacks(self):
+        """Functions of node: V8 finds each frame when it collects garbage, and the program goes on."""
+        node = shutil.which("node")
+        if not node:
+            self.skipTest("no node")
+        script = "for (let i = 0, k = []; i < 300000; i++) k.push({i}); console.log(require('vm').runInThisContext('gc(); 7'), [3, 2].sort((a, b) => { gc(); return a - b })[0], Object.is(1, 1)); process.exit(5)"
+        p = run(KYMO, "run", "--no-summary", "--mode", "summary", "-f", "-o", self.trace, "--functions", "^Builtins_(Object|Call)|Runtime_|vm|ontextify",
+                "--functions-min-instructions", "0", "--", node, "--expose-gc", "-e", script)
+        self.assertEqual((p.returncode, p.stdout), (5, "7 2 true\n"), p.stderr)
+        self.assertGreater(sum(self.table().values()), 10)
 
     @unittest.skipUnless(WHAT == "opened", "")
     def test_opened(self):

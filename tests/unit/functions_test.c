@@ -191,6 +191,73 @@ static void test_start(void **state)
 	drop_plan(&p);
 }
 
+/* The verdict on form_load if it had this name and source, in a file that has a function `mark` too; NULL: no name, none. */
+static enum verdict judge_as(struct decoder *d, const char *name, unsigned source, const char *mark)
+{
+	char why[CHOOSE_WHY];
+	struct functions f;
+	struct function *x;
+	enum verdict v;
+
+	assert_true(functions_find(&f, "/proc/self/exe", why));
+	x = find_function(&f, "form_load");
+	for (uint32_t i = 0; i < f.count; i++)
+		f.items[i].source |= FUNCTION_FRAME;
+	if (mark)
+		find_function(&f, "form_call")->name = mark;
+	x->name = name;
+	x->source = (uint8_t)source;
+	judge_all(&f, d);
+	v = x->verdict;
+	functions_release(&f);
+	return v;
+}
+
+static void test_runtimes(void **state)
+{
+	const unsigned framed = FUNCTION_SYMBOL | FUNCTION_FRAME,
+		       linked = FUNCTION_SYMBOL | FUNCTION_LINKED;
+	const struct {
+		const char *name;
+		unsigned source;
+		const char *mark;
+		enum verdict verdict;
+	} cases[] = {
+		{"Builtins_ObjectIs", linked, NULL, VERDICT_RUNTIME},
+		{"_ZN2v88internal15Runtime_IsArrayEiPmPNS0_7IsolateE", framed, NULL,
+		 VERDICT_RUNTIME},
+		{"_ZN4node5CloseERKN2v820FunctionCallbackInfoINS0_5ValueEEE", framed, NULL,
+		 VERDICT_RUNTIME},
+		{"_ZN2v88internal7Isolate4DumpEv", framed, NULL, VERDICT_CHOSEN},
+		{"camlStdlib__List__map_1", framed, NULL, VERDICT_RUNTIME},
+		{"caml_apply2", framed, NULL, VERDICT_RUNTIME},
+		{"caml_call_gc", framed, NULL, VERDICT_RUNTIME},
+		{"caml_alloc_string", framed, NULL, VERDICT_CHOSEN},
+		{"camlike", framed, NULL, VERDICT_CHOSEN},
+		{NULL, FUNCTION_FRAME, NULL, VERDICT_CHOSEN},
+		{NULL, FUNCTION_FRAME, "_ZN2v87Isolate3NewEv", VERDICT_RUNTIME},
+		{NULL, FUNCTION_FRAME, "caml_startup", VERDICT_RUNTIME},
+		{"main.work", linked, NULL, VERDICT_CHOSEN},
+		{"main.work", linked, "runtime.morestack.abi0", VERDICT_RUNTIME},
+		{"Main_work_info", linked, "stg_ap_v_fast", VERDICT_RUNTIME},
+		{"in_c", framed, "runtime.morestack.abi0", VERDICT_CHOSEN},
+		{"of_assembly", FUNCTION_SYMBOL, NULL, VERDICT_UNFRAMED},
+	};
+	struct planned p;
+
+	make_own(&p, "^form_load$");
+	assert_true(find_function(&p.f, "form_load")->source & FUNCTION_LINKED);
+	assert_false(find_function(&p.f, "add_row")->source & FUNCTION_LINKED);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		enum verdict v = judge_as(p.d, cases[i].name, cases[i].source, cases[i].mark);
+
+		if (v != cases[i].verdict)
+			fail_msg("%s, %s: %s", cases[i].name ? cases[i].name : "no name",
+				 cases[i].mark ? cases[i].mark : "no mark", verdict_word(v));
+	}
+	drop_plan(&p);
+}
+
 static void test_flags(void **state)
 {
 	struct planned p;
@@ -368,10 +435,10 @@ static void test_damaged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_start),
-		cmocka_unit_test(test_flags),   cmocka_unit_test(test_moves),
-		cmocka_unit_test(test_damaged), cmocka_unit_test(test_forms),
-		cmocka_unit_test(test_library),
+		cmocka_unit_test(test_refused),  cmocka_unit_test(test_start),
+		cmocka_unit_test(test_runtimes), cmocka_unit_test(test_flags),
+		cmocka_unit_test(test_moves),    cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_forms),    cmocka_unit_test(test_library),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@ struct judge {
 		budget; /* bytes that may still be decoded: symbols may claim any size, again and again */
 	bool unnamed; /* a runtime of runtimes.c is in the file: functions without names may be its own */
 	bool unframed; /* the same of those without call frame information */
+	bool luajit;   /* the file is LuaJIT's, or linked with it */
 	bool framed;   /* most functions have call frame information */
 };
 

@@ -3,6 +3,8 @@
  * Functions of runtimes that walk stacks by themselves. They look up each return address in tables of their own code, and end the program where
  * one is not there, as it is while a call is traced; much of their code is not called as the ABI has it either. V8: its embedded builtins, and
  * what compiled JavaScript calls (exit frames). OCaml: all that its compiler made. Go, GHC: all that has no call frame information.
+ * LuaJIT unwinds to frames whose stack pointer it has from libgcc, which has another one there behind a call that is traced (entry.S): of it, and
+ * of what is linked with it, which it calls, nothing can be traced.
  */
 #include <string.h>
 
@@ -59,12 +61,16 @@ void judge_runtimes(struct judge *j)
 		framed += x->bytes > 0 && (x->source & FUNCTION_FRAME);
 		j->unnamed |= begins_with_any(x->name, unnamed_marks, 2);
 		j->unframed |= begins_with_any(x->name, unframed_marks, 2);
+		j->luajit |= BEGINS(x->name, "luaJIT_");
 	}
+	j->luajit |= image_needs(&j->f->image, "libluajit");
 	j->framed = framed > symbols / 2;
 }
 
 enum verdict judge_runtime(const struct judge *j, const struct function *x)
 {
+	if (j->luajit)
+		return VERDICT_RUNTIME;
 	if (!x->name)
 		return j->unnamed ? VERDICT_RUNTIME : VERDICT_CHOSEN;
 	if (is_of_v8(x->name) || is_of_ocaml(x->name))

@@ -240,6 +240,7 @@ static void test_runtimes(void **state)
 		{"main.work", linked, NULL, VERDICT_CHOSEN},
 		{"main.work", linked, "runtime.morestack.abi0", VERDICT_RUNTIME},
 		{"Main_work_info", linked, "stg_ap_v_fast", VERDICT_RUNTIME},
+		{"of_lua", framed, "luaJIT_setmode", VERDICT_RUNTIME},
 		{"in_c", framed, "runtime.morestack.abi0", VERDICT_CHOSEN},
 		{"of_assembly", FUNCTION_SYMBOL, NULL, VERDICT_UNFRAMED},
 	};
@@ -247,6 +248,8 @@ static void test_runtimes(void **state)
 
 	make_own(&p, "^form_load$");
 	assert_true(find_function(&p.f, "form_load")->source & FUNCTION_LINKED);
+	assert_true(image_needs(&p.f.image, "libcmocka"));
+	assert_false(image_needs(&p.f.image, "libcmockb"));
 	assert_false(find_function(&p.f, "add_row")->source & FUNCTION_LINKED);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		enum verdict v = judge_as(p.d, cases[i].name, cases[i].source, cases[i].mark);

@@ -238,6 +238,15 @@ class Functions(unittest.TestCase):
         self.assertIn("are one file", said)
         self.assertEqual(run(program, cwd=self.folder).returncode, 0)
 
+    @unittest.skipUnless(WHAT == "instrumented", "")
+    def test_too_many(self):
+        """Of 60,007 functions the last ones are left out, which is said."""
+        source = os.path.join(self.folder, "many.S")
+        with open(source, "w") as f:
+            f.write(".text\n.rept 60007\n.cfi_startproc\nmov $1, %eax\nret\n.cfi_endproc\n.endr\n.section .note.GNU-stack\n")
+        _, said = self.instrument(self.build(source, "-shared", "-nostdlib", name="libmany.so"))
+        self.assertIn("functions: 7 are left out", said)
+
     @unittest.skipUnless(WHAT == "debian", "")
     def test_program(self):
         """All functions of python3: what it prints is the same, and so are counts where it is patched in memory."""

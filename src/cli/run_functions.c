@@ -188,6 +188,13 @@ static void tell_refused(const struct taking *t, uint64_t refused)
 	text_release(&reasons);
 }
 
+static void tell_too_many(uint64_t count)
+{
+	if (count)
+		cli_warn("functions: %" PRIu64 " are left out: %s", count,
+			 verdict_text(VERDICT_TOO_MANY));
+}
+
 static void tell(const struct taking *t)
 {
 	const uint64_t *n = t->counts, small = n[VERDICT_SMALL] + n[VERDICT_SMALL_LOOP];
@@ -202,9 +209,7 @@ static void tell(const struct taking *t)
 			 " are left out because they are small; --functions-min-instructions 0 "
 			 "takes them",
 			 small);
-	if (n[VERDICT_TOO_MANY])
-		cli_warn("functions: %" PRIu64 " are left out: %s", n[VERDICT_TOO_MANY],
-			 verdict_text(VERDICT_TOO_MANY));
+	tell_too_many(n[VERDICT_TOO_MANY]);
 	tell_refused(t, refused);
 }
 
@@ -297,6 +302,7 @@ static int instrument_file(struct taking *t, const char *path, struct functions 
 		cli_error("%s cannot be instrumented: %s", path, told.why);
 		return CLI_FAILURE;
 	}
+	tell_too_many(t->counts[VERDICT_CHOSEN] - told.functions);
 	if (told.unshadowed)
 		cli_note("%s could use a shadow stack; the new file does not: moved calls push "
 			 "return addresses themselves",

@@ -139,6 +139,8 @@ const char *choose_never(const char *path)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strncmp(base_name(path), names[i], strlen(names[i])) == 0)
 			return "what traces functions uses it itself, or it loads and unwinds them";
+	if (strncmp(base_name(path), "libjvm.so", 9) == 0)
+		return "it looks up return addresses on stacks";
 	return "";
 }
 

@@ -4,30 +4,16 @@
 
 #include "functions/judge.h"
 
-static uint64_t dynamic(const struct image *m, int64_t tag)
-{
-	Elf64_Dyn d;
-
-	for (uint64_t at = 0; at + sizeof(d) <= m->dynamic.size; at += sizeof(d)) {
-		memcpy(&d, m->dynamic.bytes + at, sizeof(d));
-		if (d.d_tag == DT_NULL)
-			break;
-		if (d.d_tag == tag)
-			return d.d_un.d_val;
-	}
-	return 0;
-}
-
 typedef void relocation_fn(void *data, const Elf64_Rela *r);
 
 static void each_of(const struct image *m, int64_t table, int64_t size, relocation_fn *f,
 		    void *data)
 {
-	uint64_t left, bytes = dynamic(m, size);
-	const uint8_t *p = image_at(m, dynamic(m, table), &left);
+	uint64_t left, bytes = image_dynamic(m, size);
+	const uint8_t *p = image_at(m, image_dynamic(m, table), &left);
 	Elf64_Rela r;
 
-	if (!p || !dynamic(m, table))
+	if (!p || !image_dynamic(m, table))
 		return;
 	bytes = bytes < left ? bytes : left;
 	for (; bytes >= sizeof(r); bytes -= sizeof(r), p += sizeof(r)) {
@@ -53,7 +39,7 @@ static void lead_by(void *data, const Elf64_Rela *r)
 /* Relocated words are not where relocations are packed (DT_RELR); those of a fixed address have none. */
 static bool words_are_addresses(const struct image *m)
 {
-	return m->kind == ET_EXEC || dynamic(m, 36 /* DT_RELR */);
+	return m->kind == ET_EXEC || image_dynamic(m, 36 /* DT_RELR */);
 }
 
 void judge_data(struct judge *j)

@@ -41,6 +41,10 @@ static bool add_symbol(struct functions *f, const Elf64_Sym *s, const char *name
 		look_for_hook(f, name);
 		return true;
 	}
+	/* A hidden name becomes a local one when a file is linked, and stays hidden. */
+	if (ELF64_ST_BIND(s->st_info) != STB_LOCAL ||
+	    ELF64_ST_VISIBILITY(s->st_other) != STV_DEFAULT)
+		x.source |= FUNCTION_LINKED;
 	if (type == STT_GNU_IFUNC)
 		x.source |= FUNCTION_RESOLVER;
 	else if (type != STT_FUNC)

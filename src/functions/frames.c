@@ -106,6 +106,7 @@ static struct cursor part_of(const struct image_part *p, uint64_t offset)
 struct common {
 	unsigned pointers, pads; /* encodings */
 	bool augmented, signal;
+	struct cursor beginning; /* instructions that hold for all its functions */
 };
 
 /* Length and identification; the cursor is at the latter's end, `left` what the entry has behind it. */
@@ -175,6 +176,7 @@ static bool read_common(struct cursor c, struct common *out)
 		leb(&c, false);
 		read_augmentation(&c, letters + 1, out);
 	}
+	out->beginning = c;
 	return !c.bad;
 }
 
@@ -188,6 +190,9 @@ static void read_beginning(struct cursor c, struct frame *f)
 
 		switch (op >> 6 ? op & 0xc0 : op) {
 		case 0x00: /* nop */
+			break;
+		case 0x80: /* offset */
+			leb(&c, false);
 			break;
 		case 0x07: /* undefined */
 			f->outermost |= leb(&c, false) == REG_RIP;
@@ -230,6 +235,8 @@ static bool read_function(struct cursor c, const struct common *common, struct f
 		}
 		skip(&c, more);
 	}
+	/* What all functions of a common entry begin with an assembler may move there. */
+	read_beginning(common->beginning, out);
 	read_beginning(c, out);
 	return !c.bad && out->at && out->bytes && out->bytes < UINT64_MAX / 4;
 }

@@ -19,7 +19,12 @@
 #include "functions/image.h"
 #include "functions/verdict.h"
 
-enum function_source { FUNCTION_SYMBOL = 1, FUNCTION_FRAME = 2, FUNCTION_RESOLVER = 4 };
+enum function_source {
+	FUNCTION_SYMBOL = 1,
+	FUNCTION_FRAME = 2,
+	FUNCTION_RESOLVER = 4,
+	FUNCTION_LINKED = 8 /* a symbol that other objects are, or were, linked by */
+};
 
 struct function {
 	uint64_t entry, bytes;

@@ -281,3 +281,42 @@ const uint8_t *image_code(const struct image *m, uint64_t at, uint64_t *left)
 {
 	return find_address(m, at, PF_X, left);
 }
+
+/* ---- the dynamic section ---- */
+
+/* The entry at `*at`, which is moved on; false: there are no more. */
+static bool next_dynamic(const struct image *m, uint64_t *at, Elf64_Dyn *out)
+{
+	if (!range_fits(*at, sizeof(*out), m->dynamic.size))
+		return false;
+	memcpy(out, m->dynamic.bytes + *at, sizeof(*out));
+	*at += sizeof(*out);
+	return out->d_tag != DT_NULL;
+}
+
+uint64_t image_dynamic(const struct image *m, int64_t tag)
+{
+	uint64_t at = 0;
+	Elf64_Dyn d;
+
+	while (next_dynamic(m, &at, &d))
+		if (d.d_tag == tag)
+			return d.d_un.d_val;
+	return 0;
+}
+
+bool image_needs(const struct image *m, const char *begin)
+{
+	struct image_part names = {0};
+	uint64_t at = 0;
+	Elf64_Dyn d;
+
+	names.bytes = image_at(m, image_dynamic(m, DT_STRTAB), &names.size);
+	while (names.bytes && next_dynamic(m, &at, &d)) {
+		const char *name = d.d_tag == DT_NEEDED ? image_string(&names, d.d_un.d_val) : NULL;
+
+		if (name && strncmp(name, begin, strlen(begin)) == 0)
+			return true;
+	}
+	return false;
+}

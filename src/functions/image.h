@@ -58,6 +58,11 @@ unsigned image_sections(const struct image *m);
 const char *image_section_name(const struct image *m, unsigned index);
 bool image_find_section(const struct image *m, const char *name, struct image_part *out);
 
+/* The value of the first entry of the dynamic section with this tag; 0: there is none. */
+uint64_t image_dynamic(const struct image *m, int64_t tag);
+/* It is linked with a library whose name begins so. */
+bool image_needs(const struct image *m, const char *begin);
+
 /* A string of a table; NULL: it does not end in it. */
 const char *image_string(const struct image_part *table, uint64_t at);
 

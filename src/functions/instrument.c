@@ -186,20 +186,6 @@ static bool make_all(struct making *m, struct build *b, const struct text *plan)
 
 /* ---- what is refused ---- */
 
-static uint64_t dynamic_value(const struct image *m, int64_t tag)
-{
-	Elf64_Dyn d;
-
-	for (uint64_t at = 0; at + sizeof(d) <= m->dynamic.size; at += sizeof(d)) {
-		memcpy(&d, m->dynamic.bytes + at, sizeof(d));
-		if (d.d_tag == DT_NULL)
-			break;
-		if (d.d_tag == tag)
-			return tag == DT_TEXTREL ? 1 : d.d_un.d_val;
-	}
-	return 0;
-}
-
 const char *instrument_refused(const struct functions *f)
 {
 	const struct image *m = &f->image;
@@ -208,9 +194,9 @@ const char *instrument_refused(const struct functions *f)
 		return "it was instrumented already; take the file that it was made of";
 	if (!m->dynamic.size || (m->kind == ET_EXEC && !m->interpreter))
 		return "it is static, or packed: Kymo's library cannot be loaded into it";
-	if (!m->interpreter && dynamic_value(m, DT_FLAGS_1) & DF_1_PIE)
+	if (!m->interpreter && image_dynamic(m, DT_FLAGS_1) & DF_1_PIE)
 		return "it is static (static-pie): Kymo's library cannot be loaded into it";
-	if (dynamic_value(m, DT_TEXTREL) || dynamic_value(m, DT_FLAGS) & DF_TEXTREL)
+	if (image_dynamic(m, DT_TEXTREL) || image_dynamic(m, DT_FLAGS) & DF_TEXTREL)
 		return "the loader changes its code (text relocations), so what lies in the file "
 		       "is not "
 		       "what runs";

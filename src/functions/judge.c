@@ -140,7 +140,7 @@ static enum verdict judge_head(struct judge *j, uint32_t index)
 {
 	struct function *x = &j->f->items[index];
 	const struct frame *r = frames_around(&j->f->frames, x->entry);
-	enum verdict v = judge_name(x);
+	enum verdict v = x->entry == j->f->image.start ? VERDICT_START : judge_name(x);
 	struct relocated moved;
 	const uint8_t *code;
 	uint64_t left;
@@ -150,6 +150,8 @@ static enum verdict judge_head(struct judge *j, uint32_t index)
 	if (v == VERDICT_CHOSEN)
 		v = judge_section(j->f, x->entry);
 	if (v == VERDICT_CHOSEN)
+		v = judge_runtime(j, x);
+	if (v == VERDICT_CHOSEN)
 		v = judge_frame(x, r);
 	if (v != VERDICT_CHOSEN)
 		return v;
@@ -158,6 +160,8 @@ static enum verdict judge_head(struct judge *j, uint32_t index)
 		return VERDICT_NOT_CODE;
 	if (!x->bytes)
 		return VERDICT_SIZELESS;
+	if (judge_unframed(j, x))
+		return VERDICT_UNFRAMED;
 	v = relocate(j->d, code, x->bytes < left ? x->bytes : left, left, x->entry, j->f->sleds,
 		     &moved);
 	if (v != VERDICT_CHOSEN)
@@ -253,6 +257,7 @@ bool functions_judge(struct functions *f, struct decoder *d)
 
 	if (ok) {
 		judge_resolvers(f);
+		judge_runtimes(&j);
 		judge_heads(&j);
 		judge_scan(&j);
 		judge_data(&j);

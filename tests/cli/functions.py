@@ -4,8 +4,10 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
 import kymotest  # noqa: E402
@@ -81,6 +83,11 @@ def libraries():
     """Of a library, by name and by path; what must not be traced is said."""
     done = kymotest.run(KYMO, "run", "--functions", "malloc@libc", "--functions-list", "available", "--", PROGRAM)
     expect("none of" in done.stderr and done.returncode == 2, done.stderr)
+    with tempfile.TemporaryDirectory() as folder:
+        java = os.path.join(folder, "libjvm.so")
+        shutil.copy(PROGRAM, java)
+        done = kymotest.run(KYMO, "instrument", java, "-o", java + ".k")
+        expect("looks up return addresses" in done.stderr and done.returncode == 3, done.stderr)
     if not os.path.exists(LARGE):
         return
     rows, _ = ask("available", "--functions", "cos@^libm", program=LARGE)

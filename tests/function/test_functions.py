@@ -8,7 +8,7 @@ fentry     the same with -pg -mfentry
 patched    the same of a program that was built for nothing of the kind
 leaving    exceptions, cancelled threads, contexts, stacks that are looked at: all four ways
 instrumented  the same of a program and a library that were patched on disk: with and without fixed addresses, stripped, started by a shell; what is refused
-debian     the same of python3 and xz with its library
+debian     the same of python3, of xz with its library, and of small programs without symbols, of node
 opened     libraries that are opened later, twice each, named by their paths; in one that starts a thread nothing is patched
 xray       a program of clang's XRay that has its handlers called meanwhile: both count all
 stepped    with gdb: a debugger finds the whole stack from each instruction of calls and returns
@@ -238,6 +238,15 @@ class Functions(unittest.TestCase):
         self.assertIn("are one file", said)
         self.assertEqual(run(program, cwd=self.folder).returncode, 0)
 
+    @unittest.skipUnless(WHAT == "instrumented", "")
+    def test_too_many(self):
+        """Of 60,007 functions the last ones are left out, which is said."""
+        source = os.path.join(self.folder, "many.S")
+        with open(source, "w") as f:
+            f.write(".text\n.rept 60007\n.cfi_startproc\nmov $1, %eax\nret\n.cfi_endproc\n.endr\n.section .note.GNU-stack\n")
+        _, said = self.instrument(self.build(source, "-shared", "-nostdlib", name="libmany.so"))
+        self.assertIn("functions: 7 are left out", said)
+
     @unittest.skipUnless(WHAT == "debian", "")
     def test_program(self):
         """All functions of python3: what it prints is the same, and so are counts where it is patched in memory."""
@@ -289,6 +298,37 @@ class Functions(unittest.TestCase):
             self.assertEqual(f.read(), alone)
         self.assertGreater(self.table()["lzma_code"], 0)
         self.assertGreater(sum(self.table().values()), 1000)
+
+    @unittest.skipUnless(WHAT == "debian", "")
+    def test_stripped(self):
+        """All functions of programs without symbols, in memory and on disk: what they print and end with is the same."""
+        text = os.path.join(self.folder, "text")
+        with open(text, "w") as f:
+            f.write("".join(f"{n * 7919 % 3001}\n" for n in range(3000)))
+        for words in (["sort", "-n", text], ["awk", "{ n += $1 } END { print n; exit 3 }", text], ["gzip", "-nc", text],
+                      ["tar", "-cf", "-", "--mtime=@0", "-C", self.folder, "text"]):
+            alone = run(*words, text=False)
+            self.assertTrue(alone.stdout, words)
+            program, _ = self.instrument(os.path.realpath(shutil.which(words[0])), out=os.path.join(self.folder, words[0]))
+            for command in ([program, *words[1:]], [KYMO, "run", "--no-summary", "-f", "-o", self.trace, "--", program, *words[1:]],
+                            [KYMO, "run", "--no-summary", "-f", "-o", self.trace, "--functions", ".", "--functions-min-instructions", "0",
+                             "--", *words]):
+                p = run(*command, text=False)
+                self.assertEqual((p.returncode, p.stdout), (alone.returncode, alone.stdout), (command, p.stderr))
+                if command[0] == KYMO:
+                    self.assertGreater(sum(self.table().values()), 10, command)
+
+    @unittest.skipUnless(WHAT == "debian", "")
+    def test_own_stacks(self):
+        """Functions of node: V8 finds each frame when it collects garbage, and the program goes on."""
+        node = shutil.which("node")
+        if not node:
+            self.skipTest("no node")
+        script = "for (let i = 0, k = []; i < 300000; i++) k.push({i}); console.log(require('vm').runInThisContext('gc(); 7'), [3, 2].sort((a, b) => { gc(); return a - b })[0], Object.is(1, 1)); process.exit(5)"
+        p = run(KYMO, "run", "--no-summary", "--mode", "summary", "-f", "-o", self.trace, "--functions", "^Builtins_(Object|Call)|Runtime_|vm|ontextify",
+                "--functions-min-instructions", "0", "--", node, "--expose-gc", "-e", script)
+        self.assertEqual((p.returncode, p.stdout), (5, "7 2 true\n"), p.stderr)
+        self.assertGreater(sum(self.table().values()), 10)
 
     @unittest.skipUnless(WHAT == "opened", "")
     def test_opened(self):

@@ -151,6 +151,116 @@ static void test_refused(void **state)
 	drop_plan(&p);
 }
 
+static struct function *find_function(const struct functions *f, const char *name)
+{
+	for (uint32_t i = 0; i < f->count; i++)
+		if (f->items[i].name && strcmp(f->items[i].name, name) == 0)
+			return &f->items[i];
+	fail_msg("%s", name);
+	return NULL;
+}
+
+/* Judges all functions of this program; functions_release(). */
+static void judge_all(struct functions *f, struct decoder *d)
+{
+	for (uint32_t i = 0; i < f->count; i++)
+		f->items[i].wanted = true;
+	assert_true(functions_judge(f, d));
+}
+
+/* Nobody calls where the program begins, which is known by the file's header, and by its call frame information. */
+static void test_start(void **state)
+{
+	const struct frame *frame;
+	char why[CHOOSE_WHY];
+	struct planned p;
+	struct functions f;
+
+	make_own(&p, "^form_load$|^form_call$");
+	frame = frames_at(&p.f.frames, p.f.image.start);
+	assert_non_null(frame);
+	assert_true(frame->outermost);
+	frame = frames_at(&p.f.frames, find_function(&p.f, "main")->entry);
+	assert_false(frame->outermost || frame->fragment);
+	assert_true(functions_find(&f, "/proc/self/exe", why));
+	f.image.start = find_function(&f, "form_load")->entry;
+	judge_all(&f, p.d);
+	assert_int_equal(find_function(&f, "form_load")->verdict, VERDICT_START);
+	assert_int_equal(find_function(&f, "form_call")->verdict, VERDICT_CHOSEN);
+	functions_release(&f);
+	drop_plan(&p);
+}
+
+/* The verdict on form_load if it had this name and source, in a file that has a function `mark` too; NULL: no name, none. */
+static enum verdict judge_as(struct decoder *d, const char *name, unsigned source, const char *mark)
+{
+	char why[CHOOSE_WHY];
+	struct functions f;
+	struct function *x;
+	enum verdict v;
+
+	assert_true(functions_find(&f, "/proc/self/exe", why));
+	x = find_function(&f, "form_load");
+	for (uint32_t i = 0; i < f.count; i++)
+		f.items[i].source |= FUNCTION_FRAME;
+	if (mark)
+		find_function(&f, "form_call")->name = mark;
+	x->name = name;
+	x->source = (uint8_t)source;
+	judge_all(&f, d);
+	v = x->verdict;
+	functions_release(&f);
+	return v;
+}
+
+static void test_runtimes(void **state)
+{
+	const unsigned framed = FUNCTION_SYMBOL | FUNCTION_FRAME,
+		       linked = FUNCTION_SYMBOL | FUNCTION_LINKED;
+	const struct {
+		const char *name;
+		unsigned source;
+		const char *mark;
+		enum verdict verdict;
+	} cases[] = {
+		{"Builtins_ObjectIs", linked, NULL, VERDICT_RUNTIME},
+		{"_ZN2v88internal15Runtime_IsArrayEiPmPNS0_7IsolateE", framed, NULL,
+		 VERDICT_RUNTIME},
+		{"_ZN4node5CloseERKN2v820FunctionCallbackInfoINS0_5ValueEEE", framed, NULL,
+		 VERDICT_RUNTIME},
+		{"_ZN2v88internal7Isolate4DumpEv", framed, NULL, VERDICT_CHOSEN},
+		{"camlStdlib__List__map_1", framed, NULL, VERDICT_RUNTIME},
+		{"caml_apply2", framed, NULL, VERDICT_RUNTIME},
+		{"caml_call_gc", framed, NULL, VERDICT_RUNTIME},
+		{"caml_alloc_string", framed, NULL, VERDICT_CHOSEN},
+		{"camlike", framed, NULL, VERDICT_CHOSEN},
+		{NULL, FUNCTION_FRAME, NULL, VERDICT_CHOSEN},
+		{NULL, FUNCTION_FRAME, "_ZN2v87Isolate3NewEv", VERDICT_RUNTIME},
+		{NULL, FUNCTION_FRAME, "caml_startup", VERDICT_RUNTIME},
+		{"main.work", linked, NULL, VERDICT_CHOSEN},
+		{"main.work", linked, "runtime.morestack.abi0", VERDICT_RUNTIME},
+		{"Main_work_info", linked, "stg_ap_v_fast", VERDICT_RUNTIME},
+		{"of_lua", framed, "luaJIT_setmode", VERDICT_RUNTIME},
+		{"in_c", framed, "runtime.morestack.abi0", VERDICT_CHOSEN},
+		{"of_assembly", FUNCTION_SYMBOL, NULL, VERDICT_UNFRAMED},
+	};
+	struct planned p;
+
+	make_own(&p, "^form_load$");
+	assert_true(find_function(&p.f, "form_load")->source & FUNCTION_LINKED);
+	assert_true(image_needs(&p.f.image, "libcmocka"));
+	assert_false(image_needs(&p.f.image, "libcmockb"));
+	assert_false(find_function(&p.f, "add_row")->source & FUNCTION_LINKED);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		enum verdict v = judge_as(p.d, cases[i].name, cases[i].source, cases[i].mark);
+
+		if (v != cases[i].verdict)
+			fail_msg("%s, %s: %s", cases[i].name ? cases[i].name : "no name",
+				 cases[i].mark ? cases[i].mark : "no mark", verdict_word(v));
+	}
+	drop_plan(&p);
+}
+
 static void test_flags(void **state)
 {
 	struct planned p;
@@ -328,9 +438,10 @@ static void test_damaged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_flags),
-		cmocka_unit_test(test_moves),   cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_forms),   cmocka_unit_test(test_library),
+		cmocka_unit_test(test_refused),  cmocka_unit_test(test_start),
+		cmocka_unit_test(test_runtimes), cmocka_unit_test(test_flags),
+		cmocka_unit_test(test_moves),    cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_forms),    cmocka_unit_test(test_library),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,8 @@ static bool is_loaded(const char *library, const char *function)
 /* OCCA's door takes a kilobyte of what the loader has spare for each thread: it is for programs that use OCCA. */
 static bool is_of_use(const char *door)
 {
-	return !strstr(door, "/libkymo-occa.so") || is_loaded("libocca", "occaCreateDeviceFromString");
+	return !strstr(door, "/libkymo-occa.so") ||
+	       is_loaded("libocca", "occaCreateDeviceFromString");
 }
 
 static void open_door(const char *path, const struct missed *m)

@@ -14,6 +14,8 @@
 #include "core/unwind/unwind.h"
 
 #define BLOCK 32u /* stubs that a thread gets at once */
+#define KEPT                                                                                       \
+	(FUNCTION_FRAMES + BLOCK) /* that it keeps: deeper calls come and go slowly all the same */
 
 _Thread_local struct function_thread function_thread;
 struct function_return function_return_table[FUNCTION_RETURNS];
@@ -100,24 +102,69 @@ static bool stock(struct function_thread *s)
 		if (!at)
 			break;
 		function_give(s, at);
+		s->count++;
 	}
 	if (keyed && s->free)
 		pthread_setspecific(end_key, s);
 	return s->free != 0;
 }
 
-/* What it has open by now nobody will return through: but who knows. */
-static void thread_ends(void *data)
+/* The last free one, after a deep recursion. */
+static void keep_few(struct function_thread *s)
 {
-	struct function_thread *s = data;
-	uint32_t at = s->free, next;
+	const uint32_t at = s->free;
 
-	s->free = 0;
-	s->busy++;
-	for (; at; at = next) {
+	if (cap_likely(s->count <= KEPT) || !at)
+		return;
+	function_take(s, at);
+	s->count--;
+	give_back(at);
+}
+
+static void give_back_all(uint32_t at)
+{
+	for (uint32_t next; at; at = next) {
 		next = function_return_table[at].call.next;
 		give_back(at);
 	}
+}
+
+static const void **change_slot(struct function_return *r, const void **slot)
+{
+	return __atomic_exchange_n(&r->slot, slot, __ATOMIC_ACQ_REL);
+}
+
+/*
+ * Of the calls that are open, pthread_exit() has left those on the thread's own stack below, and those whose places have something
+ * else in them by now. Contexts on other stacks may go on in other threads.
+ */
+static bool is_over(const struct function_return *r, uint32_t at, const void *sp)
+{
+	if (!r->slot || !cap_same_stack(r->slot, sp))
+		return !r->slot;
+	return (const void *)r->slot < sp || *r->slot != function_return_stub(at);
+}
+
+static void give_back_open(uint32_t at, const void *sp)
+{
+	for (uint32_t next; at; at = next) {
+		struct function_return *r = &function_return_table[at];
+
+		next = r->call.next;
+		if (is_over(r, at, sp) || !change_slot(r, FUNCTION_NOBODYS))
+			give_back(at);
+	}
+}
+
+static void thread_ends(void *data)
+{
+	struct function_thread *s = data;
+
+	s->busy++;
+	give_back_all(s->free);
+	give_back_all(s->doubt);
+	give_back_open(s->open, cap_sp());
+	s->free = s->doubt = s->open = s->count = 0;
 	s->busy--;
 }
 
@@ -219,10 +266,11 @@ static bool unlink_open(struct function_thread *s, uint32_t at)
 	return true;
 }
 
-/* It was entered by another thread, or its thread believed it to be left: whoever has it will see that it is over. */
-static void leave_elsewhere(struct function_return *r)
+/* It was entered by another thread, or its thread believed it to be left: whoever has it, if somebody has, will see that it is over. */
+static void leave_elsewhere(struct function_return *r, uint32_t at)
 {
-	r->slot = NULL;
+	if (change_slot(r, NULL) == FUNCTION_NOBODYS)
+		give_back(at);
 }
 
 static void leave(struct function_thread *s, uint32_t at, const void **slot)
@@ -238,7 +286,7 @@ static void leave(struct function_thread *s, uint32_t at, const void **slot)
 		function_end(&r->call, NULL);
 		function_give(s, at);
 	} else {
-		leave_elsewhere(r);
+		leave_elsewhere(r, at);
 	}
 }
 
@@ -251,6 +299,7 @@ const void *function_leave_slow(const void **slot)
 
 	s->busy++;
 	leave(s, at, slot);
+	keep_few(s);
 	s->busy--;
 	errno = saved;
 	return original;

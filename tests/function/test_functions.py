@@ -12,6 +12,7 @@ debian     the same of python3 and xz with its library
 opened     libraries that are opened later, twice each, named by their paths; in one that starts a thread nothing is patched
 xray       a program of clang's XRay that has its handlers called meanwhile: both count all
 stepped    with gdb: a debugger finds the whole stack from each instruction of calls and returns
+signaled   a timer's handler calls functions wherever the thread is: each call is recorded once, or said to be untraced
 short      shorter calls are counted, not recorded; what has calls inside is recorded
 """
 import json
@@ -366,6 +367,31 @@ class Functions(unittest.TestCase):
                 recorded = self.counts()
                 self.assertTrue(0 < recorded.pop("sinker") < wanted.pop("sinker"))  # the deepest ones are counted
                 self.assertEqual(recorded, wanted)
+
+    @unittest.skipUnless(WHAT == "signaled", "")
+    def test_signaled(self):
+        names = "leaf|nester|handler"
+        for flags, patched in ((HOOKS, False), (FENTRY, False), (PLAIN, True)):
+            with self.subTest(flags=flags):
+                program, plan = self.build("signaled.c", *flags), os.path.join(self.folder, "plan")
+                environment = kymotest.environment()
+                words = ["--functions", f"^({names})$", "--functions-min-instructions", "0"] if patched else []
+                if not patched:
+                    planned.write(plan, f"^({names})$", program)
+                    environment["KYMO_FUNCTIONS_PLAN"] = plan
+                p = run(KYMO, "run", "-f", "-o", self.trace, *words, "--", program, cwd=self.folder, env=environment)
+                self.assertEqual(p.returncode, 0, p.stderr)
+                wanted, found, recorded = self.told(p.stdout, names), self.table(), self.counts()
+                untraced = re.search(r"calls in signal handlers that came while Kymo recorded ran untraced \((\d+) times\)", p.stderr)
+                missing = {name: wanted[name] - found[name] for name in wanted}
+                self.assertEqual(sum(missing.values()), int(untraced[1]) if untraced else 0, p.stderr)
+                self.assertEqual(missing["nester"], 0)
+                self.assertTrue(0 <= missing["handler"] <= missing["leaf"], missing)
+                # Those of frames are rows of the store, none twice.
+                self.assertTrue(0 < recorded["nester"] < found["nester"])
+                self.assertGreater(recorded["handler"], 0)
+                told = run(KYMO, "query", self.trace, "SELECT count(*) FROM regions")
+                self.assertNotIn("damaged", told.stderr)
 
     @unittest.skipUnless(WHAT == "short", "")
     def test_short(self):

@@ -68,6 +68,7 @@ struct function_thread {
 	uint32_t doubt; /* of those that seem to have been left, but lie on the stack */
 	uint32_t busy;  /* nothing is traced: the slow path is at work, or the thread ends */
 	uint32_t count; /* of all of these */
+	const void **busy_slot; /* of the call that made it so: handlers' are below */
 };
 
 extern _Thread_local struct function_thread function_thread

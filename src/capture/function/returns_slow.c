@@ -109,16 +109,17 @@ static bool stock(struct function_thread *s)
 	return s->free != 0;
 }
 
-/* The last free one, after a deep recursion. */
+/* After a deep recursion. What a signal's handler has interrupted may be about to take the first one, and knows the second. */
 static void keep_few(struct function_thread *s)
 {
-	const uint32_t at = s->free;
+	const uint32_t second = function_return_table[s->free].call.next,
+		       third = function_return_table[second].call.next;
 
-	if (cap_likely(s->count <= KEPT) || !at)
+	if (cap_likely(s->count <= KEPT) || !s->free || !second || !third)
 		return;
-	function_take(s, at);
+	function_return_table[second].call.next = function_return_table[third].call.next;
 	s->count--;
-	give_back(at);
+	give_back(third);
 }
 
 static void give_back_all(uint32_t at)
@@ -161,6 +162,7 @@ static void thread_ends(void *data)
 	struct function_thread *s = data;
 
 	s->busy++;
+	s->busy_slot = (const void **)cap_sp();
 	give_back_all(s->free);
 	give_back_all(s->doubt);
 	give_back_open(s->open, cap_sp());
@@ -171,6 +173,14 @@ static void thread_ends(void *data)
 static __attribute__((constructor)) void begin(void)
 {
 	keyed = pthread_key_create(&end_key, thread_ends) == 0;
+}
+
+static void work_begins(struct function_thread *s, const void **slot)
+{
+	if (!s->busy)
+		s->busy_slot = slot;
+	atomic_signal_fence(memory_order_seq_cst);
+	s->busy++;
 }
 
 /* ---- calls that were left ---- */
@@ -231,14 +241,29 @@ static void enter(struct function_thread *s, struct cap_op *op, const void **slo
 		function_give(s, at);
 }
 
+/* The slow path was at work when a signal came, unless the handler has left it by siglongjmp(), or Kymo calls what is traced. */
+static bool passes(struct function_thread *s, const void **slot)
+{
+	if (cap_likely(!s->busy))
+		return false;
+	if (slot >= s->busy_slot && cap_same_stack(slot, s->busy_slot)) {
+		s->busy = 0;
+		return false;
+	}
+	if (s->busy++ == 1 && cap_in_handler(slot))
+		function_passed();
+	s->busy--;
+	return true;
+}
+
 void function_enter_slow(struct cap_op *op, const void **slot)
 {
 	struct function_thread *s = &function_thread;
 	int saved = errno;
 
-	if (s->busy)
+	if (passes(s, slot))
 		return;
-	s->busy++;
+	work_begins(s, slot);
 	enter(s, op, slot);
 	s->busy--;
 	errno = saved;
@@ -297,7 +322,7 @@ const void *function_leave_slow(const void **slot)
 	const void *original = function_return_table[at].original;
 	int saved = errno;
 
-	s->busy++;
+	work_begins(s, slot);
 	leave(s, at, slot);
 	keep_few(s);
 	s->busy--;

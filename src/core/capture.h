@@ -356,13 +356,15 @@ cap_enter_straight(struct cap_op *op, const void *caller, const void *sp)
 	f = &t->frames[depth];
 	__asm__("" : "+r"(f)); /* one register, not a sum made anew for each store */
 	site = cap_site(t, caller);
-	if (cap_unlikely(t->next_id == t->id_limit))
+	if (cap_unlikely(t->next_id >= t->id_limit))
 		cap_ids_sample(t, f);
-	/* Before others see the frame: a signal's handler may make calls from here on. */
-	id = t->next_id;
-	t->next_id = id + 1;
-	f->parent = t->current;
+	id = cap_take_id(t);
+	if (cap_unlikely(id >= t->id_limit))
+		return NULL; /* a signal's handler has taken the last one meanwhile */
+again:
 	f->id = id;
+	atomic_signal_fence(memory_order_seq_cst);
+	f->parent = t->current;
 	f->sp = sp;
 	f->op = op;
 	f->caller = caller;
@@ -377,6 +379,8 @@ cap_enter_straight(struct cap_op *op, const void *caller, const void *sp)
 	atomic_store_explicit(&f->buffers, 1ull << (plan & CAP_PLAN_BUFFER), memory_order_relaxed);
 	atomic_store_explicit(&t->depth, depth + 1, memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
+	if (cap_unlikely(f->id != id))
+		goto again; /* until now calls of a signal's handler had the same place */
 	if (cap_unlikely(atomic_load_explicit(&op->plan, memory_order_acquire) != plan)) {
 		f->retire = NULL; /* it was to be timed */
 		atomic_store_explicit(&t->depth, depth, memory_order_release);

@@ -119,6 +119,19 @@ struct cap_thread {
 	struct cap_frame frames[CAP_FRAMES];
 };
 
+/* The next id: one instruction, so that a signal's handler never takes the same. */
+static inline uint64_t cap_take_id(struct cap_thread *t)
+{
+#ifdef __x86_64__
+	uint64_t id = 1;
+
+	__asm__ volatile("xaddq %0, %1" : "+r"(id), "+m"(t->next_id) : : "cc");
+	return id;
+#else
+	return __atomic_fetch_add(&t->next_id, 1, __ATOMIC_RELAXED);
+#endif
+}
+
 #define CAP_THREAD_MAGIC 0x594d594bu
 #define CAP_GATE_OPEN    ((uint64_t)CAP_THREAD_MAGIC) /* and no guard */
 

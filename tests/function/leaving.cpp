@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Functions that are left otherwise than by returning: exceptions through several of them, caught and thrown again, threads that are
- * cancelled or end themselves, contexts that are switched between, stacks that are looked at. Prints how often each function was entered, and what it saw.
+ * cancelled or end themselves, many of those, deep recursions that threads come back from, contexts that are switched between, stacks that are looked at. Prints how often each function was entered, and what it saw.
  */
 #include <cstdint>
 #include <cstdio>
@@ -16,7 +16,7 @@
 #define PLAIN __attribute__((no_instrument_function, noinline))
 #define KEPT  __attribute__((noinline, noclone, optimize("no-optimize-sibling-calls")))
 
-static unsigned long throwers, catchers, rethrowers, guards, waiters, enders, yielders, lookers;
+static unsigned long throwers, catchers, rethrowers, guards, waiters, enders, yielders, lookers, sinkers;
 static unsigned long destroyed;
 
 struct Guard {
@@ -82,9 +82,9 @@ KEPT void ender(int n)
 	pthread_exit((void *)7);
 }
 
-PLAIN static void *ends(void *)
+PLAIN static void *ends(void *n)
 {
-	ender(3);
+	ender((int)(intptr_t)n);
 	return nullptr;
 }
 
@@ -124,6 +124,17 @@ PLAIN static void coroutines()
 				swapcontext(&main_context, &contexts[c]);
 }
 
+KEPT unsigned long sinker(unsigned n)
+{
+	sinkers++;
+	return n ? sinker(n - 1) + 1 : 0;
+}
+
+PLAIN static void *sinks(void *)
+{
+	return (void *)sinker(3000);
+}
+
 static int depth;
 
 KEPT int looker(int n)
@@ -159,15 +170,25 @@ int main(int argc, char **argv)
 		pthread_cancel(t);
 		pthread_join(t, &result);
 		sum += result == PTHREAD_CANCELED;
-		pthread_create(&t, nullptr, ends, nullptr);
+		pthread_create(&t, nullptr, ends, (void *)3);
 		pthread_join(t, &result);
 		sum += (int)(intptr_t)result;
 	}
+	/* More than may be open at one time, one after another. */
+	for (int i = 0; i < 110; i++) {
+		pthread_create(&t, nullptr, ends, (void *)40);
+		pthread_join(t, &result);
+		sum += (int)(intptr_t)result;
+	}
+	sum += (int)sinker(3000);
+	pthread_create(&t, nullptr, sinks, nullptr);
+	pthread_join(t, &result);
+	sum += (int)(intptr_t)result;
 	coroutines();
 	printf("looker saw %d of itself", looker(4));
 	printf(" of %d\n", depth);
 	printf("sum %d destroyed %lu switched %lu\n", sum, destroyed, switched);
-	printf("thrower %lu\ncatcher %lu\nrethrower %lu\nwaiter %lu\nender %lu\nyielder %lu\nlooker %lu\n", throwers,
-	       catchers, rethrowers, waiters, enders, yielders, lookers);
+	printf("thrower %lu\ncatcher %lu\nrethrower %lu\nwaiter %lu\nender %lu\nyielder %lu\nlooker %lu\nsinker %lu\n", throwers,
+	       catchers, rethrowers, waiters, enders, yielders, lookers, sinkers);
 	return 0;
 }

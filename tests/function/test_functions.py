@@ -12,6 +12,7 @@ debian     the same of python3, of xz with its library, and of small programs wi
 opened     libraries that are opened later, twice each, named by their paths; in one that starts a thread nothing is patched
 xray       a program of clang's XRay that has its handlers called meanwhile: both count all
 stepped    with gdb: a debugger finds the whole stack from each instruction of calls and returns
+signaled   a timer's handler calls functions wherever the thread is: each call is recorded once, or said to be untraced
 short      shorter calls are counted, not recorded; what has calls inside is recorded
 """
 import json
@@ -50,7 +51,7 @@ for line in open('/proc/self/smaps'):
         changed += int(words[1])
 print(changed)
 """
-LEAVING = "thrower|catcher|rethrower|waiter|ender|yielder|looker"
+LEAVING = "thrower|catcher|rethrower|waiter|ender|yielder|looker|sinker"
 
 
 class Functions(unittest.TestCase):
@@ -120,7 +121,7 @@ class Functions(unittest.TestCase):
         for row in rows:
             self.assertTrue(0 <= row["min_ns"] <= row["max_ns"] <= row["time_ns"] < HOUR, row)
             self.assertLessEqual(row["self_ns"], row["time_ns"], row)
-        return {row["op"]: row["calls"] for row in rows}
+        return {re.sub(r"\(.*", "", row["op"]): row["calls"] for row in rows}
 
     def told(self, out, names):
         return {k: int(v) for k, v in re.findall(rf"^({names}) (\d+)$", out, re.M)}
@@ -401,8 +402,36 @@ class Functions(unittest.TestCase):
             with self.subTest(flags=flags, patched=patched):
                 out = self.trace_it(self.build("leaving.cpp", *flags), LEAVING, patched=patched)
                 wanted = self.told(out, LEAVING)
-                self.assertEqual(len(wanted), 7)
-                self.assertEqual(self.counts(), wanted)
+                self.assertEqual(len(wanted), 8)
+                self.assertEqual(self.table(), wanted)
+                recorded = self.counts()
+                self.assertTrue(0 < recorded.pop("sinker") < wanted.pop("sinker"))  # the deepest ones are counted
+                self.assertEqual(recorded, wanted)
+
+    @unittest.skipUnless(WHAT == "signaled", "")
+    def test_signaled(self):
+        names = "leaf|nester|handler"
+        for flags, patched in ((HOOKS, False), (FENTRY, False), (PLAIN, True)):
+            with self.subTest(flags=flags):
+                program, plan = self.build("signaled.c", *flags), os.path.join(self.folder, "plan")
+                environment = kymotest.environment()
+                words = ["--functions", f"^({names})$", "--functions-min-instructions", "0"] if patched else []
+                if not patched:
+                    planned.write(plan, f"^({names})$", program)
+                    environment["KYMO_FUNCTIONS_PLAN"] = plan
+                p = run(KYMO, "run", "-f", "-o", self.trace, *words, "--", program, cwd=self.folder, env=environment)
+                self.assertEqual(p.returncode, 0, p.stderr)
+                wanted, found, recorded = self.told(p.stdout, names), self.table(), self.counts()
+                untraced = re.search(r"calls in signal handlers that came while Kymo recorded ran untraced \((\d+) times\)", p.stderr)
+                missing = {name: wanted[name] - found[name] for name in wanted}
+                self.assertEqual(sum(missing.values()), int(untraced[1]) if untraced else 0, p.stderr)
+                self.assertEqual(missing["nester"], 0)
+                self.assertTrue(0 <= missing["handler"] <= missing["leaf"], missing)
+                # Those of frames are rows of the store, none twice.
+                self.assertTrue(0 < recorded["nester"] < found["nester"])
+                self.assertGreater(recorded["handler"], 0)
+                told = run(KYMO, "query", self.trace, "SELECT count(*) FROM regions")
+                self.assertNotIn("damaged", told.stderr)
 
     @unittest.skipUnless(WHAT == "short", "")
     def test_short(self):

@@ -7,6 +7,7 @@ handlers   handlers of signals write while their thread allocates and is recorde
 programs   dd, tar, python3, h5repack, h5perf_serial, MPI-IO: their results are the same, and counts are strace's
 beside     another preloaded library is called as often as without
 unasked    nothing is preloaded where posix is not named
+together   with other preloaded libraries, of which none is ready yet when threads of Kymo's begin, programs start
 """
 import csv
 import hashlib
@@ -221,6 +222,17 @@ class Posix(unittest.TestCase):
         for backends in ("posix", "all,posix"):
             p = self.record(*see, backends=backends)
             self.assertGreater(int(p.stdout), 0, backends)
+
+    @unittest.skipUnless(WHAT == "together", "another test")
+    def test_together(self):
+        """The thread that takes samples closes folders, and takes locks and memory, while the loader runs constructors."""
+        for backends, more in (("posix,lock", ["--sample"]), ("wait,posix", ["--off-cpu"]),
+                               ("all,lock,wait,posix", ["--sample", "--off-cpu"]),
+                               ("heap,lock,wait,posix", ["--sample", "--threads", "--functions", "."])):
+            p = run("timeout", "-s", "INT", "60", KYMO, "run", "--no-summary", "-f", "-o", os.path.join(self.folder, "t.kymo"),
+                    "-b", backends, *more, "--", PROGRAM, "each", self.folder, cwd=self.folder)
+            self.assertEqual(p.returncode, 0, p.stderr)
+            self.assertGreater(self.calls().get("read", 0), 0, backends)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,22 @@
  */
 #include "capture/function/function.h"
 
+static _Atomic uint64_t passed;
+
+void function_passed(void)
+{
+	atomic_fetch_add_explicit(&passed, 1, memory_order_relaxed);
+}
+
+void function_tell(uint64_t deadline)
+{
+	const uint64_t n = atomic_exchange(&passed, 0);
+
+	if (n)
+		cap_count_untraced_slow(
+			"function", "calls in signal handlers that came while Kymo recorded", n);
+}
+
 static bool too_deep(struct cap_thread *t, const void *sp)
 {
 	uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
@@ -25,13 +41,20 @@ void function_begin(struct function_call *c, struct cap_op *op, const void *site
 	c->start = 0;
 	c->inside = 0;
 	c->frame = NULL;
+	if (cap_unlikely(t && t->magic == CAP_THREAD_MAGIC && cap_is_recording(t, sp))) {
+		function_passed();
+		return;
+	}
 	if (cap_unlikely(t && t->magic == CAP_THREAD_MAGIC && !t->guard && too_deep(t, sp))) {
 		c->start = tick_now();
 		return;
 	}
 	c->frame = cap_enter_at(op, site, sp);
-	if (!c->frame)
+	if (!c->frame) {
+		if (t && t->magic == CAP_THREAD_MAGIC && t->guard && cap_in_handler(sp))
+			function_passed();
 		return;
+	}
 	c->id = c->frame->id;
 	t = cap_thread_current;
 	c->records = (uint32_t)atomic_load_explicit(&t->records, memory_order_relaxed);

@@ -14,7 +14,8 @@ struct cap_op *function_ops;
 uint64_t function_least;
 
 static kymo_domain_desc_t desc;
-static struct cap_domain_info info = {.desc = &desc, .fork_child = function_modules_fork_child};
+static struct cap_domain_info info = {
+	.desc = &desc, .flush = function_tell, .fork_child = function_modules_fork_child};
 static struct cap_domain *domain;
 
 static bool describe(uint32_t count)
@@ -52,6 +53,7 @@ bool function_describe(void)
 	    !function_plan.function_count)
 		return false;
 	tick_init();
+	cap_handlers_init();
 	function_least = least();
 	if (!describe((uint32_t)function_plan.function_count)) {
 		cap_note(2, "function", "functions are not traced: there is no memory for them");

@@ -10,6 +10,7 @@
 #include <threads.h>
 
 #include "capture/function/function.h"
+#include "core/intercept/doors.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -43,6 +44,14 @@ static void find_functions(void)
 	FIND(next_create, "pthread_create");
 	FIND(next_thrd_create, "thrd_create");
 	FIND(next_close, "dlclose");
+}
+
+void kymo_door_find_function(void)
+{
+	int saved = errno;
+
+	find_functions();
+	errno = saved;
 }
 
 static __attribute__((constructor)) void begin(void)

@@ -16,6 +16,7 @@
 #include <kymo/tool.h>
 
 #include "core/capture.h"
+#include "core/process/handler.h"
 #include "wire/plan.h"
 
 /* ---- for libkymo-function.so ---- */
@@ -107,6 +108,10 @@ bool function_describe(void);
 /* ---- calls (call.c) ---- */
 
 /* What functions leave are for calls of other domains inside of them. */
+/* A call that a signal's handler made runs untraced, because it came while Kymo was at work on its thread. */
+void function_passed(void);
+void function_tell(uint64_t deadline); /* the domain's flush */
+
 #define FUNCTION_FRAMES (CAP_FRAMES - 32u)
 
 /* A call that is going on. */
@@ -126,9 +131,11 @@ static inline bool function_straight(const struct cap_thread *t, const struct ca
 {
 	uint32_t depth;
 
-	if (!t || t->gate != CAP_GATE_OPEN || t->next_id == t->id_limit ||
+	if (!t || t->gate != CAP_GATE_OPEN || t->next_id >= t->id_limit ||
 	    !(atomic_load_explicit(&op->plan, memory_order_relaxed) & CAP_PLAN_STRAIGHT) ||
 	    t->sites[cap_site_slot((uintptr_t)site)].address != (uintptr_t)site)
+		return false;
+	if (cap_is_recording(t, sp))
 		return false;
 	depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
 	return !depth || (depth < FUNCTION_FRAMES &&

@@ -80,10 +80,20 @@ static bool was_left(const struct open_call *o, const struct cap_op *op, const v
 	return (const char *)o->sp < (const char *)sp && cap_same_stack(o->sp, sp);
 }
 
+static void begin_open(struct open_call *o, struct cap_op *op, const void *site, const void *sp,
+		       const void *frame_sp)
+{
+	o->site = site;
+	o->call.op = op;
+	o->sp = sp;
+	o->frame_sp = frame_sp;
+}
+
 void kymo_function_enter(const void *function, const void *site, const void *sp)
 {
 	struct cap_op *op = function_find((uintptr_t)function);
 	struct hooks *h = hooks;
+	const void *frame_sp;
 	struct open_call *o;
 
 	if (!op || (!h && !(h = attach())))
@@ -98,13 +108,14 @@ void kymo_function_enter(const void *function, const void *site, const void *sp)
 		return;
 	}
 	o = &h->at[h->depth];
-	o->site = site;
-	o->call.op = op;
-	o->sp = sp;
-	o->frame_sp = h->depth ? below(&o[-1], sp) : sp;
-	atomic_signal_fence(memory_order_seq_cst); /* a signal's handler may come from here on */
+	frame_sp = h->depth ? below(&o[-1], sp) : sp;
+	begin_open(o, op, site, sp, frame_sp);
+	atomic_signal_fence(memory_order_seq_cst);
 	h->depth++;
-	function_begin(&o->call, op, site, o->frame_sp);
+	atomic_signal_fence(memory_order_seq_cst);
+	/* Until now calls of a signal's handler had the same place. */
+	begin_open(o, op, site, sp, frame_sp);
+	function_begin(&o->call, op, site, frame_sp);
 }
 
 /*

@@ -107,9 +107,7 @@ enum function_todo function_enter_fast(struct cap_op *op, const void **slot)
 	const void *original = *slot;
 	uint32_t at = s->free;
 
-	if (cap_unlikely(s->busy))
-		return FUNCTION_DONE;
-	if (cap_unlikely(!at || function_is_return(original) ||
+	if (cap_unlikely(s->busy || !at || function_is_return(original) ||
 			 (s->open && function_return_table[s->open].slot <= slot)))
 		return FUNCTION_SLOW;
 	function_take(s, at);

@@ -9,6 +9,8 @@
  *    a call that seems to have been left by longjmp may be one of a coroutine.
  *  - The calls that a thread has open are linked from the last to the first; all other stubs of the thread are free, or in
  *    doubt. Only the thread itself changes them, a signal's handler on it included, which leaves them as it found them.
+ *  - When a thread ends all of its stubs are free, but for those of calls on other stacks, which whoever returns through
+ *    them frees.
  */
 #ifndef CAPTURE_FUNCTION_RETURNS_H
 #define CAPTURE_FUNCTION_RETURNS_H
@@ -24,11 +26,15 @@
 /* What a stub stands for. */
 struct function_return {
 	const void *original; /* return address; first: the unwind information reads it */
-	const void **slot;    /* where it was; NULL: another thread has seen it return */
+	const void *
+		*slot; /* where it was; NULL: another thread has seen it return; FUNCTION_NOBODYS */
 	struct function_call
 		call; /* its `next`: the one before it, or the next free one; 0: none */
 };
 _Static_assert(sizeof(struct function_return) == 64, "entry.S reckons with it");
+
+/* The `slot` of a call whose thread has ended, and which another one may still return from: it gives the stub back. */
+#define FUNCTION_NOBODYS ((const void **)1)
 
 /* What the assembly leaves to be done where all registers are saved. */
 enum function_todo { FUNCTION_DONE, FUNCTION_SLOW };
@@ -61,6 +67,8 @@ struct function_thread {
 	uint32_t free;  /* the first of those that are free */
 	uint32_t doubt; /* of those that seem to have been left, but lie on the stack */
 	uint32_t busy;  /* nothing is traced: the slow path is at work, or the thread ends */
+	uint32_t count; /* of all of these */
+	const void **busy_slot; /* of the call that made it so: handlers' are below */
 };
 
 extern _Thread_local struct function_thread function_thread

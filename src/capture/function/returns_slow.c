@@ -14,6 +14,8 @@
 #include "core/unwind/unwind.h"
 
 #define BLOCK 32u /* stubs that a thread gets at once */
+#define KEPT                                                                                       \
+	(FUNCTION_FRAMES + BLOCK) /* that it keeps: deeper calls come and go slowly all the same */
 
 _Thread_local struct function_thread function_thread;
 struct function_return function_return_table[FUNCTION_RETURNS];
@@ -100,30 +102,85 @@ static bool stock(struct function_thread *s)
 		if (!at)
 			break;
 		function_give(s, at);
+		s->count++;
 	}
 	if (keyed && s->free)
 		pthread_setspecific(end_key, s);
 	return s->free != 0;
 }
 
-/* What it has open by now nobody will return through: but who knows. */
-static void thread_ends(void *data)
+/* After a deep recursion. What a signal's handler has interrupted may be about to take the first one, and knows the second. */
+static void keep_few(struct function_thread *s)
 {
-	struct function_thread *s = data;
-	uint32_t at = s->free, next;
+	const uint32_t second = function_return_table[s->free].call.next,
+		       third = function_return_table[second].call.next;
 
-	s->free = 0;
-	s->busy++;
-	for (; at; at = next) {
+	if (cap_likely(s->count <= KEPT) || !s->free || !second || !third)
+		return;
+	function_return_table[second].call.next = function_return_table[third].call.next;
+	s->count--;
+	give_back(third);
+}
+
+static void give_back_all(uint32_t at)
+{
+	for (uint32_t next; at; at = next) {
 		next = function_return_table[at].call.next;
 		give_back(at);
 	}
+}
+
+static const void **change_slot(struct function_return *r, const void **slot)
+{
+	return __atomic_exchange_n(&r->slot, slot, __ATOMIC_ACQ_REL);
+}
+
+/*
+ * Of the calls that are open, pthread_exit() has left those on the thread's own stack below, and those whose places have something
+ * else in them by now. Contexts on other stacks may go on in other threads.
+ */
+static bool is_over(const struct function_return *r, uint32_t at, const void *sp)
+{
+	if (!r->slot || !cap_same_stack(r->slot, sp))
+		return !r->slot;
+	return (const void *)r->slot < sp || *r->slot != function_return_stub(at);
+}
+
+static void give_back_open(uint32_t at, const void *sp)
+{
+	for (uint32_t next; at; at = next) {
+		struct function_return *r = &function_return_table[at];
+
+		next = r->call.next;
+		if (is_over(r, at, sp) || !change_slot(r, FUNCTION_NOBODYS))
+			give_back(at);
+	}
+}
+
+static void thread_ends(void *data)
+{
+	struct function_thread *s = data;
+
+	s->busy++;
+	s->busy_slot = (const void **)cap_sp();
+	give_back_all(s->free);
+	give_back_all(s->doubt);
+	give_back_open(s->open, cap_sp());
+	s->free = s->doubt = s->open = s->count = 0;
 	s->busy--;
 }
 
 static __attribute__((constructor)) void begin(void)
 {
 	keyed = pthread_key_create(&end_key, thread_ends) == 0;
+}
+
+static void work_begins(struct function_thread *s, const void **slot)
+{
+	if (!s->busy)
+		s->busy_slot = slot;
+	atomic_signal_fence(memory_order_seq_cst);
+	s->busy++;
 }
 
 /* ---- calls that were left ---- */
@@ -184,14 +241,29 @@ static void enter(struct function_thread *s, struct cap_op *op, const void **slo
 		function_give(s, at);
 }
 
+/* The slow path was at work when a signal came, unless the handler has left it by siglongjmp(), or Kymo calls what is traced. */
+static bool passes(struct function_thread *s, const void **slot)
+{
+	if (cap_likely(!s->busy))
+		return false;
+	if (slot >= s->busy_slot && cap_same_stack(slot, s->busy_slot)) {
+		s->busy = 0;
+		return false;
+	}
+	if (s->busy++ == 1 && cap_in_handler(slot))
+		function_passed();
+	s->busy--;
+	return true;
+}
+
 void function_enter_slow(struct cap_op *op, const void **slot)
 {
 	struct function_thread *s = &function_thread;
 	int saved = errno;
 
-	if (s->busy)
+	if (passes(s, slot))
 		return;
-	s->busy++;
+	work_begins(s, slot);
 	enter(s, op, slot);
 	s->busy--;
 	errno = saved;
@@ -219,10 +291,11 @@ static bool unlink_open(struct function_thread *s, uint32_t at)
 	return true;
 }
 
-/* It was entered by another thread, or its thread believed it to be left: whoever has it will see that it is over. */
-static void leave_elsewhere(struct function_return *r)
+/* It was entered by another thread, or its thread believed it to be left: whoever has it, if somebody has, will see that it is over. */
+static void leave_elsewhere(struct function_return *r, uint32_t at)
 {
-	r->slot = NULL;
+	if (change_slot(r, NULL) == FUNCTION_NOBODYS)
+		give_back(at);
 }
 
 static void leave(struct function_thread *s, uint32_t at, const void **slot)
@@ -238,7 +311,7 @@ static void leave(struct function_thread *s, uint32_t at, const void **slot)
 		function_end(&r->call, NULL);
 		function_give(s, at);
 	} else {
-		leave_elsewhere(r);
+		leave_elsewhere(r, at);
 	}
 }
 
@@ -249,8 +322,9 @@ const void *function_leave_slow(const void **slot)
 	const void *original = function_return_table[at].original;
 	int saved = errno;
 
-	s->busy++;
+	work_begins(s, slot);
 	leave(s, at, slot);
+	keep_few(s);
 	s->busy--;
 	errno = saved;
 	return original;

@@ -17,6 +17,7 @@
 
 #include "capture/heap/heap.h"
 #include "core/capture.h"
+#include "core/intercept/doors.h"
 
 #define EXPORT  __attribute__((visibility("default")))
 #define OWN_TLS _Thread_local __attribute__((tls_model("initial-exec")))
@@ -106,6 +107,12 @@ static inline heap_fn *next_function(enum heap_function f)
 	heap_fn *next = atomic_load_explicit(&next_of[f], memory_order_relaxed);
 
 	return cap_likely(next != NULL) ? next : find(f);
+}
+
+void kymo_door_find_heap(void)
+{
+	for (unsigned f = 0; f < FUNCTIONS; f++)
+		find((enum heap_function)f);
 }
 
 static void *none(void)
@@ -299,9 +306,7 @@ __attribute__((constructor)) static void loaded(void)
 	const _Atomic uint8_t *samples;
 	int saved = errno;
 
-	/* Now, and not first in a signal's handler. */
-	for (unsigned f = 0; f < FUNCTIONS; f++)
-		find((enum heap_function)f);
+	kymo_door_find_heap(); /* now, and not first in a signal's handler */
 	samples = kymo_heap_start(early);
 	if (samples) {
 		atomic_store(&filter, samples);

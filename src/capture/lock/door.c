@@ -24,7 +24,7 @@
 
 #include "core/intercept/libc_door.h"
 
-DOOR_STATE
+DOOR_STATE(lock)
 
 /* ---- who ---- */
 

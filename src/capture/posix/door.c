@@ -5,7 +5,7 @@
  */
 #include "capture/posix/door.h"
 
-DOOR_STATE
+DOOR_STATE(posix)
 
 __attribute__((constructor)) static void loaded(void)
 {

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "capture/thread/door.h"
+#include "core/intercept/doors.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -49,6 +50,14 @@ static void find_functions(void)
 	FIND(next_fork, "fork");
 	FIND(next_daemon, "daemon");
 	FIND(next_prctl, "prctl");
+}
+
+void kymo_door_find_threads(void)
+{
+	int saved = errno;
+
+	find_functions();
+	errno = saved;
 }
 
 __attribute__((constructor)) static void loaded(void)

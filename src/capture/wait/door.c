@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-DOOR_STATE
+DOOR_STATE(wait)
 
 int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room);
 int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,

@@ -268,11 +268,11 @@ static bool write_one(const struct comm_item *t, const struct numbers *n, uint64
 	r = &thread->rings[buffer ? __builtin_ctzll(buffer) : 0];
 	if (cap_unlikely(!buffer || !cap_room(r)))
 		return false;
-	if (cap_unlikely(thread->next_id == thread->id_limit))
+	if (cap_unlikely(thread->next_id >= thread->id_limit))
 		cap_ids_refill(thread);
 	if (cap_unlikely(buffer & atomic_load_explicit(&cap_counted, memory_order_relaxed)))
 		return core_work_comm(thread, &core_buffers[__builtin_ctzll(buffer)], op, t, end);
-	v.id = thread->next_id++;
+	v.id = cap_take_id(thread);
 	v.start = t->start;
 	v.end = end;
 	v.scope = t->has_submission ? t->submission.scope : thread->scope;
@@ -299,7 +299,7 @@ static inline bool write_usual(const struct comm_item *t, const struct numbers *
 	r = cap_activity_ring(thread, op, &t->submission, t->start);
 	if (cap_unlikely(!r))
 		return false;
-	v.id = thread->next_id++;
+	v.id = cap_take_id(thread);
 	v.start = t->start;
 	v.end = end;
 	v.scope = t->submission.scope;

@@ -63,7 +63,7 @@ cap_activity_ring(struct cap_thread *t, const struct cap_op *op,
 	struct wire_ring *r;
 
 	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC || submission->more || !bit ||
-			 (bit & (bit - 1)) || t->next_id == t->id_limit))
+			 (bit & (bit - 1)) || t->next_id >= t->id_limit))
 		return NULL;
 	cap_read_lock(t);
 	r = &t->rings[__builtin_ctzll(bit)];
@@ -91,7 +91,7 @@ cap_activity_ordinary(struct wire_enc *e, const struct cap_op *op,
 
 	if (cap_unlikely(!r))
 		return false;
-	v.id = t->next_id++;
+	v.id = cap_take_id(t);
 	v.start = start;
 	v.end = end;
 	v.scope = submission->scope;

@@ -465,7 +465,7 @@ ring_for_any(struct cap_thread *t, struct cap_frame *f, struct cap_op *op,
 		cap_read_unlock(t);
 		return NULL;
 	}
-	if (cap_unlikely(t->next_id == t->id_limit))
+	if (cap_unlikely(t->next_id >= t->id_limit))
 		cap_ids_refill(t);
 	if (cap_likely(r->chunk != NULL))
 		cap_note_early(r, op, start);
@@ -495,7 +495,7 @@ bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *
 		cap_submission_end(&own);
 		return false;
 	}
-	v.id = f->id = t->next_id++;
+	v.id = f->id = cap_take_id(t);
 	v.start = f->start = start;
 	v.end = f->end = end;
 	v.scope = f->scope = s->scope;

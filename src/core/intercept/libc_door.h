@@ -5,7 +5,7 @@
  *
  *	#define DOOR_FUNCTIONS(X) X(read) X(write)
  *	#include "core/intercept/libc_door.h"
- *	DOOR_STATE				// in one of its files
+ *	DOOR_STATE(posix)			// in one of its files; the name is of doors.h
  *	EXPORT ssize_t read(...) { ... NEXT(read)(...) ... }
  */
 #ifndef CORE_INTERCEPT_LIBC_DOOR_H
@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/own_code.h"
+#include "core/intercept/doors.h"
 #include "core/intercept/libc_call.h"
 
 #define EXPORT  __attribute__((visibility("default")))
@@ -102,11 +103,17 @@ static inline void door_open(struct libc_domain *(*start)(void))
 }
 
 /* Conditions have two kinds that do not go together; the older one is for programs of before 2003. */
-#define DOOR_STATE                                                                                 \
+#define DOOR_STATE(library)                                                                        \
 	door_fn *_Atomic door_next[FUNCTIONS];                                                     \
 	struct libc_domain *door_domain;                                                           \
 	OWN_TLS uint32_t door_inside;                                                              \
 	OWN_TLS const void *door_inside_sp;                                                        \
+                                                                                                   \
+	void kymo_door_find_##library(void)                                                        \
+	{                                                                                          \
+		for (unsigned f = 0; f < FUNCTIONS; f++)                                           \
+			door_find((enum door_function)f);                                          \
+	}                                                                                          \
                                                                                                    \
 	door_fn *door_find(enum door_function f)                                                   \
 	{                                                                                          \

@@ -187,9 +187,9 @@ void marker_write_scope(const struct range *r, uint64_t end);
 
 static inline uint64_t take_id(struct cap_thread *t)
 {
-	if (cap_unlikely(t->next_id == t->id_limit))
+	if (cap_unlikely(t->next_id >= t->id_limit))
 		cap_ids_refill(t);
-	return t->next_id++;
+	return cap_take_id(t);
 }
 
 /* By which callbacks were told of it; 0: none was, so that it gets one with its record. */

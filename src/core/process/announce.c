@@ -5,6 +5,7 @@
  */
 #include "base/futex.h"
 #include "core/context/context.h"
+#include "core/intercept/doors.h"
 #include "core/process/life.h"
 #include "core/process/process.h"
 #include "core/ring/ring.h"
@@ -125,6 +126,20 @@ bool core_thread_notices(void)
 	return atomic_load(&notice_count) != 0;
 }
 
+/* Once; inside fork() a thread of the parent's may have had the loader's lock. */
+static void find_doors(bool in_fork)
+{
+	static _Atomic bool found;
+
+	if (in_fork || atomic_exchange(&found, true))
+		return;
+#define FIND(name)                                                                                 \
+	if (kymo_door_find_##name)                                                                 \
+		kymo_door_find_##name();
+	DOORS_EACH(FIND)
+#undef FIND
+}
+
 static bool start_thread(const char *name, void (*fn)(void *), void *arg, bool known,
 			 pthread_t *joinable)
 {
@@ -139,6 +154,7 @@ static bool start_thread(const char *name, void (*fn)(void *), void *arg, bool k
 	int saved = errno, error;
 	pthread_t thread;
 
+	find_doors(in_fork);
 	if (!in_fork)
 		cap_guard_enter();
 	announce(&info, count, true);

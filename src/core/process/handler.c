@@ -147,16 +147,6 @@ bool cap_in_handler(const void *sp)
 
 /* ---- calls ---- */
 
-/* A record is being written: who comes now is a signal's handler. A frame that longjmp() has left is above no stack. */
-static bool is_recording(const struct cap_thread *t, const void *sp)
-{
-	uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
-
-	return atomic_load_explicit(&t->busy, memory_order_relaxed) ||
-	       (depth && depth <= CAP_FRAMES && t->frames[depth - 1].end &&
-		(const char *)t->frames[depth - 1].sp > (const char *)sp);
-}
-
 /* All that the call needs is there: nothing will be locked or allocated for it. A ring takes a new chunk without. */
 static bool is_ready(const struct cap_thread *t, const struct cap_op *op, const void *caller)
 {
@@ -178,7 +168,7 @@ bool cap_may_enter(struct cap_op *op, const void *caller, const void *sp)
 {
 	const struct cap_thread *t = cap_thread_current;
 
-	if (cap_unlikely(t && t->magic == CAP_THREAD_MAGIC && is_recording(t, sp)))
+	if (cap_unlikely(t && t->magic == CAP_THREAD_MAGIC && cap_is_recording(t, sp)))
 		return false;
 	return cap_likely(is_ready(t, op, caller)) || is_unwanted(op) || !cap_in_handler(sp);
 }

@@ -16,6 +16,19 @@ void cap_handlers_init(void);
 /* The thread that runs on the stack `sp` is in a signal's handler, as far as can be seen. Slow. Keeps errno. */
 bool cap_in_handler(const void *sp);
 
+/*
+ * A record of the thread is being written, or a frame of it made: who comes now is a signal's handler. A frame that longjmp()
+ * has left is above no stack.
+ */
+static inline bool cap_is_recording(const struct cap_thread *t, const void *sp)
+{
+	uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
+
+	return atomic_load_explicit(&t->busy, memory_order_relaxed) ||
+	       (depth && depth <= CAP_FRAMES && t->frames[depth - 1].end &&
+		(const char *)t->frames[depth - 1].sp > (const char *)sp);
+}
+
 /* False: entering this call could do harm. Else cap_enter_at() is to be next. Keeps errno. */
 bool cap_may_enter(struct cap_op *op, const void *caller, const void *sp);
 

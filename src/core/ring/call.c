@@ -64,7 +64,7 @@ struct cap_frame *cap_enter_slow(struct cap_op *op, const void *caller, const vo
 	uint64_t buffers = atomic_load_explicit(&op->buffers, memory_order_relaxed);
 	struct cap_thread *t;
 	struct cap_frame *f;
-	uint32_t depth;
+	uint32_t depth, site;
 
 	if (!buffers && !atomic_load_explicit(&op->callbacks, memory_order_relaxed)) {
 		if (atomic_load_explicit(&op->left_out, memory_order_relaxed))
@@ -77,22 +77,23 @@ struct cap_frame *cap_enter_slow(struct cap_op *op, const void *caller, const vo
 		return NULL;
 	depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
 	f = &t->frames[depth];
-	if (t->next_id == t->id_limit)
+	site = cap_site(t, caller);
+	if (t->next_id >= t->id_limit)
 		cap_ids_sample(t, f);
-	f->id = t->next_id++;
+	cap_read_lock(t); /* from here on a signal's handler leaves the place alone */
+	f->id = cap_take_id(t);
 	f->parent = t->current;
 	t->current = f->id;
 	f->end = 0;
 	f->scope = t->scope;
 	f->sp = sp;
 	f->op = op;
-	f->site = cap_site(t, caller);
+	f->site = site;
 	f->caller = caller;
 	f->stack = 0;
 	f->status = 0;
 	f->has_status = f->told = false;
 	f->plan = CAP_PLAN_LOOK;
-	cap_read_lock(t);
 	atomic_store_explicit(&f->callbacks,
 			      atomic_load_explicit(&op->callbacks, memory_order_acquire),
 			      memory_order_relaxed);

@@ -219,7 +219,7 @@ static void record(struct cap_thread *t, struct cap_op *op, struct wire_ring *r)
 	struct wire_event v = {0};
 	struct wire_enc e;
 
-	f->id = t->next_id++;
+	f->id = cap_take_id(t);
 	f->site = cap_site(t, record);
 	f->op = op;
 	f->start = tick_now();

@@ -393,11 +393,13 @@ static void ids_limit(struct cap_thread *t)
 {
 	uint32_t step = core_overhead_step(t);
 
-	if (t->next_id == t->id_end) {
+	cap_read_lock(t); /* a signal's handler takes none meanwhile */
+	if (t->next_id >= t->id_end) {
 		t->next_id = atomic_fetch_add(&next_block, ID_BLOCK);
 		t->id_end = t->next_id + ID_BLOCK;
 	}
 	t->id_limit = t->id_end - t->next_id > step ? t->next_id + step : t->id_end;
+	cap_read_unlock(t);
 }
 
 void cap_ids_refill(struct cap_thread *t)

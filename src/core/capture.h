@@ -158,6 +158,8 @@ struct cap_domain_info {
 	bool late;
 	/* A child after fork: forget device work and locks of the parent. */
 	void (*fork_child)(void);
+	/* Its threads end (true), and are made again: process/rest.h. May be NULL. */
+	void (*rest)(bool rests);
 	/*
 	 * Encodes the argument structure that callbacks get, fields in order, as the record of the
 	 * call would have them (`ok`: the call succeeded): how tools look at arguments by name. May

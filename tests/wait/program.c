@@ -224,7 +224,7 @@ static void results(void)
 	struct timespec wrong = {0, -1}, t = {5, 0}, *volatile bad = (struct timespec *)8;
 	struct sigaction action = {.sa_handler = handle};
 	struct pollfd closed = {999, POLLIN, 0};
-	struct itimerspec soon = {.it_value = {0, 20 * MS}};
+	struct itimerspec soon = {.it_value = {0, 20 * MS}}, often = {{0, 20 * MS}, {0, 20 * MS}};
 	timer_t timer;
 	sigset_t all;
 	int status;
@@ -244,6 +244,8 @@ static void results(void)
 	printf(" %d\n", t.tv_sec == 4);
 	timer_settime(timer, 0, &soon, NULL);
 	printf("sleep %d\n", sleep(10) > 0);
+	timer_settime(timer, 0, &often, NULL);
+	printf("sleep %u\n", sleep(1)); /* nothing is left of it in whole seconds */
 	timer_settime(timer, 0, &soon, NULL);
 	errno = 0;
 	printf("pause %d", pause());

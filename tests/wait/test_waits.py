@@ -117,6 +117,8 @@ class Waits(unittest.TestCase):
     @unittest.skipUnless(WHAT == "results", "another test")
     def test_results(self):
         self.assertEqual(self.record(PROGRAM, "results"), run(PROGRAM, "results").stdout)
+        sleeps = [(t["calls"], t["timed_out"], t["interrupted"]) for t in self.tables("waits") if t["call"] == "sleep"]
+        self.assertEqual([sum(column) for column in zip(*sleeps)], [2, 0, 2])
         self.assertEqual(self.record(PROGRAM, "cancelled"), "cancelled 1\n" * 2)
 
     @unittest.skipUnless(WHAT == "results", "another test")

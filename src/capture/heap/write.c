@@ -18,6 +18,7 @@
 static struct cap_op ops[HEAP_OPS];
 static struct helper helper;
 static pthread_t thread;
+static bool threaded;
 
 CAP_KNOWN_DOMAIN(heap, packed_describe(RECORD_PACKED, RECORD_DOMAIN_heap));
 
@@ -157,7 +158,8 @@ void heap_write_hurry(void)
 static void start_thread(void)
 {
 	unwind_look();
-	if (!helper_start(&helper, "heap", &thread, run))
+	threaded = helper_start(&helper, "heap", &thread, run);
+	if (!threaded)
 		cap_note(2, "heap", "what is allocated is not recorded: %s", helper.reason);
 }
 
@@ -175,8 +177,18 @@ static void fork_child(void)
 	start_thread();
 }
 
+static void rest(bool rests)
+{
+	if (!threaded)
+		return;
+	if (rests)
+		helper_stop(&helper, thread);
+	else
+		start_thread();
+}
+
 static const struct cap_domain_info info = {RECORD_DESCRIPTION(heap), .ops = ops, .flush = flush,
-					    .fork_child = fork_child};
+					    .fork_child = fork_child, .rest = rest};
 
 bool heap_write_start(void)
 {

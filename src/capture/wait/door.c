@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 DOOR_STATE(wait)
 
 int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room);
@@ -128,15 +130,18 @@ EXPORT int usleep(useconds_t us)
 	return result;
 }
 
+/* What is left is told in whole seconds, rounded down: a sleep(1) that is interrupted returns 0. */
 EXPORT unsigned sleep(unsigned seconds)
 {
 	struct wait_call c = {.base.op = WAIT_SLEEP, .timeout = (uint64_t)seconds * 1000000000u};
+	uint64_t begin;
 	unsigned left;
 
 	if (!ENTER(c))
 		return NEXT(sleep)(seconds);
+	begin = clock_ns(CLOCK_MONOTONIC);
 	left = NEXT(sleep)(seconds);
-	door_leave(&c.base, left ? EINTR : 0);
+	door_leave(&c.base, clock_ns(CLOCK_MONOTONIC) - begin < c.timeout ? EINTR : 0);
 	return left;
 }
 

@@ -356,6 +356,13 @@ void core_domains_fork_child(void)
 			core_domains[i].info->fork_child();
 }
 
+void core_domains_rest(bool rests)
+{
+	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)
+		if (core_domains[i].info->rest)
+			core_domains[i].info->rest(rests);
+}
+
 static bool description_valid(const kymo_domain_desc_t *d)
 {
 	if (d->size < sizeof(*d) || !d->name || !d->ops)

@@ -33,6 +33,8 @@
 #define LOOK_MIN  UINT64_C(2000000) /* ns between looks at what is left, first and later */
 #define LOOK_MAX  UINT64_C(50000000)
 
+enum { GONE_LOOKS = 10000, GONE_LOOK_NS = 100000 };
+
 /* As linux/futex.h has since 5.16. */
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
@@ -74,13 +76,25 @@ static void watch(void *unused)
 		;
 }
 
-static bool any_own(void)
+bool core_life_find(bool (*is)(uint32_t tid, void *data), void *data)
 {
-	bool any = false;
+	for (uint32_t i = 0; i < OWN_MAX; i++) {
+		const uint32_t tid = atomic_load(&own[i]);
 
-	for (uint32_t i = 0; i < OWN_MAX; i++)
-		any |= atomic_load(&own[i]) != 0;
-	return any;
+		if (tid && is(tid, data))
+			return true;
+	}
+	return false;
+}
+
+static bool yes(uint32_t tid, void *unused)
+{
+	return true;
+}
+
+bool core_life_any(void)
+{
+	return core_life_find(yes, NULL);
 }
 
 /* Threads of tools do not sleep here: where there is no other, one is made now. */
@@ -89,7 +103,7 @@ static void main_leaves(void *unused)
 	pthread_sigmask(SIG_SETMASK, NULL, &left_mask);
 	atomic_store(&left, 1);
 	futex_wake(&left, INT32_MAX);
-	if (any_own() && !atomic_exchange(&watched, true))
+	if (core_life_any() && !atomic_exchange(&watched, true))
 		core_sleeper_start("watch", watch, NULL);
 }
 
@@ -259,21 +273,21 @@ struct entry { /* what getdents64() gives */
 	char name[];
 };
 
-/* The names in `text` are threads: some is neither the main one nor Kymo's. */
-static bool has_foreign(const char *text, long bytes, uint32_t pid)
+/* The names in `text` are threads: some is neither `known` nor Kymo's. */
+static bool has_foreign(const char *text, long bytes, uint32_t known)
 {
 	for (long at = 0; at < bytes;) {
 		const struct entry *e = (const void *)(text + at);
-		uint32_t tid = e->name[0] == '.' ? pid : (uint32_t)strtoul(e->name, NULL, 10);
+		uint32_t tid = e->name[0] == '.' ? known : (uint32_t)strtoul(e->name, NULL, 10);
 
-		if (tid != pid && !core_life_own(tid))
+		if (tid != known && !core_life_own(tid))
 			return true;
 		at += e->length;
 	}
 	return false;
 }
 
-static enum alone threads_left(void)
+static enum alone threads_beside(uint32_t known)
 {
 	int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_Alignas(struct entry) char text[1024];
@@ -283,12 +297,32 @@ static enum alone threads_left(void)
 	if (fd < 0)
 		return UNKNOWN;
 	while (found == ALONE && (n = syscall(SYS_getdents64, fd, text, sizeof(text))) > 0)
-		if (has_foreign(text, n, (uint32_t)getpid()))
+		if (has_foreign(text, n, known))
 			found = NOT_ALONE;
 	close(fd);
+	return n < 0 ? UNKNOWN : found;
+}
+
+static enum alone threads_left(void)
+{
+	const enum alone found = threads_beside((uint32_t)getpid());
+
 	if (found == NOT_ALONE)
 		atomic_store(&others, true);
-	return n < 0 ? UNKNOWN : found;
+	return found;
+}
+
+bool core_life_alone(void)
+{
+	return threads_beside(thread_id()) == ALONE;
+}
+
+void core_life_await_gone(void)
+{
+	static _Atomic uint32_t never;
+
+	for (int i = 0; i < GONE_LOOKS && threads_beside(thread_id()) == NOT_ALONE; i++)
+		futex_wait(&never, 0, GONE_LOOK_NS);
 }
 
 /* Threads that the C library ends have 0; since Linux 6.0 the last one's counts, not the main

@@ -17,6 +17,13 @@ void core_life_enter(void);
 void core_life_leave(void);
 /* The thread is one of them; the calling thread is. */
 bool core_life_own(uint32_t tid);
+/* There is one; there is one of which `is` says true. */
+bool core_life_any(void);
+bool core_life_find(bool (*is)(uint32_t tid, void *data), void *data);
+/* The calling thread is the only one but for them. */
+bool core_life_alone(void);
+/* Waits, a second at most, until those that have called core_life_leave() are gone from the process. */
+void core_life_await_gone(void);
 /* A thread that core knows ends: if the main one is gone, this one or a later one is the last. */
 void core_life_thread_ends(void);
 bool core_life_here(void);

@@ -74,6 +74,8 @@ void core_steer_start(void);
  * child uses Kymo: before that they are not called.
  */
 void core_steer_start_in_child(void);
+/* The threads end (true: it waits for them), and are made again. Caller holds no lock. */
+void core_steer_rest(bool rests);
 /* Does what was asked of buffers that are not ready yet. Caller holds no lock. */
 void core_steer_catch_up(void);
 /* Memory has been made for the buffer: what its process was told before holds there. */

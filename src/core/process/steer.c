@@ -14,7 +14,10 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+enum { REST_LOOKS = 10000, REST_LOOK_NS = 100000 }; /* a second */
 
 /* By buffer; under `configure` but for `obeyed`. */
 static struct {
@@ -24,9 +27,11 @@ static struct {
 	 */
 	struct shm_header *header;
 	bool stale;              /* there is another */
+	_Atomic uint32_t tid;    /* of the thread, while it is there */
 	_Atomic uint32_t obeyed; /* the last PAUSE or RESUME, as it was asked */
 } watched[CAP_BUFFERS];
 
+static _Atomic bool resting;
 static pid_t steered_in; /* the process whose threads these are */
 
 /* Of this process: in a child that has not used Kymo yet, what is ready is the parent's. */
@@ -110,8 +115,9 @@ static void listen_to(void *arg)
 	struct core_buffer *b = arg;
 	struct shm_header *h;
 
+	atomic_store(&watched[b->index].tid, (uint32_t)syscall(SYS_gettid));
 	core_usable(); /* in a child: what its tools do in children, where nothing else tells them */
-	while (!atomic_load(&b->released) && (h = look(b))) {
+	while (!atomic_load(&b->released) && !atomic_load(&resting) && (h = look(b))) {
 		uint32_t asked = atomic_load(&h->asked);
 
 		if (!obey(b, h) && !core_life_sleep(&h->asked, asked))
@@ -129,7 +135,8 @@ static bool claim(struct core_buffer *b, bool now)
 	bool yes;
 
 	pthread_mutex_lock(&core_live->configure);
-	yes = b->used && b->desc.steer && !b->steered && !b->retired && pool_of(b);
+	yes = !atomic_load(&resting) && b->used && b->desc.steer && !b->steered && !b->retired &&
+	      pool_of(b);
 	if (yes && core_buffer_early(b))
 		yes = now || (core_runtime_present() && !b->context->active);
 	if (yes) { /* from here on somebody will answer, though it may not be there yet */
@@ -201,8 +208,43 @@ void core_steer_made(const struct core_buffer *b, struct core_pool *p)
 	atomic_store(&p->shm->answered, obeyed);
 }
 
+/* Its thread has not said yet that it ends. */
+static bool is_steered(struct core_buffer *b)
+{
+	bool yes;
+
+	pthread_mutex_lock(&core_live->configure);
+	yes = b->steered;
+	if (yes)
+		wake(watched[b->index].header);
+	pthread_mutex_unlock(&core_live->configure);
+	return yes;
+}
+
+static void end_thread(struct core_buffer *b)
+{
+	static _Atomic uint32_t never;
+
+	for (int i = 0; i < REST_LOOKS; i++) {
+		if (!is_steered(b) && !core_life_own(atomic_load(&watched[b->index].tid)))
+			break;
+		futex_wait(&never, 0, REST_LOOK_NS);
+	}
+}
+
+void core_steer_rest(bool rests)
+{
+	atomic_store(&resting, rests);
+	for (uint32_t i = 0; rests && i < CAP_BUFFERS; i++)
+		if (is_steered(&core_buffers[i]))
+			end_thread(&core_buffers[i]);
+	if (!rests)
+		core_steer_start();
+}
+
 void core_steer_fork_child(void)
 {
+	atomic_store(&resting, false);
 	if (steered_in == getpid())
 		return;
 	steered_in = getpid();

@@ -34,6 +34,7 @@ static const struct cap_sampler *_Atomic running;
 /* Who gets records, by op: those who still are to get what was taken before they stopped, too. */
 static _Atomic uint64_t buffers[SAMPLE_OPS];
 static _Atomic uint32_t changes; /* not followed yet */
+static _Atomic bool resting;
 
 void cap_sampler_register(const struct cap_sampler *s)
 {
@@ -218,14 +219,22 @@ static void samplers_update(uint32_t activities)
 
 		if (last & ~wanted) /* fewer: they still get what was taken for them */
 			flush(0);
-		if (!wanted)
+		const bool samples = wanted && !atomic_load(&resting);
+
+		if (!samples)
 			switch_sampler(NULL, NULL);
 		buffers_look(wanted);
-		if (wanted)
+		if (samples)
 			switch_sampler(sampler_for(&d), &d);
 		last = wanted;
 	} while (!atomic_compare_exchange_strong(&changes, &seen, 0));
 	errno = saved;
+}
+
+static void rest(bool rests)
+{
+	atomic_store(&resting, rests);
+	samplers_update(0);
 }
 
 static void fork_child(void)
@@ -234,6 +243,7 @@ static void fork_child(void)
 
 	pthread_mutex_init(&lock, NULL);
 	atomic_store(&changes, 0);
+	atomic_store(&resting, false);
 	atomic_store(&running, NULL);
 	sample_threads_fork_child();
 	if (s)
@@ -242,8 +252,8 @@ static void fork_child(void)
 }
 
 static const struct cap_domain_info info = {
-	RECORD_DESCRIPTION(sample), .ops = ops, .wanted = samplers_update, .flush = flush,
-	.fork_child = fork_child,
+	RECORD_DESCRIPTION(sample), .ops = ops,   .wanted = samplers_update, .flush = flush,
+	.fork_child = fork_child,   .rest = rest,
 };
 
 /* Not before somebody samples: a program that is not sampled needs no buffer for it. */

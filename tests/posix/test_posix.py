@@ -233,6 +233,10 @@ class Posix(unittest.TestCase):
                     "-b", backends, *more, "--", PROGRAM, "each", self.folder, cwd=self.folder)
             self.assertEqual(p.returncode, 0, p.stderr)
             self.assertGreater(self.calls().get("read", 0), 0, backends)
+        # Of Python's samples stacks are found by timers, whose thread asks the loader for its tables.
+        p = run("timeout", "-s", "INT", "60", KYMO, "run", "--no-summary", "-f", "-o", os.path.join(self.folder, "t.kymo"), "-b", "heap",
+                "--sample", "--", sys.executable, "-S", "-c", "print(6 * 7)", cwd=self.folder)
+        self.assertEqual((p.returncode, p.stdout), (0, "42\n"), p.stderr)
 
 
 if __name__ == "__main__":

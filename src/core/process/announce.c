@@ -10,6 +10,7 @@
 #include "core/process/process.h"
 #include "core/ring/ring.h"
 #include "core/tool/tool.h"
+#include "core/unwind/unwind.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -127,7 +128,7 @@ bool core_thread_notices(void)
 }
 
 /* Once; inside fork() a thread of the parent's may have had the loader's lock. */
-static void find_doors(bool in_fork)
+static void find_functions(bool in_fork)
 {
 	static _Atomic bool found;
 
@@ -137,6 +138,7 @@ static void find_doors(bool in_fork)
 	if (kymo_door_find_##name)                                                                 \
 		kymo_door_find_##name();
 	DOORS_EACH(FIND)
+	unwind_prepare();
 #undef FIND
 }
 
@@ -154,7 +156,7 @@ static bool start_thread(const char *name, void (*fn)(void *), void *arg, bool k
 	int saved = errno, error;
 	pthread_t thread;
 
-	find_doors(in_fork);
+	find_functions(in_fork);
 	if (!in_fork)
 		cap_guard_enter();
 	announce(&info, count, true);

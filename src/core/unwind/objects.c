@@ -86,11 +86,15 @@ static int by_address(const void *a, const void *b)
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 static int (*_Atomic find_object)(void *, struct dl_find_object *);
 
-static void find_loader(void)
+void unwind_prepare(void)
 {
-	void *p = dlsym(RTLD_DEFAULT, "_dl_find_object");
+	static _Atomic bool prepared;
 	int (*f)(void *, struct dl_find_object *);
+	void *p;
 
+	if (atomic_exchange(&prepared, true))
+		return;
+	p = dlsym(RTLD_DEFAULT, "_dl_find_object");
 	memcpy(&f, &p, sizeof(f));
 	atomic_store(&find_object, f);
 }
@@ -108,7 +112,7 @@ static bool ask_loader(uint64_t pc, struct cfi_tables *out)
 	return true;
 }
 #else
-static void find_loader(void)
+void unwind_prepare(void)
 {
 }
 
@@ -125,7 +129,7 @@ static struct list *make_lists(void)
 
 	if (l)
 		return l;
-	find_loader();
+	unwind_prepare();
 	p = mmap(NULL, 2 * sizeof(*l), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	l = p == MAP_FAILED ? NULL : p;
 	atomic_store(&lists, l);

@@ -34,6 +34,8 @@ struct unwind_copy {
 	bool more; /* there was more of it than was copied */
 };
 
+/* Once, before Kymo has a thread: takes the loader's lock, which the thread that makes them may have. */
+void unwind_prepare(void);
 /* Looks at what is loaded; by any thread that holds no lock of Kymo's, but in no signal handler. */
 void unwind_look(void);
 void unwind_fork_child(void);

@@ -493,6 +493,10 @@ static bool all_are_due(void)
 {
 	int looks = atomic_load(&looks_to_all);
 
+	if (looks && !cuda_buffers_given()) { /* nor shall those of a later recording be */
+		atomic_store(&looks_to_all, 0);
+		return false;
+	}
 	while (looks && !atomic_compare_exchange_weak(&looks_to_all, &looks, looks - 1))
 		;
 	return looks == 1;

@@ -28,22 +28,16 @@ static open_fn *next_open;
 static int (*next_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 static int (*next_thrd_create)(thrd_t *, thrd_start_t, void *);
 
-#define FIND(f, name)                                                                              \
-	do {                                                                                       \
-		void *symbol = dlsym(RTLD_NEXT, name);                                             \
-		memcpy(&(f), &symbol, sizeof(f));                                                  \
-	} while (0)
-
 /* Other constructors may call them before ours has run. */
 static void find_functions(void)
 {
 	if (next_close)
 		return;
-	FIND(next_backtrace, "backtrace");
-	FIND(next_open, "dlopen");
-	FIND(next_create, "pthread_create");
-	FIND(next_thrd_create, "thrd_create");
-	FIND(next_close, "dlclose");
+	DOORS_FIND(next_backtrace, "backtrace");
+	DOORS_FIND(next_open, "dlopen");
+	DOORS_FIND(next_create, "pthread_create");
+	DOORS_FIND(next_thrd_create, "thrd_create");
+	DOORS_FIND(next_close, "dlclose");
 }
 
 void kymo_door_find_function(void)

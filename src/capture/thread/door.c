@@ -32,24 +32,18 @@ static int (*next_thrd_create)(thrd_t *, thrd_start_t, void *);
 static pid_t (*next_fork)(void);
 static int (*next_daemon)(int, int);
 
-#define FIND(f, name)                                                                              \
-	do {                                                                                       \
-		void *symbol = dlsym(RTLD_NEXT, name);                                             \
-		memcpy(&(f), &symbol, sizeof(f));                                                  \
-	} while (0)
-
 /* Other constructors may make threads before ours ran. */
 static void find_functions(void)
 {
 	if (next_prctl)
 		return;
-	FIND(next_create, "pthread_create");
-	FIND(next_join, "pthread_join");
-	FIND(next_setname, "pthread_setname_np");
-	FIND(next_thrd_create, "thrd_create");
-	FIND(next_fork, "fork");
-	FIND(next_daemon, "daemon");
-	FIND(next_prctl, "prctl");
+	DOORS_FIND(next_create, "pthread_create");
+	DOORS_FIND(next_join, "pthread_join");
+	DOORS_FIND(next_setname, "pthread_setname_np");
+	DOORS_FIND(next_thrd_create, "thrd_create");
+	DOORS_FIND(next_fork, "fork");
+	DOORS_FIND(next_daemon, "daemon");
+	DOORS_FIND(next_prctl, "prctl");
 }
 
 void kymo_door_find_threads(void)

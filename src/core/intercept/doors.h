@@ -7,6 +7,9 @@
 #ifndef CORE_INTERCEPT_DOORS_H
 #define CORE_INTERCEPT_DOORS_H
 
+#include <dlfcn.h>
+#include <string.h>
+
 #include <kymo/tool.h>
 
 /* Each of these libraries defines kymo_door_find_NAME(), which looks up its functions and keeps errno; core calls those that are there. */
@@ -14,5 +17,12 @@
 
 #define DOORS_DECLARE(name) KYMO_EXPORT __attribute__((weak)) void kymo_door_find_##name(void);
 DOORS_EACH(DOORS_DECLARE)
+
+/* Has `f`, a pointer to a function, point to the next one of that name. */
+#define DOORS_FIND(f, name)                                                                        \
+	do {                                                                                       \
+		void *symbol = dlsym(RTLD_NEXT, name);                                             \
+		memcpy(&(f), &symbol, sizeof(f));                                                  \
+	} while (0)
 
 #endif

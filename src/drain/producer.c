@@ -32,7 +32,9 @@ struct found {
 
 /* Chunks found by a pass; the drain has one thread. */
 static struct found found[SHM_CHUNK_MAX], defining[SHM_CHUNK_MAX];
-static uint8_t looked[SHM_CHUNK_MAX];
+/* What a chunk was at the first look: its stamp, and IN_STATE. */
+static uint64_t looked[SHM_CHUNK_MAX];
+#define IN_STATE (1ull << 32)
 /* Chunks that have been copied, and are given back when they are in the file. */
 static uint32_t taken[2 * SHM_CHUNK_MAX]; /* a broken program may show one as two */
 static unsigned taken_count;
@@ -52,8 +54,10 @@ static unsigned count_chunks(const struct producer *p, uint32_t count, enum shm_
 	unsigned n = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		looked[i] = atomic_load_explicit(&ctl[i].state, memory_order_acquire) == state;
-		n += looked[i];
+		bool is = atomic_load_explicit(&ctl[i].state, memory_order_acquire) == state;
+
+		looked[i] = is ? atomic_load(&ctl[i].stamp) | IN_STATE : 0;
+		n += is;
 	}
 	return n;
 }
@@ -61,7 +65,8 @@ static unsigned count_chunks(const struct producer *p, uint32_t count, enum shm_
 /*
  * Fills `found` with chunks in that state, but for definitions, so that chunks of a thread reach the file in order. One
  * look can see a thread's newer chunk and miss the older one that was handed over meanwhile; so it
- * looks twice, and of those that only the second look saw takes what precedes a chunk of the first.
+ * looks twice, and of those that only the second look saw takes what precedes a chunk of the first. In a flight recorder
+ * another chunk may be in the place of one that was seen: it has another stamp.
  */
 static unsigned find_chunks(const struct producer *p, enum shm_chunk_state state, bool lasting_only)
 {
@@ -82,7 +87,8 @@ static unsigned find_chunks(const struct producer *p, enum shm_chunk_state state
 			continue;
 		if (c->type == WIRE_CHUNK_DEFINITIONS)
 			continue;
-		found[n++] = (struct found){c->seq, c->thread, i, looked[i]};
+		found[n++] = (struct found){c->seq, c->thread, i,
+					    looked[i] == (atomic_load(&ctl[i].stamp) | IN_STATE)};
 	}
 	qsort(found, n, sizeof(found[0]), by_sequence);
 	for (unsigned i = n; i-- > 0;) {
@@ -753,12 +759,30 @@ static void add_usage(struct producer *p, struct raw_end *end)
 		end->delay_ns = p->used.delay - p->delay_before;
 }
 
+/* A thread was killed before it had counted what it took from the past, to write over it. */
+static void finish_overwriting(struct producer *p)
+{
+	struct shm_chunk_ctl *ctl = ctl_of(p);
+	uint32_t count = chunk_count(p);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct wire_chunk *c = chunk_of(p, i);
+
+		if (atomic_load(&ctl[i].state) != SHM_TAKEN)
+			continue;
+		atomic_fetch_add(&p->shm->overwritten_records,
+				 wire_chunk_records(c, 0, p->chunk_size));
+		atomic_store(&c->committed, 0);
+	}
+}
+
 void producer_finish(struct producer *p, int wait_status, struct drain_totals *totals,
 		     struct raw_end *end, char *path)
 {
 	unsigned n;
 
 	producer_guard(p);
+	finish_overwriting(p);
 	while (pass_chunks(p, true) > 0)
 		;
 	n = find_chunks(p, SHM_FILLING, false);

@@ -123,6 +123,29 @@ struct wire_head {
 };
 _Static_assert(sizeof(struct wire_head) == 16, "wire head");
 
+/*
+ * Records of a chunk of `size` bytes behind its first `from` bytes; 0: all. The chunk may be where another process can write: nothing
+ * outside of it is looked at.
+ */
+static inline uint64_t wire_chunk_records(const struct wire_chunk *c, uint32_t from, uint32_t size)
+{
+	uint32_t at = from ? from : (uint32_t)sizeof(*c);
+	uint32_t end = atomic_load_explicit(&c->committed, memory_order_relaxed);
+	uint64_t n = 0;
+
+	end = end < size ? end : size;
+	while (at <= end && end - at >= sizeof(struct wire_head)) {
+		const struct wire_head *w = (const void *)((const uint8_t *)c + at);
+		uint32_t words = *(const volatile uint8_t *)&w->words;
+
+		if (words == 0)
+			break;
+		at += 4u * words;
+		n++;
+	}
+	return n;
+}
+
 /* A record that began at tick `start` is about to be written into the chunk. */
 static inline void wire_chunk_early(struct wire_chunk *c, uint64_t start)
 {

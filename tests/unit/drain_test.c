@@ -525,6 +525,56 @@ static void counts_that_cannot_be(void **state)
 	}
 }
 
+/* A chunk of a flight recorder's past that a thread has taken to write over it, and was killed before it had said so. */
+static void take_from_past(struct shm_header *h)
+{
+	uint32_t i = shm_pop(h, shm_ctl(h), h->chunk_max, SHM_LIST_RECORDS);
+	struct wire_chunk *c = shm_chunk(h, i);
+	struct wire_head head = {.words = sizeof(head) / 4};
+
+	*c = (struct wire_chunk){.magic = WIRE_CHUNK_MAGIC,
+				 .version = WIRE_VERSION,
+				 .header_size = sizeof(*c),
+				 .type = WIRE_CHUNK_RECORDS,
+				 .thread = 1};
+	for (unsigned k = 0; k < 3; k++)
+		memcpy((uint8_t *)(c + 1) + k * sizeof(head), &head, sizeof(head));
+	atomic_store(&c->committed, sizeof(*c) + 3 * sizeof(head));
+	atomic_store(&shm_ctl(h)[i].state, SHM_TAKEN);
+}
+
+static void killed_while_overwriting(void **state)
+{
+	struct synth_account *a = *state;
+	struct test_drain d;
+	struct contents c;
+	struct synth s;
+	pid_t pid;
+
+	test_drain_start(&d, (struct test_drain_options){0});
+	s = producer(&d, a);
+	pid = fork();
+	if (pid == 0) {
+		int memfd, status;
+		struct shm_header *h = synth_connect(&s, &memfd, &status);
+
+		if (!h)
+			_exit(90);
+		h->overwrite = 1;
+		take_from_past(h);
+		raise(SIGKILL);
+	}
+	test_drain_program(&d, pid);
+	test_drain_exited(&d, pid, reap(pid));
+	test_drain_done(&d);
+	assert_true(contents_read(&c, &d, pid, 0));
+	assert_good(&c);
+	assert_int_equal(c.all, 0);
+	assert_int_equal(c.end.overwritten_records, 3);
+	assert_int_equal(c.end.damaged_chunks, 0);
+	test_drain_remove(&d);
+}
+
 /* Chunks whose headers lie are counted and left out; good ones beside them are kept. */
 static void lying_chunks_are_counted(void **state)
 {
@@ -938,6 +988,7 @@ int main(void)
 		cmocka_unit_test(bad_producers_harm_nobody),
 		cmocka_unit_test(lying_chunks_are_counted),
 		cmocka_unit_test(counts_that_cannot_be),
+		cmocka_unit_test(killed_while_overwriting),
 		cmocka_unit_test(flights_keep_the_file),
 		cmocka_unit_test(obtained_chunk_shows_nothing),
 		cmocka_unit_test(last_image_counts),

@@ -372,7 +372,7 @@ static uint64_t count_rest(struct core_delivery *d, struct core_pool *p)
 			continue;
 		handed = atomic_load(&d->progress[i].handed);
 		atomic_fetch_add(&d->delivered, handed);
-		rest += core_chunk_records(c, atomic_load(&ctl[i].next)) - handed;
+		rest += wire_chunk_records(c, atomic_load(&ctl[i].next), CORE_CHUNK_BYTES) - handed;
 	}
 	return rest;
 }

@@ -515,25 +515,6 @@ static uint32_t pop_or_grow(struct core_pool *p, enum shm_list list)
 
 /* ---- flight recorders ---- */
 
-uint64_t core_chunk_records(const struct wire_chunk *c, uint32_t from)
-{
-	uint32_t at = from ? from : (uint32_t)sizeof(*c);
-	uint32_t end = atomic_load_explicit(&c->committed, memory_order_relaxed);
-	uint64_t n = 0;
-
-	end = end < CORE_CHUNK_BYTES ? end : CORE_CHUNK_BYTES;
-	while (at <= end && end - at >= sizeof(struct wire_head)) {
-		const struct wire_head *w = (const void *)((const uint8_t *)c + at);
-		uint32_t words = *(const volatile uint8_t *)&w->words;
-
-		if (words == 0)
-			break;
-		at += 4u * words;
-		n++;
-	}
-	return n;
-}
-
 static uint32_t oldest_full(const struct core_pool *p)
 {
 	uint32_t count = atomic_load(&p->chunk_count), best = SHM_NONE, oldest = 0;
@@ -567,7 +548,8 @@ static uint32_t overwrite(struct core_pool *p)
 		if (!take_use(p, i))
 			continue;
 		from = p->reader ? atomic_load(&p->ctl[i].next) : 0;
-		atomic_fetch_add(&p->shm->overwritten_records, core_chunk_records(c, from));
+		atomic_fetch_add(&p->shm->overwritten_records,
+				 wire_chunk_records(c, from, CORE_CHUNK_BYTES));
 		if (p->reader && from == 0 && c->lost) /* what is lost is told all the same */
 			core_deliver_lost_in(p, c->thread, c->lost);
 		atomic_store_explicit(&c->committed, 0, memory_order_relaxed);
@@ -664,6 +646,7 @@ void core_pool_put(struct core_pool *p, uint32_t chunk)
 	full = atomic_fetch_add_explicit(&h->full, 1, memory_order_release) + 1;
 	if (p->reader && (int32_t)(full - atomic_load(&h->wake_at)) >= 0)
 		core_deliver_wake(p);
-	else if (!p->reader && (threshold <= 1 || full % threshold == 0))
-		shm_ring(h);
+	else if (!p->reader &&
+		 (threshold <= 1 || full % threshold == 0 || atomic_load(&h->waiters)))
+		shm_ring(h); /* who waits has rung already, perhaps for nothing */
 }

@@ -159,11 +159,6 @@ void core_pool_lose(struct core_pool *pool, uint64_t records, bool memory);
 bool core_pool_reader_ended(const struct core_pool *pool);
 bool core_pool_reader_alive(const struct core_pool *pool);
 bool core_pool_reader_there(const struct core_pool *pool);
-/*
- * Records of a chunk behind its first `from` bytes; 0: all. The chunk may be where another process
- * can write: nothing outside of it is looked at.
- */
-uint64_t core_chunk_records(const struct wire_chunk *c, uint32_t from);
 
 /* ---- threads (thread.c) ---- */
 

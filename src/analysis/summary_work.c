@@ -10,6 +10,7 @@
 #include "analysis/libraries.h"
 #include "analysis/summary_columns.h"
 #include "analysis/table_names.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "record/fields.h"
 
@@ -188,7 +189,7 @@ static bool work_table(struct report *r, const struct summary *s, unsigned count
 		return true;
 	ok = gather(&g, s, count, l->kind, by, wanted, data) && fold_names(r, l->kind, &g);
 	all = totals_of(&g);
-	text_addf(&title, "%s: %s%s", l->title, count_text(all.count, number),
+	text_addf(&title, "%s: %s%s", l->title, units_count(all.count, number),
 		  l->counted[all.count != 1]);
 	if (ok && !title.failed)
 		t = report_table(r, l->name, title.s);

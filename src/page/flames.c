@@ -557,17 +557,17 @@ void flames_left_out(const struct flames *f, enum flame_kind kind, struct text *
 	char n[32];
 
 	if (kind == FLAME_SAMPLES && f->lost)
-		text_addf(out, "%s sample%s that %s lost", count_text(f->lost, n), plural(f->lost),
+		text_addf(out, "%s sample%s that %s lost", units_count(f->lost, n), plural(f->lost),
 			  f->lost == 1 ? "was" : "were");
 	if (kind == FLAME_HEAP && f->heap_lost)
-		text_addf(out, "%s sample%s that %s lost", count_text(f->heap_lost, n),
+		text_addf(out, "%s sample%s that %s lost", units_count(f->heap_lost, n),
 			  plural(f->heap_lost), f->heap_lost == 1 ? "was" : "were");
 	if (device && f->tl->untimed)
 		text_addf(out, "%s piece%s of device work without device times",
-			  count_text(f->tl->untimed, n), plural(f->tl->untimed));
+			  units_count(f->tl->untimed, n), plural(f->tl->untimed));
 	if (device && f->tl->cut)
 		text_addf(out, "%sdevice work and calls behind the first %s",
-			  out->length ? ", " : "", count_text(TIMELINE_MOST, n));
+			  out->length ? ", " : "", units_count(TIMELINE_MOST, n));
 }
 
 const char *flames_unit(const struct flames *f, enum flame_kind kind)

@@ -15,7 +15,7 @@ const char *cell_show(const struct cell *c, enum cell_unit unit, char buffer[32]
 	case CELL_TEXT:
 		return c->s;
 	case CELL_COUNT:
-		return count_text(c->u, buffer);
+		return units_count(c->u, buffer);
 	case CELL_ID:
 		snprintf(buffer, 32, "%" PRIu64, c->u);
 		return buffer;

@@ -113,7 +113,7 @@ class Functions(unittest.TestCase):
         rows = kymotest.query(KYMO, self.trace, "SELECT name, count(*) AS n FROM regions WHERE category = 'function' GROUP BY name")
         return {re.sub(r"\(.*", "", row["name"]): row["n"] for row in rows}
 
-    def table(self):
+    def table(self, column="calls"):
         """The same by the summary, which adds those that were counted."""
         p = run(KYMO, "summary", "--all", "--format", "json", self.trace)
         self.assertEqual(p.returncode, 0, p.stderr)
@@ -121,7 +121,7 @@ class Functions(unittest.TestCase):
         for row in rows:
             self.assertTrue(0 <= row["min_ns"] <= row["max_ns"] <= row["time_ns"] < HOUR, row)
             self.assertLessEqual(row["self_ns"], row["time_ns"], row)
-        return {re.sub(r"\(.*", "", row["op"]): row["calls"] for row in rows}
+        return {re.sub(r"\(.*", "", row["op"]): row[column] for row in rows}
 
     def told(self, out, names):
         return {k: int(v) for k, v in re.findall(rf"^({names}) (\d+)$", out, re.M)}
@@ -440,7 +440,10 @@ class Functions(unittest.TestCase):
         self.assertEqual(self.table(), wanted)
         left = wanted.pop("jumper")  # by longjmp: recorded whatever their length
         self.assertEqual(self.counts(), {"jumper": left})
-        self.assertIn(f"{sum(wanted.values())} calls of functions", run(KYMO, "summary", "--all", self.trace).stdout)
+        said = run(KYMO, "summary", "--all", "--unit", "ns", self.trace).stdout
+        n, ns = re.search(r"([\d,]+) calls of functions \((\d+) ns\) were counted", said).groups()
+        self.assertEqual(n, f"{sum(wanted.values()):,}")
+        self.assertEqual(int(ns), sum(time for name, time in self.table("time_ns").items() if name != "jumper"))
 
 
 if __name__ == "__main__":

@@ -501,6 +501,22 @@ static void say_killed(const struct run *r, const struct outcome *out)
 			 out->killed, out->killed == 1 ? "" : "es");
 }
 
+static void say_full(const struct run *r, uint64_t records, uint64_t definitions)
+{
+	struct text lost = {0};
+
+	text_addf(&lost, "%s record%s", UNITS_COUNT(records), plural(records));
+	if (definitions)
+		text_addf(&lost, " and %s definition%s", UNITS_COUNT(definitions),
+			  plural(definitions));
+	cli_warn("%s %s lost because the buffer was full; a larger --buffer-size (now %" PRIu64
+		 "K), --mode minimal or a longer --block-time helps, --on-full overwrite keeps "
+		 "the newest",
+		 lost.s ? lost.s : "records", records + definitions == 1 ? "was" : "were",
+		 (uint64_t)r->options->buffer_size >> 10);
+	text_release(&lost);
+}
+
 static void say_losses(const struct run *r, const struct outcome *out)
 {
 	const struct drain_totals *t = &out->totals;
@@ -531,12 +547,7 @@ static void say_losses(const struct run *r, const struct outcome *out)
 		cli_warn("%s records were lost because the runtime that they are of dropped them",
 			 UNITS_COUNT(t->dropped_records));
 	if (unbuffered || (t->lost_definitions && !t->failed && !t->no_memory_records))
-		cli_warn("%s records and %s definitions were lost because the buffer was full; a "
-			 "larger --buffer-size (now %" PRIu64
-			 "K), --mode minimal or a longer --block-time helps, --on-full overwrite "
-			 "keeps the newest",
-			 UNITS_COUNT(unbuffered), UNITS_COUNT(t->lost_definitions),
-			 (uint64_t)r->options->buffer_size >> 10);
+		say_full(r, unbuffered, t->lost_definitions);
 	if (t->damaged_chunks)
 		cli_warn("%s chunks were damaged by the program and are not in the trace",
 			 UNITS_COUNT(t->damaged_chunks));

@@ -29,8 +29,8 @@ extern const unsigned exports_count EXPORTS_HIDDEN;  /* of functions; by library
 extern const char exports_initials[] EXPORTS_HIDDEN; /* letters with which their names begin */
 extern const char exports_names[] EXPORTS_HIDDEN;
 extern const uint16_t exports_name_at[] EXPORTS_HIDDEN; /* by number: offset in the names */
-extern const int8_t exports_absent
-	[] EXPORTS_HIDDEN; /* by number: what says that it failed: 1, -1, or 0 (NULL) */
+/* By number: what says that it failed, 1 or -1; 0: NULL. */
+extern const int8_t exports_absent[] EXPORTS_HIDDEN;
 extern const char exports_thunks[] EXPORTS_HIDDEN; /* by number */
 extern void *exports_entries[] EXPORTS_HIDDEN;     /* by number: where the thunk jumps */
 extern void *exports_found[] EXPORTS_HIDDEN;       /* by number: the library's function */

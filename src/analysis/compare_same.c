@@ -324,7 +324,7 @@ static void foot_lost(struct report *r, const struct compare *c, unsigned side)
 	}
 	if (lost)
 		report_foot(r, "Lost in %c: %s of %s records (%.2g %%).", "AB"[side],
-			    count_text(lost, a), count_text(lost + kept, b),
+			    units_count(lost, a), units_count(lost + kept, b),
 			    100.0 * (double)lost / (double)(lost + kept));
 	if (damaged)
 		report_foot(r, "Damaged in %c: %u place%s; what is missing there is not known.",
@@ -374,6 +374,6 @@ void compare_same_foot(struct report *r, const struct compare *c)
 		late += c->runs[i].late;
 	if (late)
 		report_foot(r, "Busy times are a floor: %s intervals came too late to be added up.",
-			    count_text(late, number));
+			    units_count(late, number));
 	foot_order(r, c);
 }

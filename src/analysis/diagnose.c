@@ -12,6 +12,7 @@
 #include "analysis/gaps.h"
 #include "base/knob.h"
 #include "base/plain.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "stream/recorded.h"
 #include "wire/raw.h"
@@ -274,14 +275,13 @@ static void tell_doubts(struct diagnosis *d, uint32_t first)
 		struct text *evidence = &d->findings[i].evidence;
 
 		if (d->tl->lost)
-			text_addf(evidence, "%" PRIu64 " record%s lost: it may be more, or less\n",
-				  d->tl->lost, d->tl->lost == 1 ? " was" : "s were");
+			text_addf(evidence, "%s record%s lost: it may be more, or less\n",
+				  UNITS_COUNT(d->tl->lost), d->tl->lost == 1 ? " was" : "s were");
 		if (d->tl->early > d->tl->work_count / 100)
 			text_addf(evidence,
-				  "%" PRIu64 " of %" PRIu32
-				  " pieces of device work start before their "
-				  "call: the clocks disagree\n",
-				  d->tl->early, d->tl->work_count);
+				  "%s of %s pieces of device work start before their call: the "
+				  "clocks disagree\n",
+				  UNITS_COUNT(d->tl->early), UNITS_COUNT(d->tl->work_count));
 	}
 }
 

@@ -500,8 +500,8 @@ static void tell_delay(struct digest *g)
 			  100 * most, part);
 	else
 		text_addf(&line,
-			  "Main threads waited for a processor up to %.0f %% of their time%s "
-			  "(%s %" PRIu32 ").",
+			  "Main threads waited for a processor up to %.0f %% of their time%s (%s "
+			  "%" PRIu32 ").",
 			  100 * most, part,
 			  t->processes[process].rank == UINT32_MAX ? "process" : "rank",
 			  t->processes[process].rank == UINT32_MAX ? t->processes[process].pid
@@ -534,7 +534,7 @@ static void add_kernel(struct digest *g, const struct group *k, bool first, uint
 
 	text_addf(&line, "%-8s %5.1f %%  %9s %9s x  ", first ? "Kernels" : "",
 		  100 * (double)k->sum.total / (double)total, units_time(k->sum.total, time),
-		  count_text(k->sum.count, number));
+		  units_count(k->sum.count, number));
 	plain_add(&line, name, strlen(name));
 	add_line(g, &line);
 	text_release(&line);
@@ -586,7 +586,7 @@ static bool tell_rows(struct digest *g, const char *title, uint32_t most, row_wa
 		struct text line = {0};
 
 		text_addf(&line, "%-16s  %9s %9s x  ", i ? "" : title,
-			  units_time(c->sum.self, time), count_text(c->sum.count, number));
+			  units_time(c->sum.self, time), units_count(c->sum.count, number));
 		plain_add(&line, c->key, strlen(c->key));
 		add_line(g, &line);
 		text_release(&line);
@@ -762,9 +762,9 @@ static bool tell_incomplete(struct digest *g)
 		text_add_shell(&line, g->s->path);
 	} else if (timeline_lossy(tl, &records)) {
 		text_addf(&line,
-			  "What bounds the run, and why devices idle, cannot be told: %" PRIu64
-			  " of %" PRIu64 " records were lost.",
-			  tl->lost, records);
+			  "What bounds the run, and why devices idle, cannot be told: %s of %s "
+			  "records were lost.",
+			  UNITS_COUNT(tl->lost), UNITS_COUNT(records));
 	}
 	if (!line.s)
 		return false;
@@ -837,7 +837,7 @@ bool summary_digest(struct report *r, const struct summary *s)
 			     ? "%s piece of device work begins before the call that it belongs to."
 			     : "%s pieces of device work begin before the call that they belong "
 			       "to.",
-		     count_text(s->timeline->early, number));
+		     units_count(s->timeline->early, number));
 	summary_quality_line(&line, s);
 	add_wrapped(&g, line.s, 2);
 	text_release(&line);

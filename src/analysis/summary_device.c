@@ -6,6 +6,7 @@
 
 #include "analysis/summary_parts.h"
 #include "base/text.h"
+#include "base/units.h"
 
 #define LINES_SHOWN   25u
 #define REASONS_SHOWN 3u
@@ -182,22 +183,23 @@ static void add_notes(struct table *t, const struct device_samples *d)
 	for (uint32_t i = 0; i < d->line_count; i++)
 		placed += d->lines[i].line ? d->lines[i].samples : 0;
 	if (d->line_count > LINES_SHOWN)
-		table_note(t, "%" PRIu32 " more lines; kymo query, view device_samples",
-			   d->line_count - LINES_SHOWN);
+		table_note(t, "%s more lines; kymo query, view device_samples",
+			   UNITS_COUNT(d->line_count - LINES_SHOWN));
 	if (d->samples) {
 		reasons_text(&all, d->reasons, d->reason_count, ALL_REASONS, d->samples);
 		table_note(t, "all samples: %s", all.s ? all.s : "");
 	}
 	if (placed < d->samples)
-		table_note(t, "%" PRIu64 " sample%s no line: kernels built with -lineinfo have",
-			   d->samples - placed, d->samples - placed == 1 ? " has" : "s have");
+		table_note(t, "%s sample%s no line: kernels built with -lineinfo have",
+			   UNITS_COUNT(d->samples - placed),
+			   d->samples - placed == 1 ? " has" : "s have");
 	if (d->lost)
-		table_note(t, "%" PRIu64 " samples were lost by the device", d->lost);
+		table_note(t, "%s samples were lost by the device", UNITS_COUNT(d->lost));
 	if (d->full)
 		table_note(t,
-			   "the device's buffer was full %" PRIu64 " times, what followed is lost: "
-			   "sample less often",
-			   d->full);
+			   "the device's buffer was full %s times, what followed is lost: sample "
+			   "less often",
+			   UNITS_COUNT(d->full));
 	text_release(&all);
 }
 

@@ -62,7 +62,7 @@ static void add_number(struct text *out, uint64_t n, const char *one, const char
 {
 	char number[32];
 
-	text_addf(out, ", %s %s", count_text(n, number), n == 1 ? one : several);
+	text_addf(out, ", %s %s", units_count(n, number), n == 1 ? one : several);
 }
 
 /* What ranks did, by what it was: a message has a send and a receive, a collective a part in each of its ranks. */
@@ -414,8 +414,8 @@ static void head_nothing(struct report *r, const struct summary *s, bool said)
 	}
 	for (uint32_t i = 1; i < t->processes_count; i++) {
 		if (t->processes[i].untraced_calls) {
-			report_head(r, "  process %u: %" PRIu64 " calls went past Kymo",
-				    t->processes[i].pid, t->processes[i].untraced_calls);
+			report_head(r, "  process %u: %s calls went past Kymo", t->processes[i].pid,
+				    UNITS_COUNT(t->processes[i].untraced_calls));
 			said = true;
 		}
 	}

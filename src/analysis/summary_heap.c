@@ -123,10 +123,10 @@ static void tell_process(struct table *t, const struct summary *s, uint32_t proc
 			   units_bytes((double)p->live, left));
 	if (p->lost)
 		table_note(t,
-			   "%s %u: %" PRIu64 " samples were lost, as more came than were recorded: "
-			   "take --heap-interval larger",
+			   "%s %u: %s samples were lost, as more came than were recorded: take "
+			   "--heap-interval larger",
 			   name_program(&s->trace->processes[process]),
-			   s->trace->processes[process].pid, p->lost);
+			   s->trace->processes[process].pid, UNITS_COUNT(p->lost));
 }
 
 static bool add_rows(struct table *t, const struct summary *s)

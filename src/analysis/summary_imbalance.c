@@ -10,6 +10,7 @@
 
 #include "analysis/labels.h"
 #include "analysis/summary_parts.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "wire/tally.h"
 
@@ -328,10 +329,9 @@ static bool make_table(struct report *r, struct loads *l, bool ops, uint32_t lim
 		"may be the one that waits for the others");
 	if (l->list_count > limit)
 		table_note(t,
-			   "the %" PRIu32 " of %" PRIu32
-			   " furthest above their mean, without those of one "
-			   "rank alone; --by rank,op shows all",
-			   shown, l->list_count);
+			   "the %s of %s furthest above their mean, without those of one rank "
+			   "alone; --by rank,op shows all",
+			   UNITS_COUNT(shown), UNITS_COUNT(l->list_count));
 	report_drop_empty(r);
 	return true;
 }
@@ -367,9 +367,9 @@ bool summary_imbalance(struct report *r, const struct summary *s, unsigned count
 		ok = of_world(r, s, by, w);
 	if (worlds > 1)
 		report_foot(r,
-			    "%" PRIu32
-			    " worlds of ranks (jobs, or ranks that others have spawned): "
-			    "rank 1.0 is rank 0 of the second%s.",
-			    worlds, worlds > WORLDS ? "; the load of the first 8 is shown" : "");
+			    "%s worlds of ranks (jobs, or ranks that others have spawned): rank "
+			    "1.0 is rank 0 of the second%s.",
+			    UNITS_COUNT(worlds),
+			    worlds > WORLDS ? "; the load of the first 8 is shown" : "");
 	return ok;
 }

@@ -9,6 +9,7 @@
 
 #include "analysis/labels.h"
 #include "analysis/summary_parts.h"
+#include "base/units.h"
 #include "base/vec.h"
 
 enum {
@@ -147,15 +148,13 @@ static bool make_table(struct report *r, const struct matrix *m, const uint64_t 
 				cell_number(c, cells[(size_t)i * m->side + k]);
 	}
 	if (bytes && m->block > 1)
-		table_note(t,
-			   "%" PRIu32 " ranks in a row and column; --all, csv and json have each",
-			   m->block);
+		table_note(t, "%s ranks in a row and column; --all, csv and json have each",
+			   UNITS_COUNT(m->block));
 	if (bytes && m->others)
 		table_note(t,
-			   "%" PRIu64
-			   " collective transfers and those of files are not in it; --by "
-			   "rank,op has them",
-			   m->others);
+			   "%s collective transfers and those of files are not in it; --by rank,op "
+			   "has them",
+			   UNITS_COUNT(m->others));
 	text_release(&label);
 	return !t->failed;
 }

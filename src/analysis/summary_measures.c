@@ -7,6 +7,7 @@
 #include "analysis/formula.h"
 #include "analysis/summary_parts.h"
 #include "base/map.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "stream/symbol.h"
 
@@ -180,11 +181,10 @@ bool summary_functions(struct report *r, const struct summary *s, unsigned count
 		for (uint32_t i = 0; i < shown; i++)
 			function_row(t, &f, &f.list[i]);
 		if (shown < f.count)
-			table_note(t,
-				   "%" PRIu32 " more functions; kymo query, view sample_functions",
-				   f.count - shown);
+			table_note(t, "%s more functions; kymo query, view sample_functions",
+				   UNITS_COUNT(f.count - shown));
 		if (f.lost)
-			table_note(t, "%" PRIu64 " samples were lost", f.lost);
+			table_note(t, "%s samples were lost", UNITS_COUNT(f.lost));
 	}
 	functions_release(&f);
 	return !f.failed;
@@ -427,9 +427,9 @@ bool summary_counters(struct report *r, const struct summary *s, unsigned count,
 				left.s);
 		if (zero)
 			table_note(t,
-				   "%" PRIu32 " operations and counters at which nothing was "
-				   "counted are left out",
-				   zero);
+				   "%s operations and counters at which nothing was counted are "
+				   "left out",
+				   UNITS_COUNT(zero));
 	}
 	for (unsigned i = 0; i < formula_count; i++)
 		formula_release(&formulas[i]);

@@ -4,6 +4,7 @@
 
 #include "analysis/memory_curve.h"
 #include "analysis/summary_columns.h"
+#include "base/units.h"
 
 enum { PEOPLE_ROWS = 20 }; /* of the whole summary; a job has rows for each of its processes */
 
@@ -67,9 +68,8 @@ bool summary_pools(struct report *r, const struct summary *s, unsigned count, un
 		t->columns[t->column_count - 1].hidden = !curves.count;
 	memory_curves_release(&curves);
 	if (t && g.count > limit)
-		table_note(t,
-			   "the %" PRIu32 " largest peaks of %" PRIu32 "; --by process shows all",
-			   limit, g.count);
+		table_note(t, "the %s largest peaks of %s; --by process shows all",
+			   UNITS_COUNT(limit), UNITS_COUNT(g.count));
 	for (unsigned i = 0; i < count; i++)
 		late += s[i].tallies->late;
 	if (t && late)

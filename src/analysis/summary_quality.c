@@ -344,7 +344,7 @@ static void add_count(struct text *out, uint64_t n, const char *what)
 
 	if (n)
 		text_addf(out, "%s%s %s%s", out->s[out->length - 1] == ':' ? " " : ", ",
-			  count_text(n, number), what, n == 1 ? "" : "s");
+			  units_count(n, number), what, n == 1 ? "" : "s");
 }
 
 /* Device work whose times never came, told by the process or seen in the records. */
@@ -380,15 +380,15 @@ static void add_advice(struct text *out, const struct quality *q)
 		text_addf(
 			out,
 			" The file system refused %s of the records; -o puts the trace elsewhere.",
-			count_text(unwritten, number));
+			units_count(unwritten, number));
 	if (no_memory)
 		text_addf(out,
 			  " For %s there was no memory: the program has used up what it may have.",
-			  count_text(no_memory, number));
+			  units_count(no_memory, number));
 	if (dropped)
 		text_addf(out,
 			  " %s were dropped by the runtime that they are of; the notes say more.",
-			  count_text(dropped, number));
+			  units_count(dropped, number));
 	if (left && q->imported)
 		text_add(out, " The other tool lost them, or they cannot be read in its file.");
 	else if (left)
@@ -396,7 +396,7 @@ static void add_advice(struct text *out, const struct quality *q)
 			  " %s found no room in the buffer: a larger --buffer-size, --mode minimal "
 			  "or a "
 			  "longer --block-time helps, --on-full overwrite keeps the newest.",
-			  count_text(left, number));
+			  units_count(left, number));
 	if (q->left_out_rows)
 		text_add(out, " The ranks have called more than the table of their job holds: "
 			      "without --mode "
@@ -438,12 +438,12 @@ static void add_loss(struct text *out, const struct quality *q)
 	add_advice(out, q);
 	if (q->overwritten)
 		text_addf(out, " Overwritten: %s older record%s.",
-			  count_text(q->overwritten, number), q->overwritten == 1 ? "" : "s");
+			  units_count(q->overwritten, number), q->overwritten == 1 ? "" : "s");
 	if (q->untraced)
-		text_addf(out, " Untraced: %s call%s.", count_text(q->untraced, number),
+		text_addf(out, " Untraced: %s call%s.", units_count(q->untraced, number),
 			  q->untraced == 1 ? "" : "s");
 	if (untimed_of(q))
-		text_addf(out, " Without device times: %s.", count_text(untimed_of(q), number));
+		text_addf(out, " Without device times: %s.", units_count(untimed_of(q), number));
 }
 
 bool summary_lossy(const struct summary *s, unsigned count)
@@ -521,7 +521,7 @@ static void add_share(struct text *out, double share)
 		text_add(out, ", below 0.01 % of their time");
 	else if (share >= 0.995) /* a program that does nothing itself */
 		text_addf(out, ", %s %% of their time",
-			  count_text((uint64_t)(100 * share + 0.5), number));
+			  units_count((uint64_t)(100 * share + 0.5), number));
 	else
 		text_addf(out, ", %.2g %% of their time", 100 * share);
 }
@@ -535,7 +535,7 @@ static void add_unmeasured(struct text *out, const struct cost *c)
 		add_time(out, (double)c->cupti * CUPTI_LEAST);
 		text_add(out, " to ");
 		add_time(out, (double)c->cupti * CUPTI_MOST);
-		text_addf(out, " for %" PRIu64 " records", c->cupti);
+		text_addf(out, " for %s records", UNITS_COUNT(c->cupti));
 		and = "; ";
 	}
 	if (c->forced) {
@@ -657,7 +657,7 @@ static void add_notes(struct report *r, const struct summary *s)
 		char often[64] = "";
 
 		if (x->count > x->processes)
-			snprintf(often, sizeof(often), " (%" PRIu64 " times)", x->count);
+			snprintf(often, sizeof(often), " (%s times)", UNITS_COUNT(x->count));
 		else if (x->processes > 1)
 			snprintf(often, sizeof(often), " (in %u processes)", x->processes);
 		report_foot(r, "%s: %s: %s%s", severity_of(x->note), x->note->part, x->note->text,
@@ -827,7 +827,7 @@ void summary_quality_line(struct text *out, const struct summary *s)
 	else
 		text_add(out, "Lost nothing");
 	if (q.lost)
-		text_addf(out, " (%s records)", count_text(q.lost, number));
+		text_addf(out, " (%s records)", units_count(q.lost, number));
 	text_add(out, "; clocks within ");
 	add_time(out, q.device_error > q.host_error ? q.device_error : q.host_error);
 	if (q.unaligned)
@@ -851,6 +851,7 @@ static void tell_counted(struct report *r, const struct quality *q, const struct
 			 unsigned count)
 {
 	bool together = false;
+	char time[UNITS_TEXT];
 
 	for (unsigned i = 0; i < count; i++)
 		together |= summary_together(s[i].trace);
@@ -860,9 +861,9 @@ static void tell_counted(struct report *r, const struct quality *q, const struct
 			       "to it, and their threads and queues cannot be distinguished.");
 	if (q->beside)
 		report_foot(r,
-			    "%" PRIu64 " calls of functions (%.3g ms) were counted, not recorded: "
-			    "shorter than is asked for, or nested too deep.",
-			    q->beside, (double)q->beside_ns / 1e6);
+			    "%s calls of functions (%s) were counted, not recorded: shorter than "
+			    "is asked for, or nested too deep.",
+			    UNITS_COUNT(q->beside), units_time(q->beside_ns, time));
 	if (q->counted)
 		report_foot(r, "Calls were counted in the program, not recorded (mode summary): "
 			       "their errors "

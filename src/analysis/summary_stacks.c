@@ -5,6 +5,7 @@
 
 #include "analysis/heap_use.h"
 #include "analysis/summary_parts.h"
+#include "base/units.h"
 #include "stream/names.h"
 
 #define ENDS (STACK_MEMORY + 1u)
@@ -76,10 +77,8 @@ static void add_rows(struct table *t, const char *of, const uint64_t count[ENDS]
 		cell_real(c, 100.0 * (double)count[i] / (double)all);
 	}
 	if (rest)
-		table_note(t,
-			   "%" PRIu64 " of %" PRIu64
-			   " stacks of %s do not reach the start of their thread%s",
-			   rest, all, of,
+		table_note(t, "%s of %s stacks of %s do not reach the start of their thread%s",
+			   UNITS_COUNT(rest), UNITS_COUNT(all), of,
 			   count[STACK_CUT] * 20 > all
 				   ? ": kymo run --sample-clock wall reads them "
 				     "where they lie, whole"

@@ -11,6 +11,7 @@
 #include "analysis/formula.h"
 #include "analysis/labels.h"
 #include "analysis/summary_parts.h"
+#include "base/units.h"
 
 #define GAUGE 1u /* KYMO_COUNTER_GAUGE */
 
@@ -267,7 +268,7 @@ static void value_table(struct report *r, const struct told *list, uint32_t coun
 		value_row(t, &list[i], &label);
 	formula_rows(t, list, count, &label);
 	if (zero)
-		table_note(t, "%" PRIu32 " that were 0 throughout are left out", zero);
+		table_note(t, "%s that were 0 throughout are left out", UNITS_COUNT(zero));
 	text_release(&label);
 }
 

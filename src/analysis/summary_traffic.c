@@ -2,6 +2,7 @@
 /* Tables of the summary about bytes: copies by direction and kind of memory, and sizes. */
 #include "analysis/labels.h"
 #include "analysis/summary_columns.h"
+#include "base/units.h"
 
 /* The range of a class of sizes, for programs; people read it in the label. */
 static void size_columns(struct table *t, unsigned by)
@@ -119,7 +120,7 @@ static void tell_without_size(struct report *r, const struct summary *s, unsigne
 		report_foot(r,
 			    "The sizes of %s messages were not kept: their ranks were counted "
 			    "together (mode summary).",
-			    count_text(all - known, number));
+			    units_count(all - known, number));
 }
 
 bool summary_message_sizes(struct report *r, const struct summary *s, unsigned count, unsigned by)

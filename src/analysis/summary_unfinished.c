@@ -8,6 +8,7 @@
 
 #include "analysis/labels.h"
 #include "analysis/summary_parts.h"
+#include "base/units.h"
 #include "base/vec.h"
 
 /* ---- work that did not finish ------------------------------------------------------------------ */
@@ -227,12 +228,12 @@ void summary_left_out(struct report *r, const struct summary *s, unsigned count)
 				others += l.list[i].calls;
 			else
 				text_addf(&line, "%s%s %s call%s", i ? ", " : "",
-					  l.list[i].op->name, count_text(l.list[i].calls, number),
+					  l.list[i].op->name, units_count(l.list[i].calls, number),
 					  l.list[i].calls == 1 ? "" : "s");
 		}
 		if (l.count > NAMED)
 			text_addf(&line, ", %u other%s %s call%s", l.count - NAMED,
-				  l.count - NAMED == 1 ? "" : "s", count_text(others, number),
+				  l.count - NAMED == 1 ? "" : "s", units_count(others, number),
 				  others == 1 ? "" : "s");
 		report_foot(r, "Not recorded in this mode: %s (--mode full records them).",
 			    line.s ? line.s : "");

@@ -10,6 +10,7 @@
 #include "analysis/libraries.h"
 #include "analysis/summary_columns.h"
 #include "analysis/table_names.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "record/fields.h"
 
@@ -166,6 +167,20 @@ static void tell_folded(struct table *t, enum tally_kind kind, const struct grou
 			   g->folded);
 }
 
+static void tell_nested(struct table *t, const struct table_spec *l, const struct groups *g)
+{
+	uint64_t recursive = 0;
+
+	for (uint32_t i = 0; i < g->count; i++)
+		recursive += g->list[i]->sum.recursive;
+	table_note(t, "%s", l->nested_note);
+	if (recursive)
+		table_note(t,
+			   "%s %s others of the same name inside (recursion): their time counts "
+			   "again in its time, not in self and %%",
+			   UNITS_COUNT(recursive), recursive == 1 ? "has" : "have");
+}
+
 /* All of them where what is in the rows counts beyond the table: devices are numbered for people. */
 static uint32_t rows_to_make(struct table *t, const struct report *r, const struct groups *g)
 {
@@ -188,7 +203,7 @@ static bool work_table(struct report *r, const struct summary *s, unsigned count
 		return true;
 	ok = gather(&g, s, count, l->kind, by, wanted, data) && fold_names(r, l->kind, &g);
 	all = totals_of(&g);
-	text_addf(&title, "%s: %s%s", l->title, count_text(all.count, number),
+	text_addf(&title, "%s: %s%s", l->title, units_count(all.count, number),
 		  l->counted[all.count != 1]);
 	if (ok && !title.failed)
 		t = report_table(r, l->name, title.s);
@@ -201,7 +216,7 @@ static bool work_table(struct report *r, const struct summary *s, unsigned count
 			add_row(t, l, &g, g.list[i], all);
 		tell_folded(t, l->kind, &g);
 		if (l->has & HAS_SELF && all.self != all.total)
-			table_note(t, "%s", l->nested_note);
+			tell_nested(t, l, &g);
 		if (l->has & HAS_DEVICE && all.untimed)
 			table_note(t, "%s", untimed_note(s, count));
 		if (l->has & HAS_MESSAGES)

@@ -277,17 +277,3 @@ uint32_t table_make(struct table *t, const struct report *r, uint32_t count)
 	t->more = count - made;
 	return made;
 }
-
-const char *count_text(uint64_t v, char buffer[32])
-{
-	char digits[24];
-	int n = snprintf(digits, sizeof(digits), "%" PRIu64, v), at = 0;
-
-	for (int i = 0; i < n; i++) {
-		if (i && (n - i) % 3 == 0)
-			buffer[at++] = ',';
-		buffer[at++] = digits[i];
-	}
-	buffer[at] = '\0';
-	return buffer;
-}

@@ -129,7 +129,4 @@ void cell_text(struct table *t, struct cell *c, const char *text);
 void cell_number(struct cell *c, uint64_t u);
 void cell_real(struct cell *c, double f);
 
-/* "1,234,567" */
-const char *count_text(uint64_t v, char buffer[32]);
-
 #endif

@@ -382,10 +382,10 @@ void waits_describe(struct diagnosis *d, struct finding *f, const struct waits_s
 	f->end = x->end;
 	f->thread = w->ranks[x->rank].thread;
 	f->process = w->ranks[x->rank].process;
-	plain_addf(&f->evidence, "%" PRIu64 " wait%s of %s on average, %s in all%s; the longest %s",
-		   s->number, s->number == 1 ? "" : "s", units_time(s->total / s->number, mean),
-		   units_time(s->total, all), s->ranks > 1 ? " ranks" : "",
-		   units_time(s->longest, longest));
+	plain_addf(&f->evidence, "%s wait%s of %s on average, %s in all%s; the longest %s",
+		   UNITS_COUNT(s->number), s->number == 1 ? "" : "s",
+		   units_time(s->total / s->number, mean), units_time(s->total, all),
+		   s->ranks > 1 ? " ranks" : "", units_time(s->longest, longest));
 	plain_addf(&f->evidence, " at %s\n",
 		   units_time((uint64_t)(x->start > d->trace->origin ? x->start - d->trace->origin
 								     : 0),

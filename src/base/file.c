@@ -262,8 +262,9 @@ bool file_remove_tree_at(int at, const char *name)
 
 	if (fd < 0 && errno == ENOENT)
 		return true;
+	/* Where no more can be opened, an empty folder goes all the same. */
 	if (fd < 0)
-		return unlinkat(at, name, 0) == 0;
+		return unlinkat(at, name, 0) == 0 || unlinkat(at, name, AT_REMOVEDIR) == 0;
 	d = fdopendir(fd);
 	if (!d) {
 		close(fd);

@@ -37,6 +37,20 @@ static const char *print_scaled(double v, double step, const char *const *units,
 	return buffer;
 }
 
+const char *units_count(uint64_t v, char buffer[UNITS_TEXT])
+{
+	char digits[24];
+	int n = snprintf(digits, sizeof(digits), "%" PRIu64, v), at = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (i && (n - i) % 3 == 0)
+			buffer[at++] = ',';
+		buffer[at++] = digits[i];
+	}
+	buffer[at] = '\0';
+	return buffer;
+}
+
 static const char *print_fixed(uint64_t ns, char buffer[UNITS_TEXT])
 {
 	static const struct {

@@ -7,6 +7,12 @@
 
 #define UNITS_TEXT 32 /* room that each needs; they return `buffer` */
 
+/* "1,234,567" */
+const char *units_count(uint64_t v, char buffer[UNITS_TEXT]);
+
+/* The same as an argument of one call, in a buffer of the block that it is in. */
+#define UNITS_COUNT(v) units_count((v), (char[UNITS_TEXT]){""})
+
 /* "1.234 ms"; seconds up to 1000, then what people count in: "16.67 min", "2.500 h", "190.4 d". */
 const char *units_time(uint64_t ns, char buffer[UNITS_TEXT]);
 

@@ -38,6 +38,7 @@ enum {
 	RANKS_KILLED_MS = 200
 };
 enum { LEAST_ROOM = 1 << 20 };      /* bytes for a trace */
+enum { LEAST_FILES = 24 };          /* that the drain has open for one process */
 enum { SMALLEST_BUFFER = 3 << 20 }; /* nothing is recorded where files cannot be as large */
 
 struct run {
@@ -46,6 +47,7 @@ struct run {
 	struct program program;
 	bool traced;
 	char trace[PATH_MAX];
+	int hold; /* of the trace, file_hold() */
 	char socket[PLACE_SOCKET];
 	char local[PATH_MAX]; /* where raw files lie until the end, "": in the trace */
 	struct manifest manifest;
@@ -118,15 +120,16 @@ static void add_file_system(struct text *out, const char *path)
 		  (double)fs.f_bavail * (double)fs.f_frsize / 1048576);
 }
 
-/* A file system without room would cut the trace at once. */
-static bool check_room(const char *trace, struct text *error)
+/* A file system without room would cut a trace in this folder at once. */
+static bool check_room(const char *folder, struct text *error)
 {
 	struct statvfs fs;
 
-	if (statvfs(trace, &fs) != 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= LEAST_ROOM)
+	if (statvfs(folder, &fs) != 0 || !fs.f_blocks ||
+	    (uint64_t)fs.f_bavail * fs.f_frsize >= LEAST_ROOM)
 		return true;
-	text_addf(error, "\"%s\": ", trace);
-	add_file_system(error, trace);
+	text_addf(error, "\"%s\": ", folder);
+	add_file_system(error, folder);
 	text_addf(error, "; a trace needs %u MiB at least: -o names another place",
 		  LEAST_ROOM >> 20);
 	return false;
@@ -146,10 +149,60 @@ static void say_cut(const struct run *r, int error)
 	text_release(&t);
 }
 
+/* The drain raises its own soft limit; without room it would hear of no process, not even of the end. */
+static bool check_files(struct text *error)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= LEAST_FILES)
+		return true;
+	text_addf(error,
+		  "the hard limit of open files (ulimit -Hn) is %u: a recording takes %u at least, "
+		  "and 3 more for each process",
+		  (unsigned)limit.rlim_max, LEAST_FILES);
+	return false;
+}
+
+/* Before anything is made there. */
+static bool check_place(const struct run *r, struct text *error)
+{
+	static char folder[PATH_MAX];
+
+	trace_place(folder, r->options, r->manifest.cwd);
+	return check_room(folder, error);
+}
+
 static void drop_local(const struct run *r)
 {
 	if (r->local[0])
 		file_remove_tree(r->local);
+}
+
+/* Nothing is recorded, and nothing is left behind: but where others of the job may record. */
+static void drop_trace(struct run *r)
+{
+	if (!r->trace[0] || (r->manifest.job.id[0] && r->manifest.job.size != 1))
+		return;
+	file_remove_tree(r->trace);
+}
+
+/* No other launcher's files can lie where this one's do. */
+static bool alone_on_node(const struct run *r)
+{
+	return r->node.joined < 0 && r->node.meeting < 0;
+}
+
+/* The run is refused, for a reason that was told. */
+static int refuse_run(struct run *r)
+{
+	if (r->hold >= 0)
+		close(r->hold); /* there may be no other descriptor to remove folders with */
+	if (r->socket[0])
+		place_remove(r->socket);
+	drop_trace(r);
+	if (alone_on_node(r))
+		drop_local(r);
+	return CLI_FAILURE;
 }
 
 /* The folder on the node's disk, if one is asked for. */
@@ -170,10 +223,10 @@ static bool make_place(struct run *r, struct text *error)
 {
 	if (place_make(r->socket, r->trace))
 		return true;
-	text_addf(error,
-		  "there is no place for the socket of the recording: %s; set XDG_RUNTIME_DIR "
-		  "to a folder that can be written to",
-		  strerror(errno));
+	text_addf(error, "there is no place for the socket of the recording: %s%s", strerror(errno),
+		  *trace_remedy(errno)
+			  ? trace_remedy(errno)
+			  : "; set XDG_RUNTIME_DIR to a folder that can be written to");
 	return false;
 }
 
@@ -183,7 +236,8 @@ static bool find_node(struct run *r, struct text *error)
 	char local[PATH_MAX];
 
 	if (!node_find(&r->node, r->trace, r->options, &r->manifest, r->socket, local)) {
-		text_addf(error, "trace directory \"%s\": %s", r->trace, strerror(errno));
+		text_addf(error, "trace directory \"%s\": %s%s", r->trace, strerror(errno),
+			  trace_remedy(errno));
 		return false;
 	}
 	if (r->node.joined < 0)
@@ -225,10 +279,18 @@ static int dry_run(struct run *r)
 	return CLI_OK;
 }
 
-/* No other launcher's files can lie where this one's do. */
-static bool alone_on_node(const struct run *r)
+/* Writes into the trace, and what the program is given with it. */
+static bool fill_trace(struct run *r, struct text *error)
 {
-	return r->node.joined < 0 && r->node.meeting < 0;
+	if (!make_place(r, error) || !find_node(r, error))
+		return false;
+	if (!functions_put(&run_options_values, r->trace, &r->plan)) {
+		text_addf(error, "the plan of --functions cannot be written into \"%s\": %s%s",
+			  r->trace, strerror(errno), trace_remedy(errno));
+		return false;
+	}
+	return environment_make(&r->environment, &run_options_table, r->program.path, r->trace,
+				r->socket, error);
 }
 
 /* Trace and environment; 0 or the exit status. The trace comes last: errors leave nothing behind. */
@@ -250,27 +312,17 @@ static int prepare_run(struct run *r)
 				 r->socket, &error);
 		return report_error(&error, CLI_FAILURE);
 	}
-	if (!make_local(r, &error))
+	if (!check_files(&error) || !check_place(r, &error) || !make_local(r, &error))
 		return report_error(&error, CLI_FAILURE);
 	if (!trace_make(r->trace, r->options, r->argv[0], &r->manifest, &r->node.meeting, &error)) {
 		drop_local(r);
 		return report_error(&error, CLI_FAILURE);
 	}
-	file_hold(r->trace);
+	r->hold = file_hold(r->trace);
 	place_sweep(NULL);
-	if (!check_room(r->trace, &error) || !make_place(r, &error))
-		return report_error(&error, CLI_FAILURE);
-	if (!find_node(r, &error)) {
-		place_remove(r->socket);
-		return report_error(&error, CLI_FAILURE);
-	}
-	if (!functions_put(&run_options_values, r->trace, &r->plan))
-		text_addf(&error, "the plan of --functions cannot be written into \"%s\": %s",
-			  r->trace, strerror(errno));
-	if (error.length || !environment_make(&r->environment, &run_options_table, r->program.path,
-					      r->trace, r->socket, &error)) {
-		place_remove(r->socket);
-		return report_error(&error, CLI_FAILURE);
+	if (!fill_trace(r, &error)) {
+		report_error(&error, CLI_FAILURE);
+		return refuse_run(r);
 	}
 	r->manifest.environment = r->environment.set;
 	/* For who reads the trace before the drain has completed it, as the summary in the end does. */
@@ -449,6 +501,22 @@ static void say_killed(const struct run *r, const struct outcome *out)
 			 out->killed, out->killed == 1 ? "" : "es");
 }
 
+static void say_full(const struct run *r, uint64_t records, uint64_t definitions)
+{
+	struct text lost = {0};
+
+	text_addf(&lost, "%s record%s", UNITS_COUNT(records), plural(records));
+	if (definitions)
+		text_addf(&lost, " and %s definition%s", UNITS_COUNT(definitions),
+			  plural(definitions));
+	cli_warn("%s %s lost because the buffer was full; a larger --buffer-size (now %" PRIu64
+		 "K), --mode minimal or a longer --block-time helps, --on-full overwrite keeps "
+		 "the newest",
+		 lost.s ? lost.s : "records", records + definitions == 1 ? "was" : "were",
+		 (uint64_t)r->options->buffer_size >> 10);
+	text_release(&lost);
+}
+
 static void say_losses(const struct run *r, const struct outcome *out)
 {
 	const struct drain_totals *t = &out->totals;
@@ -469,27 +537,20 @@ static void say_losses(const struct run *r, const struct outcome *out)
 	else if (out->telemetry)
 		cli_warn("the telemetry is cut short: %s", strerror(out->telemetry));
 	if (t->unwritten_records)
-		cli_warn("%" PRIu64
-			 " records were lost because the file system took no more; -o puts the "
+		cli_warn("%s records were lost because the file system took no more; -o puts the "
 			 "trace elsewhere",
-			 t->unwritten_records);
+			 UNITS_COUNT(t->unwritten_records));
 	if (t->no_memory_records)
-		cli_warn("%" PRIu64 " records were lost because the program had no memory for them",
-			 t->no_memory_records);
+		cli_warn("%s records were lost because the program had no memory for them",
+			 UNITS_COUNT(t->no_memory_records));
 	if (t->dropped_records)
-		cli_warn("%" PRIu64
-			 " records were lost because the runtime that they are of dropped them",
-			 t->dropped_records);
+		cli_warn("%s records were lost because the runtime that they are of dropped them",
+			 UNITS_COUNT(t->dropped_records));
 	if (unbuffered || (t->lost_definitions && !t->failed && !t->no_memory_records))
-		cli_warn("%" PRIu64 " records and %" PRIu64
-			 " definitions were lost because the buffer was "
-			 "full; a larger --buffer-size (now %" PRIu64
-			 "K), --mode minimal or a longer "
-			 "--block-time helps, --on-full overwrite keeps the newest",
-			 unbuffered, t->lost_definitions, (uint64_t)r->options->buffer_size >> 10);
+		say_full(r, unbuffered, t->lost_definitions);
 	if (t->damaged_chunks)
-		cli_warn("%" PRIu64 " chunks were damaged by the program and are not in the trace",
-			 t->damaged_chunks);
+		cli_warn("%s chunks were damaged by the program and are not in the trace",
+			 UNITS_COUNT(t->damaged_chunks));
 	if (out->left)
 		cli_note("%u of the program's processes go on and are recorded in the background",
 			 out->left);
@@ -596,8 +657,7 @@ static void print_result(struct run *r, struct outcome *out, int ranks_ms)
 static int not_executed(struct run *r, struct outcome *out)
 {
 	launch_finish(out, 5);
-	if (r->traced && !r->manifest.job.id[0])
-		file_remove_tree(r->trace); /* else others record there */
+	drop_trace(r);
 	if (alone_on_node(r))
 		drop_local(r);
 	cli_error("\"%s\" cannot be executed: %s", r->program.path, strerror(out->exec_error));
@@ -608,7 +668,7 @@ static int not_executed(struct run *r, struct outcome *out)
 static int not_attached(struct run *r, struct outcome *out)
 {
 	launch_finish(out, 5);
-	file_remove_tree(r->trace);
+	drop_trace(r);
 	drop_local(r);
 	return WEXITSTATUS(out->wait_status);
 }
@@ -681,10 +741,9 @@ static int run_program(struct run *r)
 	if (status >= 0)
 		return status;
 	if (!launch(&l, &out)) {
-		cli_error("the program cannot be started: %s", strerror(errno));
-		if (alone_on_node(r))
-			drop_local(r);
-		return CLI_FAILURE;
+		cli_error("the program cannot be started: %s%s", strerror(errno),
+			  trace_remedy(errno));
+		return refuse_run(r);
 	}
 	if (out.exec_error)
 		return not_executed(r, &out);
@@ -800,7 +859,8 @@ static bool name_trace(struct run_options *o, char *const *argv)
 }
 
 /* Paths are too large for small stacks (ulimit -s). */
-static struct run the_run = {.options = &run_options_values};
+static struct run the_run = {
+	.options = &run_options_values, .hold = -1, .node = {.joined = -1, .meeting = -1}};
 
 int run_attached(const struct attach_target *target, char **argv)
 {

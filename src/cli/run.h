@@ -38,6 +38,12 @@ bool program_names(const char *path, const char *text);
 
 /* ---- run_trace.c ---- */
 
+/* The folder in whose file system the trace will be; `cwd` is the current one. */
+void trace_place(char out[PATH_MAX], const struct run_options *o, const char *cwd);
+
+/* What helps against an error of this machine or shell's, as the end of a message; "": -o may. */
+const char *trace_remedy(int error);
+
 /*
  * Makes the trace directory with raw/ in it and a manifest that says "recording"; fills m->path.
  * Ranks of one job share it: whoever finds it made has no manifest in it yet, m->path is "". Who makes

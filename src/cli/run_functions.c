@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/run.h"
 #ifdef KYMO_HAVE_FUNCTIONS
+#include "base/units.h"
 #include "functions/build.h"
 #include "functions/choose.h"
 #include "functions/instrument.h"
@@ -118,9 +119,9 @@ static void take_instrumented(struct taking *t, const struct image *m)
 	t->failed |= !build_add_instrumented(&t->build, m, &count);
 	t->matching += count;
 	t->counts[VERDICT_CHOSEN] += count;
-	cli_note("functions: %s was instrumented: the %" PRIu64
-		 " functions that were chosen then are recorded",
-		 m->path, count);
+	cli_note("functions: %s was instrumented: the %s functions that were chosen then are "
+		 "recorded",
+		 m->path, UNITS_COUNT(count));
 }
 
 static void take_file(struct taking *t, const char *path, bool program)
@@ -177,21 +178,20 @@ static void tell_refused(const struct taking *t, uint64_t refused)
 
 	for (int v = VERDICT_REFUSED_FIRST; v < VERDICTS; v++)
 		if (t->counts[v])
-			text_addf(&reasons, "%s%" PRIu64 " %s", reasons.length ? ", " : "",
-				  t->counts[v], verdict_word((enum verdict)v));
+			text_addf(&reasons, "%s%s %s", reasons.length ? ", " : "",
+				  UNITS_COUNT(t->counts[v]), verdict_word((enum verdict)v));
 	if (refused)
-		cli_note("functions: %" PRIu64 " of %" PRIu64
-			 " that match (%.2f %%) cannot be patched: %s; --functions-list refused "
-			 "has each",
-			 refused, t->matching, 100.0 * (double)refused / (double)t->matching,
-			 reasons.s ? reasons.s : "");
+		cli_note("functions: %s of %s that match (%.2f %%) cannot be patched: %s; "
+			 "--functions-list refused has each",
+			 UNITS_COUNT(refused), UNITS_COUNT(t->matching),
+			 100.0 * (double)refused / (double)t->matching, reasons.s ? reasons.s : "");
 	text_release(&reasons);
 }
 
 static void tell_too_many(uint64_t count)
 {
 	if (count)
-		cli_warn("functions: %" PRIu64 " are left out: %s", count,
+		cli_warn("functions: %s are left out: %s", UNITS_COUNT(count),
 			 verdict_text(VERDICT_TOO_MANY));
 }
 
@@ -202,13 +202,12 @@ static void tell(const struct taking *t)
 
 	for (int v = VERDICT_REFUSED_FIRST; v < VERDICTS; v++)
 		refused += n[v];
-	cli_note("functions: %" PRIu64 " of %" PRIu64 " that match are chosen", n[VERDICT_CHOSEN],
-		 t->matching);
+	cli_note("functions: %s of %s that match are chosen", UNITS_COUNT(n[VERDICT_CHOSEN]),
+		 UNITS_COUNT(t->matching));
 	if (small)
-		cli_note("functions: %" PRIu64
-			 " are left out because they are small; --functions-min-instructions 0 "
-			 "takes them",
-			 small);
+		cli_note("functions: %s are left out because they are small; "
+			 "--functions-min-instructions 0 takes them",
+			 UNITS_COUNT(small));
 	tell_too_many(n[VERDICT_TOO_MANY]);
 	tell_refused(t, refused);
 }

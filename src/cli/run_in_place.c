@@ -104,7 +104,7 @@ int launch_in_place(const struct launch *l, int output, void (*tell)(void *, str
 	pid_t pid;
 
 	if (pipe2(ready, O_CLOEXEC) != 0)
-		return errno;
+		return EAGAIN;
 	pid = fork();
 	if (pid == 0) {
 		/* Not a child of the program: its wait() would see it. */

@@ -38,7 +38,8 @@ enum {
 struct launcher {
 	sigset_t original; /* mask at start */
 	struct sigaction child_action;
-	int signals; /* signalfd */
+	int signals;   /* signalfd */
+	int report[2]; /* a pipe, for errno of a failed exec */
 	int control;
 	pid_t drain;
 	struct outcome *out;
@@ -65,8 +66,10 @@ int launch_drain(const struct launch *l, int *control)
 	if (listener < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+		saved = errno;
 		close(listener);
-		place_remove(l->socket);
+		unlink(l->socket);
+		errno = saved;
 		return -1;
 	}
 	pid = fork();
@@ -87,7 +90,7 @@ int launch_drain(const struct launch *l, int *control)
 		close(l->node.meeting); /* it ends with the drain */
 	if (pid < 0) {
 		close(pair[0]);
-		place_remove(l->socket);
+		unlink(l->socket);
 		errno = saved;
 		return -1;
 	}
@@ -127,34 +130,33 @@ static void hear_drain(struct launcher *s)
 
 /* ---- the program ---------------------------------------------------------------------------- */
 
-/* Only returns in the parent; `report` carries errno of a failed exec. */
-static pid_t start_program(const struct launcher *s, const struct launch *l, int *exec_error)
+/* Only returns in the parent. */
+static pid_t start_program(struct launcher *s, const struct launch *l, int *exec_error)
 {
-	int report[2], error = 0;
-	pid_t pid;
+	int error = 0;
+	pid_t pid = fork();
 
 	*exec_error = 0;
-	if (pipe2(report, O_CLOEXEC) != 0)
-		return -1;
-	pid = fork();
 	if (pid == 0) {
 		sigaction(SIGCHLD, &s->child_action, NULL);
 		launch_restore_size_limit();
 		sigprocmask(SIG_SETMASK, &s->original, NULL);
 		if (l->instead) {
-			close(report[1]);
+			close(s->report[1]);
 			_exit(l->instead(l->data));
 		}
 		execvpe(l->program, l->argv, l->environment);
 		error = errno;
-		if (write(report[1], &error, sizeof(error)) < 0)
+		if (write(s->report[1], &error, sizeof(error)) < 0)
 			_exit(125);
 		_exit(127);
 	}
-	close(report[1]);
-	if (pid > 0 && read(report[0], &error, sizeof(error)) == (ssize_t)sizeof(error))
+	if (pid < 0)
+		return -1;
+	close(s->report[1]);
+	s->report[1] = -1;
+	if (read(s->report[0], &error, sizeof(error)) == (ssize_t)sizeof(error))
 		*exec_error = error;
-	close(report[0]);
 	return pid;
 }
 
@@ -315,9 +317,17 @@ static void wait_for_end(struct launcher *s)
 	}
 }
 
+static void close_all(struct launcher *s)
+{
+	const int fds[] = {s->signals, s->report[0], s->report[1]};
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
 static void restore_signals(struct launcher *s)
 {
-	close(s->signals);
 	sigaction(SIGCHLD, &s->child_action, NULL);
 	sigprocmask(SIG_SETMASK, &s->original, NULL);
 }
@@ -347,33 +357,51 @@ static struct telemetry *start_telemetry(const struct launch *l, struct outcome 
 	return t;
 }
 
+/* What can fail for want of descriptors comes before the drain, which would begin to write into the trace. */
+static bool start_all(struct launcher *s, const struct launch *l)
+{
+	if (s->signals < 0 || pipe2(s->report, O_CLOEXEC) != 0)
+		return false;
+	if (l->socket)
+		s->drain = launch_drain(l, &s->control);
+	if (l->socket && s->drain < 0)
+		return false;
+	s->out->program = start_program(s, l, &s->out->exec_error);
+	return s->out->program >= 0;
+}
+
+/* Returns false when the drain, of which nobody wants anything, is gone. */
+static bool not_started(struct launcher *s)
+{
+	const int error = errno;
+
+	restore_signals(s);
+	close_all(s);
+	if (s->control >= 0)
+		close(s->control);
+	if (s->drain > 0 && !s->out->shared)
+		waitpid(s->drain, NULL, 0);
+	errno = error;
+	return false;
+}
+
 bool launch(const struct launch *l, struct outcome *out)
 {
 	struct launcher s = {.control = -1,
 			     .drain = -1,
+			     .report = {-1, -1},
 			     .out = out,
 			     .kill = l->kill,
 			     .kill_ns = l->kill_ns,
 			     .grace_ms = l->instead ? LEAVE_MS : BUSY_GRACE_MS};
 	struct telemetry *telemetry;
-	int saved;
 
 	memset(out, 0, sizeof(*out));
 	out->control = -1;
 	out->shared = l->node.joined >= 0 || l->node.meeting >= 0;
 	block_signals(&s);
-	if (l->socket)
-		s.drain = launch_drain(l, &s.control);
-	if (!l->socket || s.drain >= 0)
-		out->program = start_program(&s, l, &out->exec_error);
-	saved = errno;
-	if ((l->socket && s.drain < 0) || out->program < 0) {
-		restore_signals(&s);
-		if (s.control >= 0)
-			close(s.control);
-		errno = saved;
-		return false;
-	}
+	if (!start_all(&s, l))
+		return not_started(&s);
 	launch_tell_drain(s.control, DRAIN_PROGRAM, out->program, l->instead != NULL);
 	telemetry = start_telemetry(l, out);
 	wait_for_end(&s);
@@ -385,6 +413,7 @@ bool launch(const struct launch *l, struct outcome *out)
 	out->control = s.control;
 	out->drain = s.drain;
 	restore_signals(&s);
+	close_all(&s);
 	return true;
 }
 

@@ -34,6 +34,32 @@ static bool absolute_path(char out[PATH_MAX], const char *path, const char *cwd)
 	return n < PATH_MAX - 64;
 }
 
+void trace_place(char out[PATH_MAX], const struct run_options *o, const char *cwd)
+{
+	char *slash;
+
+	if (!o->output || !absolute_path(out, o->output, cwd))
+		snprintf(out, PATH_MAX, "%s", cwd);
+	while (access(out, F_OK) != 0 && (slash = strrchr(out, '/')) && slash[1])
+		slash[slash == out] = '\0';
+}
+
+const char *trace_remedy(int error)
+{
+	switch (error) {
+	case EMFILE:
+		return "; raise the limit of open files (ulimit -n)";
+	case ENFILE:
+		return "; the whole machine has too many files open (fs.file-max)";
+	case EAGAIN:
+		return "; raise the limit of processes (ulimit -u, or the container's)";
+	case ENOMEM:
+		return "; free memory, or raise its limit (ulimit -v, or the container's)";
+	default:
+		return "";
+	}
+}
+
 /* Builds the directory beside its place. */
 static bool build_directory(char *tmp, struct manifest *m)
 {
@@ -194,9 +220,11 @@ bool trace_make(char path[PATH_MAX], const struct run_options *o, const char *pr
 		return false;
 	}
 	if (!file_make_parents(tmp, 0777) || !build_directory(tmp, m)) {
-		text_addf(error,
-			  "trace directory \"%s\" cannot be made: %s; -o names another place",
-			  o->output ? o->output : tmp, strerror(errno));
+		const char *remedy = trace_remedy(errno);
+
+		text_addf(error, "trace directory \"%s\" cannot be made: %s%s",
+			  o->output ? o->output : tmp, strerror(errno),
+			  *remedy ? remedy : "; -o names another place");
 		file_remove_tree(tmp);
 		return false;
 	}

@@ -65,7 +65,7 @@ static const char *number_text(double v, char out[UNITS_TEXT])
 	if (!isfinite(v))
 		return "-";
 	if (v >= 0 && v < 999999.5 && (v == floor(v) || v >= 100))
-		return count_text((uint64_t)round(v), out);
+		return units_count((uint64_t)round(v), out);
 	if (v < 999999.5) {
 		snprintf(out, UNITS_TEXT, "%.1f", v);
 		return out;

@@ -49,6 +49,7 @@ static bool held(int fd)
 bool place_make(char socket[PLACE_SOCKET], const char *trace)
 {
 	char folder[PLACE_SOCKET - 16];
+	int error = 0;
 
 	for (int i = 0; i < TRIES; i++) {
 		int fd;
@@ -56,16 +57,18 @@ bool place_make(char socket[PLACE_SOCKET], const char *trace)
 		snprintf(folder, sizeof(folder), "%.60s/" PREFIX "XXXXXX", runtime_folder());
 		if (!mkdtemp(folder))
 			return false;
+		errno = 0;
 		fd = open_folder(AT_FDCWD, folder);
 		if (fd >= 0 && held(fd) && symlinkat(trace, fd, TRACE) == 0) {
 			snprintf(socket, PLACE_SOCKET, "%s/" SOCKET, folder);
 			return true;
 		}
+		error = errno;
 		if (fd >= 0)
 			close(fd);
 		rmdir(folder);
 	}
-	errno = EBUSY;
+	errno = error ? error : EBUSY;
 	return false;
 }
 
@@ -198,13 +201,15 @@ void place_open(const char *socket)
 void place_remove(const char *socket)
 {
 	char folder[PLACE_SOCKET], token[PLACE_TOKEN];
+	const int error = errno;
 	int fd = folder_of(socket, folder) ? open_folder(AT_FDCWD, folder) : -1;
 
-	if (fd < 0)
-		return;
-	place_token(socket, token);
-	remove_left(AT_FDCWD, folder, fd, token);
-	close(fd);
+	if (fd >= 0) {
+		place_token(socket, token);
+		remove_left(AT_FDCWD, folder, fd, token);
+		close(fd);
+	}
+	errno = error;
 }
 
 /* Of this user, and nobody else's to write to. -1: it is none. */

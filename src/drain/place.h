@@ -28,7 +28,7 @@ void place_stands(const char *socket, unsigned what);
 void place_shut(const char *socket);
 void place_open(const char *socket);
 
-/* The folder goes, and what a drain that was killed has left in the trace. */
+/* The folder goes, and what a drain that was killed has left in the trace. errno stays. */
 void place_remove(const char *socket);
 
 /* What is in a name of that drain alone: of the folder's name, what nobody could foresee. */

@@ -130,8 +130,10 @@ void drain_detach(struct drain_config *config)
 	static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGPIPE, SIGXFSZ,
 				      SIGTSTP, SIGTTIN, SIGTTOU, SIGALRM, SIGUSR1, SIGUSR2};
 	sigset_t none;
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null;
 
+	raise_file_limit();
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	config->held[0] = place_hold(config->socket_path);
 	config->held[1] = file_hold(config->trace);
 	setsid();
@@ -144,7 +146,6 @@ void drain_detach(struct drain_config *config)
 		if (!is_kept(config, fd))
 			dup2(null, fd);
 	close_and_keep_numbers(config, null);
-	raise_file_limit();
 	if (chdir("/") != 0)
 		return; /* only keeps a file system busy */
 	prctl(PR_SET_NAME, "kymo-drain");

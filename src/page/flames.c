@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/call_use.h"
 #include "analysis/names.h"
 #include "analysis/table.h"
 #include "base/units.h"
@@ -190,17 +191,28 @@ static uint32_t frames_node(struct flames *f, enum flame_kind kind, uint32_t thr
 			  s ? s->count : 0);
 }
 
+/* The stack that the thread waited with, which is an argument of the record; 0: nobody has looked. */
+static uint32_t stack_of_state(const struct trace *t, const struct rec *r)
+{
+	static const char *const names[] = {"stack"};
+	uint64_t stack;
+
+	return call_use_words(t, r, names, 1, &stack) && stack < t->stacks_count ? (uint32_t)stack
+										 : 0;
+}
+
 /* What a thread is in that is no call: of these, being without a processor. */
 static void take_state(struct flames *f, const struct rec *r)
 {
-	uint32_t node;
+	uint32_t node, stack;
 
 	if (strcmp(f->t->domains[f->t->ops[r->op].domain].name, "off_cpu") != 0 ||
 	    r->end <= r->start || f->t->threads[r->thread].own)
 		return;
 	leave_ended(&f->threads[r->thread], r->start);
-	node = r->stack ? frames_node(f, FLAME_OFF_CPU, r->thread, r->stack)
-			: path_node(f, FLAME_OFF_CPU, r->thread);
+	stack = stack_of_state(f->t, r);
+	node = stack ? frames_node(f, FLAME_OFF_CPU, r->thread, stack)
+		     : path_node(f, FLAME_OFF_CPU, r->thread);
 	node = child(f, FLAME_OFF_CPU, node, name_of_op(f, r->op));
 	if (node)
 		flame_add(&f->of[FLAME_OFF_CPU], node, (uint64_t)(r->end - r->start), 1);
@@ -557,17 +569,17 @@ void flames_left_out(const struct flames *f, enum flame_kind kind, struct text *
 	char n[32];
 
 	if (kind == FLAME_SAMPLES && f->lost)
-		text_addf(out, "%s sample%s that %s lost", count_text(f->lost, n), plural(f->lost),
+		text_addf(out, "%s sample%s that %s lost", units_count(f->lost, n), plural(f->lost),
 			  f->lost == 1 ? "was" : "were");
 	if (kind == FLAME_HEAP && f->heap_lost)
-		text_addf(out, "%s sample%s that %s lost", count_text(f->heap_lost, n),
+		text_addf(out, "%s sample%s that %s lost", units_count(f->heap_lost, n),
 			  plural(f->heap_lost), f->heap_lost == 1 ? "was" : "were");
 	if (device && f->tl->untimed)
 		text_addf(out, "%s piece%s of device work without device times",
-			  count_text(f->tl->untimed, n), plural(f->tl->untimed));
+			  units_count(f->tl->untimed, n), plural(f->tl->untimed));
 	if (device && f->tl->cut)
 		text_addf(out, "%sdevice work and calls behind the first %s",
-			  out->length ? ", " : "", count_text(TIMELINE_MOST, n));
+			  out->length ? ", " : "", units_count(TIMELINE_MOST, n));
 }
 
 const char *flames_unit(const struct flames *f, enum flame_kind kind)

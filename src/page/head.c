@@ -138,8 +138,8 @@ static void put_clusters(FILE *out, const char **comma, const struct page *p)
 		"what "
 		"they spend time on\" says which is like which, and kymo report --rank draws "
 		"others; %s records are of those that are not drawn",
-		count_text(c->count, n[0]), c->drawn, c->clusters, plural(c->clusters), c->alone,
-		more, count_text(p->data.apart, n[1]));
+		units_count(c->count, n[0]), c->drawn, c->clusters, plural(c->clusters), c->alone,
+		more, units_count(p->data.apart, n[1]));
 	put_line(out, comma, line);
 }
 
@@ -173,14 +173,14 @@ static void put_kept(FILE *out, const struct page *p)
 			"of each row the %" PRIu64
 			" longest records are there; %s shorter ones are in the levels alone (kymo "
 			"show has them)",
-			p->plan.most, count_text(p->encoded.shorter, n));
+			p->plan.most, units_count(p->encoded.shorter, n));
 		put_line(out, &comma, line);
 	}
 	if (p->clusters.draws)
 		put_clusters(out, &comma, p);
 	for (unsigned i = 0; i < u->used; i++) {
 		snprintf(line, sizeof(line), "not drawn: %s (%s)", u->kinds[i].what,
-			 count_text(u->kinds[i].count, n));
+			 units_count(u->kinds[i].count, n));
 		put_line(out, &comma, line);
 	}
 	fputs("]", out);

@@ -146,7 +146,7 @@ static void mark_text(char *out, size_t size, double v, const struct measure *m)
 	char number[32];
 
 	if (!*m->name)
-		snprintf(out, size, "%s", count_text((uint64_t)v, number));
+		snprintf(out, size, "%s", units_count((uint64_t)v, number));
 	else
 		snprintf(out, size, "%.8g %s", v / m->size, m->name);
 }

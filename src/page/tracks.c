@@ -8,6 +8,7 @@
 
 #include "analysis/table.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "stream/names.h"
 #include "stream/trace.h"
@@ -115,7 +116,7 @@ static void label_process(const struct trace *t, uint32_t process, uint32_t like
 		text_addf(out, "%u \u00b7 ", p->rank);
 	}
 	if (like)
-		text_addf(out, "+%s like it \u00b7 ", count_text(like, number));
+		text_addf(out, "+%s like it \u00b7 ", units_count(like, number));
 	if (hosts)
 		text_addf(out, "%.100s \u00b7 ", p->hostname);
 	if (p->rank == UINT32_MAX && is_any_other(t, p, false))

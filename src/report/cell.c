@@ -7,6 +7,20 @@
 #include "base/units.h"
 #include "report/report.h"
 
+/* "-1,234,567", and what is below 100,000 with six digits: "12.3457"; of what no whole number holds "1.5e+20". */
+static const char *show_number(double v, char buffer[32])
+{
+	const double size = fabs(v);
+
+	if (!(size >= 1e5 && size < 1e15)) {
+		snprintf(buffer, 32, "%.6g", v);
+		return buffer;
+	}
+	buffer[0] = '-';
+	units_count((uint64_t)(size + 0.5), buffer + (v < 0));
+	return buffer;
+}
+
 const char *cell_show(const struct cell *c, enum cell_unit unit, char buffer[32])
 {
 	if (c->none || c->quiet)
@@ -15,7 +29,7 @@ const char *cell_show(const struct cell *c, enum cell_unit unit, char buffer[32]
 	case CELL_TEXT:
 		return c->s;
 	case CELL_COUNT:
-		return count_text(c->u, buffer);
+		return units_count(c->u, buffer);
 	case CELL_ID:
 		snprintf(buffer, 32, "%" PRIu64, c->u);
 		return buffer;
@@ -34,8 +48,7 @@ const char *cell_show(const struct cell *c, enum cell_unit unit, char buffer[32]
 		snprintf(buffer, 32, "%.1f", c->f);
 		return buffer;
 	default:
-		snprintf(buffer, 32, "%.6g", c->f);
-		return buffer;
+		return show_number(c->f, buffer);
 	}
 }
 

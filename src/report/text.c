@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/plain.h"
+#include "base/units.h"
 #include "report/report.h"
 
 #define GAP        2u
@@ -208,8 +209,8 @@ void report_print_more(const struct report *r, const struct table *t, uint32_t s
 	char more[32];
 
 	if (shown < t->row_count + t->more)
-		fprintf(out, "... %s more (%s)\n", count_text(t->row_count + t->more - shown, more),
-			r->more ? r->more : "");
+		fprintf(out, "... %s more (%s)\n",
+			units_count(t->row_count + t->more - shown, more), r->more ? r->more : "");
 }
 
 static void print_notes(const struct table *t, const struct layout *l, FILE *out)

@@ -156,6 +156,12 @@ static int by_thread(const void *x, const void *y)
 	return (a->weight < b->weight) - (a->weight > b->weight);
 }
 
+void profile_sort(struct profile_rows *rows)
+{
+	qsort(rows->at, rows->count, sizeof(*rows->at), by_thread);
+	map_clear(&rows->found);
+}
+
 /* Of the heap's rows those that have any of what the profile is of. */
 static void choose_rows(struct profile_writer *p)
 {
@@ -186,8 +192,7 @@ static kymo_status_t on_end(struct stream_sink *s, const struct trace *t)
 			p->format, p->of == PROFILE_SAMPLES ? "--sample" : "--backends heap");
 		return KYMO_ERROR_NOT_FOUND;
 	}
-	qsort(p->rows.at, p->rows.count, sizeof(*p->rows.at), by_thread);
-	map_clear(&p->rows.found);
+	profile_sort(&p->rows);
 	p->names = symbols_new(t, p->log);
 	status = p->names ? p->put(p) : KYMO_ERROR_NO_MEMORY;
 	if (status != KYMO_OK)

@@ -41,6 +41,8 @@ struct profile_rows {
 
 /* Adds a sample, not one that says how many were lost. False: no memory. */
 bool profile_add(struct profile_rows *rows, const struct rec_sample *r);
+/* As put() gets them: of a thread one behind the other, the heaviest first. Nothing can be added afterwards. */
+void profile_sort(struct profile_rows *rows);
 void profile_rows_release(struct profile_rows *rows);
 
 struct profile_writer {

@@ -277,6 +277,7 @@ void tally_merge(struct tallies *a, struct tally *to, const struct tallies *sour
 	to->errors += from->errors;
 	to->total += from->total;
 	to->self += from->self;
+	to->recursive += from->recursive;
 	to->min = from->min < to->min ? from->min : to->min;
 	to->max = from->max > to->max ? from->max : to->max;
 	to->bytes += from->bytes;
@@ -351,6 +352,16 @@ static uint64_t nest_pass(struct tallies *a, struct tally_thread *t, uint64_t du
 	return inside;
 }
 
+/*
+ * Of what nests: was another one of the row inside? Then the one that ended last was, and began later; where it
+ * was not, it ended before this one began.
+ */
+static inline void look_for_same(struct tally *row, int64_t start)
+{
+	row->recursive += row->count && row->began >= start;
+	row->began = start;
+}
+
 static struct tally *call_row(struct tallies *a, uint32_t thread, uint32_t op)
 {
 	struct tally_thread *t = &a->threads[thread];
@@ -399,6 +410,8 @@ static inline void count_call(struct tallies *a, const struct rec *r)
 		return;
 	if (__builtin_expect(r->parent != 0 || t->depth != 0, 0))
 		inside = nest_pass(a, t, duration, r->id, r->parent);
+	if (__builtin_expect(inside != 0 || r->parent != 0, 0))
+		look_for_same(row, r->start);
 	row->count++;
 	row->self += duration > inside ? duration - inside : 0;
 	add_time(a, row, duration);
@@ -431,6 +444,8 @@ void tallies_marker(struct tallies *a, const struct rec_marker *r)
 	if (r->scope && !r->starter)
 		inside = nest_pass(a, &a->scopes[r->base.thread], duration, (uint64_t)r->scope,
 				   (uint64_t)r->base.scope);
+	if (r->scope && !r->starter)
+		look_for_same(row, r->base.start);
 	row->count++;
 	row->errors += r->left_open;
 	row->self += duration > inside ? duration - inside : 0;

@@ -18,9 +18,12 @@
 struct tally {
 	uint32_t key[TALLY_KEYS];
 	uint64_t count;
-	uint64_t errors;   /* calls whose status is not success, device work that failed */
-	uint64_t total;    /* ns, nested calls included */
-	uint64_t self;     /* ns, traced calls inside excluded */
+	uint64_t errors; /* calls whose status is not success, device work that failed */
+	uint64_t total;  /* ns, nested calls included */
+	uint64_t self;   /* ns, traced calls inside excluded */
+	uint64_t
+		recursive; /* of calls and ranges: with others of the same row inside, whose time counts again in `total` */
+	int64_t began;     /* node ns, of the call or range that ended last, while records come */
 	uint64_t min, max; /* ns, of those timed */
 	uint64_t bytes;
 	uint64_t wait;          /* ns between queued (or the submitting call) and start, summed */

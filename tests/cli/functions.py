@@ -63,7 +63,7 @@ def refused():
         expect(reason in said, said)
     available = {r["function"] for r in ask("available", "--functions", ".")[0]}
     expect(not available & set(found), available & set(found))
-    total = int(re.search(r"(\d+) of (\d+) that match are chosen", said)[2])
+    total = int(re.search(r"[\d,]+ of ([\d,]+) that match are chosen", said)[1].replace(",", ""))
     check("each is in one list", len(available) + len(found), total)
 
 

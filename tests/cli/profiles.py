@@ -44,15 +44,22 @@ def check_folded(wanted):
     expect(f"profiles have no place for: calls ({calls})" in told and calls > 0, told, calls)
     expect(f"a.folded: wrote {sum(n for n, _ in wanted.values())} of " in told and told.count("calls (") == 1, "records that were written", told)
     expect("; no whole records: times and processors of samples (" in told, "what samples lack", told)
-    got, inside = collections.Counter(), collections.Counter()
+    got, inside, seen = collections.Counter(), collections.Counter(), []
     with open("a.folded", encoding="utf-8") as f:
         for line in f:
             stack, _, ns = line.rstrip("\n").rpartition(" ")
+            seen.append((stack.split(";")[1], -int(ns), stack))
             frames = stack.split(";")
             pid, tid = int(frames[0].split(" ")[-1]), int(frames[1].split(" ")[-1])
             got[pid, tid] += int(ns)
             inside[frames[1].rsplit(" ", 1)[0], "in_other" in frames, "in_main" in frames] += int(ns)
     expect(got == {k: ns for k, (_, ns) in wanted.items()}, "folded", got, wanted)
+    # Loops have several instructions, and functions many places that call: one line has them all.
+    rows = json.loads(run(KYMO, "query", "-f", "json", "two.kymo",
+                          "SELECT count(*) AS n FROM (SELECT DISTINCT thread, stack FROM sample)").stdout)[0]["n"]
+    expect(len({stack for _, _, stack in seen}) == len(seen) < rows, "stacks twice", len(seen), rows, sorted(x[2] for x in seen)[:5])
+    for thread in {t for t, _, _ in seen}:
+        expect([n for t, n, _ in seen if t == thread] == sorted(n for t, n, _ in seen if t == thread), "the heaviest first", thread)
     expect(("semi,colon", True, False) in inside and ("profiles_progra", False, True) in inside, inside)
     expect(not any(other and own for _, other, own in inside), "a stack in both functions", inside)
 

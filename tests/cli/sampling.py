@@ -100,7 +100,10 @@ def clocks(folder):
     sums = ("SELECT n.text, count(*), sum(s.weight) / 1e6 FROM sample s JOIN thread t ON t.id = s.thread JOIN string n ON n.id = t.name "
             "WHERE n.text IN ('sleeper', 'spinner') GROUP BY 1")
     for options, least, most in ((("--sample-clock", "wall"), 300, 1e9), (("--sample-clock", "cpu"), 0, 100), ((), 0, 100)):
-        rows = {name: (n, ms) for name, n, ms in query(record(folder, "--sample=200", *options, scene=("wait",)), sums)}
+        trace = record(folder, "--sample=200", *options, scene=("wait",))
+        rows = {name: (n, ms) for name, n, ms in query(trace, sums)}
+        said = must(KYMO, "summary", trace)
+        check(f"{options}: calls that it ended", said.count("wall ended sleep(), poll() or other calls early"), int(least > 0))
         n, ms = rows.get("sleeper", (0, 0))
         check(f"{options}: who sleeps: {n}, {ms} ms", least <= ms <= most and (n > 10) == (least > 0), True)
         check(f"{options}: who works: {rows.get('spinner')}", rows["spinner"][1] >= 100, True)

@@ -28,7 +28,7 @@ def told(trace, ends):
     check("it is of samples", {r["of"] for r in rows}, {"samples"})
     check("shares", [abs(r["percent"] - 100 * r["stacks"] / sum(whole.values())) < 0.06 for r in rows], [True] * len(rows))
     short = sum(n for end, n in whole.items() if end != "thread start")
-    check("a sentence", f"{short} of {sum(whole.values())} stacks of samples do not reach the start of their thread" in must(KYMO, "summary", trace), True)
+    check("a sentence", f"{short:,} of {sum(whole.values()):,} stacks of samples do not reach the start of their thread" in must(KYMO, "summary", trace), True)
     document = json.loads(must(KYMO, "export", "--to", "json", "-o", "-", trace))["trace"]
     check("by its name", "Where stacks end" in must(KYMO, "summary", "--tables", "stack_ends", trace), True)
     check("in the document", document["stack_ends"][1:], [end for end, in query(trace, "SELECT end FROM stack ORDER BY id")])

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Libraries that are recorded where they are named: test_named.py KYMO WHAT.
 
-numa, ucx, openshmem, vaapi with the libraries themselves, each by a program that counts its calls; oneccl with a fake
+numa, ucx, openshmem, vaapi with the libraries themselves, each by a program that counts its calls; oneccl with a fake; weak without any
 """
 import os
 import shutil
@@ -69,6 +69,13 @@ class Test(base.Test):
         check("with all others", dict(self.rows("SELECT name, count(*) FROM regions WHERE name LIKE 'numa%' OR name "
                                                 "LIKE 'm%' GROUP BY name")),
               {"numa_alloc": 2, "numa_alloc_onnode": 1, "numa_free": 3, "mbind": 1, "move_pages": 1})
+
+    def test_weak(self):
+        """Libraries that are named and not there: who is linked to them weakly finds functions, each of which fails."""
+        program = self.build("weak")
+        check("by itself", run(program).stdout, "numa none\nucx none\n")
+        for backends, said in (("posix", "numa none\nucx none\n"), ("posix,numa", "numa -1 -1 0\nucx 1\n")):
+            check(backends, self.record(program, options=["-b", backends], plain=False), said)
 
     def test_ucx(self):
         """Calls, and bytes: by counts, by datatypes, in pieces."""

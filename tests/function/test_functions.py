@@ -13,6 +13,7 @@ opened     libraries that are opened later, twice each, named by their paths; in
 xray       a program of clang's XRay that has its handlers called meanwhile: both count all
 stepped    with gdb: a debugger finds the whole stack from each instruction of calls and returns
 signaled   a timer's handler calls functions wherever the thread is: each call is recorded once, or said to be untraced
+recursive  calls with others of the same function inside are counted
 short      shorter calls are counted, not recorded; what has calls inside is recorded
 """
 import json
@@ -113,7 +114,7 @@ class Functions(unittest.TestCase):
         rows = kymotest.query(KYMO, self.trace, "SELECT name, count(*) AS n FROM regions WHERE category = 'function' GROUP BY name")
         return {re.sub(r"\(.*", "", row["name"]): row["n"] for row in rows}
 
-    def table(self):
+    def table(self, column="calls"):
         """The same by the summary, which adds those that were counted."""
         p = run(KYMO, "summary", "--all", "--format", "json", self.trace)
         self.assertEqual(p.returncode, 0, p.stderr)
@@ -121,7 +122,7 @@ class Functions(unittest.TestCase):
         for row in rows:
             self.assertTrue(0 <= row["min_ns"] <= row["max_ns"] <= row["time_ns"] < HOUR, row)
             self.assertLessEqual(row["self_ns"], row["time_ns"], row)
-        return {re.sub(r"\(.*", "", row["op"]): row["calls"] for row in rows}
+        return {re.sub(r"\(.*", "", row["op"]): row[column] for row in rows}
 
     def told(self, out, names):
         return {k: int(v) for k, v in re.findall(rf"^({names}) (\d+)$", out, re.M)}
@@ -440,7 +441,27 @@ class Functions(unittest.TestCase):
         self.assertEqual(self.table(), wanted)
         left = wanted.pop("jumper")  # by longjmp: recorded whatever their length
         self.assertEqual(self.counts(), {"jumper": left})
-        self.assertIn(f"{sum(wanted.values())} calls of functions", run(KYMO, "summary", "--all", self.trace).stdout)
+        said = run(KYMO, "summary", "--all", "--unit", "ns", self.trace).stdout
+        n, ns = re.search(r"([\d,]+) calls of functions \((\d+) ns\) were counted", said).groups()
+        self.assertEqual(n, f"{sum(wanted.values()):,}")
+        self.assertEqual(int(ns), sum(time for name, time in self.table("time_ns").items() if name != "jumper"))
+
+    @unittest.skipUnless(WHAT == "recursive", "")
+    def test_recursive(self):
+        """Of how many calls the time has that of others of the same function, from raw files and from the store."""
+        program = self.build("recursive.c", *PLAIN)
+        wanted = {"chain": 3 * 9, "tree": 3 * 15, "even": 3 * 4, "odd": 3 * 3, "leaf": 0, "plain": 0}
+        for names in (wanted, ("leaf", "plain")):
+            said = sum(wanted[name] for name in names)
+            note = f"({said} have others of the same name inside (recursion): their time counts again in its time, not in self and %)"
+            self.trace_it(program, "|".join(names), True)
+            for made in ("raw files", "store"):
+                out = run(KYMO, "summary", "--tables", "function", self.trace).stdout
+                self.assertEqual(note in out, said > 0, (made, out))
+                self.assertIn("time includes traced calls made inside" if said else "Functions: ", out)
+                rows = kymotest.query(KYMO, self.trace, "SELECT name, recursive FROM tally_call t JOIN op o ON o.id = t.op "
+                                      "WHERE name IN ('chain', 'tree', 'even', 'odd', 'leaf', 'plain')")
+                self.assertEqual({row["name"]: row["recursive"] for row in rows}, {name: wanted[name] for name in names})
 
 
 if __name__ == "__main__":

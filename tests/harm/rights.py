@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a process of one thread may do it may do under Kymo, too: new user namespaces, and other users by the C library after
-one thread alone has changed its capabilities. Threads of Kymo's are there before and after.
+one thread alone has changed its capabilities. Threads of Kymo's are there before and after. That another user's children are not recorded is told.
 usage: rights.py KYMO"""
 import os
 import subprocess
@@ -61,6 +61,20 @@ class Rights(unittest.TestCase):
     @unittest.skipIf(os.geteuid(), "root alone has rights to give up")
     def test_capabilities(self):
         self.same(RIGHTS)
+
+    @unittest.skipIf(os.geteuid(), "root alone can be another user")
+    def test_other_user(self):
+        """Who has become another user is told, once for all such processes: their children are not recorded."""
+        note = "it runs as user 65534 now: children and programs that it starts cannot reach the recording of user 0 and are not in it"
+        changes = "os.setuid(0); os.seteuid(65534); os.seteuid(65534)"
+        for program, said, often in (("os.setuid(0)", 0, ""), (changes, 1, ""),
+                                     (f"os.fork(); {changes}; os.fork()", 1, " (in 2 processes)")):
+            with self.subTest(program=program):
+                done = run([KYMO, "run", "-f", "-o", self.trace, "-b", "posix", "--", sys.executable, "-S", "-c",
+                            f"import os; open('/dev/null'); {program}; open('/dev/null'); os.waitpid(-1, 0) if {'fork' in program} else 0"])
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(done.stderr.count(f"note: process: {note}"), said, done.stderr)
+                self.assertIn(f"`kymo run` as that user records them{often}\n" if said else "Lost: nothing", done.stderr)
 
 
 if __name__ == "__main__":

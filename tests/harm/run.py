@@ -408,14 +408,34 @@ def test_full_file_system():
                     pass
             except OSError:
                 pass
-        p = kymo("run", "-o", "small/u.kymo", "true")
+        p = kymo("run", "-o", "small/new/u.kymo", "true")
         expect(p.returncode == 3 and "small" in p.stderr, p)
+        expect(not os.path.exists("small/new"), "left", os.listdir("small"))
     finally:
         subprocess.run(["umount", "-l", "small"], check=True)
     return None
 
 
 # ---- poor surroundings
+
+def limited(soft, hard):
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_few_open_files():
+    """A run for which too few files can be open is refused, by its reason, and leaves nothing."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    os.mkdir("places")
+    env = {**os.environ, "XDG_RUNTIME_DIR": os.path.abspath("places")}
+    for soft in range(5, 11):
+        refused(3, "Too many open files; raise the limit of open files (ulimit -n)", "run", "true", preexec_fn=limited(soft, most), env=env)
+        expect(not os.listdir("places"), "places were left")
+    refused(3, "the hard limit of open files (ulimit -Hn) is 23: a recording takes 24 at least", "run", "true",
+            preexec_fn=limited(23, 23))
+    p = kymo("run", "--no-summary", "--threads", "-o", "few.kymo", "true", preexec_fn=limited(24, 24))
+    expect(p.returncode == 0 and p.stderr == "", p)
+    expect(kymotest.query(KYMO, "few.kymo", "SELECT count(*) FROM process WHERE exit_status = 0")[0], "recorded")
+
 
 def test_small_stack():
     """A launcher whose stack is small, as the program's is: summary, telemetry."""

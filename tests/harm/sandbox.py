@@ -75,7 +75,7 @@ class Sandbox(unittest.TestCase):
             self.assertEqual(self.ask("SELECT sum(waiting_ns), sum(no_memory_records) FROM process"),
                              [f"0.0,{CALLS}"])
             said = self.said
-            self.assertIn(f"{CALLS} records were lost because the program had no memory for them", said)
+            self.assertIn(f"{CALLS:,} records were lost because the program had no memory for them", said)
             summary = subprocess.run([KYMO, "summary", self.trace], timeout=120, capture_output=True,
                                      text=True, check=True).stdout
             self.assertIn(f"For {CALLS:,} there was no memory", summary)

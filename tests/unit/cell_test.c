@@ -49,6 +49,26 @@ static void test_no_numbers(void **state)
 	assert_string_equal(cell_raw(&(struct cell){.f = 0.25}, CELL_NUMBER, buffer), "0.25");
 }
 
+static void test_numbers(void **state)
+{
+	static const struct {
+		double v;
+		const char *want;
+	} known[] = {{0, "0"},
+		     {12.345678, "12.3457"},
+		     {-0.5, "-0.5"},
+		     {99999.25, "99999.2"},
+		     {131711000, "131,711,000"},
+		     {-1234567.5, "-1,234,568"},
+		     {999999999999999.0, "999,999,999,999,999"},
+		     {1.5e20, "1.5e+20"}};
+	char buffer[32];
+
+	for (unsigned i = 0; i < sizeof(known) / sizeof(*known); i++)
+		assert_string_equal(cell_show(&(struct cell){.f = known[i].v}, CELL_NUMBER, buffer),
+				    known[i].want);
+}
+
 /* Numbers that count have their digits in groups, those that name something have not. */
 static void test_ids(void **state)
 {
@@ -63,6 +83,7 @@ static void test_ids(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_times), cmocka_unit_test(test_ids),
+					   cmocka_unit_test(test_numbers),
 					   cmocka_unit_test(test_no_numbers)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

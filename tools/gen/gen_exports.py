@@ -47,7 +47,7 @@ NAMED = '''/* SPDX-License-Identifier: Apache-2.0 */
 
 
 def emit(models, named):
-    libraries, thunks, names, offsets, status, initials, number = [], [], [], [], [], set(), 0
+    libraries, thunks, names, offsets, absent, initials, number = [], [], [], [], [], set(), 0
     at = 0
     for model in models:
         functions, first = model.ops(), number
@@ -61,7 +61,8 @@ def emit(models, named):
             initials.add(symbol[0])
             offsets.append(str(at))
             at += len(symbol) + 1
-            status.append("1" if f["return"] == model.facts.get("status_type") else "0")
+            failed = model.facts.get("absent", {model.facts.get("status_type"): 1})
+            absent.append(str(failed.get(f["return"], 0)))
             number += 1
         files = ", ".join(f'"{n}"' for n in model.facts["files"])
         libraries.append(f'\t{{"{model.domain}", "{model.facts["prefix"]}", {{{files}}}, {first}, '
@@ -74,7 +75,7 @@ def emit(models, named):
          f"const unsigned exports_count = {number};",
          f'const char exports_initials[] = "{"".join(sorted(initials))}";', "", "const char exports_names[] ="] + names +
         ["\t;", "const uint16_t exports_name_at[] = {", "\t" + ", ".join(offsets) + "};",
-         "const uint8_t exports_status[] = {", "\t" + ", ".join(status) + "};",
+         "const int8_t exports_absent[] = {", "\t" + ", ".join(absent) + "};",
          f"void *exports_entries[{number}];", f"void *exports_found[{number}];"]) + "\n"
 
 

@@ -178,9 +178,8 @@ static void say(struct diagnosis *d, struct finding *f, const struct search *s,
 	shown.kernel = 0;
 	shown.device = TIMELINE_NONE;
 	finding_set_place(d, f, &shown);
-	plain_addf(&f->evidence,
-		   "%" PRIu64 " times %s there, %s in these calls while no device worked\n",
-		   most->other, units_bytes((double)most->bytes, bytes),
+	plain_addf(&f->evidence, "%s times %s there, %s in these calls while no device worked\n",
+		   UNITS_COUNT(most->other), units_bytes((double)most->bytes, bytes),
 		   units_time(times_exposed(d, &times), time));
 	text_add(&f->advice, "allocate once before the loop, or use a pool (cudaMallocAsync)");
 	intervals_release(&times);
@@ -202,10 +201,10 @@ static void find(struct diagnosis *d)
 	times = times_of(d, &s, TIMELINE_NONE);
 	gain = times_exposed(d, &times);
 	if (most)
-		f = finding_add(d, gain, "%s allocated and freed %" PRIu64 " times, %s",
+		f = finding_add(d, gain, "%s allocated and freed %s times, %s",
 				most->other == number ? units_bytes((double)most->bytes, bytes)
 						      : "memory",
-				number, units_time(gain, time));
+				UNITS_COUNT(number), units_time(gain, time));
 	if (f) {
 		f->count = number;
 		say(d, f, &s, most);

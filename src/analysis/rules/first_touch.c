@@ -121,8 +121,9 @@ static void find(struct diagnosis *d)
 	gain = times_exposed(d, &times); /* a build for a first use is one */
 	most = places_sort(&places);
 	if (most)
-		f = finding_add(d, gain, "%" PRIu64 " build%s or load%s of code amid the work, %s",
-				number, plural(number), plural(number), units_time(gain, time));
+		f = finding_add(d, gain, "%s build%s or load%s of code amid the work, %s",
+				UNITS_COUNT(number), plural(number), plural(number),
+				units_time(gain, time));
 	if (f) {
 		f->count = number;
 		finding_set_place(d, f, most);

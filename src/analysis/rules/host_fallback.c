@@ -81,8 +81,8 @@ static void tell(struct diagnosis *d, struct search *s)
 	most = places_sort(&s->host);
 	exposed = times_exposed(d, &s->times);
 	gain = least(gain, exposed);
-	f = most ? finding_add(d, gain, "%" PRIu64 " target region%s of OpenMP on the host, for %s",
-			       number, plural(number), units_time(exposed, time))
+	f = most ? finding_add(d, gain, "%s target region%s of OpenMP on the host, for %s",
+			       UNITS_COUNT(number), plural(number), units_time(exposed, time))
 		 : NULL;
 	if (f) {
 		f->count = number;
@@ -171,7 +171,7 @@ static void find_device(struct diagnosis *d, uint32_t device)
 	plain_addf(&f->where, "%s", device_label(d, device));
 	plain_addf(&f->evidence, "without work: %s", name_device(gpu));
 	if (number > 1)
-		plain_addf(&f->evidence, " and %" PRIu32 " more", number - 1);
+		plain_addf(&f->evidence, " and %s more", UNITS_COUNT(number - 1));
 	text_add(&f->evidence, "; how long it would take for them is not known\n");
 	text_add(&f->show, "kymo summary --by device ");
 	text_add_shell(&f->show, d->path);

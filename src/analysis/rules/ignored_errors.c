@@ -6,6 +6,7 @@
 
 #include "analysis/diagnose.h"
 #include "base/plain.h"
+#include "base/units.h"
 
 enum { LEAST = 3 }; /* once or twice is a program that tries what there is */
 
@@ -79,8 +80,8 @@ static void find(struct diagnosis *d)
 		snprintf(number, sizeof(number), "%" PRId32, status);
 		if (y->count < LEAST || is_answer(name ? name : ""))
 			continue;
-		f = finding_add_fact(d, "%s fails %" PRIu64 " times (%s), and the program goes on",
-				     op->name, y->count, name ? name : number);
+		f = finding_add_fact(d, "%s fails %s times (%s), and the program goes on", op->name,
+				     UNITS_COUNT(y->count), name ? name : number);
 		if (!f)
 			return;
 		f->count = y->count;

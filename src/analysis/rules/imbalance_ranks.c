@@ -11,12 +11,13 @@ static void add_shares(struct diagnosis *d, struct finding *f, const struct wait
 	const struct waits_world *world = &d->waits.worlds[b->world];
 	char max[UNITS_TEXT], mean[UNITS_TEXT], rank[32];
 
-	plain_addf(&f->evidence, "%s was busy for %s, the mean of %" PRIu32 " ranks is %s",
-		   waits_rank_text(&d->waits, b->most, rank), units_time(b->max, max), b->ranks,
-		   units_time(b->mean, mean));
+	plain_addf(&f->evidence, "%s was busy for %s, the mean of %s ranks is %s",
+		   waits_rank_text(&d->waits, b->most, rank), units_time(b->max, max),
+		   UNITS_COUNT(b->ranks), units_time(b->mean, mean));
 	if (b->ranks < world->ranks)
-		plain_addf(&f->evidence, "; %" PRIu32 " that only ha%s others work left out",
-			   world->ranks - b->ranks, world->ranks - b->ranks == 1 ? "s" : "ve");
+		plain_addf(&f->evidence, "; %s that only ha%s others work left out",
+			   UNITS_COUNT(world->ranks - b->ranks),
+			   world->ranks - b->ranks == 1 ? "s" : "ve");
 	text_add(&f->evidence, "\n");
 	if (100 * b->evened > b->max)
 		plain_addf(&f->evidence,

@@ -255,7 +255,7 @@ static void add_evidence(struct diagnosis *d, struct finding *f, const struct pl
 	for (uint32_t i = 0; i < count && i < TELL && at[i].gain; i++) {
 		char busy[UNITS_TEXT], mean[UNITS_TEXT], length[UNITS_TEXT];
 
-		plain_addf(&f->evidence, "%" PRIu32 " region%s of %s in all", at[i].regions,
+		plain_addf(&f->evidence, "%s region%s of %s in all", UNITS_COUNT(at[i].regions),
 			   plural(at[i].regions), units_time(at[i].length, length));
 		if (at[i].site) {
 			text_add(&f->evidence, " at ");
@@ -288,10 +288,10 @@ static void tell(struct diagnosis *d, struct place *at, uint32_t count)
 		regions += at[i].gain ? at[i].regions : 0;
 	}
 	qsort(at, count, sizeof(*at), most_gain);
-	f = finding_add(d, gain,
-			"threads wait for one that has more to do: %s of the %s of %" PRIu32
-			" parallel regions",
-			units_time(gain, waited), units_time(length, all), regions);
+	f = finding_add(
+		d, gain,
+		"threads wait for one that has more to do: %s of the %s of %s parallel regions",
+		units_time(gain, waited), units_time(length, all), UNITS_COUNT(regions));
 	if (!f)
 		return;
 	f->count = regions;

@@ -105,16 +105,16 @@ static void tell(struct diagnosis *d, struct search *s)
 
 	if (most)
 		f = finding_add(d, s->gain,
-				"the host sees the end of %" PRIu64 " kernels late, by %s in all",
-				s->number, units_time(s->gain, time));
+				"the host sees the end of %s kernels late, by %s in all",
+				UNITS_COUNT(s->number), units_time(s->gain, time));
 	if (f) {
 		f->count = s->number;
 		text_add(&f->where, "before ");
 		finding_set_place(d, f, most);
 		plain_addf(&f->evidence,
-			   "%" PRIu64 " calls of %s, %s apart on average (the mode leaves them out "
-			   "and counts them)\n",
-			   s->most->calls, op_name(d, s->most->op),
+			   "%s calls of %s, %s apart on average (the mode leaves them out and "
+			   "counts them)\n",
+			   UNITS_COUNT(s->most->calls), op_name(d, s->most->op),
 			   units_time(apart(d, s, s->most), time));
 		finding_add_places(d, f, &s->places, "in no call before it");
 		text_add(&f->advice, "wait with a blocking call, or submit the next work before "

@@ -103,9 +103,9 @@ static void find_in(struct diagnosis *d, uint32_t device, const uint32_t *first)
 	}
 	most = places_sort(&groups);
 	if (most && number >= LEAST_NUMBER)
-		f = finding_add(d, gain, "%s waits for launches %s, %" PRIu64 " kernels of %s",
-				device_label(d, device), units_time(gain, time), number,
-				units_time(busy / number, each));
+		f = finding_add(d, gain, "%s waits for launches %s, %s kernels of %s",
+				device_label(d, device), units_time(gain, time),
+				UNITS_COUNT(number), units_time(busy / number, each));
 	if (f) {
 		f->count = number;
 		finding_set_place(d, f, most);

@@ -55,7 +55,7 @@ static void tell(struct diagnosis *d, const struct tally *y)
 	uint32_t site = y->key[KEY_LEAK_SITE];
 	char bytes[UNITS_TEXT];
 	struct finding *f =
-		finding_add_fact(d, "%" PRIu64 " allocations%s are never freed: %s", y->count,
+		finding_add_fact(d, "%s allocations%s are never freed: %s", UNITS_COUNT(y->count),
 				 site ? " of one line" : "", units_bytes((double)y->bytes, bytes));
 
 	if (!f)

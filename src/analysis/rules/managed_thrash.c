@@ -62,9 +62,9 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	}
 	end_batch(d, &s, device);
 	if (s.batches >= LEAST_BATCHES)
-		f = finding_add(
-			d, s.gain, "pages of managed memory move %" PRIu64 " times, %s in all: %s",
-			s.number, units_bytes((double)s.bytes, bytes), units_time(s.gain, time));
+		f = finding_add(d, s.gain, "pages of managed memory move %s times, %s in all: %s",
+				UNITS_COUNT(s.number), units_bytes((double)s.bytes, bytes),
+				units_time(s.gain, time));
 	if (f) {
 		f->count = s.number;
 		finding_set_place(d, f, &s.place);

@@ -181,9 +181,9 @@ static void tell(struct diagnosis *d, const struct growth *g, const struct event
 	if (f && most) {
 		for (uint32_t i = 0; i < places.count; i++)
 			f->count += places.at[i].count;
-		plain_addf(&f->evidence, "%" PRIu64 " allocations are kept", f->count);
-		plain_addf(&f->evidence, ", the most by one line: %" PRIu64 " of %s\n", most->count,
-			   units_bytes((double)most->ns, bytes));
+		plain_addf(&f->evidence, "%s allocations are kept", UNITS_COUNT(f->count));
+		plain_addf(&f->evidence, ", the most by one line: %s of %s\n",
+			   UNITS_COUNT(most->count), units_bytes((double)most->ns, bytes));
 		add_where(d, f, events, most);
 		text_add(&f->show, "kymo summary --tables allocations --by site ");
 		text_add_shell(&f->show, d->path);

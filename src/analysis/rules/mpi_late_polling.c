@@ -135,9 +135,9 @@ static void tell(struct diagnosis *d, const struct search *s)
 	const struct t_process *p =
 		&d->trace->processes[d->trace->threads[s->most - s->threads].process];
 	char time[UNITS_TEXT], used[UNITS_TEXT], between[UNITS_TEXT];
-	struct finding *f = finding_add(
-		d, gain, "ranks that ask now and then see %" PRIu64 " messages late, by %s",
-		s->number, units_time(gain, time));
+	struct finding *f =
+		finding_add(d, gain, "ranks that ask now and then see %s messages late, by %s",
+			    UNITS_COUNT(s->number), units_time(gain, time));
 
 	if (!f)
 		return;

@@ -96,8 +96,8 @@ static void tell(struct diagnosis *d, const struct asking *all, uint32_t count)
 	char time[UNITS_TEXT];
 	struct finding *f =
 		finding_add_spent(d, thread_processor(d, all->thread, all->ns),
-				  "a rank polls for messages: %s %" PRIu64 " times, %s",
-				  op_name(d, all->op), all->number, units_time(all->ns, time));
+				  "a rank polls for messages: %s %s times, %s", op_name(d, all->op),
+				  UNITS_COUNT(all->number), units_time(all->ns, time));
 
 	if (!f)
 		return;
@@ -114,7 +114,7 @@ static void tell(struct diagnosis *d, const struct asking *all, uint32_t count)
 			       "the question that was answered\n");
 	for (uint32_t i = 1; i < count && i <= TELL && all[i].ns; i++) {
 		add_who(d, &f->evidence, &all[i]);
-		plain_addf(&f->evidence, " polls %" PRIu64 " times, %s\n", all[i].number,
+		plain_addf(&f->evidence, " polls %s times, %s\n", UNITS_COUNT(all[i].number),
 			   units_time(all[i].ns, time));
 	}
 	finding_set_show(d, f, "-i '^mpi:MPI_(I?m?probe|Test)'");

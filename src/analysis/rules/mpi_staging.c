@@ -86,10 +86,10 @@ static void tell(struct diagnosis *d, struct search *s)
 		f->count = s->copies;
 		finding_set_place(d, f, most);
 		add_messages(d, s);
-		plain_addf(&f->evidence, "%" PRIu64 " copies of %s", s->copies,
+		plain_addf(&f->evidence, "%s copies of %s", UNITS_COUNT(s->copies),
 			   units_bytes((double)s->bytes, bytes));
 		if (s->messages)
-			plain_addf(&f->evidence, " for %" PRIu64 " messages of %s", s->messages,
+			plain_addf(&f->evidence, " for %s messages of %s", UNITS_COUNT(s->messages),
 				   units_bytes((double)s->sent, bytes));
 		text_add(&f->evidence, "\n");
 		finding_add_places(d, f, &s->places, "of copies");

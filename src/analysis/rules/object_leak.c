@@ -38,7 +38,7 @@ static void tell(struct diagnosis *d, const struct object_line *l)
 {
 	const struct t_process *p = &d->trace->processes[l->process];
 	struct finding *f = finding_add_fact(
-		d, "%" PRIu64 " of %" PRIu64 " %ss%s are never released", l->alive, l->made,
+		d, "%s of %s %ss%s are never released", UNITS_COUNT(l->alive), UNITS_COUNT(l->made),
 		objects_kind_name(l->kind), l->site ? " of one line" : "");
 
 	if (!f)

@@ -190,7 +190,7 @@ static void add_barriers(struct diagnosis *d, struct finding *f, const struct me
 {
 	char busy[UNITS_TEXT], mean[UNITS_TEXT];
 
-	plain_addf(&f->evidence, "%" PRIu32 " barriers", m->count);
+	plain_addf(&f->evidence, "%s barriers", UNITS_COUNT(m->count));
 	if (m->site) {
 		text_add(&f->evidence, " at ");
 		finding_add_site(d, &f->evidence, m->site);
@@ -239,9 +239,9 @@ static void tell(struct diagnosis *d, struct meeting *at, uint32_t count, uint64
 	if (barriers < LEAST || 2 * uneven < barriers)
 		return;
 	f = finding_add(d, gain,
-			"threads wait for each other by turns at %" PRIu32
-			" barriers within parallel regions, for %s",
-			barriers, units_time(gain, time));
+			"threads wait for each other by turns at %s barriers within parallel "
+			"regions, for %s",
+			UNITS_COUNT(barriers), units_time(gain, time));
 	if (!f)
 		return;
 	count = unite(at, count);

@@ -166,11 +166,10 @@ static struct finding *add(struct diagnosis *d, struct spent spent, const char *
 	struct finding *f;
 
 	units_time(spent.ns, time);
-	f = units ? finding_add(d, spent.processor / (units + 1),
-				"the host polls: %s %" PRIu64 " times, %s", what, number, time)
-		  : finding_add_spent(d, spent.processor,
-				      "the host polls: %s %" PRIu64 " times, %s", what, number,
-				      time);
+	f = units ? finding_add(d, spent.processor / (units + 1), "the host polls: %s %s times, %s",
+				what, UNITS_COUNT(number), time)
+		  : finding_add_spent(d, spent.processor, "the host polls: %s %s times, %s", what,
+				      UNITS_COUNT(number), time);
 	if (!f)
 		return NULL;
 	f->count = number;

@@ -76,8 +76,8 @@ static void find(struct diagnosis *d)
 	gain = won(&places);
 	gain = least(gain, times_exposed(d, &times));
 	if (most && number[MAKES] >= LEAST_NUMBER && number[DESTROYS] >= LEAST_NUMBER)
-		f = finding_add(d, gain, "queues or contexts made %" PRIu64 " times, %s",
-				number[MAKES], units_time(gain, time));
+		f = finding_add(d, gain, "queues or contexts made %s times, %s",
+				UNITS_COUNT(number[MAKES]), units_time(gain, time));
 	if (f) {
 		f->count = number[MAKES];
 		finding_set_place(d, f, most);

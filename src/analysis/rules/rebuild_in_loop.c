@@ -181,8 +181,8 @@ static void find(struct diagnosis *d)
 	most = places_sort(&s.places);
 	s.gain = times_exposed(d, &s.times); /* several at once are one */
 	if (most)
-		f = finding_add(d, s.gain, "%" PRIu64 " builds of programs built before, %s",
-				s.number, units_time(s.gain, time));
+		f = finding_add(d, s.gain, "%s builds of programs built before, %s",
+				UNITS_COUNT(s.number), units_time(s.gain, time));
 	if (f) {
 		f->count = s.number;
 		finding_set_place(d, f, most);

@@ -22,16 +22,14 @@ static void find_loss(struct diagnosis *d)
 
 	if (!timeline_lossy(d->tl, &records)) {
 		if (d->tl->lost)
-			diagnosis_abstain(
-				d, "%" PRIu64 " record%s lost: what was in them is not known",
-				d->tl->lost, d->tl->lost == 1 ? " was" : "s were");
+			diagnosis_abstain(d, "%s record%s lost: what was in them is not known",
+					  UNITS_COUNT(d->tl->lost),
+					  d->tl->lost == 1 ? " was" : "s were");
 		return;
 	}
-	f = finding_add_fact(d,
-			     "%" PRIu64 " of %" PRIu64
-			     " records were lost: what is told, and what is "
-			     "not, may be wrong",
-			     d->tl->lost, records);
+	f = finding_add_fact(
+		d, "%s of %s records were lost: what is told, and what is not, may be wrong",
+		UNITS_COUNT(d->tl->lost), UNITS_COUNT(records));
 	if (!f)
 		return;
 	f->count = d->tl->lost;
@@ -47,11 +45,9 @@ static void find_clocks(struct diagnosis *d)
 	if (d->tl->work_count < LEAST_WORK || 20 * d->tl->early < d->tl->work_count)
 		return;
 	f = finding_add_fact(d,
-			     "%" PRIu64 " of %" PRIu32
-			     " pieces of device work start before they were "
-			     "submitted: clocks disagree, and why a device was idle may be told "
-			     "wrongly",
-			     d->tl->early, d->tl->work_count);
+			     "%s of %s pieces of device work start before they were submitted: "
+			     "clocks disagree, and why a device was idle may be told wrongly",
+			     UNITS_COUNT(d->tl->early), UNITS_COUNT(d->tl->work_count));
 	if (!f)
 		return;
 	f->count = d->tl->early;

@@ -39,16 +39,16 @@ static void tell(struct diagnosis *d, struct search *s)
 	char bytes[UNITS_TEXT], time[UNITS_TEXT];
 
 	if (most && s->number >= LEAST_NUMBER)
-		f = finding_add(d, s->gain, "%s go to the host and back, %" PRIu64 " times",
+		f = finding_add(d, s->gain, "%s go to the host and back, %s times",
 				units_bytes((double)s->bytes / 2 / (double)s->number, bytes),
-				s->number);
+				UNITS_COUNT(s->number));
 	if (f) {
 		f->count = s->number;
 		finding_set_place(d, f, most);
 		plain_addf(&f->evidence,
-			   "%s in %" PRIu64 " copies, %s; no kernel between, and too soon for the "
-			   "host to have changed them\n",
-			   units_bytes((double)s->bytes, bytes), 2 * s->number,
+			   "%s in %s copies, %s; no kernel between, and too soon for the host to "
+			   "have changed them\n",
+			   units_bytes((double)s->bytes, bytes), UNITS_COUNT(2 * s->number),
 			   units_time(s->gain, time));
 		finding_add_places(d, f, &s->places, "there and back");
 		text_add(&f->advice, "leave the data on the device; if the host only looks at it, "

@@ -112,7 +112,7 @@ static void add_evidence(struct diagnosis *d, struct finding *f, const struct st
 	char time[UNITS_TEXT];
 
 	for (uint32_t i = 0; i < count && i < TELL; i++) {
-		plain_addf(&f->evidence, "%" PRIu32 " times, %s in all", at[i].count,
+		plain_addf(&f->evidence, "%s times, %s in all", UNITS_COUNT(at[i].count),
 			   units_time(at[i].alone, time));
 		if (at[i].after && at[i].before) {
 			text_add(&f->evidence, ", ");

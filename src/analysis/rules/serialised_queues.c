@@ -53,10 +53,10 @@ static void say_unknown(struct diagnosis *d, uint32_t device, const struct searc
 	if (20 * (sum - united) < s->unknown)
 		diagnosis_abstain(
 			d,
-			"queues of %s work by turns, %" PRIu64 " times, %s: whether their "
-			"kernels need each other's results, and would have room side by "
-			"side, is not known",
-			device_label(d, device), s->unknowns, units_time(s->unknown, time));
+			"queues of %s work by turns, %s times, %s: whether their kernels need each "
+			"other's results, and would have room side by side, is not known",
+			device_label(d, device), UNITS_COUNT(s->unknowns),
+			units_time(s->unknown, time));
 }
 
 static void find_of_device(struct diagnosis *d, uint32_t device)
@@ -94,9 +94,9 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	}
 	most = places_sort(&s.places);
 	if (most && s.number >= LEAST_NUMBER)
-		f = finding_add(d, s.gain,
-				"queues of %s run one after the other: %" PRIu64 " times, %s",
-				device_label(d, device), s.number, units_time(s.gain, time));
+		f = finding_add(d, s.gain, "queues of %s run one after the other: %s times, %s",
+				device_label(d, device), UNITS_COUNT(s.number),
+				units_time(s.gain, time));
 	if (f) {
 		f->count = s.number;
 		finding_set_place(d, f, most);
@@ -182,8 +182,8 @@ static void find_turns(struct diagnosis *d)
 	most = places_sort(&t.places);
 	/* What goes on at once now and then is no matter of turns. */
 	if (most && t.devices > 1 && 20 * (t.sum - intervals_length(&t.kernels)) < t.sum - t.most)
-		f = finding_add(d, t.sum - t.most, "%u devices work in turn: %" PRIu64 " times, %s",
-				t.devices, t.number, units_time(t.sum - t.most, time));
+		f = finding_add(d, t.sum - t.most, "%u devices work in turn: %s times, %s",
+				t.devices, UNITS_COUNT(t.number), units_time(t.sum - t.most, time));
 	if (f) {
 		f->count = t.number;
 		finding_set_place(d, f, most);

@@ -43,17 +43,17 @@ static void tell(struct diagnosis *d, uint32_t device, struct places *places, ui
 	char time[UNITS_TEXT];
 
 	if (most)
-		f = finding_add(d, gain, "%" PRIu64 " kernel%s leave%s most of %s empty: %s",
-				number, plural(number), number == 1 ? "s" : "",
+		f = finding_add(d, gain, "%s kernel%s leave%s most of %s empty: %s",
+				UNITS_COUNT(number), plural(number), number == 1 ? "s" : "",
 				device_label(d, device), units_time(gain, time));
 	if (!f)
 		return;
 	f->count = number;
 	finding_set_place(d, f, most);
 	plain_addf(&f->evidence,
-		   "%" PRIu64 " kernels there with %.1f work groups on average, on %" PRIu64
-		   " compute units\n",
-		   most->count, (double)most->other / (double)most->count, units);
+		   "%s kernels there with %.1f work groups on average, on %s compute units\n",
+		   UNITS_COUNT(most->count), (double)most->other / (double)most->count,
+		   UNITS_COUNT(units));
 	finding_add_places(d, f, places, "of empty units");
 	text_add(&f->advice,
 		 "use more and smaller work groups, or run several such kernels at once "

@@ -242,8 +242,8 @@ void finding_add_places(struct diagnosis *d, struct finding *f, const struct pla
 	name_kernels(d, g->at, count, kernels);
 	for (uint32_t i = 0; i < count; i++) {
 		plain_addf(&f->evidence,
-			   g->at[i].count == 1 ? "%s %s, once: " : "%s %s, %" PRIu64 " times: ",
-			   units_time(g->at[i].ns, time), what, g->at[i].count);
+			   g->at[i].count == 1 ? "%s %s, once: " : "%s %s, %s times: ",
+			   units_time(g->at[i].ns, time), what, UNITS_COUNT(g->at[i].count));
 		add_place(d, &f->evidence, &g->at[i], &kernels[i]);
 		text_add(&f->evidence, "\n");
 	}

@@ -84,9 +84,8 @@ static void tell(struct diagnosis *d, struct search *s)
 
 	if (most && s->number >= LEAST_NUMBER)
 		f = finding_add(d, s->gain,
-				"target regions map the same data again and again: %s in %" PRIu64
-				" copies",
-				units_bytes((double)s->bytes, bytes), s->number);
+				"target regions map the same data again and again: %s in %s copies",
+				units_bytes((double)s->bytes, bytes), UNITS_COUNT(s->number));
 	if (f) {
 		f->count = s->number;
 		finding_set_place(d, f, most);

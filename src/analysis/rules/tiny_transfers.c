@@ -82,16 +82,15 @@ static void tell(struct diagnosis *d, struct search *s, uint32_t device)
 	char time[UNITS_TEXT], bytes[UNITS_TEXT];
 
 	if (most && s->number >= LEAST_NUMBER)
-		f = finding_add(d, s->gain, "%" PRIu64 " small copies one by one, of %s on average",
-				s->number,
+		f = finding_add(d, s->gain, "%s small copies one by one, of %s on average",
+				UNITS_COUNT(s->number),
 				units_bytes((double)most->bytes / (double)most->other, bytes));
 	if (f) {
 		f->count = s->number;
 		finding_set_place(d, f, most);
-		plain_addf(&f->evidence,
-			   "%" PRIu64 " copies in %" PRIu64 " rows: %s for %s in all\n",
-			   most->other, most->count, units_time(most->ns, time),
-			   units_bytes((double)most->bytes, bytes));
+		plain_addf(&f->evidence, "%s copies in %s rows: %s for %s in all\n",
+			   UNITS_COUNT(most->other), UNITS_COUNT(most->count),
+			   units_time(most->ns, time), units_bytes((double)most->bytes, bytes));
 		plain_addf(&f->evidence, "one copy of that size takes some %s\n",
 			   units_time(most->bytes / BYTES_IN_NS + 10000, time));
 		plain_addf(&f->advice, "put them together in one buffer and copy it once%s",

@@ -90,8 +90,9 @@ static void find_of_device(struct diagnosis *d, uint32_t device)
 	}
 	most = places_sort(&groups);
 	if (most && number >= LEAST_SYNCS)
-		f = finding_add(d, gain, "%s runs dry at %" PRIu64 " waits, %s in all",
-				device_label(d, device), number, units_time(gain, time));
+		f = finding_add(d, gain, "%s runs dry at %s waits, %s in all",
+				device_label(d, device), UNITS_COUNT(number),
+				units_time(gain, time));
 	if (f) {
 		f->count = number;
 		finding_set_place(d, f, most);

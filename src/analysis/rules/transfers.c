@@ -275,7 +275,7 @@ struct finding *transfers_tell(struct diagnosis *d, struct transfers *found, con
 	char copies[UNITS_TEXT], kernels[UNITS_TEXT], bytes[UNITS_TEXT];
 
 	if (most && found->number >= LEAST_NUMBER)
-		f = finding_add(d, found->gain, "%" PRIu64 " %s: %s, %s", found->number, title,
+		f = finding_add(d, found->gain, "%s %s: %s, %s", UNITS_COUNT(found->number), title,
 				units_bytes((double)found->bytes, bytes),
 				units_time(found->ns, copies));
 	if (f) {

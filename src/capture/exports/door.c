@@ -216,7 +216,12 @@ static void open_library(const struct exports_library *l, uint32_t number, void 
 /* The library is not there, or has no such function: what is linked to it weakly may ask. */
 static int absent_status(void)
 {
-	return 1; /* an error of each library */
+	return 1; /* an error of each library that has none below 0 */
+}
+
+static int absent_negative(void)
+{
+	return -1;
 }
 
 static void *absent_value(void)
@@ -242,8 +247,9 @@ void *exports_resolve(uint32_t number, const void *caller)
 	errno = saved;
 	if (entry || found)
 		return entry ? entry : found;
-	return exports_status[number] ? (void *)(uintptr_t)absent_status
-				      : (void *)(uintptr_t)absent_value;
+	return exports_absent[number] > 0   ? (void *)(uintptr_t)absent_status
+	       : exports_absent[number] < 0 ? (void *)(uintptr_t)absent_negative
+					    : (void *)(uintptr_t)absent_value;
 }
 
 RESOLVE_AND_JUMP("exports_unbound", "exports_resolve");

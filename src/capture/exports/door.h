@@ -29,10 +29,11 @@ extern const unsigned exports_count EXPORTS_HIDDEN;  /* of functions; by library
 extern const char exports_initials[] EXPORTS_HIDDEN; /* letters with which their names begin */
 extern const char exports_names[] EXPORTS_HIDDEN;
 extern const uint16_t exports_name_at[] EXPORTS_HIDDEN; /* by number: offset in the names */
-extern const uint8_t exports_status[] EXPORTS_HIDDEN;   /* by number: whether it returns a status */
-extern const char exports_thunks[] EXPORTS_HIDDEN;      /* by number */
-extern void *exports_entries[] EXPORTS_HIDDEN;          /* by number: where the thunk jumps */
-extern void *exports_found[] EXPORTS_HIDDEN;            /* by number: the library's function */
+/* By number: what says that it failed, 1 or -1; 0: NULL. */
+extern const int8_t exports_absent[] EXPORTS_HIDDEN;
+extern const char exports_thunks[] EXPORTS_HIDDEN; /* by number */
+extern void *exports_entries[] EXPORTS_HIDDEN;     /* by number: where the thunk jumps */
+extern void *exports_found[] EXPORTS_HIDDEN;       /* by number: the library's function */
 
 /* The C library's; NULL until the first look. */
 extern void *(*exports_next_dlsym)(void *handle, const char *name)EXPORTS_HIDDEN;

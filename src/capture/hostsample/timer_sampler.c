@@ -58,6 +58,7 @@ struct slot {
 static struct slot *slots;  /* kept for ever: a signal may be on its way */
 static uint32_t slots_used; /* those behind were never used: each is a page that needs no look */
 static _Atomic bool taking;
+static _Atomic uint32_t ended; /* calls of the system, by signals */
 static kymo_sample_desc_t config;
 static int signal_number;
 static pthread_t thread;
@@ -122,14 +123,32 @@ static void take_sample(struct slot *slot, const ucontext_t *u, uint32_t overrun
 	atomic_store(&slot->head, head + 1);
 }
 
+/* The signal has ended a call of the system that is not begun again: a sleep, poll(). */
+static bool ended_call(const ucontext_t *u)
+{
+#if defined(__x86_64__)
+	/* The processor leaves in rcx where a call of the system returns to. */
+	return u->uc_mcontext.gregs[REG_RAX] == -EINTR &&
+	       u->uc_mcontext.gregs[REG_RCX] == u->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+	return u->uc_mcontext.regs[0] == (uint64_t)-EINTR &&
+	       u->uc_mcontext.regs[8] < 1024; /* a call's number */
+#else
+	return false;
+#endif
+}
+
 static void on_signal(int number, siginfo_t *info, void *context)
 {
 	struct slot *slot = info->si_value.sival_ptr;
 	int saved = errno;
 
 	if (info->si_code == SI_TIMER && slots && slot >= slots && slot < slots + THREADS &&
-	    atomic_load(&taking) && atomic_load(&slot->tid) == (uint32_t)syscall(SYS_gettid))
+	    atomic_load(&taking) && atomic_load(&slot->tid) == (uint32_t)syscall(SYS_gettid)) {
 		take_sample(slot, context, (uint32_t)info->si_overrun);
+		if (ended_call(context))
+			atomic_fetch_add(&ended, 1);
+	}
 	errno = saved;
 }
 
@@ -282,9 +301,21 @@ static bool still_ours(void)
 	return sigaction(signal_number, NULL, &now) == 0 && now.sa_sigaction == on_signal;
 }
 
+/* Once: how often is not known before the end, which may be too late to say anything. */
+static void tell_ended(bool *told)
+{
+	if (*told || !atomic_load(&ended))
+		return;
+	*told = true;
+	cap_note(1, "sample",
+		 "the signals of --sample-clock wall ended sleep(), poll() or other calls early, "
+		 "where the program waits: times of waits are not those of a run without it; "
+		 "--off-cpu tells where threads wait, without signals");
+}
+
 static void run(void)
 {
-	bool ours = true;
+	bool ours = true, told = false;
 	uint32_t round = 0;
 
 	own_tid = (uint32_t)syscall(SYS_gettid);
@@ -307,9 +338,11 @@ static void run(void)
 			drain();
 			look_for_ended();
 		}
+		tell_ended(&told);
 		helper_done(&helper);
 	}
 	disarm_all();
+	tell_ended(&told);
 }
 
 /* ---- starting and stopping ---- */

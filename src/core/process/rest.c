@@ -57,6 +57,32 @@ __attribute__((visibility("default"))) bool kymo_process_rest(enum rest when)
 	return rests;
 }
 
+/* The user as whom the process was loaded, who is the drain's: others are not let in (drain/door.c). */
+static uid_t first_user;
+
+__attribute__((constructor)) static void find_user(void)
+{
+	first_user = geteuid();
+}
+
+/* Once is enough: what comes after is not recorded either way. A child of vfork() has its parent's memory. */
+__attribute__((visibility("default"))) void kymo_process_user(void)
+{
+	static bool told;
+	const int saved = errno;
+
+	if (!told && geteuid() != first_user && core_usable() &&
+	    core_generation == (uint32_t)getpid() && kymo_process_state() == KYMO_STATE_RUNNING) {
+		told = true;
+		cap_note(1, "process",
+			 "it runs as user %u now: children and programs that it starts cannot "
+			 "reach the recording of user %u and are not in it; `kymo run` as that "
+			 "user records them",
+			 (unsigned)geteuid(), (unsigned)first_user);
+	}
+	errno = saved;
+}
+
 __attribute__((visibility("default"))) void kymo_process_rise(void)
 {
 	const int saved = errno;

@@ -22,4 +22,7 @@ bool kymo_process_rest(enum rest when);
 /* After a rest: makes them again, with the rights that the calling thread has by now. Keeps errno. */
 void kymo_process_rise(void);
 
+/* The process may have another user now. Keeps errno. */
+void kymo_process_user(void);
+
 #endif

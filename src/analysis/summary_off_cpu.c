@@ -30,14 +30,15 @@ static void put_frames(struct text *out, const struct symbol *y)
 static void put_stack(struct table *t, struct cell *c, const struct report *r,
 		      const struct summary *s, uint32_t stack)
 {
-	const struct t_stack *k = &s->trace->stacks[stack];
-	const uint32_t shown = r->people && k->count > FRAMES_SHOWN ? FRAMES_SHOWN : k->count;
+	uint32_t count;
+	const uint32_t *sites = symbols_stack(s->symbols, stack, SYMBOLS_TIME, &count);
+	const uint32_t shown = r->people && count > FRAMES_SHOWN ? FRAMES_SHOWN : count;
 	struct text text = {0};
 
-	if (shown < k->count)
+	if (shown < count)
 		text_add(&text, "...;");
 	for (uint32_t i = shown; i--;) {
-		put_frames(&text, symbols_site(s->symbols, k->sites[i]));
+		put_frames(&text, symbols_site(s->symbols, sites[i]));
 		text_add(&text, i ? ";" : "");
 	}
 	cell_text(t, c, text.s ? text.s : "");

@@ -43,7 +43,7 @@ static void put_row(struct profile_writer *w, const struct profile_row *r)
 {
 	struct output *o = &w->out;
 	uint32_t count;
-	const uint32_t *sites = profile_frames(w->t, r, &count);
+	const uint32_t *sites = profile_frames(w->names, w->of, r, &count);
 
 	put_thread(w, r->thread);
 	for (uint32_t i = count; i-- > 0;)

@@ -366,18 +366,19 @@ static void add_site(struct text *out, const struct details *d, const struct det
 }
 
 /* What the system has put around main(), or a thread's function, is left out. */
-static uint32_t stack_end(const struct details *d, const struct t_stack *s, uint32_t first)
+static uint32_t stack_end(const struct details *d, const uint32_t *sites, uint32_t count,
+			  uint32_t first)
 {
 	uint32_t end = first;
 
-	for (uint32_t i = first; i < s->count; i++) {
-		const struct symbol *y = symbols_site(d->symbols, s->sites[i]);
+	for (uint32_t i = first; i < count; i++) {
+		const struct symbol *y = symbols_site(d->symbols, sites[i]);
 
 		while (y->caller) /* others may be inlined into main() */
 			y = y->caller;
-		if (is_ours(d, s->sites[i]))
+		if (is_ours(d, sites[i]))
 			end = i + 1;
-		if (is_ours(d, s->sites[i]) && y->function && strcmp(y->function, "main") == 0)
+		if (is_ours(d, sites[i]) && y->function && strcmp(y->function, "main") == 0)
 			break;
 	}
 	return end;
@@ -386,23 +387,24 @@ static uint32_t stack_end(const struct details *d, const struct t_stack *s, uint
 /* From the place in the program outwards, as a list of functions. */
 static void add_stack(struct text *out, const struct details *d, const struct detail *x)
 {
-	const struct t_stack *s = &d->trace->stacks[x->stack];
-	uint32_t first = 0, end, n = 0;
+	uint32_t first = 0, end, n = 0, count;
+	const uint32_t *sites;
 	char text[600];
 
 	if (!x->stack) {
 		add_site(out, d, x);
 		return;
 	}
-	while (first < s->count && s->sites[first] != x->site)
+	sites = symbols_stack(d->symbols, x->stack, SYMBOLS_CALLER, &count);
+	while (first < count && sites[first] != x->site)
 		first++;
-	if (first == s->count) { /* it is a call around it */
+	if (first == count) { /* it is a call around it */
 		add_site(out, d, x);
 		return;
 	}
-	end = stack_end(d, s, first);
+	end = stack_end(d, sites, count, first);
 	for (uint32_t i = first; i < end && n <= FRAMES_SHOWN; i++)
-		for (const struct symbol *y = symbols_site(d->symbols, s->sites[i]);
+		for (const struct symbol *y = symbols_site(d->symbols, sites[i]);
 		     y && n <= FRAMES_SHOWN; y = y->caller, n++) {
 			if (n == FRAMES_SHOWN)
 				text_add(out, " < ...");

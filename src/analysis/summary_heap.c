@@ -38,12 +38,13 @@ static bool is_allocator(const struct symbol *y)
 /* The innermost frame that is the program's own; 0: no stack is known. */
 static uint32_t site_of(const struct summary *s, uint32_t stack)
 {
-	const struct t_stack *k = &s->trace->stacks[stack < s->trace->stacks_count ? stack : 0];
+	uint32_t count;
+	const uint32_t *sites = symbols_stack(s->symbols, stack, SYMBOLS_CALLER, &count);
 
-	for (uint32_t i = 0; i < k->count; i++)
-		if (!is_allocator(symbols_site(s->symbols, k->sites[i])))
-			return k->sites[i];
-	return k->count ? k->sites[0] : 0;
+	for (uint32_t i = 0; i < count; i++)
+		if (!is_allocator(symbols_site(s->symbols, sites[i])))
+			return sites[i];
+	return count ? sites[0] : 0;
 }
 
 static void sum_up(struct heap_use_row *to, const struct heap_use_row *from)

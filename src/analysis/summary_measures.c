@@ -81,17 +81,19 @@ static void add_frame(struct functions *f, struct function *x, const struct tall
 	x->seen = f->stacks;
 }
 
-static void add_stack(struct functions *f, const struct trace *t, struct symbols *symbols,
-		      struct map *known, const struct tally *row)
+static void add_stack(struct functions *f, struct symbols *symbols, struct map *known,
+		      const struct tally *row)
 {
-	const struct t_stack *stack = &t->stacks[row->key[KEY_SAMPLE_STACK]];
+	uint32_t count;
+	const uint32_t *sites =
+		symbols_stack(symbols, row->key[KEY_SAMPLE_STACK], SYMBOLS_TIME, &count);
 
 	f->samples += row->count;
 	f->total += row->total;
 	f->lost += row->errors;
 	f->stacks++;
-	for (uint32_t i = 0; i < stack->count; i++) {
-		const struct symbol *first = symbols_site(symbols, stack->sites[i]), *y;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct symbol *first = symbols_site(symbols, sites[i]), *y;
 
 		for (y = first; y; y = y->caller) {
 			struct function *x = function_of(f, known, y);
@@ -112,7 +114,7 @@ static void add_trace(struct functions *f, const struct summary *s)
 
 	for (uint32_t i = 0; symbols && i < set->count; i++)
 		if (set->rows[i]->key[KEY_SAMPLE_STACK] < s->trace->stacks_count)
-			add_stack(f, s->trace, symbols, &known, set->rows[i]);
+			add_stack(f, symbols, &known, set->rows[i]);
 	f->failed |= set->count && !symbols;
 	map_release(&known);
 	symbols_free(symbols);

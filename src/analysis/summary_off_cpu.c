@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of times without a processor by stack. */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "analysis/off_use.h"
@@ -32,14 +31,15 @@ static void put_frames(struct text *out, const struct symbol *y)
 static void put_stack(struct table *t, struct cell *c, const struct report *r,
 		      const struct summary *s, uint32_t stack)
 {
-	const struct t_stack *k = &s->trace->stacks[stack];
-	const uint32_t shown = r->people && k->count > FRAMES_SHOWN ? FRAMES_SHOWN : k->count;
+	uint32_t count;
+	const uint32_t *sites = symbols_stack(s->symbols, stack, SYMBOLS_TIME, &count);
+	const uint32_t shown = r->people && count > FRAMES_SHOWN ? FRAMES_SHOWN : count;
 	struct text text = {0};
 
-	if (shown < k->count)
+	if (shown < count)
 		text_add(&text, "...;");
 	for (uint32_t i = shown; i--;) {
-		put_frames(&text, symbols_site(s->symbols, k->sites[i]));
+		put_frames(&text, symbols_site(s->symbols, sites[i]));
 		text_add(&text, i ? ";" : "");
 	}
 	cell_text(t, c, text.s ? text.s : "");
@@ -60,11 +60,10 @@ static void tell_without(struct table *t, const struct summary *s)
 	if (!use->without_stack)
 		return;
 	table_note(t,
-		   "%" PRIu64 " of %" PRIu64
-		   " times have a stack, %s of %s: of waits of less than 5 ms and "
+		   "%s of %s times have a stack, %s of %s: of waits of less than 5 ms and "
 		   "of times of being preempted only some have, and only where the kernel may be "
 		   "seen (kernel.perf_event_paranoid of at most 1, or CAP_PERFMON)",
-		   with, with + use->without_stack, units_time(ns, share),
+		   UNITS_COUNT(with), UNITS_COUNT(with + use->without_stack), units_time(ns, share),
 		   units_time(ns + use->without_stack_ns, all));
 }
 

@@ -98,6 +98,9 @@ summary_part summary_functions, summary_counters;
 /* Where stacks of samples and of calls end, and how many do before the first function of their thread. */
 summary_part summary_stack_ends;
 
+/* Lines of kernels that samples of threads met, where the processor runs them. */
+summary_part summary_kernel_lines;
+
 /* Lines of kernels that samples met, and why warps waited there. */
 summary_part summary_device_samples;
 

@@ -179,16 +179,12 @@ static bool is_known(const struct flames *f, const struct rec *r)
 	return r->thread && r->thread < f->t->threads_count && r->op < f->t->ops_count;
 }
 
-static uint32_t site_nodes(struct flames *f, enum flame_kind kind, uint32_t node,
-			   const uint32_t *sites, uint32_t count);
+static uint32_t stack_nodes(struct flames *f, enum flame_kind kind, uint32_t node, uint32_t stack);
 
 /* The thread, then the frames of the stack. */
 static uint32_t frames_node(struct flames *f, enum flame_kind kind, uint32_t thread, uint32_t stack)
 {
-	const struct t_stack *s = stack < f->t->stacks_count ? &f->t->stacks[stack] : NULL;
-
-	return site_nodes(f, kind, thread_node(f, kind, thread), s ? s->sites : NULL,
-			  s ? s->count : 0);
+	return stack_nodes(f, kind, thread_node(f, kind, thread), stack);
 }
 
 /* The stack that the thread waited with, which is an argument of the record; 0: nobody has looked. */
@@ -343,17 +339,25 @@ static uint32_t site_nodes(struct flames *f, enum flame_kind kind, uint32_t node
 	return node;
 }
 
+static uint32_t stack_nodes(struct flames *f, enum flame_kind kind, uint32_t node, uint32_t stack)
+{
+	const bool time = kind == FLAME_SAMPLES || kind == FLAME_OFF_CPU;
+	uint32_t count;
+	const uint32_t *sites =
+		symbols_stack(f->symbols, stack, time ? SYMBOLS_TIME : SYMBOLS_CALLER, &count);
+
+	return site_nodes(f, kind, node, sites, count);
+}
+
 static void add_samples(struct flames *f)
 {
 	for (uint32_t i = 0; i < f->samples.count && !f->failed; i++) {
 		const struct profile_row *r = &f->samples.at[i];
-		uint32_t count, node = thread_node(f, FLAME_SAMPLES, r->thread);
-		const uint32_t *sites = profile_frames(f->t, r, &count);
+		uint32_t node = frames_node(f, FLAME_SAMPLES, r->thread, r->stack);
 		char pc[24];
 
-		node = site_nodes(f, FLAME_SAMPLES, node, sites, count);
 		snprintf(pc, sizeof(pc), "0x%" PRIx64, r->pc);
-		if (!count)
+		if (!r->stack)
 			node = child(f, FLAME_SAMPLES, node, flame_name(&f->names, pc, sizeof(pc)));
 		if (r->kernel)
 			node = child(f, FLAME_SAMPLES, node,
@@ -400,8 +404,7 @@ static uint32_t stack_node(struct flames *f, const struct tl_call *c)
 	uint32_t node = thread_node(f, FLAME_STACKS, c->thread);
 
 	if (stack && stack < f->t->stacks_count)
-		node = site_nodes(f, FLAME_STACKS, node, f->t->stacks[stack].sites,
-				  f->t->stacks[stack].count);
+		node = stack_nodes(f, FLAME_STACKS, node, stack);
 	else if (c->site)
 		node = site_nodes(f, FLAME_STACKS, node, &c->site, 1);
 	return child(f, FLAME_STACKS, node, name_of_op(f, c->op));

@@ -85,9 +85,10 @@ static void put_symbol(const struct symbol *y, struct text *out)
 	text_addf(out, ", \"offset\": \"0x%" PRIx64 "\"}", y->offset);
 }
 
-static void put_place(struct search *s, const struct rec *r, struct text *out)
+static void put_place(struct search *s, const struct rec *r, enum symbols_own own, struct text *out)
 {
-	const struct t_stack *stack = &s->p->t->stacks[r->stack];
+	const uint32_t *sites;
+	uint32_t count;
 
 	if (r->site) {
 		text_add(out, ", \"site\": ");
@@ -95,11 +96,12 @@ static void put_place(struct search *s, const struct rec *r, struct text *out)
 	}
 	if (!r->stack)
 		return;
+	sites = symbols_stack(s->p->symbols, r->stack, own, &count);
 	text_add(out, ", \"stack\": [");
-	for (uint32_t i = 0; i < stack->count; i++)
-		for (const struct symbol *y = symbols_site(s->p->symbols, stack->sites[i]); y;
+	for (uint32_t i = 0; i < count; i++)
+		for (const struct symbol *y = symbols_site(s->p->symbols, sites[i]); y;
 		     y = y->caller) {
-			text_add(out, i || y->number != stack->sites[0] ? ", " : "");
+			text_add(out, i || y->number != sites[0] ? ", " : "");
 			put_symbol(y, out);
 		}
 	text_add(out, "]");
@@ -188,7 +190,7 @@ static void put_record(struct search *s, enum raw_kind kind, const union raw_any
 	    kind == RAW_KIND_COMM)
 		put_arguments(s, &any->rec, out);
 	put_names(s, kind, any, out);
-	put_place(s, &any->rec, out);
+	put_place(s, &any->rec, kind == RAW_KIND_SAMPLE ? SYMBOLS_TIME : SYMBOLS_CALLER, out);
 	text_add(out, "}");
 	out->failed |= line.failed;
 	text_release(&line);

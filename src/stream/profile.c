@@ -248,12 +248,11 @@ void profile_release(struct profile_writer *w)
 	map_release(&w->allocated);
 }
 
-const uint32_t *profile_frames(const struct trace *t, const struct profile_row *r, uint32_t *count)
+const uint32_t *profile_frames(struct symbols *names, enum profile_of of,
+			       const struct profile_row *r, uint32_t *count)
 {
-	const struct t_stack *s = &t->stacks[r->stack < t->stacks_count ? r->stack : 0];
-
-	*count = s->count;
-	return s->sites;
+	return symbols_stack(names, r->stack, of == PROFILE_SAMPLES ? SYMBOLS_TIME : SYMBOLS_CALLER,
+			     count);
 }
 
 uint64_t profile_weight(const struct profile_row *r)

@@ -74,8 +74,9 @@ kymo_status_t profile_begin(struct profile_writer *w, const char *format, const 
 bool profile_variant(const char *variant, bool *folder);
 void profile_release(struct profile_writer *w);
 
-/* Sites of the row's stack, innermost first; *count 0: only the row's pc is known. */
-const uint32_t *profile_frames(const struct trace *t, const struct profile_row *r, uint32_t *count);
+/* Sites of the row's stack as it is shown, innermost first (symbols_stack()); *count 0: only the row's pc is known. */
+const uint32_t *profile_frames(struct symbols *names, enum profile_of of,
+			       const struct profile_row *r, uint32_t *count);
 
 /* What a row stands for, in ns or bytes; of samples that have no weight, how many they are. */
 uint64_t profile_weight(const struct profile_row *r);

@@ -9,9 +9,9 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "stream/demangle.h"
 #ifdef KYMO_HAVE_DW
-#include "base/vec.h"
 #include "stream/dwarf_place.h"
 #endif
 
@@ -38,6 +38,10 @@ struct symbols {
 	uint32_t function_count, function_room;
 	struct symbol **callers; /* owned: of inlined functions */
 	uint32_t callers_count, callers_room, numbered;
+	bool *own;          /* by module: it is Kymo's */
+	uint32_t *own_site; /* by process: that which stands for Kymo's code */
+	uint32_t *shown;    /* what symbols_stack() gave last */
+	uint32_t shown_room;
 	uint32_t missing,
 		rebuilt; /* modules without names: the first of each is told, others counted */
 };
@@ -129,6 +133,65 @@ static const char *written_function(struct symbols *s, const char *name)
 	return s->functions[s->function_count++] = plain ? plain : copy;
 }
 
+/*
+ * PoCL builds each kernel to an object, NAME.so, with functions of its own around what the program wrote. Its source lay in a
+ * temporary file while it was compiled.
+ */
+static const char *kernel_function(struct symbols *s, const struct t_module *m, const char *name)
+{
+	static const char before[] = "_pocl_kernel_";
+	static const char *const behind[] = {"_workgroup_fast", "_workgroup"};
+	size_t length = strlen(name), file = strlen(base_name(m->path));
+	char *copy;
+
+	if (strncmp(name, before, sizeof(before) - 1) != 0)
+		return NULL;
+	name += sizeof(before) - 1;
+	length -= sizeof(before) - 1;
+	for (unsigned i = 0; i < sizeof(behind) / sizeof(*behind); i++) {
+		const size_t n = strlen(behind[i]);
+
+		/* The object's name tells where a kernel's own name ends so. */
+		if (length > n && length + 3 != file && strcmp(name + length - n, behind[i]) == 0) {
+			length -= n;
+			break;
+		}
+	}
+	copy = vec_reserve(&s->functions, &s->function_room, s->function_count, 1)
+		       ? strndup(name, length)
+		       : NULL;
+	return copy ? s->functions[s->function_count++] = copy : NULL;
+}
+
+static const char *kernel_file(struct symbols *s, const struct symbol *y)
+{
+	static const char made[] = "tempfile_";
+	const size_t room = strlen(y->function) + sizeof(".cl");
+	char *name;
+
+	if (!y->file || strncmp(base_name(y->file), made, sizeof(made) - 1) != 0 ||
+	    !vec_reserve(&s->functions, &s->function_room, s->function_count, 1))
+		return y->file;
+	name = malloc(room);
+	if (!name)
+		return y->file;
+	snprintf(name, room, "%s.cl", y->function);
+	return s->functions[s->function_count++] = name;
+}
+
+/* A place in a kernel is named as its dispatches are. */
+static void name_kernel(struct symbols *s, const struct t_module *m, const char *symbol,
+			struct symbol *out)
+{
+	const char *name = symbol ? kernel_function(s, m, symbol) : NULL;
+
+	if (!name)
+		return;
+	out->function = name;
+	out->file = kernel_file(s, out);
+	out->caller = NULL; /* what the compiler has inlined there has lines of the same source */
+}
+
 /* Of a framework's headers: its users have not written it, and look for their own line. */
 static bool of_framework(const char *name)
 {
@@ -187,6 +250,7 @@ static void find_lines(struct symbols *s, struct file *f, uint64_t address, stru
 static void look_up(struct symbols *s, const struct t_module *m, struct file *f, uint64_t address,
 		    struct symbol *out)
 {
+	const char *name;
 	GElf_Off offset;
 	GElf_Sym symbol;
 
@@ -195,9 +259,10 @@ static void look_up(struct symbols *s, const struct t_module *m, struct file *f,
 	if (!f->elf)
 		return;
 	address -= m->bias;
-	out->function = written_function(
-		s, dwfl_module_addrinfo(f->elf, address, &offset, &symbol, NULL, NULL, NULL));
+	name = dwfl_module_addrinfo(f->elf, address, &offset, &symbol, NULL, NULL, NULL);
+	out->function = written_function(s, name);
 	find_lines(s, f, address, out);
+	name_kernel(s, m, name, out);
 }
 
 static void close_file(struct file *f)
@@ -246,6 +311,30 @@ static void share_files(struct symbols *s)
 	}
 }
 
+/* Kymo's libraries lie in one folder, and in its subfolder "kymo" those that go by other libraries' names. */
+static void find_own(struct symbols *s)
+{
+	const struct trace *t = s->trace;
+	const char *folder = NULL;
+	size_t length = 0;
+
+	for (uint32_t i = 1; i < t->modules_count; i++) {
+		const char *path = t->modules[i].path, *name = base_name(path);
+
+		s->own[i] = strncmp(name, "libkymo", 7) == 0;
+		if (strncmp(name, "libkymo.so", 10) == 0) {
+			folder = path;
+			length = (size_t)(name - path);
+		}
+	}
+	for (uint32_t i = 1; folder && i < t->modules_count; i++) {
+		const char *path = t->modules[i].path;
+
+		s->own[i] |= strncmp(path, folder, length) == 0 &&
+			     strncmp(path + length, "kymo/", 5) == 0;
+	}
+}
+
 struct symbols *symbols_new(const struct trace *t, struct stream_log *log)
 {
 	struct symbols *s = calloc(1, sizeof(*s));
@@ -258,10 +347,13 @@ struct symbols *symbols_new(const struct trace *t, struct stream_log *log)
 	s->known = calloc(t->sites_count, sizeof(*s->known));
 	s->file_of = calloc(t->modules_count, sizeof(*s->file_of));
 	s->files = calloc(t->modules_count, sizeof(*s->files));
-	if (!s->sites || !s->known || !s->file_of || !s->files) {
+	s->own = calloc(t->modules_count, sizeof(*s->own));
+	s->own_site = calloc(t->processes_count, sizeof(*s->own_site));
+	if (!s->sites || !s->known || !s->file_of || !s->files || !s->own || !s->own_site) {
 		symbols_free(s);
 		return NULL;
 	}
+	find_own(s);
 	share_files(s);
 	return s;
 }
@@ -297,6 +389,9 @@ void symbols_free(struct symbols *s)
 	for (uint32_t i = 0; i < s->callers_count; i++)
 		free(s->callers[i]);
 	free(s->callers);
+	free(s->shown);
+	free(s->own);
+	free(s->own_site);
 	free(s->files);
 	free(s->file_of);
 	free(s->known);
@@ -326,6 +421,50 @@ const struct symbol *symbols_site(struct symbols *s, uint32_t site)
 	if (!t->function && t->module)
 		look_up(s, m, &s->files[s->file_of[t->module]], t->address - 1, out);
 	return out;
+}
+
+static bool is_own(const struct symbols *s, uint32_t site)
+{
+	return site < s->trace->sites_count && s->own[s->trace->sites[site].module];
+}
+
+/* One site stands for all of Kymo's code: the first of the process that is in it. */
+static uint32_t own_site(struct symbols *s, uint32_t site)
+{
+	const struct t_site *sites = s->trace->sites;
+	const uint32_t process = sites[site].process;
+	uint32_t i = s->own_site[process];
+
+	if (i)
+		return i;
+	for (i = 1; sites[i].process != process || !is_own(s, i); i++)
+		;
+	s->own_site[process] = i;
+	s->sites[i] = (struct symbol){.function = "(Kymo)", .module = "", .number = i};
+	s->known[i] = true;
+	return i;
+}
+
+const uint32_t *symbols_stack(struct symbols *s, uint32_t stack, enum symbols_own own,
+			      uint32_t *count)
+{
+	const struct t_stack *k = &s->trace->stacks[stack < s->trace->stacks_count ? stack : 0];
+	uint32_t first = 0, n = 0;
+
+	*count = k->count;
+	while (first < k->count && !is_own(s, k->sites[first]))
+		first++;
+	if (first == k->count || !vec_reserve(&s->shown, &s->shown_room, 0, k->count))
+		return k->sites;
+	if (first == 0 && own == SYMBOLS_TIME)
+		s->shown[n++] = own_site(s, k->sites[0]);
+	for (uint32_t i = 0; i < k->count; i++)
+		if (!is_own(s, k->sites[i]))
+			s->shown[n++] = k->sites[i];
+	if (!n)
+		s->shown[n++] = own_site(s, k->sites[0]);
+	*count = n;
+	return s->shown;
 }
 
 const char *symbol_text(const struct symbol *y, char *out, size_t size)

@@ -12,7 +12,7 @@
 
 struct symbol {
 	const char *function; /* with its parameters in C++; NULL: unknown */
-	const char *file;     /* NULL: unknown */
+	const char *file;     /* NULL: unknown; of a kernel whose source came as text: NAME.cl */
 	uint32_t line;        /* 0: unknown */
 	const char *module;   /* file name without folder, "" unknown */
 	uint64_t offset;      /* of the call in the module (its ELF address) */
@@ -37,6 +37,19 @@ const struct symbol *symbols_site(struct symbols *s, uint32_t site);
  * The frames of a place in a stack, from the innermost function out:
  * for (y = symbols_site(s, site); y; y = y->caller)
  */
+
+/* Which frames of Kymo's own code are left out. */
+enum symbols_own {
+	SYMBOLS_CALLER, /* all: the stack is that of a call, and ends in whoever made it */
+	SYMBOLS_TIME /* those on the way; the innermost are one, "(Kymo)", since time was spent there */
+};
+
+/*
+ * The places of a stack as it is shown, from the innermost one out: `*count` of them, valid until the next call. All that show stacks
+ * ask here; what was recorded is in the trace.
+ */
+const uint32_t *symbols_stack(struct symbols *s, uint32_t stack, enum symbols_own own,
+			      uint32_t *count);
 
 /* Without result and parameters: "function file.c:12", "function+module", "libx.so+0x1234" or "0x401010" into `out`. */
 const char *symbols_text(struct symbols *s, uint32_t site, char *out, size_t size);

@@ -116,9 +116,9 @@ def short(folder, user, kernel_seen):
     naps = {name: sum(n for (_, f), n in functions.items() if f == name) for name in ("nap_of_first", "nap_of_second")}
     if kernel_seen:
         expect(all(10 <= n <= 30 for n in naps.values()), "naps with a stack", functions)
-    noted = re.search(r"\((\d+) of (\d+) times have a stack", " ".join(must(KYMO, "summary", "--all", trace).split()))
+    noted = re.search(r"\(([\d,]+) of ([\d,]+) times have a stack", " ".join(must(KYMO, "summary", "--all", trace).split()))
     if len(all_times) > with_stack > 0:
-        check("of how many", (int(noted[1]), int(noted[2])), (with_stack, len(all_times)))
+        check("of how many", tuple(int(n.replace(",", "")) for n in noted.groups()), (with_stack, len(all_times)))
 
 
 def refused(folder):

@@ -12,6 +12,7 @@ debian     the same of python3, of xz with its library, and of small programs wi
 opened     libraries that are opened later, twice each, named by their paths; in one that starts a thread nothing is patched
 xray       a program of clang's XRay that has its handlers called meanwhile: both count all
 stepped    with gdb: a debugger finds the whole stack from each instruction of calls and returns
+given      deep recursions that longjmp leaves: their places for return addresses are for other threads
 signaled   a timer's handler calls functions wherever the thread is: each call is recorded once, or said to be untraced
 recursive  calls with others of the same function inside are counted
 short      shorter calls are counted, not recorded; what has calls inside is recorded
@@ -408,6 +409,15 @@ class Functions(unittest.TestCase):
                 recorded = self.counts()
                 self.assertTrue(0 < recorded.pop("sinker") < wanted.pop("sinker"))  # the deepest ones are counted
                 self.assertEqual(recorded, wanted)
+
+    @unittest.skipUnless(WHAT == "given", "")
+    def test_given_back(self):
+        for flags, patched in ((MCOUNT, False), (PLAIN, True), (PLAIN, "disk")):
+            with self.subTest(flags=flags, patched=patched):
+                out = self.trace_it(self.build("given_back.c", *flags), "deeper|shallow", patched=patched)
+                self.assertEqual(self.table(), self.told(out, "deeper|shallow"))
+                told = run(KYMO, "summary", "--all", self.trace)
+                self.assertNotIn("too many calls are open", told.stdout + told.stderr)
 
     @unittest.skipUnless(WHAT == "signaled", "")
     def test_signaled(self):

@@ -10,10 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/careful.h"
 #include "capture/function/returns.h"
 #include "core/unwind/unwind.h"
 
-#define BLOCK 32u /* stubs that a thread gets at once */
+#define BLOCK     32u  /* stubs that a thread gets at once */
+#define LOOKED_AT 256u /* in doubt, for one that is free ... */
+#define RESTS     64u  /* ... and how often it is not looked for, after none was */
 #define KEPT                                                                                       \
 	(FUNCTION_FRAMES + BLOCK) /* that it keeps: deeper calls come and go slowly all the same */
 
@@ -22,36 +25,42 @@ struct function_return function_return_table[FUNCTION_RETURNS];
 
 /*
  * Stubs that no thread has. There is no lock: a thread that has it but no processor would make others miss calls.
- * `returned`, by threads that have ended: the first of them, and above how often that has changed.
+ * Of those in a pile: the first of them, and above how often that has changed.
  */
 static _Atomic uint32_t fresh = 1; /* never used from here on */
-static _Atomic uint64_t returned;
-static _Atomic uint32_t following[FUNCTION_RETURNS]; /* the next one of those */
+static _Atomic uint64_t returned;  /* free */
+static _Atomic uint64_t doubtful; /* in doubt, which their threads had more of than they may keep */
+static _Atomic uint32_t following[FUNCTION_RETURNS]; /* the next one of a pile */
 static pthread_key_t end_key;
 static bool keyed;
 
 /* ---- stubs of threads ---- */
 
-static uint32_t take_returned(void)
+static uint32_t take_from(_Atomic uint64_t *pile)
 {
-	uint64_t seen = atomic_load(&returned), then;
+	uint64_t seen = atomic_load(pile), then;
 
 	do {
 		if (!(uint32_t)seen)
 			return 0;
 		then = ((seen >> 32) + 1) << 32 | atomic_load(&following[(uint32_t)seen]);
-	} while (!atomic_compare_exchange_weak(&returned, &seen, then));
+	} while (!atomic_compare_exchange_weak(pile, &seen, then));
 	return (uint32_t)seen;
 }
 
-static void give_back(uint32_t at)
+static void put_on(_Atomic uint64_t *pile, uint32_t at)
 {
-	uint64_t seen = atomic_load(&returned), then;
+	uint64_t seen = atomic_load(pile), then;
 
 	do {
 		atomic_store(&following[at], (uint32_t)seen);
 		then = ((seen >> 32) + 1) << 32 | at;
-	} while (!atomic_compare_exchange_weak(&returned, &seen, then));
+	} while (!atomic_compare_exchange_weak(pile, &seen, then));
+}
+
+static void give_back(uint32_t at)
+{
+	put_on(&returned, at);
 }
 
 static uint32_t take_fresh(void)
@@ -63,11 +72,47 @@ static uint32_t take_fresh(void)
 	return at < FUNCTION_RETURNS ? at : 0;
 }
 
+/* Nobody will return through it: the place on the stack has something else, or is no memory any more. */
+static bool is_settled(const struct function_return *r, uint32_t at)
+{
+	const void *const *slot = __atomic_load_n(&r->slot, __ATOMIC_ACQUIRE);
+	const void *there;
+
+	return !slot || careful_copy(&there, slot, sizeof(there)) != sizeof(there) ||
+	       there != function_return_stub(at);
+}
+
+/* Of those that are looked at the others are in doubt as before. */
+static uint32_t take_doubtful(void)
+{
+	static _Atomic bool vain;
+	static _Atomic uint32_t turn;
+	uint32_t kept = 0, found = 0, at;
+
+	if (atomic_load(&vain) && atomic_fetch_add(&turn, 1) % RESTS != RESTS - 1)
+		return 0;
+	for (unsigned i = 0; i < LOOKED_AT && !found && (at = take_from(&doubtful)) != 0; i++)
+		if (is_settled(&function_return_table[at], at)) {
+			found = at;
+		} else {
+			function_return_table[at].call.next = kept;
+			kept = at;
+		}
+	while (kept) {
+		at = kept;
+		kept = function_return_table[at].call.next;
+		put_on(&doubtful, at);
+	}
+	atomic_store(&vain, !found);
+	return found;
+}
+
 static uint32_t take_one(void)
 {
-	uint32_t at = take_returned();
+	uint32_t at = take_from(&returned);
 
-	return at ? at : take_fresh();
+	at = at ? at : take_fresh();
+	return at ? at : take_doubtful();
 }
 
 /* Those in doubt whose place on the stack has something else by now are free. */
@@ -198,8 +243,15 @@ static void drop_left(struct function_thread *s, const void **slot)
 		uint32_t at = s->open;
 
 		s->open = r->call.next;
-		r->call.next = s->doubt;
-		s->doubt = at;
+		if (!r->call.frame) /* too deep for a record, which somebody else would end */
+			function_end(&r->call, NULL);
+		if (s->count > KEPT) {
+			s->count--;
+			put_on(&doubtful, at);
+		} else {
+			r->call.next = s->doubt;
+			s->doubt = at;
+		}
 	}
 }
 

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 /* ---- entering and leaving ---- */
@@ -320,23 +321,36 @@ bool cap_same_stack(const void *a, const void *b)
 	return core_stack_end(a) && core_stack_end(b);
 }
 
-const void *core_stack_end(const void *sp)
+/*
+ * The C library reads a file for the main thread's. A handler that left it by siglongjmp() would crash in what the C library
+ * does then about locks of the file.
+ */
+static void find_stack(const char **low, const char **high)
 {
-	static _Thread_local const char *low, *high;
 	pthread_attr_t attr;
+	sigset_t all, before;
 	void *base;
 	size_t size;
 
-	if (!high) {
-		high = (const char *)1;
-		if (pthread_getattr_np(pthread_self(), &attr) == 0) {
-			if (pthread_attr_getstack(&attr, &base, &size) == 0) {
-				low = base;
-				high = low + size;
-			}
-			pthread_attr_destroy(&attr);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	*high = (const char *)1;
+	if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+		if (pthread_attr_getstack(&attr, &base, &size) == 0) {
+			*low = base;
+			*high = *low + size;
 		}
+		pthread_attr_destroy(&attr);
 	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+const void *core_stack_end(const void *sp)
+{
+	static _Thread_local const char *low, *high;
+
+	if (!high)
+		find_stack(&low, &high);
 	return (const char *)sp >= low && (const char *)sp < high ? high : NULL;
 }
 

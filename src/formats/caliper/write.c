@@ -226,8 +226,8 @@ static kymo_status_t sample(struct stream_sink *s, const struct rec_sample *r)
 {
 	static const char below[] = "call stacks of samples";
 	struct caliper_writer *w = writer_of(s);
-	const struct t_stack *stack = &w->t->stacks[r->base.stack];
-	uint32_t node;
+	const uint32_t *sites;
+	uint32_t node, count;
 	struct path_row *row;
 
 	if (r->lost) {
@@ -237,8 +237,9 @@ static kymo_status_t sample(struct stream_sink *s, const struct rec_sample *r)
 	unplaced_add(&w->unplaced, single, 1);
 	node = thread_node(w, r->base.process, r->base.thread);
 	node = node ? paths_node(&w->paths, node, below, sizeof(below) - 1) : 0;
-	for (uint32_t i = r->base.stack ? stack->count : 0; node && i-- > 0;)
-		node = symbol_node(w, node, symbols_site(w->symbols, stack->sites[i]));
+	sites = symbols_stack(w->symbols, r->base.stack, SYMBOLS_TIME, &count);
+	for (uint32_t i = r->base.stack ? count : 0; node && i-- > 0;)
+		node = symbol_node(w, node, symbols_site(w->symbols, sites[i]));
 	row = node ? paths_row(&w->paths, node, r->base.process) : NULL;
 	if (!row)
 		return KYMO_ERROR_NO_MEMORY;

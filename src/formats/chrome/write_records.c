@@ -637,14 +637,17 @@ static void put_frames(struct chrome_writer *w, const struct symbol *y)
 }
 
 /* Frames from the outermost in, as the format has them; one that is not known by its address. */
-static void put_stack(struct chrome_writer *w, const struct t_stack *stack, uint64_t pc)
+static void put_stack(struct chrome_writer *w, uint32_t stack, uint64_t pc)
 {
+	uint32_t count;
+	const uint32_t *sites = symbols_stack(w->names, stack, SYMBOLS_TIME, &count);
+
 	output_text(&w->out, ",\"stack\":[");
-	for (uint32_t i = stack->count; i-- > 0;) {
-		put_frames(w, symbols_site(w->names, stack->sites[i]));
+	for (uint32_t i = count; i-- > 0;) {
+		put_frames(w, symbols_site(w->names, sites[i]));
 		output_text(&w->out, i ? "," : "");
 	}
-	if (!stack->count) {
+	if (!count) {
 		output_char(&w->out, '"');
 		output_hex(&w->out, pc);
 		output_char(&w->out, '"');
@@ -662,7 +665,7 @@ static kymo_status_t sample(struct stream_sink *s, const struct rec_sample *r)
 	out_begin(w, r->lost ? 'i' : 'P', "sample", name, strlen(name), pid_of(w, &r->base),
 		  tid_of(w, &r->base), r->base.start);
 	if (!r->lost)
-		put_stack(w, &w->t->stacks[r->base.stack], r->pc);
+		put_stack(w, r->base.stack, r->pc);
 	out_args(w);
 	put_common(w, &r->base, r->correlation);
 	if (r->lost)

@@ -51,7 +51,7 @@ static void put_stack(const struct profile_writer *w, const struct profile_row *
 		      struct text *line)
 {
 	uint32_t count;
-	const uint32_t *sites = profile_frames(w->t, r, &count);
+	const uint32_t *sites = profile_frames(w->names, w->of, r, &count);
 
 	line->length = 0;
 	put_thread(line, w->t, r->thread);

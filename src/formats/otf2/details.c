@@ -270,15 +270,17 @@ uint32_t details_context(struct otf2 *w, struct archive *a, uint32_t parent, uin
 }
 
 /* Of a stack, or where there is none of a site; undefined: neither is known. */
-uint32_t details_path(struct otf2 *w, struct archive *a, uint32_t stack, uint32_t site)
+uint32_t details_path(struct otf2 *w, struct archive *a, uint32_t stack, enum symbols_own own,
+		      uint32_t site)
 {
-	uint32_t context = OTF2_UNDEFINED_CALLING_CONTEXT;
-	const struct t_stack *s;
+	struct symbols *symbols = stack ? symbols_of(w) : NULL;
+	uint32_t context = OTF2_UNDEFINED_CALLING_CONTEXT, count;
+	const uint32_t *sites;
 
-	if (stack && stack < w->t->stacks_count) {
-		s = &w->t->stacks[stack];
-		for (uint32_t i = s->count; i-- > 0;)
-			context = details_context(w, a, context, s->sites[i]);
+	if (symbols) {
+		sites = symbols_stack(symbols, stack, own, &count);
+		for (uint32_t i = count; i-- > 0;)
+			context = details_context(w, a, context, sites[i]);
 	}
 	if (context == OTF2_UNDEFINED_CALLING_CONTEXT && site)
 		context = details_context(w, a, context, site);
@@ -294,7 +296,7 @@ void details_add_path(struct otf2 *w, const struct rec *r)
 		return;
 	known = r->stack ? &w->stack_paths[r->stack] : &w->site_paths[r->site];
 	if (!*known)
-		*known = 1 + details_path(w, &w->archive, r->stack, r->site);
+		*known = 1 + details_path(w, &w->archive, r->stack, SYMBOLS_CALLER, r->site);
 	context = *known - 1;
 	if (context != OTF2_UNDEFINED_CALLING_CONTEXT)
 		archive_check(&w->archive, OTF2_AttributeList_AddCallingContextRef(

@@ -27,6 +27,7 @@
 #include "formats/format.h"
 #include "formats/otf2/archive.h"
 #include "formats/otf2/roles.h"
+#include "stream/symbol.h"
 #include "stream/unplaced.h"
 
 /* X(enumerator, name, OTF2 type, description): docs/otf2.md explains them */
@@ -411,7 +412,8 @@ void details_payload(struct otf2 *w, const struct rec_marker *r, const struct la
 void details_add_path(struct otf2 *w, const struct rec *r);
 /* Calling contexts of an archive: of a site below a parent; of a stack, else of a site. */
 uint32_t details_context(struct otf2 *w, struct archive *a, uint32_t parent, uint32_t site);
-uint32_t details_path(struct otf2 *w, struct archive *a, uint32_t stack, uint32_t site);
+uint32_t details_path(struct otf2 *w, struct archive *a, uint32_t stack, enum symbols_own own,
+		      uint32_t site);
 void details_release(struct otf2 *w);
 
 /* ---- notes.c ------------------------------------------------------------------------------- */

@@ -67,7 +67,7 @@ static kymo_status_t open_samples(struct otf2 *w)
 static uint32_t context_of(struct otf2 *w, const struct rec_sample *r)
 {
 	struct archive *a = &w->samples->archive;
-	uint32_t context = details_path(w, a, r->base.stack, 0);
+	uint32_t context = details_path(w, a, r->base.stack, SYMBOLS_TIME, 0);
 
 	if (context != OTF2_UNDEFINED_CALLING_CONTEXT)
 		return context;

@@ -164,11 +164,13 @@ static void annotate_error(struct perfetto *p, const struct rec *r)
 static void annotate_place(struct perfetto *p, const struct rec *r)
 {
 	const struct trace *t = p->trace;
+	struct symbols *symbols;
 
 	if (r->site && r->site < t->sites_count && t->sites[r->site].function)
 		packet_site(&p->packet, r->site, &t->sites[r->site], t->sites_count);
-	if (r->stack && r->stack < t->stacks_count)
-		packet_stack(&p->packet, t, &t->stacks[r->stack]);
+	symbols = r->stack && r->stack < t->stacks_count ? stacks_symbols(p) : NULL;
+	if (symbols)
+		packet_stack(&p->packet, symbols, r->stack);
 }
 
 void annotate_scope(struct perfetto *p, int64_t scope, uint32_t path)

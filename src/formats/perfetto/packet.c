@@ -384,16 +384,18 @@ void packet_site(struct packet *p, uint32_t index, const struct t_site *site, ui
 	p->interned.n_source_locations = 1;
 }
 
-void packet_stack(struct packet *p, const struct trace *t, const struct t_stack *stack)
+void packet_stack(struct packet *p, struct symbols *symbols, uint32_t stack)
 {
-	uint32_t i, n = stack->count < PACKET_FRAMES ? stack->count : PACKET_FRAMES;
+	uint32_t i, n;
+	const uint32_t *sites = symbols_stack(symbols, stack, SYMBOLS_CALLER, &n);
 
 	if (p->bare)
 		return;
+	n = n < PACKET_FRAMES ? n : PACKET_FRAMES;
 	pf__track_event__inline_callstack__init(&p->stack);
 	for (i = 0; i < n; i++) {
 		/* Perfetto wants the outermost frame first. */
-		const struct t_site *site = &t->sites[stack->sites[n - 1 - i]];
+		const struct symbol *site = symbols_site(symbols, sites[n - 1 - i]);
 		Pf__TrackEvent__InlineCallstack__Frame *f = &p->frame[i];
 
 		pf__track_event__inline_callstack__frame__init(f);

@@ -16,6 +16,7 @@
 #include "formats/perfetto/intern.h"
 #include "formats/perfetto/trace.pb-c.h"
 #include "stream/stream.h"
+#include "stream/symbol.h"
 
 enum packet_limits {
 	PACKET_ANNOTATIONS = 96, /* of an event */
@@ -103,7 +104,8 @@ void packet_flow(struct packet *p, uint64_t id);
 void packet_counter(struct packet *p, int64_t value);
 void packet_counter_real(struct packet *p, double value);
 void packet_site(struct packet *p, uint32_t index, const struct t_site *site, uint32_t site_count);
-void packet_stack(struct packet *p, const struct trace *t, const struct t_stack *stack);
+/* The stack of a call. */
+void packet_stack(struct packet *p, struct symbols *symbols, uint32_t stack);
 
 /*
  * A new annotation (in place: the caller sets its value), or NULL when the event has as many as it

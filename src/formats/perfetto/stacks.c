@@ -22,6 +22,15 @@ static bool test_and_set(uint8_t *bits, uint64_t n)
 	return was;
 }
 
+struct symbols *stacks_symbols(struct perfetto *p)
+{
+	struct stacks *s = &p->stacks;
+
+	if (!s->symbols)
+		s->symbols = symbols_new(p->trace, p->log);
+	return s->symbols;
+}
+
 /* In a further part of the output nothing is written yet. */
 static bool begin(struct perfetto *p)
 {
@@ -30,7 +39,6 @@ static bool begin(struct perfetto *p)
 
 	if (s->part == p->parts.now + 1)
 		return true;
-	s->symbols = s->symbols ? s->symbols : symbols_new(t, p->log);
 	free(s->stacks);
 	free(s->sites);
 	free(s->modules);
@@ -40,7 +48,7 @@ static bool begin(struct perfetto *p)
 	map_release(&s->places);
 	s->place_count = 0;
 	s->part = p->parts.now + 1;
-	return s->symbols && s->stacks && s->sites && s->modules;
+	return stacks_symbols(p) && s->stacks && s->sites && s->modules;
 }
 
 static void write_interned(struct perfetto *p, Pf__InternedData *data)
@@ -176,19 +184,20 @@ static void write_callstack(struct perfetto *p, uint64_t iid, uint64_t *frames, 
 /* Number of the written stack; 0: it cannot be. */
 static uint64_t stack_of(struct perfetto *p, uint32_t index)
 {
-	const struct t_stack *s = &p->trace->stacks[index];
+	uint32_t places;
+	const uint32_t *sites = symbols_stack(p->stacks.symbols, index, SYMBOLS_TIME, &places);
 	size_t count = 0, left;
 	uint64_t *frames;
 
 	if (test_and_set(p->stacks.stacks, index))
 		return index;
-	for (uint32_t i = 0; i < s->count; i++)
-		count += site_frames(p, s->sites[i], NULL);
+	for (uint32_t i = 0; i < places; i++)
+		count += site_frames(p, sites[i], NULL);
 	frames = malloc((count + 1) * sizeof(*frames));
 	left = count;
-	for (uint32_t i = 0; frames && i < s->count; i++) {
-		write_site(p, s->sites[i]);
-		left -= site_frames(p, s->sites[i], frames + left);
+	for (uint32_t i = 0; frames && i < places; i++) {
+		write_site(p, sites[i]);
+		left -= site_frames(p, sites[i], frames + left);
 	}
 	if (frames)
 		write_callstack(p, index, frames, count);

@@ -20,6 +20,8 @@ struct stacks {
 
 /* Writes a sample; of lost ones nothing. */
 kymo_status_t stacks_sample(struct perfetto *p, const struct rec_sample *r);
+/* NULL: no memory. */
+struct symbols *stacks_symbols(struct perfetto *p);
 void stacks_release(struct stacks *s);
 
 #endif

@@ -152,7 +152,7 @@ static void put_mapping(struct pprof *w, uint32_t module)
 static uint32_t locations_of(struct pprof *w, const struct profile_row *r, uint64_t *out)
 {
 	uint32_t count;
-	const uint32_t *sites = profile_frames(w->w.t, r, &count);
+	const uint32_t *sites = profile_frames(w->w.names, w->w.of, r, &count);
 
 	for (uint32_t i = 0; i < count; i++)
 		out[i] = site_location(w, sites[i]);
@@ -191,7 +191,7 @@ static void put_sample(struct pprof *w, const struct profile_row *r)
 	uint32_t frames;
 	char name[32];
 
-	profile_frames(w->w.t, r, &frames);
+	profile_frames(w->w.names, w->w.of, r, &frames);
 	x.location_id = calloc(frames + 1u, sizeof(*x.location_id));
 	if (!x.location_id) {
 		w->failed = true;

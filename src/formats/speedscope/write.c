@@ -55,7 +55,7 @@ static void put_site(struct speedscope *w, uint32_t site)
 static void put_frames(struct speedscope *w, struct profile_row *r)
 {
 	uint32_t count;
-	const uint32_t *sites = profile_frames(w->w.t, r, &count);
+	const uint32_t *sites = profile_frames(w->w.names, w->w.of, r, &count);
 
 	for (uint32_t i = 0; i < count; i++)
 		put_site(w, sites[i]);
@@ -73,7 +73,7 @@ static void put_frames(struct speedscope *w, struct profile_row *r)
 static void put_stack(struct speedscope *w, const struct profile_row *r)
 {
 	uint32_t count;
-	const uint32_t *sites = profile_frames(w->w.t, r, &count);
+	const uint32_t *sites = profile_frames(w->w.names, w->w.of, r, &count);
 
 	output_char(&w->w.out, '[');
 	for (uint32_t i = count; i-- > 0;) {

@@ -89,16 +89,16 @@ static void extras(struct text_writer *w, const struct rec *r)
 		output_name(&w->out, text_site(w, r->site));
 	}
 	if (r->stack) {
-		const struct t_stack *stack = &w->t->stacks[r->stack];
-
-		bool said = stack->count && r->site && /* the innermost frame is the call site */
-			    w->t->sites[stack->sites[0]].address == w->t->sites[r->site].address;
+		uint32_t count;
+		const uint32_t *sites = symbols_stack(w->symbols, r->stack, SYMBOLS_CALLER, &count);
+		bool said = count && r->site && /* the innermost frame is the call site */
+			    w->t->sites[sites[0]].address == w->t->sites[r->site].address;
 
 		if (said)
-			text_callers(w, stack->sites[0]);
-		for (uint32_t i = said; i < stack->count; i++) {
+			text_callers(w, sites[0]);
+		for (uint32_t i = said; i < count; i++) {
 			output_put(&w->out, " < ", 3);
-			text_frames(w, stack->sites[i]);
+			text_frames(w, sites[i]);
 		}
 	}
 }

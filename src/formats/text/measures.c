@@ -28,7 +28,8 @@ static kymo_status_t end_line(struct text_writer *w)
 kymo_status_t text_sample(struct stream_sink *s, const struct rec_sample *r)
 {
 	struct text_writer *w = text_writer_of(s);
-	const struct t_stack *stack = &w->t->stacks[r->base.stack];
+	const uint32_t *sites;
+	uint32_t count;
 
 	if (w->o.device_only)
 		return KYMO_OK;
@@ -38,11 +39,12 @@ kymo_status_t text_sample(struct stream_sink *s, const struct rec_sample *r)
 		output_text(&w->out, " samples lost");
 		return end_line(w);
 	}
-	for (uint32_t i = 0; i < stack->count; i++) {
+	sites = symbols_stack(w->symbols, r->base.stack, SYMBOLS_TIME, &count);
+	for (uint32_t i = 0; i < count; i++) {
 		output_text(&w->out, i ? " < " : " ");
-		text_frames(w, stack->sites[i]);
+		text_frames(w, sites[i]);
 	}
-	if (!stack->count) {
+	if (!count) {
 		output_text(&w->out, " ");
 		output_hex(&w->out, r->pc);
 	}

@@ -24,6 +24,12 @@ enum run_functions_list {
 	RUN_FUNCTIONS_CHOSEN = 2,
 	RUN_FUNCTIONS_REFUSED = 3
 };
+enum run_replay {
+	RUN_REPLAY_KERNEL = 0,
+	RUN_REPLAY_APPLICATION = 1,
+	RUN_REPLAY_ROTATE = 2,
+	RUN_REPLAY_OFF = 3
+};
 enum run_pauses { RUN_PAUSES_LAST = 0, RUN_PAUSES_COUNT = 1, RUN_PAUSES_IGNORE = 2 };
 
 struct run_options {
@@ -54,6 +60,8 @@ struct run_options {
 	const char *exclude_kernel; /* of these, those that are not */
 	const char *device;        /* numbers or regex of the devices whose work is, or NULL: all */
 	const char *counters;      /* list, or NULL */
+	const char *count_kernel;  /* regexes of the kernels that NAME:kernel counts, or NULL: all */
+	int replay;                /* enum run_replay */
 	const char *formulas;      /* file, or NULL */
 	const char *formula_lines; /* those that `counters` named, or NULL */
 	int64_t sample_hz;         /* 0: no samples */

@@ -85,6 +85,16 @@ static char *next_item(const struct library *l, char **list)
 	return length ? item : NULL;
 }
 
+/* What is counted of kernels is the counter without it; changes the word. */
+static void cut_kernel(char *word)
+{
+	static const char suffix[] = ":kernel";
+	size_t n = strlen(word);
+
+	if (n >= sizeof(suffix) && strcmp(word + n + 1 - sizeof(suffix), suffix) == 0)
+		word[n + 1 - sizeof(suffix)] = '\0';
+}
+
 static kymo_status_t count_device(const kymo_agent_t *a, void *data)
 {
 	*(uint32_t *)data += a->type == KYMO_AGENT_GPU || a->type == KYMO_AGENT_NPU;
@@ -168,6 +178,7 @@ static bool counters_check(struct library *l, const char *list)
 		ok = l->parse("recorder", list, &set) == KYMO_OK;
 	for (char *w = ok ? next_item(l, &rest) : NULL; w && ok && can_be;
 	     w = next_item(l, &rest)) {
+		cut_kernel(w);
 		if (is_later(l, w))
 			can_be = devices_can_be(w);
 		else

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "capture/opencl/backend.h"
+#include "capture/opencl/count.h"
 #include "capture/opencl/memory.h"
 #include "capture/opencl/program.h"
 #include "capture/opencl/queue.h"
@@ -115,7 +116,8 @@ static void keep_lives(void)
 
 static void wanted(uint32_t activities)
 {
-	const bool work = (activities & (OCL_DEVICE_WORK | CAP_ACTIVITY_SYNC)) != 0;
+	const bool work = (activities & (OCL_DEVICE_WORK | CAP_ACTIVITY_SYNC)) != 0 ||
+			  cap_counts_kernels();
 
 	if (!domain)
 		return;
@@ -126,6 +128,8 @@ static void wanted(uint32_t activities)
 			cap_require_wrapper(domain, op, work);
 	for (size_t i = 0; i < COUNT(collect_ops); i++)
 		cap_require_wrapper(domain, collect_ops[i], work);
+	if (cap_counts_kernels())
+		ocl_count_begin();
 	cap_require_wrapper(domain, OCL_OP_clBuildProgram,
 			    (activities & CAP_ACTIVITY_CODE_OBJECT) != 0);
 	cap_require_wrapper(domain, OCL_OP_clCompileProgram,
@@ -148,6 +152,7 @@ static void fork_child(void)
 	ocl_memory_fork_child();
 	ocl_programs_fork_child();
 	ocl_clocks_fork_child();
+	ocl_count_fork_child();
 }
 
 static const struct cap_domain_info info = {

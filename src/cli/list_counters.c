@@ -61,6 +61,16 @@ static bool library_open(struct library *l)
 	return false;
 }
 
+/* Tools may bring counters: what their libraries register when they are loaded is known here as well. */
+static void load_tools(const char *tools)
+{
+	char *list = tools ? strdup(tools) : NULL, *save = NULL;
+
+	for (char *p = list ? strtok_r(list, ":", &save) : NULL; p; p = strtok_r(NULL, ":", &save))
+		dlopen(p, RTLD_NOW | RTLD_LOCAL); /* kept; what is wrong with it is told in the trace */
+	free(list);
+}
+
 /* Of a runtime that has not started: it is not for the launcher to initialise it. */
 static bool is_later(const struct library *l, const char *word)
 {
@@ -272,6 +282,8 @@ bool measures_check(struct run_options *o)
 	}
 	if (!library_open(&l))
 		return false;
+	if (o->counters)
+		load_tools(o->tools);
 	if (o->counters && of_preset("counters"))
 		o->counters = counters_here(&l, o->counters);
 	if (o->counters && !counters_check(&l, o->counters))

@@ -78,20 +78,47 @@ static bool is_of_kernels(char *word)
 	return true;
 }
 
-static void count_kernels(kymo_context_t context, const char *list)
+/* Those that are to be counted of kernels; NULL once they are. */
+static char *kernel_list;
+
+static bool all_known(const char *list)
 {
+	char *words = strdup(list);
+	bool known = words != NULL;
+	kymo_counter_t counter;
+
+	for (char *w = words; w && *w && known;) {
+		size_t length = kymo_counter_item(w);
+		char *next = w[length] ? w + length + 1 : w + length;
+
+		w[length] = '\0';
+		known = kymo_counter_find(w, 0, &counter) == KYMO_OK;
+		w = next;
+	}
+	free(words);
+	return known;
+}
+
+/* Tools bring providers when they are loaded, which is after the recorder has started. */
+static void count_kernels(const char *provider, void *data)
+{
+	const kymo_context_t *context = data;
 	const kymo_counter_kernel_desc_t desc = {.size = sizeof(desc),
 						 .replay = kernel_options->replay,
 						 .pass = kernel_options->replay_pass,
 						 .filter = launch_is_chosen,
 						 .data = &kernel_patterns};
+	char *list = kernel_list;
 	kymo_counter_set_t set;
 
-	if (patterns_compile(&kernel_patterns, &kernel_options->count_kernels) != KYMO_OK ||
-	    kymo_counter_set_parse("recorder", list, &set) != KYMO_OK)
+	if (!list || !all_known(list))
 		return;
-	kymo_counter_kernel_service(context, set, &desc);
-	kymo_counter_set_destroy(set);
+	kernel_list = NULL;
+	if (kymo_counter_set_parse("recorder", list, &set) == KYMO_OK) {
+		kymo_counter_kernel_service(*context, set, &desc);
+		kymo_counter_set_destroy(set);
+	}
+	free(list);
 }
 
 /* ---- all ---- */
@@ -134,9 +161,12 @@ static void count_all(kymo_context_t context, const char *list,
 		}
 		if (*now)
 			request_counters(context, now, counted);
-		if (*kernels)
-			count_kernels(context, kernels);
 		whose = context;
+		if (*kernels &&
+		    patterns_compile(&kernel_patterns, &kernel_options->count_kernels) == KYMO_OK) {
+			kernel_list = strdup(kernels);
+			kymo_counter_providers(count_kernels, &whose);
+		}
 		if (*later)
 			kymo_counter_providers(on_provider, &whose);
 	}

@@ -22,6 +22,8 @@ static const char source[] =
 	"kernel void paint(read_write image2d_t image)\n"
 	"{ int2 at = (int2)(get_global_id(0), get_global_id(1));\n"
 	"  write_imageui(image, at, read_imageui(image, at) + (uint4)(at.x, at.y, 1, 7)); }\n"
+	"kernel void tick(volatile global uint *ticks)\n"
+	"{ atomic_inc(ticks); }\n"
 	"kernel void spin(global uint *cells, uint n)\n"
 	"{ uint x = cells[get_global_id(0)]; for (uint i = 0; i < n; i++) x = x * 1103515245u + 12345u;\n"
 	"  cells[get_global_id(0)] = x; }\n";
@@ -170,6 +172,26 @@ static void touch(const struct all *a, long pages, unsigned char *fresh)
 	CHECK(clReleaseMemObject, mem);
 }
 
+/* Read by the provider of a test. */
+__attribute__((aligned(4096), visibility("default"))) uint32_t ocl_replay_ticks[1024];
+
+/* Launch n adds n, to memory of the program's own. */
+static void tick(const struct all *a, long launches)
+{
+	cl_kernel kernel = make_kernel(a->program, "tick");
+	cl_int error;
+	cl_mem mem = clCreateBuffer(a->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+				    sizeof(ocl_replay_ticks), ocl_replay_ticks, &error);
+
+	check(error, "clCreateBuffer");
+	CHECK(clSetKernelArg, kernel, 0, sizeof(mem), &mem);
+	for (long i = 1; i <= launches; i++)
+		run(a, kernel, 1, (size_t)i, NULL);
+	say(a, "ticks", mem, sizeof(ocl_replay_ticks));
+	CHECK(clReleaseKernel, kernel);
+	CHECK(clReleaseMemObject, mem);
+}
+
 static void spin(const struct all *a, long n, long launches)
 {
 	cl_kernel kernel = make_kernel(a->program, "spin");
@@ -189,12 +211,13 @@ static void spin(const struct all *a, long n, long launches)
 
 int main(int argc, char **argv)
 {
-	static long launches = 3, pages = 512, length = 2000, spins = 3;
+	static long ticks = 6, launches = 3, pages = 512, length = 2000, spins = 3;
 	static unsigned char fresh[1 << 22] __attribute__((aligned(4096)));
 	static const struct program_option options[] = {{"launches", &launches, NULL},
 							{"pages", &pages, NULL},
 							{"length", &length, NULL},
 							{"spins", &spins, NULL},
+							{"ticks", &ticks, NULL},
 							{NULL, NULL, NULL}};
 	struct all a;
 
@@ -206,6 +229,7 @@ int main(int argc, char **argv)
 	add(&a, launches);
 	mix_halves(&a);
 	paint(&a);
+	tick(&a, ticks);
 	touch(&a, 1, fresh);
 	touch(&a, pages, fresh + 4096);
 	spin(&a, length, spins);

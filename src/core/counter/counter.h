@@ -181,6 +181,7 @@ kymo_status_t counter_kernels_admit(const struct counter_kernels *k);
 kymo_status_t counter_kernels_try(struct counter_kernels *k);
 void counter_kernels_start(struct core_counter_service *s);
 void counter_kernels_stop(struct core_counter_service *s);
+void counter_kernels_flush(void);
 void counter_kernels_free(struct core_counter_service *s);
 void counter_kernels_fork_child(void);
 

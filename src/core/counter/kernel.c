@@ -70,22 +70,23 @@ void cap_launch_saved(uint64_t bytes)
 	pthread_mutex_unlock(&telling);
 }
 
+/* What was since the last such notes. */
 static void tell(const struct counter_kernels *k)
 {
 	static const char *const how[] = {
 		[KYMO_REPLAY_KERNEL] = "kernel replay",
-		[KYMO_REPLAY_ROTATE] = "one pass of each launch, by turns",
-		[KYMO_REPLAY_ONE] = "one pass of each launch",
+		[KYMO_REPLAY_ROTATE] = "each launch in one of them, by turns",
+		[KYMO_REPLAY_ONE] = "each launch in one of them alone",
 	};
 
 	pthread_mutex_lock(&telling);
 	if (launches_alone)
 		cap_note(1, "counter",
-			 "%llu launches of kernels ran alone to be counted, %llu times in all "
-			 "(%u pass%s, %s); %llu bytes were put aside and back",
+			 "%llu launches of kernels ran alone to be counted, %llu times in all; "
+			 "passes: %u%s%s; bytes put aside to be put back: %llu",
 			 (unsigned long long)launches_alone, (unsigned long long)passes_run,
-			 k->passes, k->passes == 1 ? "" : "es",
-			 k->passes == 1 ? "none repeated" : how[k->desc.replay],
+			 k->passes, k->passes == 1 ? "" : ", ",
+			 k->passes == 1 ? "" : how[k->desc.replay],
 			 (unsigned long long)bytes_saved);
 	for (uint32_t i = 0; i < REASONS && reasons[i].text; i++)
 		cap_note(2, "counter", "%llu launches of kernels have no values, or not all: %s",
@@ -260,6 +261,13 @@ void counter_kernels_stop(struct core_counter_service *s)
 				   that does not end */
 	}
 	tell(k);
+}
+
+void counter_kernels_flush(void)
+{
+	for (uint32_t i = 0; i < COUNTER_SERVICES; i++)
+		if (core_counter_services[i].used && core_counter_services[i].kernels)
+			tell(core_counter_services[i].kernels);
 }
 
 void counter_kernels_free(struct core_counter_service *s)

@@ -323,6 +323,7 @@ void counters_follow(uint32_t activities)
 void counters_flush(uint64_t deadline)
 {
 	counter_threads_flush();
+	counter_kernels_flush();
 	for (uint32_t i = 0; i < COUNTER_SERVICES; i++)
 		if (core_counter_services[i].used &&
 		    core_counter_services[i].mode == KYMO_COUNTER_AGENT)

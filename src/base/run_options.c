@@ -89,6 +89,10 @@ static const struct knob rows[] = {
 	 "With --counters NAME:kernel, where not all fit into one pass: repeat each kernel, "
 	 "putting back what it wrote; or the whole program, a trace for each pass; or count each "
 	 "launch in another pass; or leave out what does not fit into the first"},
+	{"replay-pass", 0, KNOB_INTEGER, 0, AT(replay_pass), "N", "0", NULL, NULL,
+	 "What is recorded",
+	 "With --replay application: run the program for pass N alone, from 1, as for jobs that "
+	 "others start; 0: once for each"},
 	{"formulas", 0, KNOB_STRING, 0, AT(formulas), "FILE", NULL, NULL, NULL, "What is recorded",
 	 "With --counters: formulas that it may name, a line NAME{UNIT} = EXPRESSION each"},
 	{"sample", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(sample_hz), "HZ", "0", NULL,

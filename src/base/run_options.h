@@ -62,6 +62,7 @@ struct run_options {
 	const char *counters;      /* list, or NULL */
 	const char *count_kernel;  /* regexes of the kernels that NAME:kernel counts, or NULL: all */
 	int replay;                /* enum run_replay */
+	int64_t replay_pass;       /* of RUN_REPLAY_APPLICATION, from 1; 0: all */
 	const char *formulas;      /* file, or NULL */
 	const char *formula_lines; /* those that `counters` named, or NULL */
 	int64_t sample_hz;         /* 0: no samples */

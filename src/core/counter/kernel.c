@@ -4,7 +4,7 @@
 #include "core/counter/counter.h"
 #include "core/process/process.h"
 
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -162,6 +162,24 @@ static kymo_status_t kernels_new(const struct counter_set *set,
 	return status;
 }
 
+/* Of what was asked for it is said, where it will not be counted. */
+static void tell_left_out(const struct counter_set *set, const struct counter_kernels *k)
+{
+	char list[400] = "";
+	size_t n = 0;
+
+	if (k->desc.replay != KYMO_REPLAY_ONE || k->passes == 1)
+		return;
+	for (uint32_t i = 0; i < set->choice_count && n < sizeof(list); i++)
+		if (!(k->pass[k->desc.pass].choices >> i & 1))
+			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "",
+					      set->choices[i].name);
+	cap_note(2, "counter",
+		 "kernels are counted in pass %u of %u alone, without: %s; --replay kernel, rotate or "
+		 "application counts them",
+		 k->desc.pass + 1, k->passes, list);
+}
+
 /* Of the host, each by the whole process. */
 static kymo_status_t check(const struct counter_set *set)
 {
@@ -197,7 +215,9 @@ kymo_status_t kymo_counter_kernel_service(kymo_context_t context, kymo_counter_s
 		with.callback = desc->callback;
 		with.data = desc->data;
 		status = counter_service_add(&with, handle, &s);
-		if (status != KYMO_OK)
+		if (status == KYMO_OK)
+			tell_left_out(set, with.kernels);
+		else
 			kernels_free(with.kernels);
 	}
 	counter_set_put(set);

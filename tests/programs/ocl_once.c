@@ -17,7 +17,7 @@ struct all {
 	cl_command_queue queue;
 };
 
-#define ADD "kernel void once(volatile global uint *cell) { atomic_inc(cell); }\n"
+#define ADD(name) "kernel void once_" name "(volatile global uint *cell) { atomic_inc(cell); }\n"
 
 static cl_mem cell_new(const struct all *a)
 {
@@ -45,10 +45,10 @@ static void launch(cl_command_queue queue, cl_kernel kernel, cl_uint waits, cons
 }
 
 /* Of a program with this source; its first argument is the cell. */
-static void run_source(const struct all *a, const char *source)
+static void run_source(const struct all *a, const char *source, const char *name)
 {
 	cl_program program = make_program(a->context, source);
-	cl_kernel kernel = make_kernel(program, "once");
+	cl_kernel kernel = make_kernel(program, name);
 	cl_mem cell = cell_new(a);
 
 	CHECK(clSetKernelArg, kernel, 0, sizeof(cell), &cell);
@@ -60,19 +60,36 @@ static void run_source(const struct all *a, const char *source)
 
 static void case_printf(const struct all *a)
 {
-	run_source(a, "kernel void once(volatile global uint *cell)\n"
-		      "{ atomic_inc(cell); printf(\"printed\\n\"); }\n");
+	run_source(a, "kernel void once_printf(volatile global uint *cell)\n"
+		      "{ atomic_inc(cell); printf(\"printed\\n\"); }\n",
+		   "once_printf");
 }
 
+/* Where the compiler takes such a variable. */
 static void case_variable(const struct all *a)
 {
-	run_source(a, "global uint kept = 0;\n"
-		      "kernel void once(volatile global uint *cell) { *cell = ++kept; }\n");
+	const char *source = "global uint kept = 0;\n"
+			     "kernel void once_variable(volatile global uint *cell) { *cell = ++kept; }\n";
+	cl_int error;
+	cl_program program = clCreateProgramWithSource(a->context, 1, &source, NULL, &error);
+	cl_mem cell = cell_new(a);
+	cl_kernel kernel;
+
+	check(error, "clCreateProgramWithSource");
+	if (CALL(clBuildProgram, program, 1, &a->device, "-cl-std=CL3.0", NULL, NULL) == CL_SUCCESS) {
+		kernel = make_kernel(program, "once_variable");
+		CHECK(clSetKernelArg, kernel, 0, sizeof(cell), &cell);
+		launch(a->queue, kernel, 0, NULL);
+		launch(a->queue, kernel, 0, NULL);
+		expect_cell(a, cell, 2);
+		CHECK(clReleaseKernel, kernel);
+	}
+	CHECK(clReleaseProgram, program);
 }
 
 static void case_binary(const struct all *a)
 {
-	cl_program program = make_program(a->context, ADD), again;
+	cl_program program = make_program(a->context, ADD("binary")), again;
 	unsigned char *binary;
 	cl_int error, status;
 	cl_kernel kernel;
@@ -86,7 +103,7 @@ static void case_binary(const struct all *a)
 					  (const unsigned char **)&binary, &status, &error);
 	check(error, "clCreateProgramWithBinary");
 	CHECK(clBuildProgram, again, 1, &a->device, "", NULL, NULL);
-	kernel = make_kernel(again, "once");
+	kernel = make_kernel(again, "once_binary");
 	CHECK(clSetKernelArg, kernel, 0, sizeof(cell), &cell);
 	launch(a->queue, kernel, 0, NULL);
 	expect_cell(a, cell, 1);
@@ -96,11 +113,10 @@ static void case_binary(const struct all *a)
 	free(binary);
 }
 
-/* Once for the argument, and once after it is an ordinary one again. */
 static void case_svm(const struct all *a)
 {
-	cl_program program = make_program(a->context, ADD);
-	cl_kernel kernel = make_kernel(program, "once");
+	cl_program program = make_program(a->context, ADD("svm"));
+	cl_kernel kernel = make_kernel(program, "once_svm");
 	cl_uint *shared = clSVMAlloc(a->context, CL_MEM_READ_WRITE, 4096, 0);
 
 	if (!shared)
@@ -122,8 +138,8 @@ static void case_svm(const struct all *a)
 /* The program completes the event after it has launched what waits for it: in the same thread. */
 static void case_user_event(const struct all *a)
 {
-	cl_program program = make_program(a->context, ADD);
-	cl_kernel kernel = make_kernel(program, "once");
+	cl_program program = make_program(a->context, ADD("user_event"));
+	cl_kernel kernel = make_kernel(program, "once_user_event");
 	cl_mem cell = cell_new(a);
 	cl_event mine;
 	cl_int error;
@@ -144,8 +160,8 @@ static void case_user_event(const struct all *a)
 /* Commands of another queue, without an order, that the kernel follows by its wait list alone. */
 static void case_out_of_order(const struct all *a)
 {
-	cl_program program = make_program(a->context, ADD);
-	cl_kernel kernel = make_kernel(program, "once");
+	cl_program program = make_program(a->context, ADD("out_of_order"));
+	cl_kernel kernel = make_kernel(program, "once_out_of_order");
 	cl_command_queue queue = make_queue(a->context, a->device,
 					    CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 	cl_mem cell = cell_new(a);
@@ -166,8 +182,8 @@ static void case_out_of_order(const struct all *a)
 /* A clone has the arguments of its source. */
 static void case_clone(const struct all *a)
 {
-	cl_program program = make_program(a->context, ADD);
-	cl_kernel kernel = make_kernel(program, "once"), clone;
+	cl_program program = make_program(a->context, ADD("clone"));
+	cl_kernel kernel = make_kernel(program, "once_clone"), clone;
 	cl_mem cell = cell_new(a);
 	cl_int error;
 
@@ -190,7 +206,7 @@ static void *thread_of(void *arg)
 {
 	const struct thread *t = arg;
 	cl_command_queue queue = make_queue(t->a->context, t->a->device, 0);
-	cl_kernel kernel = make_kernel(t->program, "once");
+	cl_kernel kernel = make_kernel(t->program, "once_threads");
 	struct all own = {t->a->device, t->a->context, queue};
 	cl_mem cell = cell_new(&own);
 
@@ -205,7 +221,7 @@ static void *thread_of(void *arg)
 
 static void case_threads(const struct all *a)
 {
-	struct thread t = {a, make_program(a->context, ADD)};
+	struct thread t = {a, make_program(a->context, ADD("threads"))};
 	pthread_t threads[4];
 
 	for (int i = 0; i < 4; i++)
@@ -215,11 +231,55 @@ static void case_threads(const struct all *a)
 	CHECK(clReleaseProgram, t.program);
 }
 
+struct follower {
+	cl_command_queue queue;
+	cl_kernel kernel;
+	pthread_mutex_t lock;
+	pthread_cond_t done;
+	bool launched;
+};
+
+static void CL_CALLBACK launch_next(cl_event event, cl_int status, void *data)
+{
+	struct follower *f = data;
+
+	launch(f->queue, f->kernel, 0, NULL);
+	CHECK(clFlush, f->queue);
+	pthread_mutex_lock(&f->lock);
+	f->launched = true;
+	pthread_cond_signal(&f->done);
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* A callback launches the next kernel: it may not wait for it. */
+static void case_callback(const struct all *a)
+{
+	cl_program program = make_program(a->context, ADD("callback"));
+	struct follower f = {a->queue, make_kernel(program, "once_callback"), PTHREAD_MUTEX_INITIALIZER,
+			     PTHREAD_COND_INITIALIZER, false};
+	cl_mem cell = cell_new(a);
+	const size_t one = 1;
+	cl_event event;
+
+	CHECK(clSetKernelArg, f.kernel, 0, sizeof(cell), &cell);
+	CHECK(clEnqueueNDRangeKernel, a->queue, f.kernel, 1, NULL, &one, NULL, 0, NULL, &event);
+	CHECK(clSetEventCallback, event, CL_COMPLETE, launch_next, &f);
+	CHECK(clFlush, a->queue);
+	pthread_mutex_lock(&f.lock);
+	while (!f.launched)
+		pthread_cond_wait(&f.done, &f.lock);
+	pthread_mutex_unlock(&f.lock);
+	CHECK(clReleaseEvent, event);
+	expect_cell(a, cell, 2);
+	CHECK(clReleaseKernel, f.kernel);
+	CHECK(clReleaseProgram, program);
+}
+
 /* An error is the program's: nothing was launched. */
 static void case_error(const struct all *a)
 {
-	cl_program program = make_program(a->context, ADD);
-	cl_kernel kernel = make_kernel(program, "once");
+	cl_program program = make_program(a->context, ADD("error"));
+	cl_kernel kernel = make_kernel(program, "once_error");
 	const size_t one = 1, three = 3;
 	cl_mem cell = cell_new(a);
 
@@ -243,7 +303,7 @@ int main(int argc, char **argv)
 		{"binary", case_binary},       {"svm", case_svm},
 		{"user_event", case_user_event}, {"out_of_order", case_out_of_order},
 		{"clone", case_clone},         {"threads", case_threads},
-		{"error", case_error},
+		{"error", case_error},         {"callback", case_callback},
 	};
 	static const char *chosen;
 	static const struct program_option options[] = {{"case", NULL, &chosen}, {NULL, NULL, NULL}};

@@ -98,7 +98,7 @@ def check_application(folder, alone):
 
 def check_refusals(trace):
     """Each case has a kernel of its own name."""
-    reasons = {"printf": "uses printf", "variable": "global variables", "binary": "source is not known",
+    reasons = {"printf": "uses printf", "binary": "source is not known",
                "svm": "shared virtual memory", "user_event": "user events", "callback": "event callback"}
     assert record(trace, "--tool", PROVIDER, "--counters", MADE, ONCE).stdout == run(ONCE).stdout
     kernels = {r["name"][5:]: r["n"] for r in query("SELECT name, count(*) AS n FROM kernels GROUP BY 1", trace)}
@@ -106,13 +106,10 @@ def check_refusals(trace):
     for r in query("SELECT kernel_name, name, count(*) AS n FROM kernel_counters GROUP BY 1, 2", trace):
         values.setdefault(r["kernel_name"][5:], {})[r["name"]] = r["n"]
     said = [t for t in notes(trace) if "have no values" in t]
-    if "variable" not in kernels:  # the compiler takes none
-        del reasons["variable"]
     assert kernels["user_event"] == 2 and kernels["callback"] == 2 and "error" not in kernels, kernels
     assert "user_event" not in values, values  # nothing waits for it: not even in one pass
-    for case in ("printf", "variable", "binary", "svm"):  # the first pass has values, nothing was repeated
-        if case in kernels:
-            assert values[case] == {"made1": kernels[case], "made2": kernels[case]}, (case, values)
+    for case in ("printf", "binary", "svm"):  # the first pass has values, nothing was repeated
+        assert values[case] == {"made1": kernels[case], "made2": kernels[case]}, (case, values)
     for case in ("callback", "out_of_order", "clone"):
         n = 1 if case == "callback" else kernels[case]
         assert values[case] == {f"made{i}": n for i in range(1, 6)}, (case, values)

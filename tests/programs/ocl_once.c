@@ -65,28 +65,6 @@ static void case_printf(const struct all *a)
 		   "once_printf");
 }
 
-/* Where the compiler takes such a variable. */
-static void case_variable(const struct all *a)
-{
-	const char *source = "global uint kept = 0;\n"
-			     "kernel void once_variable(volatile global uint *cell) { *cell = ++kept; }\n";
-	cl_int error;
-	cl_program program = clCreateProgramWithSource(a->context, 1, &source, NULL, &error);
-	cl_mem cell = cell_new(a);
-	cl_kernel kernel;
-
-	check(error, "clCreateProgramWithSource");
-	if (CALL(clBuildProgram, program, 1, &a->device, "-cl-std=CL3.0", NULL, NULL) == CL_SUCCESS) {
-		kernel = make_kernel(program, "once_variable");
-		CHECK(clSetKernelArg, kernel, 0, sizeof(cell), &cell);
-		launch(a->queue, kernel, 0, NULL);
-		launch(a->queue, kernel, 0, NULL);
-		expect_cell(a, cell, 2);
-		CHECK(clReleaseKernel, kernel);
-	}
-	CHECK(clReleaseProgram, program);
-}
-
 static void case_binary(const struct all *a)
 {
 	cl_program program = make_program(a->context, ADD("binary")), again;
@@ -299,11 +277,15 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(const struct all *a);
 	} cases[] = {
-		{"printf", case_printf},       {"variable", case_variable},
-		{"binary", case_binary},       {"svm", case_svm},
-		{"user_event", case_user_event}, {"out_of_order", case_out_of_order},
-		{"clone", case_clone},         {"threads", case_threads},
-		{"error", case_error},         {"callback", case_callback},
+		{"printf", case_printf},
+		{"binary", case_binary},
+		{"svm", case_svm},
+		{"user_event", case_user_event},
+		{"out_of_order", case_out_of_order},
+		{"clone", case_clone},
+		{"threads", case_threads},
+		{"error", case_error},
+		{"callback", case_callback},
 	};
 	static const char *chosen;
 	static const struct program_option options[] = {{"case", NULL, &chosen}, {NULL, NULL, NULL}};

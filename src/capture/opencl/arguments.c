@@ -135,22 +135,51 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Comments and what is quoted become spaces. */
-static void blank(char *s)
+/* A line that others continue. */
+static char *line_end(char *s)
+{
+	while (*s && *s != '\n')
+		s += s[0] == '\\' && s[1] ? 2 : 1;
+	return s;
+}
+
+static char *attribute_end(char *s)
+{
+	int parens = 0;
+
+	for (s += strcspn(s, "("); *s; s++) {
+		parens += (*s == '(') - (*s == ')');
+		if (!parens)
+			return s + 1;
+	}
+	return s;
+}
+
+/* Where what is not looked at ends that begins here; NULL: nothing does. */
+static char *passed_over(char *s, bool directives)
+{
+	char *end;
+
+	if (s[0] == '/' && s[1] == '/')
+		return line_end(s);
+	if (s[0] == '/' && s[1] == '*') {
+		end = strstr(s + 2, "*/");
+		return end ? end + 2 : s + strlen(s);
+	}
+	if (directives && s[0] == '#')
+		return line_end(s);
+	return directives && strncmp(s, "__attribute__", 13) == 0 ? attribute_end(s) : NULL;
+}
+
+/* Comments become spaces, and preprocessor directives and attributes where they are in the way. */
+static void blank(char *s, bool directives)
 {
 	while (*s) {
-		char *end = NULL;
+		char *end = passed_over(s, directives);
 
-		if (s[0] == '/' && s[1] == '*')
-			end = strstr(s + 2, "*/") ? strstr(s + 2, "*/") + 2 : s + strlen(s);
-		else if (s[0] == '/' && s[1] == '/')
-			end = s + strcspn(s, "\n");
-		if (!end) {
-			s++;
-			continue;
-		}
-		memset(s, ' ', (size_t)(end - s));
-		s = end;
+		if (end)
+			memset(s, ' ', (size_t)(end - s));
+		s = end ? end : s + 1;
 	}
 }
 
@@ -164,48 +193,95 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* "global" where it makes a variable of the program: outside of functions and their parameters, or behind "static". */
-static bool has_variables(const char *text)
+/* What a declaration outside of functions has had so far. */
+struct declaration {
+	unsigned words;
+	bool tag;      /* it began with struct, union or enum */
+	bool ordinary; /* it makes no variable that kernels write: a type, a constant, a function */
+};
+
+static bool is(const char *word, size_t n, const char *const *list)
 {
-	int braces = 0, parens = 0;
+	for (; *list; list++)
+		if (strlen(*list) == n && strncmp(word, *list, n) == 0)
+			return true;
+	return false;
+}
+
+static void take_word(struct declaration *d, const char *word, size_t n)
+{
+	static const char *const tags[] = {"struct", "union", "enum", NULL};
+	static const char *const ordinary[] = {"typedef",   "constant", "__constant",
+					       "sampler_t", "extern",   NULL};
+
+	d->tag |= !d->words && is(word, n, tags);
+	d->ordinary |= is(word, n, ordinary);
+	d->words++;
+}
+
+/* "global" that no parameter and no pointer has: a variable that lasts, inside of functions as well. */
+static bool has_static_global(const char *text)
+{
+	static const char *const global[] = {"global", "__global", NULL};
+	static const char *const lasting[] = {"static", NULL};
 	bool is_static = false;
+	int parens = 0;
 
 	for (const char *s = text; *s; s++) {
 		size_t n = 0;
 
-		braces += (*s == '{') - (*s == '}');
 		parens += (*s == '(') - (*s == ')');
 		if (strchr(";{}", *s))
 			is_static = false;
 		while (is_word(s[n]))
 			n++;
-		if (!n)
-			continue;
-		if (n == 6 && strncmp(s, "static", n) == 0)
-			is_static = true;
-		if (((n == 6 && strncmp(s, "global", n) == 0) ||
-		     (n == 8 && strncmp(s, "__global", n) == 0)) &&
-		    !parens && (!braces || is_static))
+		is_static |= n && is(s, n, lasting);
+		if (n && !parens && is_static && is(s, n, global))
 			return true;
-		s += n - 1;
+		s += n ? n - 1 : 0;
 	}
 	return false;
 }
 
-/* What others than its arguments would notice of a second run. */
-static const char *source_changes(char *text)
+/* Outside of functions all that is no type, constant or function is a variable that lasts. */
+static bool has_variables(const char *text)
 {
-	blank(text);
+	struct declaration d = {0};
+	int braces = 0;
+
+	for (const char *s = text; *s; s++) {
+		size_t n = 0;
+
+		while (is_word(s[n]))
+			n++;
+		if (n && !braces)
+			take_word(&d, s, n);
+		s += n ? n - 1 : 0;
+		braces += (*s == '{') - (*s == '}');
+		d.ordinary |= !braces && *s == '(';
+		if (braces || (*s != ';' && (*s != '}' || !d.ordinary)))
+			continue;
+		if (*s == ';' && !d.ordinary && d.words > (d.tag ? 2u : 1u))
+			return true;
+		d = (struct declaration){0}; /* behind it, or behind the body of a function */
+	}
+	return false;
+}
+
+const char *ocl_source_changes(char *text)
+{
+	blank(text, false);
 	if (strstr(text, "printf"))
 		return "their program uses printf, whose output would be repeated";
 	if (has_word(text, "enqueue_kernel"))
 		return "their program launches kernels itself (enqueue_kernel)";
 	if (strstr(text, "#include") || strstr(text, "# include"))
 		return "their program's source includes files that are not known";
-	if (has_variables(text))
-		return "their program has global variables, which could not be put back";
 	if (has_word(text, "pipe") || strstr(text, "write_pipe"))
 		return "their program uses pipes";
+	blank(text, true);
+	if (has_static_global(text) || has_variables(text))
+		return "their program has global variables, which could not be put back";
 	return NULL;
 }
 
@@ -220,7 +296,7 @@ static const char *program_changes(cl_kernel kernel)
 	if (!text)
 		return "their program's source is not known (made from a binary, from IL, linked, or "
 		       "built in)";
-	why = source_changes(text);
+	why = ocl_source_changes(text);
 	free(text);
 	return why;
 }

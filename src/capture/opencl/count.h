@@ -65,6 +65,9 @@ void ocl_arguments_clone(cl_kernel source, cl_kernel clone);
  */
 const char *ocl_kernel_changes(cl_kernel kernel);
 
+/* What others than a kernel's arguments would notice if kernels of this source ran twice; likewise. Changes the text. */
+const char *ocl_source_changes(char *text);
+
 /* ---- replay.c ---- */
 
 /* What a kernel may write, as it was before. */

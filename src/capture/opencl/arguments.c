@@ -3,7 +3,8 @@
  * What kernels could write if they ran: their arguments, which OpenCL does not tell, and what their
  * program's source has besides. What is not known counts as written.
  */
-#include "capture/opencl/count.h"
+#include "capture/opencl/arguments.h"
+#include "core/counter/kernel.h"
 
 #include <ctype.h>
 #include <stdlib.h>

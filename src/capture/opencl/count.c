@@ -7,6 +7,7 @@
 #include "capture/opencl/count.h"
 #include "capture/opencl/program.h"
 #include "capture/opencl/queue.h"
+#include "capture/opencl/replay.h"
 
 #include "opencl_ops.h"
 
@@ -193,7 +194,7 @@ cl_int ocl_count_launch(const struct cap_frame *f, const struct ocl_launch *l)
 					       ? "they were launched in an event callback, which may "
 						 "not wait"
 					       : "their device is no processor of the host");
-	gate = ocl_gate_enter();
+	gate = ocl_gate_enter(false);
 	result = enqueue(l, true, l->event);
 	ocl_gate_leave(gate);
 	return result;

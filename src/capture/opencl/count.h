@@ -9,8 +9,6 @@
 
 struct ocl_queue;
 
-/* ---- count.c ---- */
-
 /* The arguments of clEnqueueNDRangeKernel, and the function of the layer below. */
 struct ocl_launch {
 	ocl_pfn_clEnqueueNDRangeKernel next;
@@ -42,10 +40,14 @@ void ocl_count_fork_child(void);
 /* Other enqueues keep out of a kernel that is being counted. */
 enum ocl_gate { OCL_GATE_NONE, OCL_GATE_ENTERED, OCL_GATE_PASSED };
 
-static inline enum ocl_gate ocl_gate_enter(void)
+/* `kernel`: it launches one, in a way that is not counted. */
+static inline enum ocl_gate ocl_gate_enter(bool kernel)
 {
 	if (cap_likely(!cap_counts_kernels()))
 		return OCL_GATE_NONE;
+	if (kernel)
+		cap_launch_not_counted("they were launched in a command buffer, or by others than "
+				       "clEnqueueNDRangeKernel");
 	return cap_gate_enter() ? OCL_GATE_ENTERED : OCL_GATE_PASSED;
 }
 
@@ -54,29 +56,5 @@ static inline void ocl_gate_leave(enum ocl_gate gate)
 	if (cap_unlikely(gate == OCL_GATE_ENTERED))
 		cap_gate_leave(true);
 }
-
-/* ---- arguments.c ---- */
-
-/* A clone has the arguments of its source. */
-void ocl_arguments_clone(cl_kernel source, cl_kernel clone);
-/*
- * Why the kernel may not run twice whatever its arguments are, or its arguments are not all known; a
- * literal. NULL: it may.
- */
-const char *ocl_kernel_changes(cl_kernel kernel);
-
-/* What others than a kernel's arguments would notice if kernels of this source ran twice; likewise. Changes the text. */
-const char *ocl_source_changes(char *text);
-
-/* ---- replay.c ---- */
-
-/* What a kernel may write, as it was before. */
-struct ocl_kept;
-
-/* NULL: `*reason`, a literal, says why it cannot be had. All commands of the queue are complete. */
-struct ocl_kept *ocl_keep(cl_command_queue queue, const void *context, cl_kernel kernel,
-			  const char **reason);
-bool ocl_kept_restore(const struct ocl_kept *k);
-void ocl_kept_free(struct ocl_kept *k);
 
 #endif

@@ -2,7 +2,7 @@
 /* Programs and kernels: where they come from, how they were built, what they are called. */
 #include "capture/opencl/program.h"
 
-#include "capture/opencl/count.h"
+#include "capture/opencl/arguments.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,9 @@
  * are part of, once where they overlap. It lies in buffers of our own, or, where the device has no room
  * for them, in memory of the host.
  */
-#include "capture/opencl/count.h"
+#include "capture/opencl/replay.h"
+#include "capture/opencl/arguments.h"
+#include "core/counter/kernel.h"
 
 #include <stdlib.h>
 

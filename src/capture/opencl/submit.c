@@ -171,7 +171,7 @@ void ocl_submit_taken(struct ocl_work *w)
 	{                                                                                          \
 		struct ocl_queue *q = wanted_queue(command_queue, activity);                       \
 		bool asked = event != NULL;                                                        \
-		enum ocl_gate gate = ocl_gate_enter();                                             \
+		enum ocl_gate gate = ocl_gate_enter((activity) == CAP_ACTIVITY_DISPATCH);          \
 		cl_event own = NULL;                                                               \
 		type result;                                                                       \
                                                                                                    \
@@ -247,7 +247,7 @@ cl_int ocl_call_clEnqueueCommandBufferKHR(struct cap_frame *f,
 		num_queues && queues ? queues[0] : ocl_command_buffer_queue(command_buffer);
 	struct ocl_queue *q = first ? wanted_queue(first, OCL_DEVICE_WORK) : NULL;
 	bool asked = event != NULL;
-	enum ocl_gate gate = ocl_gate_enter();
+	enum ocl_gate gate = ocl_gate_enter(true);
 	cl_event own = NULL;
 	cl_int result;
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "capture/opencl/count.h"
+#include "capture/opencl/arguments.h"
 #include "capture/opencl/objects.h"
 
 #define HANDLES 2000

@@ -834,8 +834,9 @@ int run_attached(const struct attach_target *target, char **argv)
 	    !tools_check(&run_options_values))
 		return CLI_USAGE;
 	if (r->options->replay == RUN_REPLAY_APPLICATION)
-		return cli_usage("attach", "--replay application runs a program, once for each pass; "
-					   "one that runs already has --replay kernel and rotate");
+		return cli_usage("attach",
+				 "--replay application runs a program, once for each pass; "
+				 "one that runs already has --replay kernel and rotate");
 	status = prepare_run(r);
 	return status ? status : run_program(r);
 }

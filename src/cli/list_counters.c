@@ -56,8 +56,8 @@ static bool library_open(struct library *l)
 	l->counter_error = (__typeof__(l->counter_error))dlsym(l->handle, "kymo_counter_error");
 	l->sample_check = (__typeof__(l->sample_check))dlsym(l->handle, "kymo_sample_check");
 	l->sample_error = (__typeof__(l->sample_error))dlsym(l->handle, "kymo_sample_error");
-	if (l->counters && l->find && l->parse && l->passes && l->item && l->counter_error && l->sample_check &&
-	    l->sample_error)
+	if (l->counters && l->find && l->parse && l->passes && l->item && l->counter_error &&
+	    l->sample_check && l->sample_error)
 		return true;
 	cli_error("%s is of another version", path);
 	return false;
@@ -69,7 +69,9 @@ static void load_tools(const char *tools)
 	char *list = tools ? strdup(tools) : NULL, *save = NULL;
 
 	for (char *p = list ? strtok_r(list, ":", &save) : NULL; p; p = strtok_r(NULL, ":", &save))
-		dlopen(p, RTLD_NOW | RTLD_LOCAL); /* kept; what is wrong with it is told in the trace */
+		dlopen(p,
+		       RTLD_NOW |
+			       RTLD_LOCAL); /* kept; what is wrong with it is told in the trace */
 	free(list);
 }
 

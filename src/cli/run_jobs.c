@@ -166,11 +166,12 @@ int passes_run(const struct run_options *o, char *const *argv, unsigned passes)
 	char pass[16];
 
 	if (of_several_ranks(argv))
-		return cli_usage("run",
-				 "the counters take %u passes, and a rank of a parallel job can be run "
-				 "once: \"kymo run mpirun ...\" runs all ranks for each, --replay-pass "
-				 "N one of the passes",
-				 passes);
+		return cli_usage(
+			"run",
+			"the counters take %u passes, and a rank of a parallel job can be run "
+			"once: \"kymo run mpirun ...\" runs all ranks for each, --replay-pass "
+			"N one of the passes",
+			passes);
 	listen_to_signals();
 	for (unsigned i = 1; i <= passes && !stopped; i++) {
 		int status;

@@ -87,6 +87,21 @@ def check_application(folder, alone):
     assert sorted(f for f in os.listdir(folder) if f.startswith("app")) == [os.path.basename(t) for t in traces]
     assert ticks(*traces) == expected(range(1, TICKS + 1), lambda k: range(1, 6)), ticks(*traces)
     assert ticks(traces[1]) == expected(range(1, TICKS + 1), lambda k: (3, 4)), ticks(traces[1])
+    rows = json.loads(run(KYMO, "query", "--kernel-counters", "--format", "json", *traces).stdout)
+    assert [{k: v for k, v in r.items() if k != "duration"} for r in rows] == [
+        dict({"process": 1, "kernel": "tick", "launch": k, "grid": f"{k}x1x1"},
+             **{f"made{i}": i * k for i in range(1, 6)}) for k in range(1, TICKS + 1)], rows
+    assert all(r["duration"] > 0 for r in rows), rows
+    # A run that did something else: its launches have rows of their own, and it is told.
+    other = os.path.join(folder, "other.kymo")
+    record(other, "--tool", PROVIDER, "--counters", "made5:kernel", "--count-kernel", "tick", REPLAY, "--ticks", "4",
+           "--tick", "2")
+    p = run(KYMO, "query", "--kernel-counters", "--format", "json", traces[0], other)
+    assert "4 launches of kernels have another grid" in p.stderr and "launch 1 of tick" in p.stderr, p.stderr
+    assert "different numbers of launches, from 4 to 6" in p.stderr, p.stderr
+    rows = json.loads(p.stdout)
+    assert [(r["launch"], r["grid"], r["made1"], r["made5"]) for r in rows][:3] == [
+        (1, "1x1x1", 1, None), (1, "2x1x1", None, 10), (2, "2x1x1", 2, None)], rows
     for t in traces:  # of calls all is counted in each
         assert query("SELECT count(*) AS n FROM counters WHERE kind = 'call' AND name = 'minflt'", t)[0]["n"]
     # A rank of a job that others start is run once.

@@ -60,8 +60,9 @@ static void run_source(const struct all *a, const char *source, const char *name
 
 static void case_printf(const struct all *a)
 {
-	run_source(a, "kernel void once_printf(volatile global uint *cell)\n"
-		      "{ atomic_inc(cell); printf(\"printed\\n\"); }\n",
+	run_source(a,
+		   "kernel void once_printf(volatile global uint *cell)\n"
+		   "{ atomic_inc(cell); printf(\"printed\\n\"); }\n",
 		   "once_printf");
 }
 
@@ -140,8 +141,8 @@ static void case_out_of_order(const struct all *a)
 {
 	cl_program program = make_program(a->context, ADD("out_of_order"));
 	cl_kernel kernel = make_kernel(program, "once_out_of_order");
-	cl_command_queue queue = make_queue(a->context, a->device,
-					    CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	cl_command_queue queue =
+		make_queue(a->context, a->device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 	cl_mem cell = cell_new(a);
 	const cl_uint five = 5;
 	cl_event written;
@@ -233,8 +234,8 @@ static void CL_CALLBACK launch_next(cl_event event, cl_int status, void *data)
 static void case_callback(const struct all *a)
 {
 	cl_program program = make_program(a->context, ADD("callback"));
-	struct follower f = {a->queue, make_kernel(program, "once_callback"), PTHREAD_MUTEX_INITIALIZER,
-			     PTHREAD_COND_INITIALIZER, false};
+	struct follower f = {a->queue, make_kernel(program, "once_callback"),
+			     PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
 	cl_mem cell = cell_new(a);
 	const size_t one = 1;
 	cl_event event;
@@ -263,8 +264,8 @@ static void case_error(const struct all *a)
 
 	CHECK(clSetKernelArg, kernel, 0, sizeof(cell), &cell);
 	expect("error",
-	       CALL(clEnqueueNDRangeKernel, a->queue, kernel, 1, NULL, &one, &three, 0, NULL, NULL) <
-		       0,
+	       CALL(clEnqueueNDRangeKernel, a->queue, kernel, 1, NULL, &one, &three, 0, NULL,
+		    NULL) < 0,
 	       1);
 	expect_cell(a, cell, 0);
 	CHECK(clReleaseKernel, kernel);
@@ -288,7 +289,8 @@ int main(int argc, char **argv)
 		{"callback", case_callback},
 	};
 	static const char *chosen;
-	static const struct program_option options[] = {{"case", NULL, &chosen}, {NULL, NULL, NULL}};
+	static const struct program_option options[] = {{"case", NULL, &chosen},
+							{NULL, NULL, NULL}};
 	struct all a;
 
 	program_start("ocl_once", argc, argv, options);

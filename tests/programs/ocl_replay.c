@@ -16,7 +16,8 @@ static const char source[] =
 	"kernel void touch(global uint *fresh, uint step)\n"
 	"{ fresh[get_global_id(0) * step] = 1; }\n"
 	"kernel void add(global uint *cells, volatile global uint *total)\n"
-	"{ cells[get_global_id(0)] += get_global_id(0) + 1; atomic_add(total, cells[get_global_id(0)]); }\n"
+	"{ cells[get_global_id(0)] += get_global_id(0) + 1; atomic_add(total, "
+	"cells[get_global_id(0)]); }\n"
 	"kernel void mix_halves(global uint *low, global uint *high, global const uint *same)\n"
 	"{ size_t i = get_global_id(0); low[i] = low[i] * 3 + high[i]; }\n"
 	"kernel void paint(read_write image2d_t image)\n"
@@ -25,7 +26,8 @@ static const char source[] =
 	"kernel void tick(volatile global uint *ticks)\n"
 	"{ atomic_inc(ticks); }\n"
 	"kernel void spin(global uint *cells, uint n)\n"
-	"{ uint x = cells[get_global_id(0)]; for (uint i = 0; i < n; i++) x = x * 1103515245u + 12345u;\n"
+	"{ uint x = cells[get_global_id(0)]; for (uint i = 0; i < n; i++) x = x * 1103515245u + "
+	"12345u;\n"
 	"  cells[get_global_id(0)] = x; }\n";
 
 static uint64_t hash(const void *data, size_t size)
@@ -75,7 +77,8 @@ static void add(const struct all *a, long launches)
 	cl_event event;
 	cl_ulong queued, start, end;
 
-	CHECK(clEnqueueWriteBuffer, a->queue, cells, CL_FALSE, 0, sizeof(zero), zero, 0, NULL, NULL);
+	CHECK(clEnqueueWriteBuffer, a->queue, cells, CL_FALSE, 0, sizeof(zero), zero, 0, NULL,
+	      NULL);
 	CHECK(clEnqueueWriteBuffer, a->queue, total, CL_FALSE, 0, 4, zero, 0, NULL, NULL);
 	CHECK(clSetKernelArg, kernel, 0, sizeof(cells), &cells);
 	CHECK(clSetKernelArg, kernel, 1, sizeof(total), &total);
@@ -83,7 +86,8 @@ static void add(const struct all *a, long launches)
 		run(a, kernel, 1, CELLS, &event);
 		CHECK(clSetEventCallback, event, CL_COMPLETE, on_complete, NULL);
 		CHECK(clWaitForEvents, 1, &event);
-		CHECK(clGetEventProfilingInfo, event, CL_PROFILING_COMMAND_QUEUED, 8, &queued, NULL);
+		CHECK(clGetEventProfilingInfo, event, CL_PROFILING_COMMAND_QUEUED, 8, &queued,
+		      NULL);
 		CHECK(clGetEventProfilingInfo, event, CL_PROFILING_COMMAND_START, 8, &start, NULL);
 		CHECK(clGetEventProfilingInfo, event, CL_PROFILING_COMMAND_END, 8, &end, NULL);
 		expect("times in order", queued <= start && start <= end, 1);
@@ -175,8 +179,8 @@ static void touch(const struct all *a, long pages, unsigned char *fresh)
 /* Read by the provider of a test. */
 __attribute__((aligned(4096), visibility("default"))) uint32_t ocl_replay_ticks[1024];
 
-/* Launch n adds n, to memory of the program's own. */
-static void tick(const struct all *a, long launches)
+/* Launch n adds n, or so many times as much, to memory of the program's own. */
+static void tick(const struct all *a, long launches, long times)
 {
 	cl_kernel kernel = make_kernel(a->program, "tick");
 	cl_int error;
@@ -186,7 +190,7 @@ static void tick(const struct all *a, long launches)
 	check(error, "clCreateBuffer");
 	CHECK(clSetKernelArg, kernel, 0, sizeof(mem), &mem);
 	for (long i = 1; i <= launches; i++)
-		run(a, kernel, 1, (size_t)i, NULL);
+		run(a, kernel, 1, (size_t)(i * times), NULL);
 	say(a, "ticks", mem, sizeof(ocl_replay_ticks));
 	CHECK(clReleaseKernel, kernel);
 	CHECK(clReleaseMemObject, mem);
@@ -211,13 +215,14 @@ static void spin(const struct all *a, long n, long launches)
 
 int main(int argc, char **argv)
 {
-	static long ticks = 6, launches = 3, pages = 512, length = 2000, spins = 3;
+	static long ticks = 6, times = 1, launches = 3, pages = 512, length = 2000, spins = 3;
 	static unsigned char fresh[1 << 22] __attribute__((aligned(4096)));
 	static const struct program_option options[] = {{"launches", &launches, NULL},
 							{"pages", &pages, NULL},
 							{"length", &length, NULL},
 							{"spins", &spins, NULL},
 							{"ticks", &ticks, NULL},
+							{"tick", &times, NULL},
 							{NULL, NULL, NULL}};
 	struct all a;
 
@@ -229,7 +234,7 @@ int main(int argc, char **argv)
 	add(&a, launches);
 	mix_halves(&a);
 	paint(&a);
-	tick(&a, ticks);
+	tick(&a, ticks, times);
 	touch(&a, 1, fresh);
 	touch(&a, pages, fresh + 4096);
 	spin(&a, length, spins);

@@ -113,12 +113,20 @@ static void close_session(void *session, void *data)
 	open_now--;
 }
 
-static const kymo_counter_provider_t blocks = {
-	.size = sizeof(blocks), .name = "blocks",    .list = list_blocks,     .admit = admit_blocks,
-	.open = open_session,   .read = read_session, .close = close_session};
-static const kymo_counter_provider_t single = {
-	.size = sizeof(single), .name = "single",    .list = list_single,     .admit = admit_single,
-	.open = open_session,   .read = read_session, .close = close_session};
+static const kymo_counter_provider_t blocks = {.size = sizeof(blocks),
+					       .name = "blocks",
+					       .list = list_blocks,
+					       .admit = admit_blocks,
+					       .open = open_session,
+					       .read = read_session,
+					       .close = close_session};
+static const kymo_counter_provider_t single = {.size = sizeof(single),
+					       .name = "single",
+					       .list = list_single,
+					       .admit = admit_single,
+					       .open = open_session,
+					       .read = read_session,
+					       .close = close_session};
 
 /* ---- what is delivered ---- */
 
@@ -221,7 +229,7 @@ static void first_fit(void **state)
 	expect_plan("a1", "0");
 	expect_plan("a1,a2", "00");
 	expect_plan("a1,a2,a3,a4,a5", "00112");
-	expect_plan("a5,a3,a1", "001"); /* in the order they are named */
+	expect_plan("a5,a3,a1", "001");             /* in the order they are named */
 	expect_plan("a1,a2,a3,b1,b2,b3", "001001"); /* a block does not fill another */
 	expect_plan("s1,s2,s3", "012");             /* room for one */
 	expect_plan("s1,a1,s2,a2,s3,a3", "001021"); /* nor a provider another */
@@ -241,8 +249,8 @@ static void what_fits_nowhere_is_refused(void **state)
 	assert_int_equal(serve("a1,x", (kymo_counter_kernel_desc_t){0}), KYMO_ERROR_UNSUPPORTED);
 	assert_int_equal(serve("threads", (kymo_counter_kernel_desc_t){0}), KYMO_ERROR_UNSUPPORTED);
 	assert_non_null(strstr(kymo_counter_error(), "whole process"));
-	assert_int_equal(serve("a1,a2,a3", (kymo_counter_kernel_desc_t){.replay = KYMO_REPLAY_ONE,
-									.pass = 2}),
+	assert_int_equal(serve("a1,a2,a3",
+			       (kymo_counter_kernel_desc_t){.replay = KYMO_REPLAY_ONE, .pass = 2}),
 			 KYMO_ERROR_LIMIT);
 	assert_int_equal(kymo_counter_passes((kymo_counter_set_t){1234567}, NULL, &count),
 			 KYMO_ERROR_NOT_FOUND);
@@ -286,9 +294,9 @@ static void each_pass_has_its_values(void **state)
 
 static void launches_take_turns(void **state)
 {
-	assert_int_equal(serve("a1,a2,a3,a4,a5",
-			       (kymo_counter_kernel_desc_t){.replay = KYMO_REPLAY_ROTATE}),
-			 KYMO_OK);
+	assert_int_equal(
+		serve("a1,a2,a3,a4,a5", (kymo_counter_kernel_desc_t){.replay = KYMO_REPLAY_ROTATE}),
+		KYMO_OK);
 	kymo_context_start(context);
 	for (uint64_t i = 0; i < 6; i++)
 		assert_int_equal(launch(9, i, 1), 1);
@@ -310,8 +318,8 @@ static void launches_take_turns(void **state)
 
 static void one_pass_alone(void **state)
 {
-	assert_int_equal(serve("a1,a2,a3", (kymo_counter_kernel_desc_t){.replay = KYMO_REPLAY_ONE,
-									.pass = 1}),
+	assert_int_equal(serve("a1,a2,a3",
+			       (kymo_counter_kernel_desc_t){.replay = KYMO_REPLAY_ONE, .pass = 1}),
 			 KYMO_OK);
 	kymo_context_start(context);
 	assert_int_equal(launch(9, 1, 4), 1);
@@ -381,7 +389,8 @@ static void others_wait_for_a_second(void **state)
 	assert_int_equal(serve("a1", (kymo_counter_kernel_desc_t){0}), KYMO_OK);
 	kymo_context_start(context);
 	assert_true(cap_launch_counted(&c, &l));
-	assert_false(cap_gate_enter()); /* by who counts, as in a callback of the runtime: at once */
+	assert_false(
+		cap_gate_enter()); /* by who counts, as in a callback of the runtime: at once */
 	cap_pass_begin(&c);
 	assert_int_equal(pthread_create(&t, NULL, enqueue_meanwhile, &entered), 0);
 	pthread_join(t, NULL);

@@ -53,8 +53,8 @@ void ocl_post_clSetKernelArg(struct cap_frame *f, cl_kernel kernel, cl_uint arg_
 
 static void set_pointer(cl_kernel kernel, cl_uint i, const void *value, cl_int result)
 {
-	struct ocl_argument *a = cap_counts_kernels() && result == CL_SUCCESS ? argument(kernel, i)
-									       : NULL;
+	struct ocl_argument *a =
+		cap_counts_kernels() && result == CL_SUCCESS ? argument(kernel, i) : NULL;
 
 	if (a)
 		*a = (struct ocl_argument){.set = true, .pointer = value != NULL};
@@ -73,8 +73,7 @@ void ocl_post_clSetKernelArgSVMPointerARM(struct cap_frame *f, cl_kernel kernel,
 }
 
 void ocl_post_clSetKernelArgMemPointerINTEL(struct cap_frame *f, cl_kernel kernel,
-					    cl_uint arg_index, const void *arg_value,
-					    cl_int result)
+					    cl_uint arg_index, const void *arg_value, cl_int result)
 {
 	set_pointer(kernel, arg_index, arg_value, result);
 }
@@ -295,7 +294,8 @@ static const char *program_changes(cl_kernel kernel)
 	ocl_next.clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof(program), &program, NULL);
 	text = program ? info_text(program, CL_PROGRAM_SOURCE) : NULL;
 	if (!text)
-		return "their program's source is not known (made from a binary, from IL, linked, or "
+		return "their program's source is not known (made from a binary, from IL, linked, "
+		       "or "
 		       "built in)";
 	why = ocl_source_changes(text);
 	free(text);
@@ -314,7 +314,8 @@ const char *ocl_kernel_changes(cl_kernel kernel)
 		return "they use shared virtual memory (clSetKernelExecInfo)";
 	for (cl_uint i = 0; i < count; i++) {
 		if (i >= k->argument_count || !k->arguments[i].set)
-			return "an argument was set before kernels were counted, or in a way that is "
+			return "an argument was set before kernels were counted, or in a way that "
+			       "is "
 			       "not known";
 		if (k->arguments[i].pointer)
 			return "they use shared virtual memory (clSetKernelArgSVMPointer)";

@@ -21,10 +21,14 @@ static _Atomic int user_events; /* that wait for the program to set them */
 void ocl_count_begin(void)
 {
 	static const uint16_t ops[] = {
-		OCL_OP_clSetKernelArg,	      OCL_OP_clSetKernelArgSVMPointer,
-		OCL_OP_clSetKernelArgSVMPointerARM, OCL_OP_clSetKernelArgMemPointerINTEL,
-		OCL_OP_clSetKernelExecInfo,   OCL_OP_clSetKernelExecInfoARM,
-		OCL_OP_clCreateUserEvent,     OCL_OP_clSetUserEventStatus,
+		OCL_OP_clSetKernelArg,
+		OCL_OP_clSetKernelArgSVMPointer,
+		OCL_OP_clSetKernelArgSVMPointerARM,
+		OCL_OP_clSetKernelArgMemPointerINTEL,
+		OCL_OP_clSetKernelExecInfo,
+		OCL_OP_clSetKernelExecInfoARM,
+		OCL_OP_clCreateUserEvent,
+		OCL_OP_clSetUserEventStatus,
 		OCL_OP_clSetEventCallback,
 	};
 
@@ -98,7 +102,8 @@ static const char *alone(const struct ocl_launch *l)
 	finish_all();
 	for (cl_uint i = 0; l->wait_list && i < l->waits; i++)
 		if (status_of(l->wait_list[i]) != CL_COMPLETE)
-			return "they wait for events that failed, or that are no command's of a queue";
+			return "they wait for events that failed, or that are no command's of a "
+			       "queue";
 	return NULL;
 }
 
@@ -119,8 +124,8 @@ static cl_int run(struct cap_counted_launch *c, const struct ocl_launch *l, bool
 
 	cap_pass_begin(c);
 	result = enqueue(l, last, event);
-	ran = result == CL_SUCCESS && *event &&
-	      ocl_next.clWaitForEvents(1, event) == CL_SUCCESS && status_of(*event) == CL_COMPLETE;
+	ran = result == CL_SUCCESS && *event && ocl_next.clWaitForEvents(1, event) == CL_SUCCESS &&
+	      status_of(*event) == CL_COMPLETE;
 	cap_pass_end(c, ran);
 	if (own)
 		ocl_next.clReleaseEvent(own);
@@ -190,10 +195,10 @@ cl_int ocl_count_launch(const struct cap_frame *f, const struct ocl_launch *l)
 		return result;
 	}
 	if (q && (!q->processor || ocl_in_callback))
-		cap_launch_not_counted(ocl_in_callback
-					       ? "they were launched in an event callback, which may "
-						 "not wait"
-					       : "their device is no processor of the host");
+		cap_launch_not_counted(
+			ocl_in_callback ? "they were launched in an event callback, which may "
+					  "not wait"
+					: "their device is no processor of the host");
 	gate = ocl_gate_enter(false);
 	result = enqueue(l, true, l->event);
 	ocl_gate_leave(gate);

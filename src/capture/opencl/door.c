@@ -116,8 +116,8 @@ static void keep_lives(void)
 
 static void wanted(uint32_t activities)
 {
-	const bool work = (activities & (OCL_DEVICE_WORK | CAP_ACTIVITY_SYNC)) != 0 ||
-			  cap_counts_kernels();
+	const bool work =
+		(activities & (OCL_DEVICE_WORK | CAP_ACTIVITY_SYNC)) != 0 || cap_counts_kernels();
 
 	if (!domain)
 		return;

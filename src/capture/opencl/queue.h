@@ -91,7 +91,7 @@ struct ocl_queue {
 	struct ocl_clock *clock;
 	bool in_order;
 	bool processor; /* its device is one of the host */
-	bool forced; /* profiling is our doing, and masked from the program */
+	bool forced;    /* profiling is our doing, and masked from the program */
 	bool profiled;
 	bool on_device_default; /* creating it again gives the same handle */
 	bool has_asked;

@@ -17,9 +17,9 @@
 struct region {
 	cl_mem mem;
 	bool image;
-	size_t offset, size;    /* bytes of a buffer */
-	size_t extent[3];       /* of an image */
-	cl_mem copy;            /* NULL: in `host` */
+	size_t offset, size; /* bytes of a buffer */
+	size_t extent[3];    /* of an image */
+	cl_mem copy;         /* NULL: in `host` */
 	unsigned char *host;
 };
 

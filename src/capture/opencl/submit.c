@@ -211,10 +211,10 @@ OCL_HOT cl_int ocl_call_clEnqueueNDRangeKernel(struct cap_frame *f,
 	if (q && q->profiled && !asked)
 		event = &own;
 	if (cap_unlikely(cap_counts_kernels()))
-		result = ocl_count_launch(
-			f, &(struct ocl_launch){next, command_queue, kernel, work_dim,
-						global_work_offset, global_work_size,
-						local_work_size, WAIT_ARGUMENTS});
+		result = ocl_count_launch(f, &(struct ocl_launch){next, command_queue, kernel,
+								  work_dim, global_work_offset,
+								  global_work_size, local_work_size,
+								  WAIT_ARGUMENTS});
 	else
 		result = next(command_queue, kernel, work_dim, global_work_offset, global_work_size,
 			      local_work_size, WAIT_ARGUMENTS);

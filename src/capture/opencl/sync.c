@@ -125,8 +125,7 @@ cl_int ocl_call_clSetEventCallback(struct cap_frame *f, ocl_pfn_clSetEventCallba
 	struct callback *c;
 	cl_int result;
 
-	if (!pfn_notify ||
-	    (command_exec_callback_type != CL_COMPLETE && !cap_counts_kernels()) ||
+	if (!pfn_notify || (command_exec_callback_type != CL_COMPLETE && !cap_counts_kernels()) ||
 	    (!cap_wants(OCL_DEVICE_WORK) && !cap_counts_kernels()))
 		return next(event, command_exec_callback_type, pfn_notify, user_data);
 	c = malloc(sizeof(*c));

@@ -47,7 +47,7 @@ static struct name {
 	struct name *next;
 	char *text;
 	uint64_t launches;
-} *names[NAMES];
+} * names[NAMES];
 
 /* ---- notes ---- */
 
@@ -175,7 +175,8 @@ static void tell_left_out(const struct counter_set *set, const struct counter_ke
 			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "",
 					      set->choices[i].name);
 	cap_note(2, "counter",
-		 "kernels are counted in pass %u of %u alone, without: %s; --replay kernel, rotate or "
+		 "kernels are counted in pass %u of %u alone, without: %s; --replay kernel, rotate "
+		 "or "
 		 "application counts them",
 		 k->desc.pass + 1, k->passes, list);
 }
@@ -235,8 +236,9 @@ kymo_status_t counter_kernels_admit(const struct counter_kernels *k)
 
 static kymo_status_t pass_open(struct counter_kernel_pass *p)
 {
-	return p->sessions.generation ? KYMO_OK
-				      : sessions_open(&p->sessions, p->set, KYMO_COUNTER_AGENT, NULL);
+	return p->sessions.generation
+		       ? KYMO_OK
+		       : sessions_open(&p->sessions, p->set, KYMO_COUNTER_AGENT, NULL);
 }
 
 kymo_status_t counter_kernels_try(struct counter_kernels *k)
@@ -277,7 +279,8 @@ void counter_kernels_stop(struct core_counter_service *s)
 			sessions_close(&k->pass[i].sessions, k->pass[i].set);
 		pthread_rwlock_unlock(&gate);
 	} else {
-		k->left = true; /* a launch is in there: this thread's, whose callback stops us, or one
+		k->left =
+			true; /* a launch is in there: this thread's, whose callback stops us, or one
 				   that does not end */
 	}
 	tell(k);
@@ -415,14 +418,16 @@ bool cap_launch_counted(struct cap_counted_launch *c, const struct cap_launch *l
 	if (!wanted)
 		return false;
 	if (!gate_lock(true)) {
-		cap_launch_not_counted("other kernels or copies were being enqueued, or counted, by "
-				       "other threads all the time");
+		cap_launch_not_counted(
+			"other kernels or copies were being enqueued, or counted, by "
+			"other threads all the time");
 		return false;
 	}
 	*c = (struct cap_counted_launch){.launch = *launch};
 	for (uint32_t i = 0; i < COUNTER_SERVICES; i++)
 		if (wanted >> i & 1 && core_counter_services[i].used &&
-		    core_counter_services[i].kernels && atomic_load(&core_counter_services[i].active))
+		    core_counter_services[i].kernels &&
+		    atomic_load(&core_counter_services[i].active))
 			add_passes(c, &core_counter_services[i], l.number);
 	if (!c->passes)
 		pthread_rwlock_unlock(&gate);
@@ -447,8 +452,8 @@ static void spread(const struct counter_set *set, struct counter_kernel_pass *p)
 		const struct choice *c = &set->choices[i];
 
 		for (uint32_t k = 0; k < c->outputs; k++)
-			p->out[c->out + k] = p->choices >> i & 1 ? p->values[from++]
-								 : __builtin_nan("");
+			p->out[c->out + k] =
+				p->choices >> i & 1 ? p->values[from++] : __builtin_nan("");
 	}
 }
 

@@ -227,7 +227,7 @@ CREATE VIEW kernel_counters AS WITH launches AS (SELECT d.call, d.process, d.dur
 	ifnull(d.global_x, 0) || 'x' || ifnull(d.global_y, 1) || 'x' || ifnull(d.global_z, 1) AS grid,
 	row_number() OVER (PARTITION BY d.process, k.name ORDER BY d.submit, d.id) AS launch
 	FROM dispatch d JOIN kernel k ON k.id = d.kernel)
-	SELECT v.id, p.pid, p.rank, kn.text AS kernel_name, l.launch, l.grid, n.name, n.unit, v.instance,
+	SELECT v.id, v.process, p.pid, p.rank, kn.text AS kernel_name, l.launch, l.grid, n.name, n.unit, v.instance,
 	v.value, v.duration, l.duration AS kernel_duration, v.call AS call_id
 	FROM counter_value v JOIN op o ON o.id = v.op AND o.name = 'dispatch'
 	JOIN counter n ON n.id = v.counter JOIN process p ON p.id = v.process

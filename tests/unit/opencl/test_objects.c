@@ -109,7 +109,8 @@ static void expect_source(const char *source, const char *reason)
 	const char *why = ocl_source_changes(text);
 
 	if (reason ? !why || !strstr(why, reason) : why != NULL)
-		fail_msg("\"%s\": %s, not %s", source, why ? why : "nothing", reason ? reason : "nothing");
+		fail_msg("\"%s\": %s, not %s", source, why ? why : "nothing",
+			 reason ? reason : "nothing");
 	free(text);
 }
 
@@ -124,10 +125,13 @@ static void what_a_second_run_would_change(void **state)
 		"#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#define N 3\n" KERNEL,
 		"#define TWO(x) do { x; \\\n global int y; } while (0)\n" KERNEL,
 		"typedef struct { int a; global int *b; } pair;\nstruct s { int a; };\n" KERNEL,
-		"enum { A, B };\nenum kind { C };\nstruct later;\ntypedef global float *where;\n" KERNEL,
+		"enum { A, B };\nenum kind { C };\nstruct later;\ntypedef global float "
+		"*where;\n" KERNEL,
 		"constant int table[2] = {1, 2};\n__constant float one = 1;\n" KERNEL,
-		"constant sampler_t s = CLK_FILTER_NEAREST;\nconst sampler_t t = CLK_FILTER_LINEAR;\n" KERNEL,
-		"float f(float x);\nfloat f(float x) { return x; }\nglobal int *g(global int *p) { return p; }\n" KERNEL,
+		"constant sampler_t s = CLK_FILTER_NEAREST;\nconst sampler_t t = "
+		"CLK_FILTER_LINEAR;\n" KERNEL,
+		"float f(float x);\nfloat f(float x) { return x; }\nglobal int *g(global int *p) { "
+		"return p; }\n" KERNEL,
 		"__attribute__((reqd_work_group_size(1, 1, 1))) " KERNEL,
 		"kernel void k(global int *a) { global int *p = a; local int l; *p = 1; }",
 	};

@@ -871,7 +871,7 @@ static int run_run(int argc, char **argv)
 		return CLI_USAGE;
 	passes = passes_take(&run_options_values);
 	if (passes != 1)
-		return passes ? passes_run(r->options, argv, passes) : CLI_USAGE;
+		return passes ? passes_run(argv, passes) : CLI_USAGE;
 	status = functions_take(r->options, r->program.path, &r->plan);
 	if (status >= 0)
 		return status;

@@ -98,7 +98,7 @@ bool node_find(struct node *n, const char *trace, const struct run_options *o, s
 bool jobs_run(const struct run_options *o, char *const *argv, int *status);
 
 /* Runs the program once for each of so many passes, with --replay-pass; the status of the first that failed. */
-int passes_run(const struct run_options *o, char *const *argv, unsigned passes);
+int passes_run(char *const *argv, unsigned passes);
 
 /* ---- cmd_run.c ---- */
 

@@ -104,6 +104,10 @@ def check_application(folder, alone):
         (1, "1x1x1", 1, None), (1, "2x1x1", None, 10), (2, "2x1x1", 2, None)], rows
     for t in traces:  # of calls all is counted in each
         assert query("SELECT count(*) AS n FROM counters WHERE kind = 'call' AND name = 'minflt'", t)[0]["n"]
+    p = run(KYMO, "run", "--dry-run", "-o", os.path.join(folder, "dry.kymo"), "--tool", PROVIDER, "--counters", MADE,
+            "--replay", "application", REPLAY)
+    for i, counters in enumerate(("made1:kernel,made2:kernel", "made3:kernel,made4:kernel", "made5:kernel")):
+        assert f"dry.pass{i + 1}.kymo" in p.stdout and counters in p.stdout, p.stdout
     # A rank of a job that others start is run once.
     p = subprocess.run([KYMO, "run", "-o", trace, "--tool", PROVIDER, "--counters", MADE, "--replay", "application",
                         REPLAY], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

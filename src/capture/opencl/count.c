@@ -27,8 +27,6 @@ void ocl_count_begin(void)
 		OCL_OP_clSetKernelArgMemPointerINTEL,
 		OCL_OP_clSetKernelExecInfo,
 		OCL_OP_clSetKernelExecInfoARM,
-		OCL_OP_clCreateUserEvent,
-		OCL_OP_clSetUserEventStatus,
 		OCL_OP_clSetEventCallback,
 	};
 

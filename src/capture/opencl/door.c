@@ -44,7 +44,8 @@ void ocl_mask(unsigned op)
 
 /*
  * The beginning and end of objects are followed always: a handle whose reuse was not seen would give later
- * work a wrong name. So is what is recorded into command buffers, which may run much later.
+ * work a wrong name. So is what is recorded into command buffers, which may run much later, and which user
+ * events wait for the program (count.c).
  */
 static const uint16_t lifetime_ops[] = {
 	OCL_OP_clCreateSubDevices,
@@ -80,6 +81,8 @@ static const uint16_t lifetime_ops[] = {
 	OCL_OP_clReleaseMemObject,
 	OCL_OP_clEnqueueSVMFree,
 	OCL_OP_clEnqueueSVMFreeARM,
+	OCL_OP_clCreateUserEvent,
+	OCL_OP_clSetUserEventStatus,
 	OCL_OP_clCreateCommandBufferKHR,
 	OCL_OP_clRetainCommandBufferKHR,
 	OCL_OP_clReleaseCommandBufferKHR,
@@ -102,7 +105,6 @@ static const uint16_t collect_ops[] = {
 	OCL_OP_clFlush,
 	OCL_OP_clGetEventInfo,
 	OCL_OP_clSetEventCallback,
-	OCL_OP_clSetUserEventStatus,
 };
 
 static void keep_lives(void)

@@ -224,6 +224,51 @@ KYMO_EXPORT kymo_status_t kymo_counter_dispatch_service(kymo_context_t context,
 							kymo_counter_values_fn callback,
 							void *data);
 
+/* What becomes of counters that do not fit into one pass, when kernels are counted one by one. */
+typedef enum kymo_replay {
+	/* The kernel is repeated, and what it may write is put back in between. */
+	KYMO_REPLAY_KERNEL = 0,
+	/* It runs once, in one pass: launch n of the kernels of a name in pass (n - 1) modulo their number. */
+	KYMO_REPLAY_ROTATE = 1,
+	KYMO_REPLAY_ONE = 2 /* it runs once, always in the pass that is asked for */
+} kymo_replay_t;
+
+/* The launch of a kernel that could be counted. Valid during the call only. */
+typedef struct kymo_counter_launch {
+	size_t size;                   /* sizeof(kymo_counter_launch_t) */
+	uint32_t agent, queue, kernel; /* ids, as fields of records carry them */
+	uint64_t number;  /* of the launches of kernels of this name in the process, from 1 */
+	const char *name; /* of the kernel */
+} kymo_counter_launch_t;
+
+typedef struct kymo_counter_kernel_desc {
+	size_t size; /* sizeof(kymo_counter_kernel_desc_t) */
+	kymo_replay_t replay;
+	uint32_t pass; /* of KYMO_REPLAY_ONE, from 0 */
+	/* Which launches are counted, NULL: all. Asked on the thread that launches. */
+	bool (*filter)(const kymo_counter_launch_t *launch, void *data);
+	kymo_counter_values_fn callback; /* once for each pass; NaN: not of this pass. Or NULL */
+	void *data;
+} kymo_counter_kernel_desc_t;
+
+/*
+ * Counts kernels on processors with the host's counters: the chosen kernels run alone, one after the
+ * other, while the whole process is counted. Needs counters of mode AGENT of agent 0. What cannot be
+ * counted, or not be repeated, runs as ever; a note of the trace says how many, and why. Errors as
+ * above; ERROR_LIMIT: there is no such pass. Since 0.1.
+ */
+KYMO_EXPORT kymo_status_t kymo_counter_kernel_service(kymo_context_t context,
+						      kymo_counter_set_t set,
+						      const kymo_counter_kernel_desc_t *desc);
+
+/*
+ * How the counters of a set share the passes of such a service: each is in the first pass in which it
+ * fits, in their order. `pass_of`: for each choice its pass, from 0; or NULL. Since 0.1.
+ */
+KYMO_EXPORT kymo_status_t kymo_counter_passes(kymo_counter_set_t set,
+					      uint8_t pass_of[KYMO_COUNTER_CHOICES],
+					      uint32_t *passes);
+
 /* ---- providers ------------------------------------------------------------------------------- */
 
 /* A kernel as its provider counted it. */
@@ -268,7 +313,8 @@ typedef struct kymo_counter_provider {
 	kymo_status_t (*list)(kymo_counter_list_fn add, void *to, void *data);
 	/*
 	 * Whether all these counters (of one agent, of all services that want some) can be counted
-	 * at once; asked before a service is added. NULL: always.
+	 * at once; asked before a service is added, and where counters are shared out over passes.
+	 * NULL: always.
 	 */
 	kymo_status_t (*admit)(const kymo_counter_request_t *together, void *data);
 	/* Begins to count; of mode THREAD: the calling thread. */

@@ -77,8 +77,22 @@ static const struct knob rows[] = {
 	{"counters", 0, KNOB_STRING, KNOB_HANDED_ON, AT(counters), "LIST", NULL, NULL, NULL,
 	 "What is recorded",
 	 "Count these for every call and thread, comma separated, of devices NAME:device=0,2-3 on "
-	 "these alone; NAME:cpu=0,2-3 and PMU/EVENT/ of whole processors, over time; formulas "
+	 "these alone; NAME:kernel for kernels on processors, each of which runs alone then; "
+	 "NAME:cpu=0,2-3 and PMU/EVENT/ of whole processors, over time; formulas "
 	 "NAME=EXPRESSION; see kymo list counters"},
+	{"count-kernel", 0, KNOB_KERNELS, KNOB_HANDED_ON, AT(count_kernel), "REGEX", NULL, NULL,
+	 NULL, "What is recorded",
+	 "With --counters NAME:kernel: count only the kernels whose name matches, or of their "
+	 "launches the first, NAME#1, or NAME#1-3,10; the others run as ever"},
+	{"replay", 0, KNOB_ENUM, KNOB_HANDED_ON, AT(replay), "HOW", "kernel",
+	 "kernel|application|rotate|off", NULL, "What is recorded",
+	 "With --counters NAME:kernel, where not all fit into one pass: repeat each kernel, "
+	 "putting back what it wrote; or the whole program, a trace for each pass; or count each "
+	 "launch in another pass; or leave out what does not fit into the first"},
+	{"replay-pass", 0, KNOB_INTEGER, 0, AT(replay_pass), "N", "0", NULL, NULL,
+	 "What is recorded",
+	 "With --replay application: run the program for pass N alone, from 1, as for jobs that "
+	 "others start; 0: once for each"},
 	{"formulas", 0, KNOB_STRING, 0, AT(formulas), "FILE", NULL, NULL, NULL, "What is recorded",
 	 "With --counters: formulas that it may name, a line NAME{UNIT} = EXPRESSION each"},
 	{"sample", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(sample_hz), "HZ", "0", NULL,

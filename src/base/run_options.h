@@ -24,6 +24,12 @@ enum run_functions_list {
 	RUN_FUNCTIONS_CHOSEN = 2,
 	RUN_FUNCTIONS_REFUSED = 3
 };
+enum run_replay {
+	RUN_REPLAY_KERNEL = 0,
+	RUN_REPLAY_APPLICATION = 1,
+	RUN_REPLAY_ROTATE = 2,
+	RUN_REPLAY_OFF = 3
+};
 enum run_pauses { RUN_PAUSES_LAST = 0, RUN_PAUSES_COUNT = 1, RUN_PAUSES_IGNORE = 2 };
 
 struct run_options {
@@ -52,14 +58,17 @@ struct run_options {
 	const char *during;   /* likewise the process */
 	const char *kernel; /* regexes of the kernels whose executions are recorded, or NULL: all */
 	const char *exclude_kernel; /* of these, those that are not */
-	const char *device;        /* numbers or regex of the devices whose work is, or NULL: all */
-	const char *counters;      /* list, or NULL */
-	const char *formulas;      /* file, or NULL */
-	const char *formula_lines; /* those that `counters` named, or NULL */
-	int64_t sample_hz;         /* 0: no samples */
-	bool off_cpu;              /* the times in which threads have no processor */
-	int sample_clock;          /* enum run_sample_clock */
-	const char *sample_event;  /* EVENT:N, a sample every N of them; or NULL */
+	const char *device;       /* numbers or regex of the devices whose work is, or NULL: all */
+	const char *counters;     /* list, or NULL */
+	const char *count_kernel; /* regexes of the kernels that NAME:kernel counts, or NULL: all */
+	int replay;               /* enum run_replay */
+	int64_t replay_pass;      /* of RUN_REPLAY_APPLICATION, from 1; 0: all */
+	const char *formulas;     /* file, or NULL */
+	const char *formula_lines;  /* those that `counters` named, or NULL */
+	int64_t sample_hz;          /* 0: no samples */
+	bool off_cpu;               /* the times in which threads have no processor */
+	int sample_clock;           /* enum run_sample_clock */
+	const char *sample_event;   /* EVENT:N, a sample every N of them; or NULL */
 	const char *sample_threads; /* list, or NULL: all */
 	uint64_t heap_interval;     /* mean of the bytes between two samples of malloc() */
 	const char *functions;      /* expressions of functions that are patched, or NULL */

@@ -14,9 +14,9 @@
 #ifdef KYMO_HAVE_ATTACH
 
 /* What is said of a program that is started, and has no meaning for one that runs. */
-static const char *const meant_for_run[] = {"untraced",      "dry-run",  "rank",
-					    "rank-variable", "kill",     "start-paused",
-					    "config-job",    "functions"};
+static const char *const meant_for_run[] = {"untraced",      "dry-run",   "rank",
+					    "rank-variable", "kill",      "start-paused",
+					    "config-job",    "functions", "replay-pass"};
 
 static const char *unfit_option(void)
 {

@@ -14,6 +14,7 @@
 #include "cli/pager.h"
 #include "report/report.h"
 #ifdef KYMO_HAVE_SQLITE
+#include "analysis/passes.h"
 #include "analysis/trace_store.h"
 #include "stream/trace.h"
 #include "report/query.h"
@@ -22,7 +23,7 @@
 struct query_options {
 	struct cli_filter filter;
 	const char *file;
-	bool schema, rebuild;
+	bool kernel_counters, schema, rebuild;
 	int format;
 };
 
@@ -36,6 +37,9 @@ static const struct knob rows[] = {
 	{"file", 0, KNOB_STRING, 0, AT(file), "FILE", NULL, NULL, NULL, "Query",
 	 "Take the SQL out of a file (of a folder: all its files NAME.sql, by their names): each "
 	 "statement's result has a heading, the first line of the comment before it"},
+	{"kernel-counters", 0, KNOB_FLAG, 0, AT(kernel_counters), NULL, NULL, NULL, NULL, "Query",
+	 "Instead of SQL: the counters of kernels, a row for each launch, of one run or of several "
+	 "that counted one pass each (kymo run --replay application)"},
 	{"schema", 0, KNOB_FLAG, 0, AT(schema), NULL, NULL, NULL, NULL, "Query",
 	 "Print the tables and views instead; no trace is needed"},
 	{"rebuild", 0, KNOB_FLAG, 0, AT(rebuild), NULL, NULL, NULL, NULL, "Query",
@@ -163,12 +167,29 @@ static bool take_scripts(struct query_files *f, int *argc, char **argv)
 {
 	if (options.file)
 		return read_scripts(f, options.file);
+	if (options.kernel_counters)
+		return true;
 	--*argc;
 	return add_script(f, NULL, argv[*argc]);
 }
 
+/* What is asked for without SQL, once the traces are joined. */
+static kymo_status_t add_question(struct query_files *f, struct store *s, unsigned traces,
+				  struct stream_log *log)
+{
+	char *sql;
+	bool added;
+
+	if (!options.kernel_counters)
+		return KYMO_OK;
+	sql = passes_sql(store_database(s), traces, log);
+	added = sql && add_script(f, NULL, sql);
+	sqlite3_free(sql);
+	return added ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+}
+
 static int query_stores(struct store **stores, char **paths, unsigned count,
-			const struct query_files *files, struct stream_log *log)
+			struct query_files *files, struct stream_log *log)
 {
 	kymo_status_t status = KYMO_OK;
 
@@ -176,6 +197,8 @@ static int query_stores(struct store **stores, char **paths, unsigned count,
 		status = query_join(stores, (const char *const *)paths, count, log);
 	for (unsigned i = 0; i < count; i++)
 		store_remove_temporary(stores[i]); /* all that opens them by their names has */
+	if (status == KYMO_OK)
+		status = add_question(files, stores[0], count, log);
 	if (status == KYMO_OK)
 		status = query_print(stores[0], files->at, files->count,
 				     (enum report_format)options.format, stdout, page, log);
@@ -206,10 +229,16 @@ static int run_query(int argc, char **argv)
 		fputs(store_schema, stdout);
 		return CLI_OK;
 	}
-	if (argc < 1 + !options.file)
+	if (options.kernel_counters && options.file)
+		return cli_usage("query",
+				 "--kernel-counters is a question itself: not with --file");
+	if (options.kernel_counters && !argc)
+		return cli_usage("query", "--kernel-counters: of which traces?");
+	if (argc < 1 + !(options.file || options.kernel_counters))
 		return cli_usage("query", argc ? "what is the question? The last operand is SQL"
 					       : "which trace, and which question?");
-	if (!options.file && argv[argc - 1][strspn(argv[argc - 1], " \t\r\n;")] == '\0')
+	if (!options.file && !options.kernel_counters &&
+	    argv[argc - 1][strspn(argv[argc - 1], " \t\r\n;")] == '\0')
 		return cli_usage("query", "the last operand, the SQL, is empty");
 	if (!take_scripts(&files, &argc, argv)) {
 		release_scripts(&files);

@@ -833,6 +833,19 @@ static bool left_out(const struct run_options *o, char *const *argv)
 	return job.rank != JOB_UNKNOWN && !ranks_have(o->ranks, job.rank);
 }
 
+/* "a.kymo" of pass 2 is "a.pass2.kymo". */
+static const char *name_pass(const char *name, int pass)
+{
+	static const char ending[] = ".kymo";
+	size_t n = strlen(name);
+	struct text out = {0};
+
+	if (n >= sizeof(ending) && strcmp(name + n + 1 - sizeof(ending), ending) == 0)
+		n -= sizeof(ending) - 1;
+	text_addf(&out, "%.*s.pass%d%s", (int)n, name, pass, ending);
+	return out.s ? out.s : name; /* kept */
+}
+
 /* Keys in the name of the trace get their values. */
 static bool name_trace(struct run_options *o, char *const *argv)
 {
@@ -840,12 +853,16 @@ static bool name_trace(struct run_options *o, char *const *argv)
 	struct job job;
 	bool ok = true;
 
-	if (!o->config_job && (!o->output || !strchr(o->output, '%')))
+	if (!o->config_job && !o->replay_pass && (!o->output || !strchr(o->output, '%')))
 		return true;
 	job_of_process(&job, 0);
-	if (!o->output)
+	if (!o->output && o->config_job)
 		o->output = job.id[0] ? "%program%-%config_job%-%job%.kymo"
 				      : "%program%-%config_job%-%date%-%time%.kymo";
+	else if (!o->output)
+		o->output = job.id[0] ? "%program%-%job%.kymo" : "%program%-%date%-%time%.kymo";
+	if (o->replay_pass)
+		o->output = name_pass(o->output, (int)o->replay_pass);
 	ok = trace_keys_expand(&(struct trace_keys_of){argv, &job, starts_ranks(argv)}, o->output,
 			       &name, &error);
 	if (ok)
@@ -876,6 +893,10 @@ int run_attached(const struct attach_target *target, char **argv)
 	if (!name_trace(&run_options_values, argv) || !measures_check(&run_options_values) ||
 	    !tools_check(&run_options_values))
 		return CLI_USAGE;
+	if (r->options->replay == RUN_REPLAY_APPLICATION)
+		return cli_usage("attach",
+				 "--replay application runs a program, once for each pass; "
+				 "one that runs already has --replay kernel and rotate");
 	status = prepare_run(r);
 	return status ? status : run_program(r);
 }
@@ -883,6 +904,7 @@ int run_attached(const struct attach_target *target, char **argv)
 static int run_run(int argc, char **argv)
 {
 	struct run *r = &the_run;
+	unsigned passes;
 	int status;
 
 	r->argv = argv;
@@ -907,6 +929,9 @@ static int run_run(int argc, char **argv)
 		return CLI_USAGE;
 	if (!measures_check(&run_options_values) || !tools_check(&run_options_values))
 		return CLI_USAGE;
+	passes = passes_take(&run_options_values);
+	if (passes != 1)
+		return passes ? passes_run(argv, passes) : CLI_USAGE;
 	status = functions_take(r->options, r->program.path, &r->plan);
 	if (status >= 0)
 		return status;

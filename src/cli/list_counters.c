@@ -31,6 +31,7 @@ struct library {
 	__typeof__(kymo_counters) *counters;
 	__typeof__(kymo_counter_find) *find;
 	__typeof__(kymo_counter_set_parse) *parse;
+	__typeof__(kymo_counter_passes) *passes;
 	__typeof__(kymo_counter_item) *item;
 	__typeof__(kymo_counter_error) *counter_error;
 	__typeof__(kymo_sample_check) *sample_check;
@@ -50,15 +51,28 @@ static bool library_open(struct library *l)
 	l->counters = (__typeof__(l->counters))dlsym(l->handle, "kymo_counters");
 	l->find = (__typeof__(l->find))dlsym(l->handle, "kymo_counter_find");
 	l->parse = (__typeof__(l->parse))dlsym(l->handle, "kymo_counter_set_parse");
+	l->passes = (__typeof__(l->passes))dlsym(l->handle, "kymo_counter_passes");
 	l->item = (__typeof__(l->item))dlsym(l->handle, "kymo_counter_item");
 	l->counter_error = (__typeof__(l->counter_error))dlsym(l->handle, "kymo_counter_error");
 	l->sample_check = (__typeof__(l->sample_check))dlsym(l->handle, "kymo_sample_check");
 	l->sample_error = (__typeof__(l->sample_error))dlsym(l->handle, "kymo_sample_error");
-	if (l->counters && l->find && l->parse && l->item && l->counter_error && l->sample_check &&
-	    l->sample_error)
+	if (l->counters && l->find && l->parse && l->passes && l->item && l->counter_error &&
+	    l->sample_check && l->sample_error)
 		return true;
 	cli_error("%s is of another version", path);
 	return false;
+}
+
+/* Tools may bring counters: what their libraries register when they are loaded is known here as well. */
+static void load_tools(const char *tools)
+{
+	char *list = tools ? strdup(tools) : NULL, *save = NULL;
+
+	for (char *p = list ? strtok_r(list, ":", &save) : NULL; p; p = strtok_r(NULL, ":", &save))
+		dlopen(p,
+		       RTLD_NOW |
+			       RTLD_LOCAL); /* kept; what is wrong with it is told in the trace */
+	free(list);
 }
 
 /* Of a runtime that has not started: it is not for the launcher to initialise it. */
@@ -83,6 +97,19 @@ static char *next_item(const struct library *l, char **list)
 	*list = item[length] ? item + length + 1 : item + length;
 	item[length] = '\0';
 	return length ? item : NULL;
+}
+
+#define OF_KERNELS ":kernel"
+
+/* What is counted of kernels is the counter without it, which is cut off. */
+static bool cut_kernel(char *word)
+{
+	const size_t suffix = strlen(OF_KERNELS), n = strlen(word);
+
+	if (n <= suffix || strcmp(word + n - suffix, OF_KERNELS) != 0)
+		return false;
+	word[n - suffix] = '\0';
+	return true;
 }
 
 static kymo_status_t count_device(const kymo_agent_t *a, void *data)
@@ -168,6 +195,7 @@ static bool counters_check(struct library *l, const char *list)
 		ok = l->parse("recorder", list, &set) == KYMO_OK;
 	for (char *w = ok ? next_item(l, &rest) : NULL; w && ok && can_be;
 	     w = next_item(l, &rest)) {
+		cut_kernel(w);
 		if (is_later(l, w))
 			can_be = devices_can_be(w);
 		else
@@ -178,6 +206,67 @@ static bool counters_check(struct library *l, const char *list)
 			  l->counter_error());
 	free(words);
 	return ok && can_be;
+}
+
+/* ---- one run for each pass ---- */
+
+/* Of kernels alone, without what says so. */
+static void of_kernels(const struct library *l, const char *list, struct text *out)
+{
+	char *words = strdup(list), *rest = words;
+
+	for (char *w = words ? next_item(l, &rest) : NULL; w; w = next_item(l, &rest))
+		if (cut_kernel(w))
+			text_addf(out, "%s%s", out->length ? "," : "", w);
+	free(words);
+}
+
+/* All that is counted of calls and threads, and of kernels what is in this pass. */
+static const char *of_pass(const struct library *l, const char *list, const uint8_t *pass_of,
+			   unsigned pass)
+{
+	char *words = strdup(list), *rest = words;
+	struct text out = {0};
+	unsigned n = 0;
+
+	for (char *w = words ? next_item(l, &rest) : NULL; w; w = next_item(l, &rest)) {
+		bool kernel = cut_kernel(w);
+
+		if (!kernel || pass_of[n++] == pass)
+			text_addf(&out, "%s%s%s", out.length ? "," : "", w,
+				  kernel ? OF_KERNELS : "");
+	}
+	free(words);
+	return out.s; /* kept */
+}
+
+unsigned passes_take(struct run_options *o)
+{
+	uint8_t pass_of[KYMO_COUNTER_CHOICES];
+	struct text kernels = {0};
+	kymo_counter_set_t set;
+	uint32_t passes = 1;
+	struct library l;
+
+	if (o->replay != RUN_REPLAY_APPLICATION || !o->counters)
+		return 1;
+	if (!library_open(&l))
+		return 0;
+	of_kernels(&l, o->counters, &kernels);
+	if (kernels.length && (l.parse("recorder", kernels.s, &set) != KYMO_OK ||
+			       l.passes(set, pass_of, &passes) != KYMO_OK)) {
+		cli_error("--counters: %s", l.counter_error());
+		passes = 0;
+	} else if (o->replay_pass < 0 || o->replay_pass > passes) {
+		cli_error("--replay-pass %lld: the counters take %u pass%s",
+			  (long long)o->replay_pass, passes, passes == 1 ? "" : "es");
+		passes = 0;
+	} else if (o->replay_pass && kernels.length) {
+		o->counters = of_pass(&l, o->counters, pass_of, (unsigned)o->replay_pass - 1);
+		passes = 1;
+	}
+	text_release(&kernels);
+	return passes;
 }
 
 static void add_events(struct text *t)
@@ -247,6 +336,14 @@ bool measures_check(struct run_options *o)
 		cli_error("--pc-sampling takes 5 to 31: a sample every 2^N cycles");
 		return false;
 	}
+	if (o->replay_pass && o->replay != RUN_REPLAY_APPLICATION) {
+		cli_error("--replay-pass goes with --replay application");
+		return false;
+	}
+	if (o->count_kernel && (!o->counters || !strstr(o->counters, OF_KERNELS))) {
+		cli_error("--count-kernel goes with --counters NAME:kernel");
+		return false;
+	}
 	if (o->pc_serialize && !o->pc_sampling) {
 		cli_error("--pc-serialize goes with --pc-sampling");
 		return false;
@@ -261,6 +358,8 @@ bool measures_check(struct run_options *o)
 	}
 	if (!library_open(&l))
 		return false;
+	if (o->counters)
+		load_tools(o->tools);
 	if (o->counters && of_preset("counters"))
 		o->counters = counters_here(&l, o->counters);
 	if (o->counters && !counters_check(&l, o->counters))

@@ -103,6 +103,9 @@ bool node_find(struct node *n, const char *trace, const struct run_options *o, s
  */
 bool jobs_run(const struct run_options *o, char *const *argv, int *status);
 
+/* Runs the program once for each of so many passes, with --replay-pass; the status of the first that failed. */
+int passes_run(char *const *argv, unsigned passes);
+
 /* ---- cmd_run.c ---- */
 
 /* The command starts ranks itself: a rank that it is of another launcher's is not meant. */
@@ -224,6 +227,12 @@ int launch_in_place(const struct launch *l, int output, void (*tell)(void *, str
 
 /* What is to be counted and sampled can be, here. Else says why not; what only a preset wants is dropped. */
 bool measures_check(struct run_options *o);
+
+/*
+ * With --replay application: how many runs the counters of kernels take; one pass that was asked for leaves
+ * but its counters, and is 1. 0: an error was said.
+ */
+unsigned passes_take(struct run_options *o);
 
 /* ---- run_functions.c ---- */
 

@@ -11,6 +11,8 @@
 #include "cli/cli.h"
 #include "cli/run.h"
 
+#define CONFIG_JOB "--config-job"
+
 static volatile sig_atomic_t child, stopped;
 
 /* The run of the moment ends as if it had got the signal alone; no other one is begun. */
@@ -33,8 +35,8 @@ static void listen_to_signals(void)
 	sigaction(SIGQUIT, &action, NULL);
 }
 
-/* `kymo run --config-job NAME` and the words that were written. NULL: no memory. */
-static char **words_of(char *name, bool dry)
+/* `kymo run OPTION VALUE` and the words that were written. NULL: no memory. */
+static char **words_of(const char *option, char *value, bool dry)
 {
 	size_t count = 0, n = 0;
 	char **words;
@@ -46,17 +48,17 @@ static char **words_of(char *name, bool dry)
 		return NULL;
 	words[n++] = (char *)(uintptr_t) "kymo";
 	words[n++] = (char *)(uintptr_t) "run";
-	words[n++] = (char *)(uintptr_t) "--config-job";
-	words[n++] = name;
+	words[n++] = (char *)(uintptr_t)option;
+	words[n++] = value;
 	if (dry)
 		words[n++] = (char *)(uintptr_t) "--dry-run";
 	memcpy(words + n, cli_words, count * sizeof(char *));
 	return words;
 }
 
-static void become(char *name, bool dry)
+static void become(const char *option, char *value, bool dry)
 {
-	char **words = words_of(name, dry);
+	char **words = words_of(option, value, dry);
 	int null = dry ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
 
 	signal(SIGINT, SIG_DFL);
@@ -67,12 +69,12 @@ static void become(char *name, bool dry)
 		dup2(null, STDOUT_FILENO);
 	if (words)
 		execv(cli_self(), words);
-	cli_error("job %s: %s", name, strerror(errno));
+	cli_error("run %s %s: %s", option, value, strerror(errno));
 	_exit(CLI_FAILURE);
 }
 
 /* Status of a shell: of a signal 128 more. */
-static int run_one(char *name, bool dry)
+static int run_one(const char *option, char *value, bool dry)
 {
 	int status = 0;
 	pid_t pid;
@@ -80,9 +82,9 @@ static int run_one(char *name, bool dry)
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0)
-		become(name, dry);
+		become(option, value, dry);
 	if (pid < 0) {
-		cli_error("job %s: %s", name, strerror(errno));
+		cli_error("run %s %s: %s", option, value, strerror(errno));
 		return CLI_FAILURE;
 	}
 	child = pid;
@@ -98,7 +100,7 @@ static int run_one(char *name, bool dry)
 static int check_all(char **names)
 {
 	for (char **n = names; *n; n++) {
-		int status = run_one(*n, true);
+		int status = run_one(CONFIG_JOB, *n, true);
 
 		if (status) {
 			cli_error("nothing was run: that is of job %s", *n);
@@ -117,7 +119,7 @@ static int run_all(char **names)
 		int status;
 
 		cli_note("job %s", *n);
-		status = run_one(*n, false);
+		status = run_one(CONFIG_JOB, *n, false);
 		if (status)
 			cli_note("job %s ended with status %d", *n, status);
 		first = first ? first : status;
@@ -151,11 +153,37 @@ static int run_jobs(const struct run_options *o, char *const *argv, char **names
 			o->output);
 	if (o->dry_run) {
 		for (status = CLI_OK; *names && status == CLI_OK; names++)
-			status = run_one(*names, false);
+			status = run_one(CONFIG_JOB, *names, false);
 		return status;
 	}
 	status = check_all(names);
 	return status ? status : run_all(names);
+}
+
+int passes_run(char *const *argv, unsigned passes)
+{
+	int first = CLI_OK;
+	char pass[16];
+
+	if (of_several_ranks(argv))
+		return cli_usage(
+			"run",
+			"the counters take %u passes, and a rank of a parallel job can be run "
+			"once: \"kymo run mpirun ...\" runs all ranks for each, --replay-pass "
+			"N one of the passes",
+			passes);
+	listen_to_signals();
+	for (unsigned i = 1; i <= passes && !stopped; i++) {
+		int status;
+
+		snprintf(pass, sizeof(pass), "%u", i);
+		cli_note("pass %u of %u", i, passes);
+		status = run_one("--replay-pass", pass, false);
+		if (status)
+			cli_note("pass %u ended with status %d", i, status);
+		first = first ? first : status;
+	}
+	return first;
 }
 
 static bool has(char **names, const char *name)

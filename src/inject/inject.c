@@ -38,6 +38,13 @@ static enum recorder_pauses pauses_of(int pauses)
 					     : RECORDER_PAUSES_LAST;
 }
 
+static kymo_replay_t replay_of(int replay)
+{
+	return replay == RUN_REPLAY_KERNEL   ? KYMO_REPLAY_KERNEL
+	       : replay == RUN_REPLAY_ROTATE ? KYMO_REPLAY_ROTATE
+					     : KYMO_REPLAY_ONE;
+}
+
 static kymo_policy_t policy_of(int on_full)
 {
 	return on_full == RUN_DROP        ? KYMO_POLICY_DROP
@@ -174,6 +181,8 @@ kymo_status_t inject_start(void (*leave)(void))
 		.kernels = patterns_of(o->kernel, true),
 		.no_kernels = patterns_of(o->exclude_kernel, true),
 		.counters = o->counters,
+		.count_kernels = patterns_of(o->count_kernel, true),
+		.replay = replay_of(o->replay),
 		.sample_hz = (uint64_t)o->sample_hz,
 		.sample_wall = o->sample_clock == RUN_SAMPLE_WALL,
 		.sample_threads = o->sample_threads,

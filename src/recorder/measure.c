@@ -6,7 +6,7 @@
 #include <kymo/counter.h>
 #include <kymo/sample.h>
 
-#include "recorder/recorder.h"
+#include "recorder/parts.h"
 
 /* What only a runtime's provider may have: no counter of the host. */
 static char *later;
@@ -44,6 +44,85 @@ static void on_provider(const char *provider, void *data)
 	kymo_counter_set_destroy(set);
 }
 
+/* ---- kernels on processors ---- */
+
+#define OF_KERNELS ":kernel"
+
+static const struct recorder_options *kernel_options;
+static struct patterns kernel_patterns;
+
+static bool launch_is_chosen(const kymo_counter_launch_t *l, void *data)
+{
+	const struct patterns *p = data;
+
+	for (uint32_t i = 0; p->given && i < p->given->count; i++) {
+		const struct recorder_range *r = &p->given->at[i];
+
+		if (strcmp(r->text, l->name) == 0 || /* "step#5" may be a name */
+		    (patterns_one(p, i, l->name) &&
+		     (!r->numbers_count ||
+		      recorder_numbers_have(r->numbers, r->numbers_count, l->number))))
+			return true;
+	}
+	return !p->given;
+}
+
+/* Cuts ":kernel" off. */
+static bool is_of_kernels(char *word)
+{
+	size_t n = strlen(word), suffix = strlen(OF_KERNELS);
+
+	if (n <= suffix || strcmp(word + n - suffix, OF_KERNELS) != 0)
+		return false;
+	word[n - suffix] = '\0';
+	return true;
+}
+
+/* Those that are to be counted of kernels; NULL once they are. */
+static char *kernel_list;
+
+static bool all_known(const char *list)
+{
+	char *words = strdup(list);
+	bool known = words != NULL;
+	kymo_counter_t counter;
+
+	for (char *w = words; w && *w && known;) {
+		size_t length = kymo_counter_item(w);
+		char *next = w[length] ? w + length + 1 : w + length;
+
+		w[length] = '\0';
+		known = kymo_counter_find(w, 0, &counter) == KYMO_OK;
+		w = next;
+	}
+	free(words);
+	return known;
+}
+
+/* Tools bring providers when they are loaded, which is after the recorder has started. */
+static void count_kernels(const char *provider, void *data)
+{
+	const kymo_context_t *context = data;
+	const kymo_counter_kernel_desc_t desc = {.size = sizeof(desc),
+						 .replay = kernel_options->replay,
+						 .pass = kernel_options->replay_pass,
+						 .filter = launch_is_chosen,
+						 .data = &kernel_patterns};
+	char *list = kernel_list;
+	kymo_counter_set_t set;
+
+	if (!list || !all_known(list))
+		return;
+	kernel_list = NULL;
+	if (kymo_counter_set_parse("recorder", list, &set) == KYMO_OK) {
+		kymo_counter_kernel_service(*context, set, &desc);
+		kymo_counter_set_destroy(set);
+	}
+	free(list);
+}
+
+/* ---- all ---- */
+
 /* Of a runtime that has not started. */
 static bool is_later(const char *word)
 {
@@ -65,26 +144,35 @@ static void count_all(kymo_context_t context, const char *list,
 {
 	static kymo_context_t whose;
 	char *words = strdup(list), *now = calloc(1, strlen(list) + 1);
+	char *kernels = calloc(1, strlen(list) + 1);
 
 	later = calloc(1, strlen(list) + 1);
-	if (words && now && later) {
+	if (words && now && later && kernels) {
 		for (char *w = words; *w;) {
 			size_t length = kymo_counter_item(w);
 			char *next = w[length] ? w + length + 1 : w + length;
 
 			w[length] = '\0';
-			if (length)
+			if (length && is_of_kernels(w))
+				append_word(kernels, w);
+			else if (length)
 				append_word(is_later(w) ? later : now, w);
 			w = next;
 		}
 		if (*now)
 			request_counters(context, now, counted);
 		whose = context;
+		if (*kernels &&
+		    patterns_compile(&kernel_patterns, &kernel_options->count_kernels) == KYMO_OK) {
+			kernel_list = strdup(kernels);
+			kymo_counter_providers(count_kernels, &whose);
+		}
 		if (*later)
 			kymo_counter_providers(on_provider, &whose);
 	}
 	free(words);
 	free(now);
+	free(kernels);
 }
 
 static void request_samples(kymo_context_t context, const struct recorder_options *options)
@@ -118,6 +206,7 @@ static void sample_devices(kymo_context_t context, const struct recorder_options
 void recorder_measure(kymo_context_t context, const struct recorder_options *options,
 		      bool (*counted)(const kymo_domain_desc_t *domain, uint32_t op, void *data))
 {
+	kernel_options = options;
 	if (options->counters)
 		count_all(context, options->counters, counted);
 	if (options->sample_hz || options->sample_event || options->off_cpu)

@@ -6,6 +6,7 @@
 #ifndef RECORDER_RECORDER_H
 #define RECORDER_RECORDER_H
 
+#include <kymo/counter.h>
 #include <kymo/kymo.h>
 
 enum recorder_mode {
@@ -68,8 +69,12 @@ struct recorder_options {
 	const char *device; /* device work of these alone: regular expression over names, or NULL */
 	const uint64_t *device_numbers; /* instead, if there are any: pairs of first and last */
 	uint32_t device_numbers_count;  /* pairs */
-	const char *counters;           /* as kymo_counter_set_parse() wants them, or NULL */
-	uint64_t sample_hz; /* samples of each thread a second of its processor time; 0: none */
+	const char *
+		counters; /* as kymo_counter_set_parse() wants them, or NULL; NAME:kernel is of kernels */
+	struct recorder_patterns count_kernels; /* launches of which kernels are counted so */
+	kymo_replay_t replay;
+	uint32_t replay_pass; /* of KYMO_REPLAY_ONE, from 0 */
+	uint64_t sample_hz;   /* samples of each thread a second of its processor time; 0: none */
 	const char
 		*sample_event; /* instead: a sample every so many of these in a thread; or NULL */
 	uint64_t sample_every;

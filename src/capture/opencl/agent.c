@@ -280,6 +280,7 @@ static struct ocl_device *device_learn(cl_device_id device)
 	a->object.id = cap_new_id(DEF_AGENT);
 	a->sub = up != NULL;
 	a->leave_queues = buffers_need_plain_queues(device);
+	a->processor = (device_number(device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
 	a->clock = up ? up->clock : ocl_clock_new(device, name);
 	agent_define(a, up ? up->object.id : 0, name);
 	old = (struct ocl_device *)ocl_insert(OCL_DEVICE, &a->object, false);

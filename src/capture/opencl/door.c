@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "capture/opencl/backend.h"
+#include "capture/opencl/count.h"
 #include "capture/opencl/memory.h"
 #include "capture/opencl/program.h"
 #include "capture/opencl/queue.h"
@@ -43,7 +44,8 @@ void ocl_mask(unsigned op)
 
 /*
  * The beginning and end of objects are followed always: a handle whose reuse was not seen would give later
- * work a wrong name. So is what is recorded into command buffers, which may run much later.
+ * work a wrong name. So is what is recorded into command buffers, which may run much later, and which user
+ * events wait for the program (count.c).
  */
 static const uint16_t lifetime_ops[] = {
 	OCL_OP_clCreateSubDevices,
@@ -79,6 +81,8 @@ static const uint16_t lifetime_ops[] = {
 	OCL_OP_clReleaseMemObject,
 	OCL_OP_clEnqueueSVMFree,
 	OCL_OP_clEnqueueSVMFreeARM,
+	OCL_OP_clCreateUserEvent,
+	OCL_OP_clSetUserEventStatus,
 	OCL_OP_clCreateCommandBufferKHR,
 	OCL_OP_clRetainCommandBufferKHR,
 	OCL_OP_clReleaseCommandBufferKHR,
@@ -101,7 +105,6 @@ static const uint16_t collect_ops[] = {
 	OCL_OP_clFlush,
 	OCL_OP_clGetEventInfo,
 	OCL_OP_clSetEventCallback,
-	OCL_OP_clSetUserEventStatus,
 };
 
 static void keep_lives(void)
@@ -115,7 +118,8 @@ static void keep_lives(void)
 
 static void wanted(uint32_t activities)
 {
-	const bool work = (activities & (OCL_DEVICE_WORK | CAP_ACTIVITY_SYNC)) != 0;
+	const bool work =
+		(activities & (OCL_DEVICE_WORK | CAP_ACTIVITY_SYNC)) != 0 || cap_counts_kernels();
 
 	if (!domain)
 		return;
@@ -126,6 +130,8 @@ static void wanted(uint32_t activities)
 			cap_require_wrapper(domain, op, work);
 	for (size_t i = 0; i < COUNT(collect_ops); i++)
 		cap_require_wrapper(domain, collect_ops[i], work);
+	if (cap_counts_kernels())
+		ocl_count_begin();
 	cap_require_wrapper(domain, OCL_OP_clBuildProgram,
 			    (activities & CAP_ACTIVITY_CODE_OBJECT) != 0);
 	cap_require_wrapper(domain, OCL_OP_clCompileProgram,
@@ -148,6 +154,7 @@ static void fork_child(void)
 	ocl_memory_fork_child();
 	ocl_programs_fork_child();
 	ocl_clocks_fork_child();
+	ocl_count_fork_child();
 }
 
 static const struct cap_domain_info info = {

@@ -15,7 +15,7 @@ struct ocl_table ocl_tables[OCL_KINDS] = {
 	WHOLE(OCL_CONTEXT, ocl_context),
 	WHOLE(OCL_MEM, ocl_mem),
 	WHOLE(OCL_PROGRAM, ocl_program),
-	WHOLE(OCL_KERNEL, ocl_kernel),
+	TABLE(OCL_KERNEL, sizeof(struct ocl_kernel), offsetof(struct ocl_kernel, argument_room)),
 	TABLE(OCL_COMMAND_BUFFER, sizeof(struct ocl_command_buffer),
 	      offsetof(struct ocl_command_buffer, lock)),
 	TABLE(OCL_QUEUE, sizeof(struct ocl_queue), offsetof(struct ocl_queue, lock)),

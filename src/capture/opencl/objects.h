@@ -47,6 +47,7 @@ struct ocl_device {
 	struct ocl_clock *clock; /* shared by sub-devices; lives for ever */
 	bool sub;
 	bool leave_queues; /* profiling must not be forced on its queues */
+	bool processor;    /* kernels run on processors of the host */
 };
 
 struct ocl_context {
@@ -70,8 +71,23 @@ struct ocl_program {
 	struct ocl_object object;
 };
 
+/* What a kernel's argument was last set to, while kernels are counted. */
+struct ocl_argument {
+	bool set;
+	bool pointer;    /* of shared virtual memory */
+	const void *mem; /* what may be the handle of a memory object, or NULL */
+};
+
 struct ocl_kernel {
 	struct ocl_object object;
+	bool shares;         /* it was told of shared virtual memory that no argument names */
+	bool looked;         /* at its program: */
+	const char *changes; /* why it may not run twice, a literal; NULL: it may */
+	uint32_t argument_count;
+
+	/* Kept when the object is used again. */
+	uint32_t argument_room;
+	struct ocl_argument *arguments;
 };
 
 /* Lock-free for readers: open addressing under a sequence count. */

@@ -2,6 +2,8 @@
 /* Programs and kernels: where they come from, how they were built, what they are called. */
 #include "capture/opencl/program.h"
 
+#include "capture/opencl/arguments.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -476,6 +478,7 @@ void ocl_post_clCloneKernel(struct cap_frame *f, cl_kernel source_kernel, cl_int
 {
 	if (result)
 		kernel_new(result, NULL, NULL, true);
+	ocl_arguments_clone(source_kernel, result);
 }
 
 void ocl_pre_clRetainKernel(struct cap_frame *f, cl_kernel kernel)

@@ -62,6 +62,7 @@ static struct ocl_queue *queue_new(cl_command_queue queue, bool forced,
 	q->object.id = cap_new_id(DEF_QUEUE);
 	q->agent = a ? a->object.id : 0;
 	q->clock = a ? a->clock : NULL;
+	q->processor = a && a->processor;
 	q->context = c ? c->object.id : 0;
 	q->context_handle = context;
 	q->in_order = !(*properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);

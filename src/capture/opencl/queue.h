@@ -90,7 +90,8 @@ struct ocl_queue {
 	const void *context_handle;
 	struct ocl_clock *clock;
 	bool in_order;
-	bool forced; /* profiling is our doing, and masked from the program */
+	bool processor; /* its device is one of the host */
+	bool forced;    /* profiling is our doing, and masked from the program */
 	bool profiled;
 	bool on_device_default; /* creating it again gives the same handle */
 	bool has_asked;

@@ -6,6 +6,7 @@
  */
 #include "capture/opencl/answer.h"
 #include "capture/opencl/command_buffer.h"
+#include "capture/opencl/count.h"
 #include "capture/opencl/pending.h"
 #include "capture/opencl/queue.h"
 
@@ -170,6 +171,7 @@ void ocl_submit_taken(struct ocl_work *w)
 	{                                                                                          \
 		struct ocl_queue *q = wanted_queue(command_queue, activity);                       \
 		bool asked = event != NULL;                                                        \
+		enum ocl_gate gate = ocl_gate_enter((activity) == CAP_ACTIVITY_DISPATCH);          \
 		cl_event own = NULL;                                                               \
 		type result;                                                                       \
                                                                                                    \
@@ -177,6 +179,7 @@ void ocl_submit_taken(struct ocl_work *w)
 		if (q && q->profiled && !asked)                                                    \
 			event = &own;                                                              \
 		result = next arguments;                                                           \
+		ocl_gate_leave(gate);                                                              \
 		submitted(q, ok, event, asked);                                                    \
 		return result;                                                                     \
 	}
@@ -192,12 +195,33 @@ void ocl_submit_taken(struct ocl_work *w)
 #define WAIT_LIST      cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event
 #define WAIT_ARGUMENTS num_events_in_wait_list, event_wait_list, event
 
-DISPATCH(clEnqueueNDRangeKernel,
-	 (cl_command_queue command_queue, cl_kernel kernel, cl_uint work_dim,
-	  const size_t *global_work_offset, const size_t *global_work_size,
-	  const size_t *local_work_size, WAIT_LIST),
-	 (command_queue, kernel, work_dim, global_work_offset, global_work_size, local_work_size,
-	  WAIT_ARGUMENTS))
+/* The same, for kernels that may be counted. */
+OCL_HOT cl_int ocl_call_clEnqueueNDRangeKernel(struct cap_frame *f,
+					       ocl_pfn_clEnqueueNDRangeKernel next,
+					       cl_command_queue command_queue, cl_kernel kernel,
+					       cl_uint work_dim, const size_t *global_work_offset,
+					       const size_t *global_work_size,
+					       const size_t *local_work_size, WAIT_LIST)
+{
+	struct ocl_queue *q = wanted_queue(command_queue, CAP_ACTIVITY_DISPATCH);
+	bool asked = event != NULL;
+	cl_event own = NULL;
+	cl_int result;
+
+	if (q && q->profiled && !asked)
+		event = &own;
+	if (cap_unlikely(cap_counts_kernels()))
+		result = ocl_count_launch(f, &(struct ocl_launch){next, command_queue, kernel,
+								  work_dim, global_work_offset,
+								  global_work_size, local_work_size,
+								  WAIT_ARGUMENTS});
+	else
+		result = next(command_queue, kernel, work_dim, global_work_offset, global_work_size,
+			      local_work_size, WAIT_ARGUMENTS);
+	submitted(q, result == CL_SUCCESS, event, asked);
+	return result;
+}
+
 DISPATCH(clEnqueueTask, (cl_command_queue command_queue, cl_kernel kernel, WAIT_LIST),
 	 (command_queue, kernel, WAIT_ARGUMENTS))
 DISPATCH(clEnqueueNativeKernel,
@@ -223,12 +247,14 @@ cl_int ocl_call_clEnqueueCommandBufferKHR(struct cap_frame *f,
 		num_queues && queues ? queues[0] : ocl_command_buffer_queue(command_buffer);
 	struct ocl_queue *q = first ? wanted_queue(first, OCL_DEVICE_WORK) : NULL;
 	bool asked = event != NULL;
+	enum ocl_gate gate = ocl_gate_enter(true);
 	cl_event own = NULL;
 	cl_int result;
 
 	if (q && q->profiled && !asked)
 		event = &own;
 	result = next(num_queues, queues, command_buffer, WAIT_ARGUMENTS);
+	ocl_gate_leave(gate);
 	submitted(q, result == CL_SUCCESS, event, asked);
 	return result;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "capture/opencl/answer.h"
+#include "capture/opencl/count.h"
 #include "capture/opencl/queue.h"
 
 #include "opencl_hooks.h"
@@ -110,7 +111,9 @@ static void CL_CALLBACK event_callback(cl_event event, cl_int status, void *data
 		if (q)
 			ocl_collect(q, OCL_LOOK, OCL_COLLECT_FEW);
 	}
+	ocl_in_callback++;
 	c.function(event, status, c.data);
+	ocl_in_callback--;
 }
 
 cl_int ocl_call_clSetEventCallback(struct cap_frame *f, ocl_pfn_clSetEventCallback next,
@@ -122,7 +125,8 @@ cl_int ocl_call_clSetEventCallback(struct cap_frame *f, ocl_pfn_clSetEventCallba
 	struct callback *c;
 	cl_int result;
 
-	if (!pfn_notify || command_exec_callback_type != CL_COMPLETE || !cap_wants(OCL_DEVICE_WORK))
+	if (!pfn_notify || (command_exec_callback_type != CL_COMPLETE && !cap_counts_kernels()) ||
+	    (!cap_wants(OCL_DEVICE_WORK) && !cap_counts_kernels()))
 		return next(event, command_exec_callback_type, pfn_notify, user_data);
 	c = malloc(sizeof(*c));
 	if (!c)
@@ -204,9 +208,19 @@ QUEUE_SIDE(clEnqueueReleaseExternalMemObjectsKHR, SYNC_OP_RELEASE, num_mem_objec
 QUEUE_SIDE(clEnqueueWaitSemaphoresKHR, SYNC_OP_SEMAPHORE_WAIT, num_sema_objects, SEMAPHORES)
 QUEUE_SIDE(clEnqueueSignalSemaphoresKHR, SYNC_OP_SEMAPHORE_SIGNAL, num_sema_objects, SEMAPHORES)
 
+void ocl_post_clCreateUserEvent(struct cap_frame *f, cl_context context, cl_int *errcode_ret,
+				cl_event result)
+{
+	if (result)
+		ocl_user_event(1);
+}
+
 void ocl_post_clSetUserEventStatus(struct cap_frame *f, cl_event event, cl_int execution_status,
 				   cl_int result)
 {
-	if (result == CL_SUCCESS && cap_wants(CAP_ACTIVITY_SYNC))
+	if (result != CL_SUCCESS)
+		return;
+	ocl_user_event(-1);
+	if (cap_wants(CAP_ACTIVITY_SYNC))
 		cap_sync_record(f, 0, SYNC_OP_USER_EVENT, 0, 1, NULL);
 }

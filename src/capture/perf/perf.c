@@ -156,6 +156,8 @@ static kymo_status_t open_process(struct session *s, const kymo_counter_request_
 			struct perf_event_attr attr = perf_named_attr(e);
 			int fd;
 
+			/* Never shared in time: what was not counted all the time cannot be read. */
+			attr.pinned = e->type != PERF_TYPE_SOFTWARE;
 			attr.inherit = 1;
 			attr.inherit_thread = 1;
 			fd = perf_open(&attr, tids[t], -1, -1, NULL);
@@ -165,6 +167,32 @@ static kymo_status_t open_process(struct session *s, const kymo_counter_request_
 		}
 	}
 	return KYMO_OK;
+}
+
+/*
+ * How many events the processor counts at once, the kernel knows, and tells when they are put into one
+ * group. Software events take no counter.
+ */
+static kymo_status_t admit(const kymo_counter_request_t *r, void *data)
+{
+	uint64_t events[PERF_NAMED];
+	kymo_counter_request_t hardware = *r;
+	kymo_status_t status = KYMO_OK;
+	struct session *s;
+
+	hardware.counters = events;
+	hardware.count = 0;
+	for (uint32_t i = 0; i < r->count && hardware.count < PERF_NAMED; i++)
+		if (perf_named[r->counters[i]].type != PERF_TYPE_SOFTWARE)
+			events[hardware.count++] = r->counters[i];
+	if (hardware.count < 2)
+		return KYMO_OK;
+	s = calloc(1, sizeof(*s) + hardware.count * sizeof(s->fds[0]));
+	if (!s)
+		return KYMO_ERROR_NO_MEMORY;
+	status = open_group(s, &hardware);
+	close_all(s);
+	return status;
 }
 
 static kymo_status_t open_session(const kymo_counter_request_t *r, void **session, void *data)
@@ -235,6 +263,7 @@ static const kymo_counter_provider_t provider = {
 	.name = "perf",
 	.description = "What the Linux kernel and the processor count",
 	.list = list,
+	.admit = admit,
 	.open = open_session,
 	.read = read_session,
 	.close = close_session,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counters inside core: providers and their counters (provider.c), sets (set.c), services
- * (service.c, window.c) and the records they write (record.c).
+ * Counters inside core: providers and their counters (provider.c), sets (set.c), how they share passes
+ * (plan.c), services (service.c, window.c, kernel.c) and the records they write (record.c).
  *
  * One lock, `counters_lock`, guards the tables; no function of a provider and no callback is called
  * under it, and it is taken before no lock of core's but that of the threads.
@@ -71,6 +71,12 @@ struct dispatched {
 	uint32_t part;
 };
 
+/* Which pass each choice of a set is counted in. */
+struct counter_plan {
+	uint32_t passes;
+	uint8_t pass_of[KYMO_COUNTER_CHOICES];
+};
+
 struct core_counter_service {
 	bool used;
 	_Atomic bool active; /* its context is started */
@@ -87,6 +93,7 @@ struct core_counter_service {
 	void *data;
 	struct sessions sessions; /* of windows and dispatches */
 	struct counter_window *window;
+	struct counter_kernels *kernels; /* of services that count kernels one by one, else NULL */
 	uint64_t interval_ns;
 	struct dispatched dispatched[COUNTER_PARTS];
 };
@@ -104,6 +111,8 @@ uint32_t counter_agents(uint32_t *out, uint32_t most);
 /* The set with one more reference, or NULL. */
 struct counter_set *counter_set_get(kymo_counter_set_t h);
 void counter_set_put(struct counter_set *s);
+/* A set of its own of the choices whose bits are set; NULL: no memory. One reference. */
+struct counter_set *counter_set_part(const struct counter_set *s, uint64_t choices);
 /* Publishes what the values of the set are called. */
 void counter_set_define(struct counter_set *s);
 /* `inputs` values as providers gave them to `outputs` values as the choices want them. */
@@ -131,11 +140,23 @@ struct counter_event {
 	int64_t scope;
 	uint64_t start, end; /* ns */
 	uint32_t part;       /* only this part's values were counted, plus 1; 0: all */
+	uint64_t choices;    /* bit n: choice n was counted; 0: all */
 };
 void counter_deliver(const struct core_counter_service *s, const struct counter_event *e,
 		     const double *out);
 
+/* plan.c */
+kymo_status_t counter_plan_make(const struct counter_set *set, struct counter_plan *out);
+
 /* service.c */
+/* Whether the provider can count `count` counters of the part's agent at once; `reason`: why not. */
+kymo_status_t counter_ask(const struct part *p, uint32_t mode, const uint64_t *handles,
+			  uint32_t count, char *reason, size_t size);
+/* Whether the set fits beside what others count. */
+kymo_status_t counter_admit(const struct counter_set *set, uint32_t mode);
+/* Adds the service, of which `with` says the rest; the set gets one more reference. */
+kymo_status_t counter_service_add(struct core_counter_service *with, kymo_counter_set_t set,
+				  struct core_counter_service **out);
 /* Contexts were started, stopped or destroyed: services follow. */
 void counters_follow(uint32_t activities);
 void counters_flush(uint64_t deadline);
@@ -153,5 +174,15 @@ void counter_window_stop(struct core_counter_service *s);
 /* Ends a window now. False: nothing could be read. */
 bool counter_window_end(struct core_counter_service *s);
 void counter_dispatched(void *to, const kymo_counter_dispatch_t *d);
+
+/* kernel.c: kernels that run alone; see kernel.h */
+kymo_status_t counter_kernels_admit(const struct counter_kernels *k);
+/* Opens and closes each pass, so that a refusal comes now. */
+kymo_status_t counter_kernels_try(struct counter_kernels *k);
+void counter_kernels_start(struct core_counter_service *s);
+void counter_kernels_stop(struct core_counter_service *s);
+void counter_kernels_flush(void);
+void counter_kernels_free(struct core_counter_service *s);
+void counter_kernels_fork_child(void);
 
 #endif

@@ -42,9 +42,11 @@ static void together_make(struct together *t, const struct part *p)
 	*t = (struct together){.count = 0};
 	together_add(t, p);
 	for (uint32_t i = 0; i < COUNTER_SERVICES; i++) {
-		const struct counter_set *set = core_counter_services[i].set;
+		const struct core_counter_service *s = &core_counter_services[i];
+		const struct counter_set *set = s->set;
 
-		for (uint32_t k = 0; core_counter_services[i].used && k < set->part_count; k++) {
+		/* What kernels are counted with is open while they run, pass by pass. */
+		for (uint32_t k = 0; s->used && !s->kernels && k < set->part_count; k++) {
 			if (set->parts[k].provider != p->provider ||
 			    set->parts[k].agent != p->agent)
 				continue;
@@ -54,8 +56,8 @@ static void together_make(struct together *t, const struct part *p)
 	}
 }
 
-static kymo_status_t ask(const struct part *p, uint32_t mode, const uint64_t *handles,
-			 uint32_t count, char *reason, size_t size)
+kymo_status_t counter_ask(const struct part *p, uint32_t mode, const uint64_t *handles,
+			  uint32_t count, char *reason, size_t size)
 {
 	kymo_counter_request_t request = {
 		.size = sizeof(request),
@@ -82,7 +84,7 @@ static kymo_status_t admit_part(const struct counter_set *set, const struct part
 	strncpy(holder, t.holder ? t.holder : "", sizeof(holder) - 1);
 	holder[sizeof(holder) - 1] = '\0';
 	pthread_mutex_unlock(&counters_lock);
-	status = ask(p, mode, p->handles, p->count, reason, sizeof(reason));
+	status = counter_ask(p, mode, p->handles, p->count, reason, sizeof(reason));
 	if (status != KYMO_OK) {
 		counter_refuse("%s cannot count the set \"%s\" on agent %u: %s", p->provider->name,
 			       set->name, p->agent, reason[0] ? reason : kymo_status_text(status));
@@ -90,7 +92,7 @@ static kymo_status_t admit_part(const struct counter_set *set, const struct part
 	}
 	if (!holder[0])
 		return KYMO_OK;
-	status = ask(p, mode, t.handles, t.count, reason, sizeof(reason));
+	status = counter_ask(p, mode, t.handles, t.count, reason, sizeof(reason));
 	if (status != KYMO_OK) {
 		counter_refuse("agent %u of %s is held by the set \"%s\", and \"%s\" does not fit "
 			       "beside it: %s",
@@ -101,7 +103,7 @@ static kymo_status_t admit_part(const struct counter_set *set, const struct part
 	return KYMO_OK;
 }
 
-static kymo_status_t admit(const struct counter_set *set, uint32_t mode)
+kymo_status_t counter_admit(const struct counter_set *set, uint32_t mode)
 {
 	kymo_status_t status = KYMO_OK;
 
@@ -152,7 +154,8 @@ static void fill(struct core_counter_service *s, struct core_counter_service *wi
 
 static kymo_status_t add(struct core_counter_service *with, struct core_counter_service **out)
 {
-	kymo_status_t status = admit(with->set, with->mode);
+	kymo_status_t status = with->kernels ? counter_kernels_admit(with->kernels)
+					     : counter_admit(with->set, with->mode);
 	struct core_counter_service *s;
 
 	if (status != KYMO_OK)
@@ -165,7 +168,7 @@ static kymo_status_t add(struct core_counter_service *with, struct core_counter_
 	if (!s)
 		return KYMO_ERROR_LIMIT;
 	counter_set_define(with->set);
-	status = try_open(with->set, s);
+	status = with->kernels ? counter_kernels_try(with->kernels) : try_open(with->set, s);
 	if (status != KYMO_OK) {
 		pthread_mutex_lock(&counters_lock);
 		s->used = false;
@@ -175,33 +178,27 @@ static kymo_status_t add(struct core_counter_service *with, struct core_counter_
 	return status;
 }
 
-static kymo_status_t service_add(kymo_context_t context, kymo_counter_set_t set, uint32_t mode,
-				 uint64_t interval_ns, kymo_counter_values_fn callback, void *data,
-				 struct core_counter_service **out)
+kymo_status_t counter_service_add(struct core_counter_service *with, kymo_counter_set_t set,
+				  struct core_counter_service **out)
 {
-	struct core_counter_service with = {.mode = mode,
-					    .context = context,
-					    .callback = callback,
-					    .data = data,
-					    .interval_ns = interval_ns};
 	kymo_status_t status;
 	bool active;
 
-	status = kymo_context_is_active(context, &active);
+	status = kymo_context_is_active(with->context, &active);
 	if (status == KYMO_OK)
 		status = counter_domain_ready();
 	if (status != KYMO_OK)
 		return status;
-	with.set = counter_set_get(set);
-	if (!with.set)
+	with->set = counter_set_get(set);
+	if (!with->set)
 		return KYMO_ERROR_NOT_FOUND;
 	counters_follow(0); /* services of contexts that are gone let go */
 	pthread_mutex_lock(&adding);
-	status = add(&with, out);
+	status = add(with, out);
 	pthread_mutex_unlock(&adding);
 	if (status != KYMO_OK) {
 		cap_note(2, "counter", "not counted: %s", kymo_counter_error());
-		counter_set_put(with.set);
+		counter_set_put(with->set);
 	} else {
 		counters_follow(0);
 	}
@@ -212,9 +209,12 @@ kymo_status_t kymo_counter_service(kymo_context_t context, const kymo_selection_
 				   kymo_counter_set_t set, kymo_counter_values_fn callback,
 				   void *data)
 {
-	struct core_counter_service *s;
-	kymo_status_t status =
-		service_add(context, set, KYMO_COUNTER_THREAD, 0, callback, data, &s);
+	struct core_counter_service with = {.mode = KYMO_COUNTER_THREAD,
+					    .context = context,
+					    .callback = callback,
+					    .data = data},
+				    *s;
+	kymo_status_t status = counter_service_add(&with, set, &s);
 
 	if (status != KYMO_OK)
 		return status;
@@ -232,19 +232,28 @@ kymo_status_t kymo_counter_window_service(kymo_context_t context, kymo_counter_s
 					  uint64_t interval_ns, kymo_counter_values_fn callback,
 					  void *data)
 {
-	struct core_counter_service *s;
+	struct core_counter_service with = {.mode = KYMO_COUNTER_AGENT,
+					    .context = context,
+					    .callback = callback,
+					    .data = data,
+					    .interval_ns = interval_ns},
+				    *s;
 
 	if (interval_ns && interval_ns < 1000000)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	return service_add(context, set, KYMO_COUNTER_AGENT, interval_ns, callback, data, &s);
+	return counter_service_add(&with, set, &s);
 }
 
 kymo_status_t kymo_counter_dispatch_service(kymo_context_t context, kymo_counter_set_t set,
 					    kymo_counter_values_fn callback, void *data)
 {
-	struct core_counter_service *s;
+	struct core_counter_service with = {.mode = KYMO_COUNTER_DISPATCH,
+					    .context = context,
+					    .callback = callback,
+					    .data = data},
+				    *s;
 
-	return service_add(context, set, KYMO_COUNTER_DISPATCH, 0, callback, data, &s);
+	return counter_service_add(&with, set, &s);
 }
 
 kymo_status_t kymo_counter_sample(kymo_context_t context)
@@ -267,7 +276,9 @@ static void switch_service(struct core_counter_service *s, bool active)
 {
 	if (atomic_exchange(&s->active, active) == active)
 		return;
-	if (s->mode != KYMO_COUNTER_THREAD)
+	if (s->kernels)
+		active ? counter_kernels_start(s) : counter_kernels_stop(s);
+	else if (s->mode != KYMO_COUNTER_THREAD)
 		active ? counter_window_start(s) : counter_window_stop(s);
 	else if (!active) /* threads open at their next selected call */
 		counter_threads_stop(s);
@@ -286,6 +297,7 @@ static void service_update(struct core_counter_service *s)
 	pthread_mutex_lock(&counters_lock);
 	s->used = false;
 	pthread_mutex_unlock(&counters_lock);
+	counter_kernels_free(s);
 	counter_set_put(s->set);
 }
 
@@ -311,6 +323,7 @@ void counters_follow(uint32_t activities)
 void counters_flush(uint64_t deadline)
 {
 	counter_threads_flush();
+	counter_kernels_flush();
 	for (uint32_t i = 0; i < COUNTER_SERVICES; i++)
 		if (core_counter_services[i].used &&
 		    core_counter_services[i].mode == KYMO_COUNTER_AGENT)
@@ -324,6 +337,7 @@ void counters_fork_child(void)
 	pthread_mutex_init(&adding, NULL);
 	atomic_store(&changes, 0);
 	counter_threads_fork_child();
+	counter_kernels_fork_child();
 	for (uint32_t i = 0; i < COUNTER_SERVICES; i++) {
 		struct core_counter_service *s = &core_counter_services[i];
 

@@ -159,6 +159,34 @@ static kymo_status_t check_choice(const kymo_counter_choice_t *from, const struc
 	return KYMO_OK;
 }
 
+struct counter_set *counter_set_part(const struct counter_set *s, uint64_t choices)
+{
+	struct counter_set *out = calloc(1, sizeof(*out));
+
+	if (!out)
+		return NULL;
+	memcpy(out->name, s->name, sizeof(out->name));
+	out->references = 1;
+	out->modes = s->modes;
+	for (uint32_t i = 0; i < s->choice_count; i++) {
+		struct choice *c = &out->choices[out->choice_count];
+		struct part *p;
+
+		if (!(choices >> i & 1))
+			continue;
+		*c = s->choices[i];
+		p = part_for(out, c->counter);
+		c->part = (uint32_t)(p - out->parts);
+		c->first = first_of(p, c->counter);
+		c->out = out->outputs;
+		out->outputs += c->outputs;
+		out->choice_count++;
+	}
+	for (uint32_t i = 0; i < out->part_count; i++)
+		out->inputs += out->parts[i].instances;
+	return out;
+}
+
 static kymo_status_t add_choice(struct counter_set *s, const kymo_counter_choice_t *from)
 {
 	const struct counter *counter = counter_of(from->counter);

@@ -221,6 +221,19 @@ CREATE VIEW counters AS SELECT v.id, o.name AS kind, p.pid, t.tid, n.name, n.uni
 	LEFT JOIN thread t ON t.id = v.thread LEFT JOIN process p ON p.id = v.process
 	LEFT JOIN agent a ON a.id = v.agent;
 
+-- Counters of kernels, with which launch of the kernels of its name each was, in its process: what several
+-- runs of a program are joined by.
+CREATE VIEW kernel_counters AS WITH launches AS (SELECT d.call, d.process, d.duration,
+	ifnull(d.global_x, 0) || 'x' || ifnull(d.global_y, 1) || 'x' || ifnull(d.global_z, 1) AS grid,
+	row_number() OVER (PARTITION BY d.process, k.name ORDER BY d.submit, d.id) AS launch
+	FROM dispatch d JOIN kernel k ON k.id = d.kernel)
+	SELECT v.id, v.process, p.pid, p.rank, kn.text AS kernel_name, l.launch, l.grid, n.name, n.unit, v.instance,
+	v.value, v.duration, l.duration AS kernel_duration, v.call AS call_id
+	FROM counter_value v JOIN op o ON o.id = v.op AND o.name = 'dispatch'
+	JOIN counter n ON n.id = v.counter JOIN process p ON p.id = v.process
+	LEFT JOIN kernel k ON k.id = v.kernel LEFT JOIN string kn ON kn.id = k.name
+	LEFT JOIN launches l ON l.call = v.call AND l.process = v.process;
+
 CREATE VIEW sample_regions AS SELECT id, category, name, nid, pid, tid, timestamp AS start,
 	timestamp AS end, 0 AS duration, event_id, stack_id, parent_stack_id, corr_id FROM samples;
 

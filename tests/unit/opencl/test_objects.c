@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handle tables: against a simple model, and read while they are written. */
+/* Handle tables: against a simple model, and read while they are written; what sources of programs say. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,9 @@
 #include <pthread.h>
 #include <cmocka.h>
 
+#include <string.h>
+
+#include "capture/opencl/arguments.h"
 #include "capture/opencl/objects.h"
 
 #define HANDLES 2000
@@ -98,11 +101,67 @@ static void read_while_written(void **state)
 	}
 }
 
+/* ---- sources ---- */
+
+static void expect_source(const char *source, const char *reason)
+{
+	char *text = strdup(source);
+	const char *why = ocl_source_changes(text);
+
+	if (reason ? !why || !strstr(why, reason) : why != NULL)
+		fail_msg("\"%s\": %s, not %s", source, why ? why : "nothing",
+			 reason ? reason : "nothing");
+	free(text);
+}
+
+#define KERNEL "kernel void k(global int *a, local float *b) { int x = 1; { a[0] += x; } }\n"
+
+static void what_a_second_run_would_change(void **state)
+{
+	static const char *const good[] = {
+		KERNEL,
+		"",
+		"/* printf */ " KERNEL "// printf, global int x;\n",
+		"#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#define N 3\n" KERNEL,
+		"#define TWO(x) do { x; \\\n global int y; } while (0)\n" KERNEL,
+		"typedef struct { int a; global int *b; } pair;\nstruct s { int a; };\n" KERNEL,
+		"enum { A, B };\nenum kind { C };\nstruct later;\ntypedef global float "
+		"*where;\n" KERNEL,
+		"constant int table[2] = {1, 2};\n__constant float one = 1;\n" KERNEL,
+		"constant sampler_t s = CLK_FILTER_NEAREST;\nconst sampler_t t = "
+		"CLK_FILTER_LINEAR;\n" KERNEL,
+		"float f(float x);\nfloat f(float x) { return x; }\nglobal int *g(global int *p) { "
+		"return p; }\n" KERNEL,
+		"__attribute__((reqd_work_group_size(1, 1, 1))) " KERNEL,
+		"kernel void k(global int *a) { global int *p = a; local int l; *p = 1; }",
+	};
+	static const char *const variables[] = {
+		"global int x;\n" KERNEL,
+		KERNEL "__global int x = 3;\n",
+		"int x;\n" KERNEL,
+		"unsigned int table[4] = {1, 2, 3, 4};\n" KERNEL,
+		"struct s { int a; } v;\nstruct s w;\n" KERNEL,
+		"struct s { int a; };\nstruct s w;\n" KERNEL,
+		"__attribute__((aligned(16))) float4 v;\n" KERNEL,
+		"kernel void k(global int *a) { static global int n; a[0] = n++; }",
+	};
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		expect_source(good[i], NULL);
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		expect_source(variables[i], "global variables");
+	expect_source("#define P printf\n" KERNEL, "printf");
+	expect_source("kernel void k() { enqueue_kernel(q, f, n, b); }", "enqueue_kernel");
+	expect_source("kernel void k(write_only pipe int p) { }", "pipes");
+	expect_source("#include \"other.cl\"\n" KERNEL, "includes");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(like_a_simple_table),
 		cmocka_unit_test(read_while_written),
+		cmocka_unit_test(what_a_second_run_would_change),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

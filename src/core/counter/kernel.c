@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Services that count kernels one by one, and the passes of a launch; see kernel.h. */
+#include "core/counter/kernel.h"
+#include "core/counter/counter.h"
+#include "core/process/process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NAMES       256u
+#define REASONS     32u
+#define PATIENCE_NS 1000000000u /* of whoever waits for a kernel that is counted */
+
+/* What is counted together. */
+struct counter_kernel_pass {
+	struct counter_set *set;
+	uint64_t choices; /* of the service's set */
+	struct sessions sessions;
+	double *from, *to, *scratch, *values, *out; /* `out` as the service's set has it */
+};
+
+struct counter_kernels {
+	kymo_counter_kernel_desc_t desc;
+	uint32_t passes;
+	bool left; /* its context ended while a kernel was counted: never freed */
+	struct counter_kernel_pass pass[];
+};
+
+_Atomic uint32_t cap_counting_kernels;
+
+/* Held by the launch that is counted (write), and by other enqueues (read). */
+static pthread_rwlock_t gate = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+static _Atomic uint32_t disturbed; /* how often somebody lost patience */
+
+/* What the note of the end says. */
+static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
+static struct reason {
+	const char *text;
+	uint64_t launches;
+} reasons[REASONS];
+static uint64_t launches_alone, passes_run, bytes_saved;
+
+/* Launches of kernels by name; never freed. */
+static struct name {
+	struct name *next;
+	char *text;
+	uint64_t launches;
+} * names[NAMES];
+
+/* ---- notes ---- */
+
+void cap_launch_not_counted(const char *text)
+{
+	uint32_t i = 0;
+
+	pthread_mutex_lock(&telling);
+	while (i < REASONS - 1 && reasons[i].text && strcmp(reasons[i].text, text) != 0)
+		i++;
+	reasons[i].text = text;
+	reasons[i].launches++;
+	pthread_mutex_unlock(&telling);
+}
+
+void cap_launch_saved(uint64_t bytes)
+{
+	pthread_mutex_lock(&telling);
+	bytes_saved += bytes;
+	pthread_mutex_unlock(&telling);
+}
+
+/* What was since the last such notes. */
+static void tell(const struct counter_kernels *k)
+{
+	static const char *const how[] = {
+		[KYMO_REPLAY_KERNEL] = "kernel replay",
+		[KYMO_REPLAY_ROTATE] = "each launch in one of them, by turns",
+		[KYMO_REPLAY_ONE] = "each launch in one of them alone",
+	};
+
+	pthread_mutex_lock(&telling);
+	if (launches_alone)
+		cap_note(1, "counter",
+			 "%llu launches of kernels ran alone to be counted, %llu times in all; "
+			 "passes: %u%s%s; bytes put aside to be put back: %llu",
+			 (unsigned long long)launches_alone, (unsigned long long)passes_run,
+			 k->passes, k->passes == 1 ? "" : ", ",
+			 k->passes == 1 ? "" : how[k->desc.replay],
+			 (unsigned long long)bytes_saved);
+	for (uint32_t i = 0; i < REASONS && reasons[i].text; i++)
+		cap_note(2, "counter", "%llu launches of kernels have no values, or not all: %s",
+			 (unsigned long long)reasons[i].launches, reasons[i].text);
+	memset(reasons, 0, sizeof(reasons));
+	launches_alone = passes_run = bytes_saved = 0;
+	pthread_mutex_unlock(&telling);
+}
+
+/* ---- services ---- */
+
+static void kernels_free(struct counter_kernels *k)
+{
+	for (uint32_t i = 0; k && i < k->passes; i++) {
+		counter_set_put(k->pass[i].set);
+		free(k->pass[i].from);
+	}
+	free(k);
+}
+
+static bool pass_make(struct counter_kernel_pass *p, const struct counter_set *set,
+		      uint64_t choices)
+{
+	uint32_t inputs;
+
+	p->choices = choices;
+	p->set = counter_set_part(set, choices);
+	if (!p->set)
+		return false;
+	inputs = p->set->inputs;
+	p->from = calloc(3u * inputs + p->set->outputs + set->outputs, sizeof(double));
+	if (!p->from)
+		return false;
+	p->to = p->from + inputs;
+	p->scratch = p->to + inputs;
+	p->values = p->scratch + inputs;
+	p->out = p->values + p->set->outputs;
+	return true;
+}
+
+static kymo_status_t kernels_new(const struct counter_set *set,
+				 const kymo_counter_kernel_desc_t *desc,
+				 struct counter_kernels **out)
+{
+	struct counter_plan plan;
+	kymo_status_t status = counter_plan_make(set, &plan);
+	struct counter_kernels *k;
+
+	if (status != KYMO_OK)
+		return status;
+	if (desc->replay == KYMO_REPLAY_ONE && desc->pass >= plan.passes) {
+		counter_refuse("the counters of the set \"%s\" need %u passes: there is no pass %u",
+			       set->name, plan.passes, desc->pass);
+		return KYMO_ERROR_LIMIT;
+	}
+	k = calloc(1, sizeof(*k) + plan.passes * sizeof(k->pass[0]));
+	if (!k)
+		return KYMO_ERROR_NO_MEMORY;
+	k->desc = *desc;
+	k->passes = plan.passes;
+	for (uint32_t pass = 0; pass < plan.passes && status == KYMO_OK; pass++) {
+		uint64_t choices = 0;
+
+		for (uint32_t i = 0; i < set->choice_count; i++)
+			choices |= (uint64_t)(plan.pass_of[i] == pass) << i;
+		if (!pass_make(&k->pass[pass], set, choices))
+			status = KYMO_ERROR_NO_MEMORY;
+	}
+	if (status == KYMO_OK)
+		*out = k;
+	else
+		kernels_free(k);
+	return status;
+}
+
+/* Of what was asked for it is said, where it will not be counted. */
+static void tell_left_out(const struct counter_set *set, const struct counter_kernels *k)
+{
+	char list[400] = "";
+	size_t n = 0;
+
+	if (k->desc.replay != KYMO_REPLAY_ONE || k->passes == 1)
+		return;
+	for (uint32_t i = 0; i < set->choice_count && n < sizeof(list); i++)
+		if (!(k->pass[k->desc.pass].choices >> i & 1))
+			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "",
+					      set->choices[i].name);
+	cap_note(2, "counter",
+		 "kernels are counted in pass %u of %u alone, without: %s; --replay kernel, rotate "
+		 "or "
+		 "application counts them",
+		 k->desc.pass + 1, k->passes, list);
+}
+
+/* Of the host, each by the whole process. */
+static kymo_status_t check(const struct counter_set *set)
+{
+	for (uint32_t i = 0; i < set->part_count; i++) {
+		if (set->parts[i].agent == 0 && set->modes & KYMO_COUNTER_AGENT)
+			continue;
+		counter_refuse("the counters of the set \"%s\" cannot all be counted of the whole "
+			       "process, as kernels on processors are",
+			       set->name);
+		return KYMO_ERROR_UNSUPPORTED;
+	}
+	return KYMO_OK;
+}
+
+kymo_status_t kymo_counter_kernel_service(kymo_context_t context, kymo_counter_set_t handle,
+					  const kymo_counter_kernel_desc_t *desc)
+{
+	struct core_counter_service with = {.mode = KYMO_COUNTER_AGENT, .context = context}, *s;
+	struct counter_set *set;
+	kymo_status_t status;
+
+	if (!desc || desc->size < sizeof(*desc) || (unsigned)desc->replay > KYMO_REPLAY_ONE)
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	set = counter_set_get(handle);
+	if (!set)
+		return KYMO_ERROR_NOT_FOUND;
+	status = check(set);
+	if (status == KYMO_OK) {
+		counter_set_define(set); /* the passes call their values alike */
+		status = kernels_new(set, desc, &with.kernels);
+	}
+	if (status == KYMO_OK) {
+		with.callback = desc->callback;
+		with.data = desc->data;
+		status = counter_service_add(&with, handle, &s);
+		if (status == KYMO_OK)
+			tell_left_out(set, with.kernels);
+		else
+			kernels_free(with.kernels);
+	}
+	counter_set_put(set);
+	return status;
+}
+
+kymo_status_t counter_kernels_admit(const struct counter_kernels *k)
+{
+	kymo_status_t status = KYMO_OK;
+
+	for (uint32_t i = 0; i < k->passes && status == KYMO_OK; i++)
+		status = counter_admit(k->pass[i].set, KYMO_COUNTER_AGENT);
+	return status;
+}
+
+static kymo_status_t pass_open(struct counter_kernel_pass *p)
+{
+	return p->sessions.generation
+		       ? KYMO_OK
+		       : sessions_open(&p->sessions, p->set, KYMO_COUNTER_AGENT, NULL);
+}
+
+kymo_status_t counter_kernels_try(struct counter_kernels *k)
+{
+	kymo_status_t status = KYMO_OK;
+
+	for (uint32_t i = 0; i < k->passes && status == KYMO_OK; i++) {
+		status = pass_open(&k->pass[i]);
+		if (status == KYMO_OK)
+			sessions_close(&k->pass[i].sessions, k->pass[i].set);
+	}
+	return status;
+}
+
+/* Waits no longer than a program can stand. */
+static bool gate_lock(bool write)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += PATIENCE_NS / 1000000000u;
+	return (write ? pthread_rwlock_timedwrlock(&gate, &until)
+		      : pthread_rwlock_timedrdlock(&gate, &until)) == 0;
+}
+
+void counter_kernels_start(struct core_counter_service *s)
+{
+	atomic_fetch_add(&cap_counting_kernels, 1);
+}
+
+void counter_kernels_stop(struct core_counter_service *s)
+{
+	struct counter_kernels *k = s->kernels;
+
+	atomic_fetch_sub(&cap_counting_kernels, 1);
+	if (gate_lock(true)) {
+		for (uint32_t i = 0; i < k->passes; i++)
+			sessions_close(&k->pass[i].sessions, k->pass[i].set);
+		pthread_rwlock_unlock(&gate);
+	} else {
+		k->left =
+			true; /* a launch is in there: this thread's, whose callback stops us, or one
+				   that does not end */
+	}
+	tell(k);
+}
+
+void counter_kernels_flush(void)
+{
+	for (uint32_t i = 0; i < COUNTER_SERVICES; i++)
+		if (core_counter_services[i].used && core_counter_services[i].kernels)
+			tell(core_counter_services[i].kernels);
+}
+
+void counter_kernels_free(struct core_counter_service *s)
+{
+	if (s->kernels && !s->kernels->left)
+		kernels_free(s->kernels);
+	s->kernels = NULL;
+}
+
+void counter_kernels_fork_child(void)
+{
+	gate = (pthread_rwlock_t)PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+	pthread_mutex_init(&telling, NULL);
+	atomic_store(&cap_counting_kernels, 0);
+	memset(reasons, 0, sizeof(reasons));
+	launches_alone = passes_run = bytes_saved = 0;
+	for (uint32_t i = 0; i < NAMES; i++)
+		for (struct name *n = names[i]; n; n = n->next)
+			n->launches = 0; /* each process counts its own */
+	for (uint32_t i = 0; i < COUNTER_SERVICES; i++) {
+		struct counter_kernels *k =
+			core_counter_services[i].used ? core_counter_services[i].kernels : NULL;
+
+		for (uint32_t p = 0; k && p < k->passes; p++)
+			sessions_close(&k->pass[p].sessions, k->pass[p].set);
+	}
+}
+
+/* ---- the gate ---- */
+
+bool cap_gate_enter(void)
+{
+	if (gate_lock(false))
+		return true;
+	atomic_fetch_add(&disturbed, 1);
+	return false;
+}
+
+void cap_gate_leave(bool entered)
+{
+	if (entered)
+		pthread_rwlock_unlock(&gate);
+}
+
+/* ---- launches ---- */
+
+static struct name *name_find(const char *text)
+{
+	uint32_t h = 5381;
+	struct name *n;
+
+	for (const char *c = text; *c; c++)
+		h = h * 33 + (unsigned char)*c;
+	for (n = names[h % NAMES]; n; n = n->next)
+		if (strcmp(n->text, text) == 0)
+			return n;
+	n = calloc(1, sizeof(*n));
+	if (n)
+		n->text = strdup(text);
+	if (!n || !n->text) {
+		free(n);
+		return NULL;
+	}
+	n->next = names[h % NAMES];
+	names[h % NAMES] = n;
+	return n;
+}
+
+/* Which launch of its kernel it is, from 1; 0: no memory. */
+static uint64_t number_of(const char *name)
+{
+	uint64_t number = 0;
+	struct name *n;
+
+	pthread_mutex_lock(&telling);
+	n = name_find(name);
+	if (n)
+		number = ++n->launches;
+	pthread_mutex_unlock(&telling);
+	return number;
+}
+
+static void add_passes(struct cap_counted_launch *c, struct core_counter_service *s,
+		       uint64_t number)
+{
+	struct counter_kernels *k = s->kernels;
+	uint32_t first = 0, last = k->passes;
+
+	if (k->desc.replay != KYMO_REPLAY_KERNEL) {
+		first = k->desc.replay == KYMO_REPLAY_ONE ? k->desc.pass
+							  : (uint32_t)((number - 1) % k->passes);
+		last = first + 1;
+	}
+	for (uint32_t i = first; i < last && c->passes < CAP_LAUNCH_PASSES; i++)
+		c->pass[c->passes++] = (struct cap_launch_pass){s, &k->pass[i]};
+}
+
+static bool chosen(const struct core_counter_service *s, const kymo_counter_launch_t *l)
+{
+	bool yes;
+
+	if (!s->used || !s->kernels || !atomic_load(&s->active))
+		return false;
+	if (!s->kernels->desc.filter)
+		return true;
+	cap_guard_enter();
+	yes = s->kernels->desc.filter(l, s->kernels->desc.data);
+	cap_guard_leave();
+	return yes;
+}
+
+bool cap_launch_counted(struct cap_counted_launch *c, const struct cap_launch *launch)
+{
+	kymo_counter_launch_t l = {.size = sizeof(l),
+				   .agent = launch->agent,
+				   .queue = launch->queue,
+				   .kernel = launch->kernel,
+				   .name = ""};
+	uint32_t wanted = 0;
+
+	kymo_ref_name("kernel", launch->kernel, &l.name);
+	l.number = number_of(l.name);
+	for (uint32_t i = 0; l.number && i < COUNTER_SERVICES; i++)
+		wanted |= (uint32_t)chosen(&core_counter_services[i], &l) << i;
+	if (!wanted)
+		return false;
+	if (!gate_lock(true)) {
+		cap_launch_not_counted(
+			"other kernels or copies were being enqueued, or counted, by "
+			"other threads all the time");
+		return false;
+	}
+	*c = (struct cap_counted_launch){.launch = *launch};
+	for (uint32_t i = 0; i < COUNTER_SERVICES; i++)
+		if (wanted >> i & 1 && core_counter_services[i].used &&
+		    core_counter_services[i].kernels &&
+		    atomic_load(&core_counter_services[i].active))
+			add_passes(c, &core_counter_services[i], l.number);
+	if (!c->passes)
+		pthread_rwlock_unlock(&gate);
+	return c->passes != 0;
+}
+
+void cap_pass_begin(struct cap_counted_launch *c)
+{
+	struct counter_kernel_pass *p = c->pass[c->at].pass;
+
+	c->disturbed = atomic_load(&disturbed);
+	c->good = pass_open(p) == KYMO_OK && sessions_read(&p->sessions, p->set, p->from);
+	c->start = clock_ns(CLOCK_MONOTONIC_RAW);
+}
+
+/* The values of the pass among those of the whole set. */
+static void spread(const struct counter_set *set, struct counter_kernel_pass *p)
+{
+	uint32_t from = 0;
+
+	for (uint32_t i = 0; i < set->choice_count; i++) {
+		const struct choice *c = &set->choices[i];
+
+		for (uint32_t k = 0; k < c->outputs; k++)
+			p->out[c->out + k] =
+				p->choices >> i & 1 ? p->values[from++] : __builtin_nan("");
+	}
+}
+
+static void deliver(const struct cap_counted_launch *c, const struct core_counter_service *s,
+		    struct counter_kernel_pass *p, uint64_t end)
+{
+	const struct counter_event e = {.op = KYMO_COUNTER_OP_DISPATCH,
+					.agent = c->launch.agent,
+					.kernel = c->launch.kernel,
+					.correlation = c->launch.correlation,
+					.start = c->start,
+					.end = end,
+					.choices = p->choices};
+
+	counter_set_difference(p->set, p->from, p->to, p->scratch, p->values);
+	spread(s->set, p);
+	counter_deliver(s, &e, p->out);
+}
+
+void cap_pass_end(struct cap_counted_launch *c, bool ran)
+{
+	struct core_counter_service *s = c->pass[c->at].service;
+	struct counter_kernel_pass *p = c->pass[c->at++].pass;
+	uint64_t end = clock_ns(CLOCK_MONOTONIC_RAW);
+	bool read = c->good && sessions_read(&p->sessions, p->set, p->to);
+
+	if (s->kernels->passes > 1) /* each needs what the processor has */
+		sessions_close(&p->sessions, p->set);
+	pthread_mutex_lock(&telling);
+	launches_alone += c->at == 1;
+	passes_run++;
+	pthread_mutex_unlock(&telling);
+	if (!ran)
+		cap_launch_not_counted("the kernel failed");
+	else if (!read)
+		cap_launch_not_counted("their counters could not be read");
+	else if (atomic_load(&disturbed) != c->disturbed)
+		cap_launch_not_counted("other threads enqueued work meanwhile");
+	else
+		deliver(c, s, p, end);
+}
+
+void cap_launch_end(struct cap_counted_launch *c)
+{
+	pthread_rwlock_unlock(&gate);
+}
+
+void cap_launch_first_only(struct cap_counted_launch *c, const char *reason)
+{
+	if (c->passes > 1)
+		cap_launch_not_counted(reason);
+	c->passes = 1;
+}
+
+void cap_launch_refuse(struct cap_counted_launch *c, const char *reason)
+{
+	if (c->at < c->passes)
+		cap_launch_not_counted(reason);
+	c->passes = c->at;
+}

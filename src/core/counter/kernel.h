@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counting kernels that a backend runs alone. A backend asks at each launch whether it is counted; if it
+ * is, the backend holds the counting until it ends it: nobody else counts, and enqueues of other threads
+ * that pass the gate wait. All such waits are bounded, since the program may have locks of its own: who
+ * has waited too long goes on, and the pass during which it did has no values.
+ *
+ *   if (cap_launch_counted(&c, &launch)) {
+ *           for (i = 0; i < c.passes; i++)
+ *                   cap_pass_begin(&c); run the kernel, wait for it; cap_pass_end(&c, true);
+ *           cap_launch_end(&c);
+ *   }
+ */
+#ifndef CORE_COUNTER_KERNEL_H
+#define CORE_COUNTER_KERNEL_H
+
+#include "core/capture.h"
+
+#define CAP_LAUNCH_PASSES 64u /* of all services together, at most */
+
+struct cap_launch {
+	uint32_t agent, queue, kernel;
+	uint64_t correlation; /* of the call */
+};
+
+struct counter_kernel_pass;
+
+struct cap_counted_launch {
+	struct cap_launch launch;
+	uint32_t passes, at; /* how many there are to be; the one that is next, or under way */
+	uint32_t disturbed;
+	uint64_t start;
+	bool good;
+	struct cap_launch_pass {
+		struct core_counter_service *service;
+		struct counter_kernel_pass *pass;
+	} pass[CAP_LAUNCH_PASSES];
+};
+
+/* How many services count kernels; 0: nothing below is to be called. */
+extern _Atomic uint32_t cap_counting_kernels;
+
+static inline bool cap_counts_kernels(void)
+{
+	return atomic_load_explicit(&cap_counting_kernels, memory_order_relaxed) != 0;
+}
+
+/* Whether the launch is to be counted. It is counted as a launch of its kernel in any case. */
+bool cap_launch_counted(struct cap_counted_launch *c, const struct cap_launch *launch);
+void cap_pass_begin(struct cap_counted_launch *c);
+/* Writes the values, if it ran as it was to. */
+void cap_pass_end(struct cap_counted_launch *c, bool ran);
+void cap_launch_end(struct cap_counted_launch *c);
+
+/* The passes that are left have no values: `reason`, a literal, is noted. */
+void cap_launch_refuse(struct cap_counted_launch *c, const char *reason);
+/* The same of all but one: it cannot be repeated. */
+void cap_launch_first_only(struct cap_counted_launch *c, const char *reason);
+/* The same of a launch that is not to be counted at all. */
+void cap_launch_not_counted(const char *reason);
+/* So many bytes were put aside so that the kernel can be repeated. */
+void cap_launch_saved(uint64_t bytes);
+
+/* Around enqueues of whatever else. False: it took too long, or this thread is counting. */
+bool cap_gate_enter(void);
+void cap_gate_leave(bool entered);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the counters of a set share passes: first fit. Each choice goes, in the order of the set, into the
+ * first pass where its provider can count it beside what is there of its agent; so the same list always
+ * gives the same passes. Providers say what fits (`admit`); they know nothing of each other.
+ */
+#include "core/counter/counter.h"
+
+#include <string.h>
+
+/* What pass `pass` has of the part's counters so far. */
+static uint32_t handles_of(const struct counter_set *set, const struct counter_plan *plan,
+			   uint32_t choices, uint32_t part, uint32_t pass, uint64_t *out)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < choices; i++) {
+		uint64_t handle = set->choices[i].counter->info.handle;
+		uint32_t k = 0;
+
+		if (set->choices[i].part != part || plan->pass_of[i] != pass)
+			continue;
+		while (k < n && out[k] != handle)
+			k++;
+		if (k == n)
+			out[n++] = handle;
+	}
+	return n;
+}
+
+static bool fits(const struct counter_set *set, const struct counter_plan *plan, uint32_t i,
+		 uint32_t pass, char *reason, size_t size)
+{
+	const struct choice *c = &set->choices[i];
+	uint64_t handles[KYMO_COUNTER_CHOICES];
+	uint32_t n = handles_of(set, plan, i, c->part, pass, handles);
+
+	for (uint32_t k = 0; k < n; k++)
+		if (handles[k] == c->counter->info.handle)
+			return true; /* another reduction of the same counter */
+	handles[n++] = c->counter->info.handle;
+	return counter_ask(&set->parts[c->part], KYMO_COUNTER_AGENT, handles, n, reason, size) ==
+	       KYMO_OK;
+}
+
+kymo_status_t counter_plan_make(const struct counter_set *set, struct counter_plan *out)
+{
+	char reason[COUNTER_REASON] = "";
+
+	*out = (struct counter_plan){.passes = 0};
+	for (uint32_t i = 0; i < set->choice_count; i++) {
+		uint32_t pass = 0;
+
+		while (pass < out->passes && !fits(set, out, i, pass, reason, sizeof(reason)))
+			pass++;
+		if (pass == out->passes && !fits(set, out, i, pass, reason, sizeof(reason))) {
+			counter_refuse("%s cannot count %s of the set \"%s\", not even alone: %s",
+				       set->choices[i].counter->provider->name,
+				       set->choices[i].name, set->name, reason);
+			return KYMO_ERROR_UNSUPPORTED;
+		}
+		out->pass_of[i] = (uint8_t)pass;
+		out->passes += pass == out->passes;
+	}
+	return KYMO_OK;
+}
+
+kymo_status_t kymo_counter_passes(kymo_counter_set_t handle, uint8_t pass_of[KYMO_COUNTER_CHOICES],
+				  uint32_t *passes)
+{
+	struct counter_set *set = counter_set_get(handle);
+	struct counter_plan plan;
+	kymo_status_t status;
+
+	if (!set)
+		return KYMO_ERROR_NOT_FOUND;
+	status = counter_plan_make(set, &plan);
+	if (status == KYMO_OK && passes)
+		*passes = plan.passes;
+	if (status == KYMO_OK && pass_of)
+		memcpy(pass_of, plan.pass_of, sizeof(plan.pass_of));
+	counter_set_put(set);
+	return status;
+}

@@ -55,6 +55,8 @@ struct run_options {
 	const char *device;        /* numbers or regex of the devices whose work is, or NULL: all */
 	const char *counters;      /* list, or NULL */
 	const char *formulas;      /* file, or NULL */
+	const char *metrics;       /* list of ids, or NULL */
+	const char *metrics_file;  /* or NULL */
 	const char *formula_lines; /* those that `counters` named, or NULL */
 	int64_t sample_hz;         /* 0: no samples */
 	bool off_cpu;              /* the times in which threads have no processor */

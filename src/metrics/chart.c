@@ -61,22 +61,22 @@ bool chart_draw(const struct metric_table *t, const struct metric_value *values,
 	text_add(out, edge);
 	text_addf(
 		out,
-		"|        | -- loads  %8s > |      L1       | < reads  %8s -- |      L2       | < "
-		"reads  %8s -- |  memory  |\n",
+		"|        | -- loads  %7s > |      L1       | < reads  %7s -- |      L2       | < "
+		"reads  %7s -- |  memory  |\n",
 		n[GLOBAL_LOADS], n[L2_READS], n[MEMORY_READS]);
 	text_addf(out,
-		  "| kernel | -- stores %8s > | hits %7s %% | -- writes %8s > | hits %7s %% | -- "
-		  "writes %8s > |          |\n",
+		  "| kernel | -- stores %7s > | hits %6s %% | -- writes %7s > | hits %6s %% | -- "
+		  "writes %7s > |          |\n",
 		  n[GLOBAL_STORES], n[L1_HITS], n[L2_WRITES], n[L2_HITS], n[MEMORY_WRITES]);
 	text_addf(out,
-		  "|        | -- local  %8s > +---------------+                     "
+		  "|        | -- local  %7s > +---------------+                     "
 		  "+---------------+ "
 		  "                    +----------+\n",
 		  n[LOCAL_SECTORS]);
 	text_addf(out, "|        |                     +---------------+\n");
-	text_addf(out, "|        | -- loads  %8s > |    shared     | conflicts %s\n",
+	text_addf(out, "|        | -- loads  %7s > |    shared     | conflicts %s\n",
 		  n[SHARED_LOADS], n[SHARED_CONFLICTS]);
-	text_addf(out, "|        | -- stores %8s > |    memory     |\n", n[SHARED_STORES]);
+	text_addf(out, "|        | -- stores %7s > |    memory     |\n", n[SHARED_STORES]);
 	text_add(out, "+--------+                     +---------------+\n");
 	return !out->failed;
 }

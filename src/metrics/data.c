@@ -168,6 +168,18 @@ static const char dispatch_query[] =
 	"LEFT JOIN string n ON n.id = k.name LEFT JOIN agent a ON a.id = d.agent "
 	"ORDER BY d.start, d.id";
 
+/* Likewise, of counted kernels of which there is no other record: all but the counters is unknown. */
+static const char counted_query[] =
+	"SELECT NULL, v.process, v.call, v.kernel, n.text, a.id, a.label, a.type, a.vendor, "
+	"a.name, "
+	"a.properties, a.domain, 'not reported', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
+	"NULL, "
+	"NULL, NULL, NULL FROM (SELECT DISTINCT c.process, c.call, c.kernel, c.agent FROM "
+	"counter_value c JOIN op o ON o.id = c.op AND o.name = 'dispatch' JOIN domain m ON m.id = "
+	"o.domain AND m.name = 'counter' WHERE c.kernel > 0 AND c.call IS NOT NULL) v "
+	"LEFT JOIN kernel k ON k.id = v.kernel LEFT JOIN string n ON n.id = k.name "
+	"LEFT JOIN agent a ON a.id = v.agent ORDER BY v.process, v.call";
+
 static bool grow_columns(struct kernel_group *g)
 {
 	size_t room = g->count ? (size_t)g->count * 2 : 8;
@@ -194,11 +206,13 @@ static double in_dimension(sqlite3_stmt *s, int column)
 
 static void set_sizes(double **c, uint32_t at, sqlite3_stmt *s)
 {
-	double items = 1, size = 1, groups = 1;
+	/* Where nothing is told of the first dimension, nothing is of the others. */
+	double items = sqlite3_column_type(s, Q_SIZES) == SQLITE_NULL ? NAN : 1;
+	double size = items, groups = items;
 
 	for (int i = 0; i < 3; i++) {
-		double grid = in_dimension(s, Q_SIZES + i),
-		       group = in_dimension(s, Q_SIZES + 3 + i);
+		double grid = isnan(items) ? NAN : in_dimension(s, Q_SIZES + i);
+		double group = isnan(items) ? NAN : in_dimension(s, Q_SIZES + 3 + i);
 
 		/* 0: it is left to the runtime. */
 		group = group > 0 ? group : NAN;
@@ -222,7 +236,6 @@ static void set_times(struct kernel_group *g, uint32_t at, sqlite3_stmt *s)
 	g->columns[KERNEL_START][at] = start;
 	g->columns[KERNEL_END][at] = start + duration;
 	g->columns[KERNEL_DURATION][at] = duration;
-	g->total += isnan(duration) ? 0 : duration;
 	if (untimed && !g->untimed)
 		g->untimed = strdup(text_of(s, Q_UNTIMED));
 }
@@ -259,6 +272,33 @@ static void add_dispatch(struct reading *r, sqlite3_stmt *s)
 	if (x.call &&
 	    !bulk_map_add(&r->of_call, hash_mix((uint64_t)x.process, (uint64_t)x.call), r->count))
 		r->failed = true;
+}
+
+/* How many dispatches the values of a call are of, and one of them. */
+static unsigned dispatches_of(const struct reading *r, int64_t process, int64_t call,
+			      int64_t kernel, const struct dispatch **found)
+{
+	unsigned times = 0;
+	uint64_t i;
+
+	map_each(&r->of_call, hash_mix((uint64_t)process, (uint64_t)call), i) {
+		const struct dispatch *x = &r->dispatches[i - 1];
+
+		if (x->process != process || x->call != call || (kernel && x->kernel != kernel))
+			continue;
+		*found = x;
+		times++;
+	}
+	return times;
+}
+
+static void add_counted(struct reading *r, sqlite3_stmt *s)
+{
+	const struct dispatch *found;
+
+	if (!dispatches_of(r, sqlite3_column_int64(s, 1), sqlite3_column_int64(s, 2),
+			   sqlite3_column_int64(s, 3), &found))
+		add_dispatch(r, s);
 }
 
 /* ---- counters ------------------------------------------------------------------------------------------ */
@@ -299,17 +339,8 @@ static void add_value(struct reading *r, sqlite3_stmt *s)
 		kernel = sqlite3_column_int64(s, 2);
 	const struct dispatch *found = NULL;
 	struct kernel_counter *c;
-	unsigned times = 0;
-	uint64_t i;
+	unsigned times = dispatches_of(r, process, call, kernel, &found);
 
-	map_each(&r->of_call, hash_mix((uint64_t)process, (uint64_t)call), i) {
-		const struct dispatch *x = &r->dispatches[i - 1];
-
-		if (x->process != process || x->call != call || (kernel && x->kernel != kernel))
-			continue;
-		found = x;
-		times++;
-	}
 	if (times > 1) /* whose it is, is not told: of none rather than of a wrong one */
 		r->d->ambiguous++;
 	if (times != 1)
@@ -317,6 +348,23 @@ static void add_value(struct reading *r, sqlite3_stmt *s)
 	c = counter_of(r, &r->d->groups[found->group], text_of(s, 3), text_of(s, 4));
 	if (c)
 		c->values[found->at] = number_of(s, 5);
+}
+
+/* Of a kernel that CUPTI counts the runtime gives no times (docs/counters.md). */
+static bool add_times(struct kernel_group *g)
+{
+	const double *counted = kernel_values_of(g, "gpu__time_duration.sum");
+
+	g->times = malloc((g->count + 1u) * sizeof(*g->times));
+	for (uint32_t i = 0; g->times && i < g->count; i++) {
+		g->times[i] = g->columns[KERNEL_DURATION][i];
+		if (isnan(g->times[i]) && counted) {
+			g->times[i] = counted[i];
+			g->counted |= !isnan(counted[i]);
+		}
+		g->total += isnan(g->times[i]) ? 0 : g->times[i];
+	}
+	return g->times != NULL;
 }
 
 static int by_time(const void *a, const void *b)
@@ -334,11 +382,14 @@ bool kernel_data_read(struct kernel_data *d, struct store *s, struct stream_log 
 {
 	struct reading r = {.d = d, .log = log, .db = store_database(s)};
 	bool good = each_row(&r, dispatch_query, add_dispatch) &&
+		    each_row(&r, counted_query, add_counted) &&
 		    each_row(&r, counter_query, add_value);
 
 	bulk_free(r.dispatches);
 	bulk_map_release(&r.of_call);
 	map_release(&r.of_group);
+	for (uint32_t i = 0; i < d->group_count; i++)
+		good = add_times(&d->groups[i]) && good;
 	if (d->group_count)
 		qsort(d->groups, d->group_count, sizeof(*d->groups), by_time);
 	return good;
@@ -357,6 +408,7 @@ void kernel_data_release(struct kernel_data *d)
 			free(g->counters[c].values);
 		}
 		free(g->counters);
+		free(g->times);
 		free(g->untimed);
 		free(g->name);
 	}

@@ -56,7 +56,9 @@ struct kernel_group {
 	double *columns[KERNEL_COLUMNS];
 	struct kernel_counter *counters;
 	uint32_t counter_count, counter_room;
-	double total;  /* ns; 0: no times */
+	double *times; /* ns; the runtime's, else what CUPTI counted of a dispatch without */
+	double total;  /* of them; 0: none */
+	bool counted;  /* some are CUPTI's */
 	char *untimed; /* why dispatches have no times, if some have none; or NULL */
 };
 

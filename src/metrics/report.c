@@ -224,10 +224,11 @@ static void put_columns(const struct kernel_report *k, const struct report *r, s
 	table_column_if(t, m->notes, "note", "note", CELL_TEXT);
 }
 
-static void put_picture(struct report *r, const struct made *m, const char *id, const char *title)
+/* False: there is nothing to draw. */
+static bool put_picture(struct report *r, const struct made *m, const char *id, const char *title)
 {
 	struct text picture = {0};
-	struct table *t;
+	struct table *t = NULL;
 
 	if (chart_draw(m->table, m->values, &picture) && (t = report_table(r, id, title))) {
 		char *save = NULL;
@@ -242,12 +243,14 @@ static void put_picture(struct report *r, const struct made *m, const char *id, 
 		}
 	}
 	text_release(&picture);
+	return t != NULL;
 }
 
 static void put_table(struct report *r, const struct kernel_report *k, const struct made *m)
 {
 	char id[METRIC_ID_TEXT];
 	struct text title = {0};
+	bool drawn = false;
 	struct table *t;
 
 	metric_id(m->panel, m->table, NULL, id);
@@ -255,9 +258,10 @@ static void put_table(struct report *r, const struct kernel_report *k, const str
 		  m->table->style == METRIC_DEVICE ? "" : m->group->name,
 		  m->table->style == METRIC_DEVICE ? "" : " (", m->group->device->label,
 		  m->table->style == METRIC_DEVICE ? "" : ")");
-	if (m->table->style == METRIC_CHART && r->people)
-		put_picture(r, m, id, title.s);
-	t = title.s ? report_table(r, id, title.s) : NULL;
+	/* Who asks for the panel gets its numbers as well. */
+	if (title.s && m->table->style == METRIC_CHART && r->people)
+		drawn = put_picture(r, m, id, title.s) && !k->panels;
+	t = title.s && !drawn ? report_table(r, id, title.s) : NULL;
 	if (t) {
 		put_columns(k, r, t, m);
 		put_rows(k, r, t, m);
@@ -280,8 +284,8 @@ static uint32_t times_of(const struct kernel_group *g, double *out)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < g->count; i++)
-		if (!isnan(g->columns[KERNEL_DURATION][i]))
-			out[n++] = g->columns[KERNEL_DURATION][i];
+		if (!isnan(g->times[i]))
+			out[n++] = g->times[i];
 	qsort(out, n, sizeof(*out), compare_numbers);
 	return n;
 }
@@ -315,6 +319,21 @@ static void put_kernel(struct table *t, const struct kernel_group *g, double all
 	free(times);
 }
 
+static void note_times(struct table *t, const struct kernel_data *d)
+{
+	const char *untimed = NULL;
+	bool counted = false;
+
+	for (uint32_t i = 0; i < d->group_count; i++) {
+		counted |= d->groups[i].counted;
+		untimed = untimed ? untimed : d->groups[i].untimed;
+	}
+	if (counted)
+		table_note(t, "dispatches that were counted have the times that CUPTI counted");
+	else if (untimed)
+		table_note(t, "some dispatches have no times: %s", untimed);
+}
+
 static void put_kernels(struct report *r, const struct kernel_report *k, const char *id,
 			const char *title)
 {
@@ -338,12 +357,7 @@ static void put_kernels(struct report *r, const struct kernel_report *k, const c
 		all += k->data->groups[i].total;
 	for (uint32_t i = 0; i < k->data->group_count; i++)
 		put_kernel(t, &k->data->groups[i], all);
-	for (uint32_t i = 0; i < k->data->group_count; i++)
-		if (k->data->groups[i].untimed) {
-			table_note(t, "some dispatches have no times: %s",
-				   k->data->groups[i].untimed);
-			break;
-		}
+	note_times(t, k->data);
 }
 
 static void put_dispatches(struct report *r, const struct kernel_report *k, const char *id,

@@ -99,8 +99,19 @@ def part_values(folder):
     check_values("specs", got, {("gemm", first, "2.2.8"): 9})
     checks.equal("share of a peak that is said", near(got["gemm", first, "30.1.3"]["share_percent"], 100 * 4 / 6), True)
     checks.equal("only what is asked for", {k[2] for k in got}, {"2.2.8", "30.1.3"})
+    top = {(r["kernel"], r["device"]): r for r in next(t for t in json.loads(must(KYMO, "kernels", "-f", "json", path))["tables"] if t["name"] == "0.1")["rows"]}
+    checks.equal("times of the runtime", [top["copy", second][n] for n in ("dispatches", "sum_ns", "mean_ns", "median_ns", "min_ns", "max_ns", "timed")],
+                 [2, 6000, 3000, 3000, 2000, 4000, 2])
+    checks.equal("share of all", near(top["copy", second]["share_percent"], 100 * 6000 / 10500), True)
+    checks.equal("times that were counted", [top["gemm", first][n] for n in ("dispatches", "sum_ns", "mean_ns", "min_ns", "max_ns", "timed")], [2, 4000, 2000, 1000, 3000, 2])
+    listed = next(t for t in json.loads(must(KYMO, "kernels", "-f", "json", "--panel", "0.2", path))["tables"] if t["name"] == "0.2")["rows"]
+    checks.equal("dispatches", [tuple(r[n] for n in ("kernel", "dispatch", "duration_ns", "items", "groups", "group_size", "registers", "local_bytes")) for r in listed[:2]],
+                 [("copy", 1, 2000, 15000, groups, 256, 40, 1536), ("copy", 2, 4000, 15000, groups, 256, 40, 1536)])
     text = must(KYMO, "kernels", path)
-    checks.equal("chart", max(len(line) for line in text.splitlines() if "kernel |" in line) <= 120 and "conflicts 15" in text, True)
+    drawn = text[text.index("3.1 Memory chart: gemm (NVIDIA H200 #0)"):].splitlines()[2:10]
+    checks.equal("the chart has its width", {len(line) for line in drawn[:4]}, {119})
+    for words in ("| hits  43.75 % |", "| hits     75 % |", "< reads     6000 -- |  memory  |", "-- writes    2000 > |          |", "conflicts 15"):
+        checks.equal(f"{words} in the chart: {drawn}", any(words in line for line in drawn), True)
     table = list(csv.DictReader(io.StringIO(must(KYMO, "kernels", "-f", "csv", "--panel", "7.3.1", path))))
     checks.equal("csv", [(r["kernel"], r["device"], r["value"]) for r in table],
                  [("copy", second, "3000"), ("gemm", first, "2000"), ("gemm", second, "500")])
@@ -333,7 +344,7 @@ def part_findings(folder):
 def part_diagnose(folder):
     """`kymo diagnose` tells them of a trace that has counters of kernels: of a ROCpd database, with counters of an AMD GPU."""
     trace, path = folder + "/t.kymo", folder + "/t.db"
-    must(SYNTH, "timed", trace, input="range r 100 15000 5\nin 5\nkernel k 64 2000 1000\nkernel k 64 4000 1000\nend 20000\n")
+    must(SYNTH, "timed", trace, input="range r 100 15000 5\n" + "in 5\nkernel k 64 2000 1000\nkernel k 64 4000 1000\nend 20000\n")
     must(KYMO, "export", "--to", "rocpd", "-o", path, trace)
     db = sqlite3.connect(path)
     table = {n: next(t for t, in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'") if t.startswith(f"rocpd_{n}_"))
@@ -356,6 +367,48 @@ def part_diagnose(folder):
     checks.equal("without counters nothing", "bank-conflicts" in must(KYMO, "diagnose", trace), False)
     r = next(v for k, v in rows(path).items() if k[0] == "k" and k[2] == "12.1.4")
     checks.equal("the same in panels", (r["value"], r["dispatches"]), (75, 2))
+
+
+def part_samples(folder):
+    """Samples by line, with the line's text where its file can be read."""
+    s, source = Store(empty(KYMO, SYNTH, folder), folder + "/a.db"), folder + "/k.cu"
+    with open(source, "w") as f:
+        f.write("one\n\tx = y; // the line\nthree")
+    s.device("NVIDIA H200 #0")
+    s.dispatch("k", "NVIDIA H200 #0", 1000)
+    name = s.db.execute("SELECT name FROM kernel").fetchone()[0]
+    files = [s.db.execute("INSERT INTO string(text) VALUES(?)", (path,)).lastrowid for path in (source, "/no/such/file.cu")]
+    reasons = [s.db.execute("INSERT INTO marker_name(text, length, total) VALUES(?, 1, 1)", (r,)).lastrowid for r in ("selected", "long_scoreboard", "barrier")]
+    for file, line in ((files[0], 2), (files[1], 7), (files[0], 99)):
+        s.db.execute("INSERT INTO device_code(process, function, file, line, module, offset) VALUES(1,?,?,?,0,0)", (name, file, line))
+    for code, reason, samples, idle in ((1, 0, 50, 0), (1, 1, 10, 10), (1, 2, 20, 20), (2, 1, 15, 5), (3, 0, 5, 0)):
+        s.db.execute("INSERT INTO device_sample(process, time, duration, call, agent, code, reason, samples, idle, cycles) VALUES(1,0,0,0,1,?,?,?,?,1)",
+                     (code, reasons[reason], samples, idle))
+    got = next(t for t in json.loads(must(KYMO, "kernels", "-f", "json", s.done()))["tables"] if t["name"] == "21.1")["rows"]
+    checks.equal("lines", [[r[n] for n in ("function", "file", "line", "samples", "share_percent", "stall", "source")] for r in got],
+                 [["k", source, 2, 80, 80, "barrier", "x = y; // the line"], ["k", "/no/such/file.cu", 7, 15, 15, "long_scoreboard", None],
+                  ["k", source, 99, 5, 5, None, None]])
+    checks.equal("idle", [round(r["idle_percent"], 3) for r in got], [37.5, 33.333, 0])
+    checks.equal("without samples", "kymo run --pc-sampling" in must(KYMO, "kernels", "--panel", "21", folder + "/empty.kymo"), True)
+
+
+def part_real(folder):
+    """A program on the processor: the same kernels, times and selections as the summary has."""
+    trace = folder + "/h.kymo"
+    must(KYMO, "run", "--no-summary", "-o", trace, sys.argv[5], "--size", "64", "--frames", "4")
+    wanted = next(t for t in json.loads(must(KYMO, "summary", "-f", "json", trace))["tables"] if t["name"] == "kernels")["rows"]
+    got = next(t for t in json.loads(must(KYMO, "kernels", "-f", "json", trace))["tables"] if t["name"] == "0.1")["rows"]
+    checks.equal("kernels", {r["kernel"]: (r["dispatches"], r["sum_ns"], r["min_ns"], r["max_ns"]) for r in got},
+                 {r["op"]: (r["calls"], r["time_ns"], r["min_ns"], r["max_ns"]) for r in wanted})
+    all_of, some = (rows(trace, *o, "--panel", "7.3.1,7.1.1") for o in ((), ("--kernel", got[0]["kernel"] + "#2-3")))
+    checks.equal("selected", {(k[0], r["of"]) for k, r in some.items()}, {(got[0]["kernel"], 2)})
+    checks.equal("time", {k: near(r["value"], next(g["sum_ns"] / g["dispatches"] for g in got if g["kernel"] == k[0])) for k, r in all_of.items() if k[2] == "7.3.1"},
+                 {k: True for k in all_of if k[2] == "7.3.1"})
+    p = run(KYMO, "kernels", "--kernel", "none-of-them", trace)
+    checks.equal(f"nothing selected: {p.stderr}", (p.returncode, "no records that match --kernel" in p.stderr), (2, True))
+    must(KYMO, "run", "--no-summary", "--sample", "-o", folder + "/none.kymo", "--", "sh", "-c", "for i in 1 2 3; do :; done")
+    p = run(KYMO, "kernels", folder + "/none.kymo")
+    checks.equal(f"no kernels: {p.stderr}", (p.returncode, "there are no kernels in the trace" in p.stderr), (3, True))
 
 
 # ---- baselines --------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@
 enum { FILE_MOST = 1 << 20 };
 
 struct reader {
-	yaml_document_t *document;
+	yaml_document_t document;
 	const char *file;
 	const char *metric; /* that is being read */
 	uint8_t *visited;   /* nodes, by their index */
@@ -140,7 +140,7 @@ static bool read_expression(struct reader *r, const yaml_node_t *node, void *int
 
 static yaml_node_t *node_of(struct reader *r, int index)
 {
-	return yaml_document_get_node(r->document, index);
+	return yaml_document_get_node(&r->document, index);
 }
 
 static const struct key *key_of(const struct key *keys, const char *name)
@@ -167,7 +167,7 @@ static bool fail_key(struct reader *r, const yaml_node_t *node, const struct key
 /* Nodes that are referred to again (aliases) would be read again: a short file could be endless. */
 static bool visit(struct reader *r, const yaml_node_t *node)
 {
-	uint8_t *seen = &r->visited[node - r->document->nodes.start];
+	uint8_t *seen = &r->visited[node - r->document.nodes.start];
 
 	if (*seen)
 		return fail(r, node, "aliases are not taken here");
@@ -431,7 +431,7 @@ static bool read_root(struct reader *r, struct metric_set *into)
 					  {"variables", false, read_variables, AT(variables)},
 					  {NULL, false, NULL, 0}};
 #undef AT
-	const yaml_node_t *root = yaml_document_get_root_node(r->document);
+	const yaml_node_t *root = yaml_document_get_root_node(&r->document);
 
 	if (!root)
 		return fail(r, NULL, "there is nothing in it: panels or variables are wanted");
@@ -440,21 +440,19 @@ static bool read_root(struct reader *r, struct metric_set *into)
 
 static bool read_document(struct reader *r, yaml_parser_t *parser, struct metric_set *into)
 {
-	yaml_document_t document;
 	bool good;
 
-	if (!yaml_parser_load(parser, &document)) {
+	if (!yaml_parser_load(parser, &r->document)) {
 		unsigned long line = (unsigned long)parser->problem_mark.line + 1;
 
 		snprintf(r->error, r->size, "%s:%lu: this is no YAML: %s", r->file, line,
 			 parser->problem ? parser->problem : "there is no memory");
 		return false;
 	}
-	r->document = &document;
-	r->visited = calloc((size_t)(document.nodes.top - document.nodes.start) + 1, 1);
+	r->visited = calloc((size_t)(r->document.nodes.top - r->document.nodes.start) + 1, 1);
 	good = r->visited ? read_root(r, into) : fail(r, NULL, "there is no memory");
 	free(r->visited);
-	yaml_document_delete(&document);
+	yaml_document_delete(&r->document);
 	return good;
 }
 

@@ -176,7 +176,7 @@ static int print(struct work *w)
 		.top = options.all || options.top > UINT32_MAX ? 0 : (uint32_t)options.top,
 		.store = w->store,
 		.log = &cli_log};
-	struct text fails = {0};
+	struct text fails = {0}, unjudged = {0};
 	int result = CLI_FAILURE;
 
 	for (uint32_t b = 0; b < w->base_count; b++)
@@ -184,7 +184,8 @@ static int print(struct work *w)
 			    w->base_count > 1 ? b + 1 : 0, w->bases[b].name);
 	if (!w->data.group_count)
 		cli_error("there are no kernels in the trace, or in what was selected of it");
-	else if (!kernel_report_make(&r, &k) || !kernel_fails(&k, options.fail_on, &fails))
+	else if (!kernel_report_make(&r, &k) ||
+		 !kernel_fails(&k, options.fail_on, &fails, &unjudged))
 		cli_error("the panels could not be made");
 	else
 		result = fails.length ? CLI_NO : CLI_OK;
@@ -199,7 +200,17 @@ static int print(struct work *w)
 	for (char *save = NULL, *l = fails.length ? strtok_r(fails.s, "\n", &save) : NULL; l;
 	     l = strtok_r(NULL, "\n", &save))
 		cli_note("--fail-on: %s", l);
+	/* 0 would claim that it has not changed. */
+	if (unjudged.length) {
+		pager_end();
+		cli_error("--fail-on: no kernel has a value of %s in both traces (0 in the "
+			  "baseline is "
+			  "none); --panel shows why",
+			  unjudged.s);
+		result = CLI_FAILURE;
+	}
 	text_release(&fails);
+	text_release(&unjudged);
 	report_release(&r);
 	return result;
 }

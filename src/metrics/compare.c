@@ -106,7 +106,7 @@ bool kernel_fail_on_check(const struct metric_set *set, const char *list, char *
 }
 
 static bool judge(const struct kernel_report *k, const struct limit *l,
-		  const struct kernel_group *g, struct text *out)
+		  const struct kernel_group *g, struct text *out, bool *judged)
 {
 	struct metric_value v;
 	bool good = metric_evaluate(k->set, k->specs, l->metric, g, &v);
@@ -117,29 +117,35 @@ static bool judge(const struct kernel_report *k, const struct limit *l,
 		struct kernel_change c;
 
 		good = kernel_change_of(k, b, l->metric, g, &v, &c);
-		if (!good || isnan(c.change) ||
-		    !(l->above ? c.change > l->percent : c.change < l->percent))
+		if (!good || isnan(c.change))
 			continue;
-		text_addf(out, "%s %s of %s (%s): %+.1f %% against %s\n", id, l->metric->name,
-			  g->name, g->device->label, c.change, k->bases[b].name);
+		*judged = true;
+		if (l->above ? c.change > l->percent : c.change < l->percent)
+			text_addf(out, "%s %s of %s (%s): %+.1f %% against %s\n", id,
+				  l->metric->name, g->name, g->device->label, c.change,
+				  k->bases[b].name);
 	}
 	metric_value_release(&v);
 	return good;
 }
 
-bool kernel_fails(const struct kernel_report *k, const char *list, struct text *out)
+bool kernel_fails(const struct kernel_report *k, const char *list, struct text *out,
+		  struct text *unjudged)
 {
 	char error[200];
 
 	for (const char *w = list; w && *w;) {
 		size_t n = strcspn(w, ",");
+		bool judged = false;
 		struct limit l;
 
 		for (uint32_t i = 0; i < k->data->group_count; i++)
 			if (limit_of(k->set, w, n, &l, error, sizeof(error)) &&
-			    !judge(k, &l, &k->data->groups[i], out))
+			    !judge(k, &l, &k->data->groups[i], out, &judged))
 				return false;
+		if (!judged)
+			text_addf(unjudged, "%s%.*s", unjudged->length ? ", " : "", (int)n, w);
 		w += n + (w[n] == ',');
 	}
-	return !out->failed;
+	return !out->failed && !unjudged->failed;
 }

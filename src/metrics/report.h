@@ -45,8 +45,9 @@ bool kernel_change_of(const struct kernel_report *k, uint32_t base, const struct
 
 /* "METRIC>PERCENT", "METRIC<-PERCENT", with commas. False: `error` says what is wrong with it. */
 bool kernel_fail_on_check(const struct metric_set *set, const char *list, char *error, size_t size);
-/* One of them holds: adds a line for each that does. False: no memory. */
-bool kernel_fails(const struct kernel_report *k, const char *list, struct text *out);
+/* Adds a line for each that holds, and to `unjudged` those that no kernel has a change for. False: no memory. */
+bool kernel_fails(const struct kernel_report *k, const char *list, struct text *out,
+		  struct text *unjudged);
 
 /* ---- parts ------------------------------------------------------------------------------------------ */
 

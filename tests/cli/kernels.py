@@ -435,7 +435,7 @@ def part_baseline(folder):
     checks.equal("a base of 0", (r["value"], r["base_1"], r["change_1_percent"], r["changed_1"], r["changed_2"]), (50, 0, None, "was 0", "+0.0 %"))
     r = got["z", device, "17.1.1"]
     checks.equal("0 and 0; no such kernel", (r["change_1_percent"], r["changed_2"]), (0, "no such kernel"))
-    for limit, status in (("7.3.1>20%", 1), ("7.3.1>25", 0), ("Time>24.9", 1), ("7.3.1<-5", 0), ("17.1.1>0", 0), ("17.1.1>1,7.3.1>24", 1)):
+    for limit, status in (("7.3.1>20%", 1), ("7.3.1>25", 0), ("Time>24.9", 1), ("7.3.1<-5", 0), ("17.1.1>0", 0), ("17.1.1>1,7.3.1>24", 1), ("2.1.1>5", 3), ("7.3.1>1,2.1.1>5", 3)):
         p = run(KYMO, "kernels", "--baseline", b, "--fail-on", limit, a)
         checks.equal(f"--fail-on {limit}: {p.stderr}", p.returncode, status)
     p = run(KYMO, "kernels", "--baseline", a, "--fail-on", "7.3.1<-15", b)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Formulas of counters, NAME{UNIT} = EXPRESSION # description: numbers, + - * / and parentheses over names of
- * counters. A minus has a space before it, since names may have one inside ("cache-misses"); names with other
- * characters stand in quotes. What cannot be computed (a division by zero) has no value.
+ * Formulas of counters, NAME{UNIT} = EXPRESSION # description (expression.h, without what is over rows). What cannot be
+ * computed (a division by zero) has no value.
  */
 #ifndef ANALYSIS_FORMULA_H
 #define ANALYSIS_FORMULA_H
@@ -10,20 +9,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { FORMULA_NAMES = 16, FORMULA_STEPS = 64, FORMULA_DEPTH = 32 };
+#include "analysis/expression.h"
+
+enum { FORMULA_NAMES = 16, FORMULA_STEPS = 64 };
 
 struct formula {
 	char *text; /* owned; the words below are in it */
 	char *name, *unit, *description;
 	char *expression; /* as it was written */
-	char *names[FORMULA_NAMES];
+	struct expression computed;
+	char **names; /* those of the expression */
 	unsigned name_count;
-	struct formula_step { /* in postfix order */
-		char what;    /* 'n' number, 'c' counter, '~' negation, + - * / */
-		double number;
-		unsigned name;
-	} steps[FORMULA_STEPS];
-	unsigned step_count;
 };
 
 /* One line. False: `error` says what is wrong with it. Release it in any case. */

@@ -95,6 +95,12 @@ static const struct knob rows[] = {
 	 "others start; 0: once for each"},
 	{"formulas", 0, KNOB_STRING, 0, AT(formulas), "FILE", NULL, NULL, NULL, "What is recorded",
 	 "With --counters: formulas that it may name, a line NAME{UNIT} = EXPRESSION each"},
+	{"metrics", 0, KNOB_STRING, 0, AT(metrics), "LIST", NULL, NULL, NULL, "What is recorded",
+	 "Count what these panels (2), tables (12.1) or metrics (2.1.1) of kymo kernels need, for "
+	 "the "
+	 "devices of this machine; nvidia:2 for another's; see kymo list metrics"},
+	{"metrics-file", 0, KNOB_STRING, 0, AT(metrics_file), "FILE", NULL, NULL, NULL,
+	 "What is recorded", "With --metrics: a file that has more of them (docs/metrics.md)"},
 	{"sample", 0, KNOB_INTEGER, KNOB_OPTIONAL | KNOB_HANDED_ON, AT(sample_hz), "HZ", "0", NULL,
 	 "100", "What is recorded",
 	 "Sample where the threads are, so often a second of processor time; 0: never"},

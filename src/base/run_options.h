@@ -64,6 +64,8 @@ struct run_options {
 	int replay;               /* enum run_replay */
 	int64_t replay_pass;      /* of RUN_REPLAY_APPLICATION, from 1; 0: all */
 	const char *formulas;     /* file, or NULL */
+	const char *metrics;      /* list of ids, or NULL */
+	const char *metrics_file; /* or NULL */
 	const char *formula_lines;  /* those that `counters` named, or NULL */
 	int64_t sample_hz;          /* 0: no samples */
 	bool off_cpu;               /* the times in which threads have no processor */

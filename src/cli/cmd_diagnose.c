@@ -15,6 +15,9 @@
 #ifdef KYMO_HAVE_SQLITE
 #include "analysis/trace_store.h"
 #endif
+#ifdef KYMO_HAVE_METRICS
+#include "metrics/findings.h"
+#endif
 
 struct diagnose_options {
 	struct cli_filter filter;
@@ -63,6 +66,12 @@ static bool is_rule(const char *word, size_t n)
 	for (uint32_t i = 0; i < rules_count; i++)
 		if (strlen(rules[i]->id) == n && strncmp(rules[i]->id, word, n) == 0)
 			return true;
+#ifdef KYMO_HAVE_METRICS
+	for (uint32_t i = 0; i < kernel_rules_count; i++)
+		if (strlen(kernel_rules[i]->rule.id) == n &&
+		    strncmp(kernel_rules[i]->rule.id, word, n) == 0)
+			return true;
+#endif
 	for (uint32_t i = 0; i < site.count; i++)
 		if (strlen(site.at[i]->rule.id) == n && strncmp(site.at[i]->rule.id, word, n) == 0)
 			return true;
@@ -125,6 +134,73 @@ static bool ask_site_rules(struct diagnosis *d, const char *trace)
 static bool ask_site_rules(struct diagnosis *d, const char *trace)
 {
 	cli_error("this kymo was built without SQLite, which rules of the site need");
+	return true;
+}
+#endif
+
+/* ---- rules of kernels ------------------------------------------------------------------------- */
+
+#ifdef KYMO_HAVE_METRICS
+enum { KERNELS_ASKED = 5 /* those that took most time */ };
+
+static bool has_kernel_counters(const struct summary *s)
+{
+	const struct tally_set *set = &s->tallies->set[TALLY_COUNTER];
+	const struct trace *t = s->trace;
+
+	for (uint32_t i = 0; i < set->count; i++) {
+		uint32_t op = set->rows[i]->key[KEY_OP];
+
+		if (op < t->ops_count && strcmp(t->ops[op].name, "dispatch") == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool ask_store(struct diagnosis *d, struct store *store)
+{
+	struct metric_set set = {.denom = NULL};
+	struct kernel_findings f = {.set = &set};
+	struct kernel_data data = {0};
+	char error[200];
+	bool ok = metric_set_read(&set, NULL, error, sizeof(error)) &&
+		  kernel_data_read(&data, store, &cli_log) &&
+		  kernel_findings_find(&f, &data, KERNELS_ASKED) && kernel_findings_tell(&f, d);
+
+	kernel_findings_release(&f);
+	kernel_data_release(&data);
+	metric_set_release(&set);
+	return ok;
+}
+
+static bool ask_kernel_rules(struct diagnosis *d, const struct summary *s,
+			     const struct stream_filter *filter)
+{
+	struct format_options o = {.log = &cli_log,
+				   .progress = cli_progress,
+				   .progress_data = (void *)(uintptr_t) "Building the store"};
+	struct store *store;
+	bool ok;
+
+	if (!has_kernel_counters(s))
+		return true;
+	if (filter) {
+		text_add(&d->abstained, "rules of kernels are asked of whole runs: kymo kernels "
+					"takes a selection\n");
+		return true;
+	}
+	if (trace_store_open(s->path, false, &o, &store) != KYMO_OK)
+		return true; /* said why */
+	ok = ask_store(d, store);
+	store_close(store);
+	if (!ok)
+		cli_error("not enough memory to ask the rules of kernels");
+	return ok;
+}
+#else
+static bool ask_kernel_rules(struct diagnosis *d, const struct summary *s,
+			     const struct stream_filter *filter)
+{
 	return true;
 }
 #endif
@@ -260,7 +336,7 @@ static bool of_some_processes(void)
 	return options.filter.ranks || options.filter.processes || options.filter.nodes;
 }
 
-static int tell(struct summary *s)
+static int tell(struct summary *s, const struct stream_filter *filter)
 {
 	struct symbols *symbols = symbols_new(s->trace, &cli_log);
 	struct diagnosis d = {.whole_names =
@@ -273,7 +349,7 @@ static int tell(struct summary *s)
 			text_add(&d.abstained,
 				 "some ranks or processes alone were chosen: how long they "
 				 "wait for the others is not told\n");
-		if (!site.count || ask_site_rules(&d, s->path))
+		if ((!site.count || ask_site_rules(&d, s->path)) && ask_kernel_rules(&d, s, filter))
 			result = print(&d);
 		diagnosis_release(&d);
 	} else {
@@ -311,7 +387,7 @@ static int diagnose_trace(const char *path)
 	result = cli_exit(status);
 	/* What could be read of a damaged trace is told, and that some could not. */
 	if (status == KYMO_OK) {
-		result = tell(&s);
+		result = tell(&s, filter);
 		summary_release(&s);
 	}
 	stream_filter_free(filter);

@@ -7,6 +7,9 @@
 #include "cli/cli.h"
 #include "cli/list_output.h"
 #include "cli/site_rules.h"
+#ifdef KYMO_HAVE_METRICS
+#include "metrics/findings.h"
+#endif
 
 /* People have lines, others a row. */
 static void tell(struct list_output *o, const struct rule *r, const char *path)
@@ -57,6 +60,10 @@ static int run(int argc, char **argv)
 		   (const unsigned[]){0, 0, 0, 0, 0, 0});
 	for (uint32_t i = 0; i < rules_count; i++)
 		tell(&o, rules[i], NULL);
+#ifdef KYMO_HAVE_METRICS
+	for (uint32_t i = 0; i < kernel_rules_count; i++)
+		tell(&o, &kernel_rules[i]->rule, NULL);
+#endif
 	known = cli_site_rules(folder, &site, error);
 	if (!known && *error)
 		cli_error("%s", error);

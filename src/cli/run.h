@@ -256,6 +256,11 @@ bool functions_put(struct run_options *o, const char *trace, const struct text *
 /* Puts counters in the place of formulas in the list; false: a formula is wrong, and the user was told. */
 bool formulas_take(struct run_options *o);
 
+/* ---- run_metrics.c ---- */
+
+/* Adds the counters that metrics are made of to the list; false: something is wrong, and the user was told. */
+bool metrics_take(struct run_options *o);
+
 /* ---- run_events.c ---- */
 
 /* Takes counters of whole processors out of the list; false: they cannot be read, and the user was told. */

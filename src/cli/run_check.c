@@ -174,8 +174,8 @@ int check_options(const struct run_options *o)
 
 	if (o->telemetry_ms > 3600000)
 		return cli_usage("run", "--telemetry takes milliseconds, 3600000 at most");
-	if (!formulas_take(&run_options_values) || !events_take(&run_options_values) ||
-	    !telemetry_valid(o))
+	if (!metrics_take(&run_options_values) || !formulas_take(&run_options_values) ||
+	    !events_take(&run_options_values) || !telemetry_valid(o))
 		return CLI_USAGE;
 	events_read(&run_options_values);
 	settle_times(&run_options_values);

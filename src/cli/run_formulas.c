@@ -88,19 +88,22 @@ static bool read_file(struct taken *t, const char *path, char **text)
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* Bytes of a definition: commas in quotes, in braces and between the numbers of processors are in it. */
+/* Bytes of a definition: commas in quotes, braces, parentheses and between the numbers of processors are in it. */
 static size_t definition_length(const char *s)
 {
 	const char *cpus = NULL;
 	bool quotes = false, braces = false;
+	unsigned open = 0;
 	size_t n = 0;
 
 	for (; s[n]; n++) {
 		quotes ^= s[n] == '"';
 		braces = s[n] == '{' || (braces && s[n] != '}');
+		open += !quotes && s[n] == '(';
+		open -= !quotes && s[n] == ')' && open;
 		if (!quotes && strncmp(s + n, ":cpu=", 5) == 0)
 			cpus = s + n;
-		if (s[n] == ',' && !quotes && !braces &&
+		if (s[n] == ',' && !quotes && !braces && !open &&
 		    !(cpus && isdigit((unsigned char)s[n + 1])))
 			break;
 	}

@@ -223,6 +223,22 @@ class Test(base.Test):
         shown = must(self.kymo, "show", self.trace)
         check("show", f"{warps}=16 warp of Fake GPU by {HOT} call=" in shown, True)
 
+    def test_metrics(self):
+        """Metrics ask for their counters, and are computed of the kernels that have them."""
+        self.build()
+        self.scene("count", options=("--metrics", "nvidia:6.1.2", "--counters", "page-faults"))
+        check("counters", self.rows("SELECT DISTINCT name FROM counters WHERE kind = 'dispatch'"),
+              [("smsp__warps_launched.sum",)])
+        report = json.loads(must(self.kymo, "kernels", "-f", "json", "--panel", "6.1.2,2.1.1", self.trace))
+        rows = {(r["kernel"], r["id"]): r for t in report["tables"] for r in t["rows"]}
+        waves = {k: (round(r["value"], 6), r["dispatches"]) for (k, i), r in rows.items() if i == "6.1.2"}
+        check("waves", {k: waves[k] for k in (HOT, COLD)}, {HOT: (10, 2), COLD: (34.666667, 3)})
+        note = rows[HOT, "2.1.1"]["note"]
+        check("device", {r["device"] for r in rows.values()}, {"Fake GPU"})
+        rows = [r for t in json.loads(must(self.kymo, "kernels", "-f", "json", "--panel", "7.1.1", self.trace))["tables"] for r in t["rows"]]
+        check("sizes are not known", {(r["value"], r["note"]) for r in rows}, {(None, "N/A: the runtime does not tell: items")})
+        check("not recorded", "kymo run --counters sm__throughput" in note, True)
+
     def test_passes(self):
         self.build()
         self.scene("count", options=("--counters", "smsp__warps_launched.sum,smsp__inst_executed.max,"

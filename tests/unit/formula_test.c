@@ -63,6 +63,12 @@ static void test_values(void **state)
 	is("x=sum(a)/avg(b)", "sum(a) avg(b)", 2.0 / 3);
 	is("x=sum", "sum", 2);
 	is("x=2", "", 2);
+	is("x=MIN2(a, b) + MAX2(a,b)*ABS(-a)", "a b", 8);
+	is("x=ROUND(a/b) + FLOOR(a/b) + CEIL(a/b) + TO_INT(-b/a) + MOD(b, a)", "a b", 2);
+	is("x=a if a < b else b", "a b", 2);
+	is("x=a if a > b else b if a == b else c", "a b c", 5);
+	is("x=(a <= 2) + (a >= 2) + (a != b)", "a b", 3);
+	is("x=1 if iffy > 1 else elsewhere", "iffy elsewhere", 1);
 }
 
 static void test_ratios(void **state)
@@ -89,6 +95,10 @@ static void test_no_value(void **state)
 	is("x=1/(a - a) + 1", "a", NAN);
 	is("x=1e308*a*1e10", "a", NAN);
 	is("x=1/(1/0)", "", NAN); /* not 0 */
+	is("x=MAX2(1/0, a)", "a", NAN);
+	is("x=a if 1/0 else a", "a", NAN);
+	is("x=NA", "", NAN);
+	is("x=a if b > 1 else 1/0", "a b", 2); /* of what is not taken nothing is asked */
 }
 
 static void test_parts(void **state)
@@ -143,12 +153,53 @@ static void refused(const char *line)
 static void test_refused(void **state)
 {
 	static const char *const lines[] = {
-		"",         "x",        "=",     "x=",    "=a",      "1x=a",  "x y=a",
-		"x=a b",    "x=a+",     "x=*a",  "x=(a",  "x=a)",    "x=()",  "x=a//b",
-		"x=a b c",  "x={a}",    "x{=a",  "x}=a",  "x{u}y=a", "x=\"a", "x=\"\"",
-		"x=1e999",  "x=0x1p",   "x=1a",  "x=a^b", "x=a,b",   "x=a;b", "x=\xff",
-		"x=sum(a",  "x=f(a)",   "x=a=b", "x=#a",  "x{u}a=b", "x:y=a", "x=1.2.3",
-		"x=a\x01b", "x=(a)(b)", "x=$a",  "x=-",
+		"",
+		"x",
+		"=",
+		"x=",
+		"=a",
+		"1x=a",
+		"x y=a",
+		"x=a b",
+		"x=a+",
+		"x=*a",
+		"x=(a",
+		"x=a)",
+		"x=()",
+		"x=a//b",
+		"x=a b c",
+		"x={a}",
+		"x{=a",
+		"x}=a",
+		"x{u}y=a",
+		"x=\"a",
+		"x=\"\"",
+		"x=1e999",
+		"x=0x1p",
+		"x=1a",
+		"x=a^b",
+		"x=a,b",
+		"x=a;b",
+		"x=\xff",
+		"x=sum(a",
+		"x=f(a)",
+		"x=a=b",
+		"x=#a",
+		"x{u}a=b",
+		"x:y=a",
+		"x=1.2.3",
+		"x=a\x01b",
+		"x=(a)(b)",
+		"x=$a",
+		"x=-",
+		"x=a if b",
+		"x=a if b else",
+		"x=MIN2(a)",
+		"x=MIN2(a,b,c)",
+		"x=SUM(a)",
+		"x=a<b<c",
+		"x=if",
+		"x=a else b",
 	};
 	static char line[4096];
 

@@ -34,10 +34,11 @@ ALLOWED = {
     "formats": {"base", "record", "wire", "stream", "tally", "sql"},
     "follow": {"base", "record", "wire", "stream", "drain", "formats"},
     "analysis": {"base", "record", "wire", "sql", "stream", "tally", "formats"},
+    "metrics": {"base", "record", "wire", "sql", "stream", "tally", "formats", "analysis"},
     "report": {"base", "record", "wire", "sql", "stream", "tally", "formats", "analysis"},
     "page": {"base", "record", "wire", "stream", "tally", "formats", "analysis", "report"},
     "functions": {"base", "record", "wire", "stream"},
-    "cli": {"base", "record", "wire", "sql", "topology", "stream", "tally", "drain", "telemetry", "formats", "follow", "analysis", "report", "page",
+    "cli": {"base", "record", "wire", "sql", "topology", "stream", "tally", "drain", "telemetry", "formats", "follow", "analysis", "metrics", "report", "page",
             "functions", "launch", "attach"},
 }
 # Headers that the rooms of a layer have for each other: no other layer sees them.
@@ -48,11 +49,11 @@ VENDOR = re.compile(r"(^|/)(CL|rdma|cuda|cupti|nvtx3|level_zero|hip|hsa|rocprofi
                     r"ittnotify|ze_|zes_|zet_|Kokkos|kp_)(\b|[a-z_]*\.h$|/)")
 # Libraries that are no vendor's: which layers may see their headers.
 LIBRARIES = {
-    "sqlite3": {"sql", "formats", "analysis", "report", "cli"},
+    "sqlite3": {"sql", "formats", "analysis", "metrics", "report", "cli"},
     "zstd": {"drain", "formats"}, "xxhash": {"drain", "formats", "follow"},
     "jansson": {"formats"}, "protobuf-c": {"formats"},
     "libdw": {"stream", "attach"}, "libdwfl": {"stream", "attach"}, "libelf": {"stream", "attach"}, "gelf": {"stream", "attach"}, "dwarf": {"stream"},
-    "hwloc": {"topology"}, "curses": {"cli"}, "microhttpd": {"page"}, "capstone": {"functions"},
+    "hwloc": {"topology"}, "curses": {"cli"}, "microhttpd": {"page"}, "capstone": {"functions"}, "yaml": {"metrics"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 LINES_MAX = 1000

@@ -36,7 +36,7 @@ DEFINED = ["__x86_64__ 1", "__LP64__ 1", "ElfW(type) Elf64_##type", "PROTOBUF_C_
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CODE = (".c", ".h", ".hpp", ".cpp")
 TEXT = CODE + (".py", ".sh", ".cmake", ".f90", ".rec", ".md", ".txt", ".in", ".map", ".list")
-IGNORED = ["hsa", "inout", "renderd",  # names of others
+IGNORED = ["hsa", "inout", "renderd", "valu",  # names of others
            "caf",  # "café", cut within a character
            "tje"]  # an instruction behind a tab in C: "\\tje"
 PYTHON = "/usr/bin/python3"  # whose packages are the distribution's

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of metrics; see evaluate.h. */
+#include "metrics/evaluate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "metrics/parts.h"
+
+/* One metric of one kernel. */
+struct evaluation {
+	const struct metric_set *set;
+	const struct metric_specs *specs;
+	const struct kernel_group *group;
+	struct metric_names_had had;
+	uint8_t *chosen; /* dispatches of which all that is needed is known */
+	uint32_t rows;   /* how many those are */
+	uint32_t used;   /* the least that a function over them had */
+	unsigned depth;
+	struct text counters, columns, variables; /* that are missing */
+	struct text reason;                       /* why a variable is */
+	bool failed;
+};
+
+/* ---- specs -------------------------------------------------------------------------------------------- */
+
+static bool add_spec(struct metric_specs *s, const char *word, size_t n, char *error, size_t size)
+{
+	const char *is = memchr(word, '=', n);
+	char number[64], *end;
+	double v;
+
+	snprintf(number, sizeof(number), "%.*s", is ? (int)(word + n - is - 1) : 0,
+		 is ? is + 1 : "");
+	v = strtod(number, &end);
+	if (!is || is == word || end == number || *end || !isfinite(v)) {
+		snprintf(error, size, "\"%.*s\" is not NAME=NUMBER", (int)n, word);
+		return false;
+	}
+	word += *word == '$';
+	if (!vec_reserve(&s->at, &s->room, s->count, 1))
+		return false;
+	s->at[s->count].name = strndup(word, (size_t)(is - word));
+	s->at[s->count].value = v;
+	return s->at[s->count++].name != NULL;
+}
+
+bool metric_specs_read(struct metric_specs *s, const char *text, char *error, size_t size)
+{
+	snprintf(error, size, "there is no memory");
+	for (const char *w = text; w && *w;) {
+		size_t n = strcspn(w, ":,");
+
+		if (!add_spec(s, w, n, error, size))
+			return false;
+		w += n + (w[n] != '\0');
+	}
+	return true;
+}
+
+void metric_specs_release(struct metric_specs *s)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		free(s->at[i].name);
+	free(s->at);
+	*s = (struct metric_specs){0};
+}
+
+static double spec_of(const struct metric_specs *s, const char *name)
+{
+	for (uint32_t i = s ? s->count : 0; i; i--)
+		if (strcmp(s->at[i - 1].name, name) == 0)
+			return s->at[i - 1].value;
+	return NAN;
+}
+
+/* ---- names and variables -------------------------------------------------------------------------------- */
+
+static bool has_name(void *data, const char *name)
+{
+	const struct evaluation *e = data;
+
+	return kernel_values_count(e->group, name) > 0;
+}
+
+static bool is_given(void *data, const char *variable)
+{
+	const struct evaluation *e = data;
+
+	return !isnan(spec_of(e->specs, variable));
+}
+
+static const double *column_of(void *data, const char *name)
+{
+	const struct evaluation *e = data;
+
+	return kernel_values_of(e->group, name);
+}
+
+static bool compute(struct evaluation *e, const struct expression *x, struct expression_value *out);
+
+/* What the user says, what a file has, what the device says of itself. */
+static bool variable_of(void *data, const char *name, struct expression_value *out)
+{
+	struct evaluation *e = data;
+	const struct metric_variable *v = metric_variable_find(e->set, name);
+	const struct metric_formula *f = NULL;
+	bool good;
+
+	out->number = spec_of(e->specs, name);
+	if (!isnan(out->number))
+		return true;
+	if (v)
+		f = metric_variable_formula(e->set, v, e->group->device->class, &e->had);
+	if (!v) {
+		out->number = kernel_device_property(e->group->device, name);
+		return !isnan(out->number);
+	}
+	if (!f || !f->value.text || e->depth >= METRIC_VARIABLES_DEEP)
+		return false;
+	e->depth++;
+	good = compute(e, &f->value.e, out);
+	e->depth--;
+	return good;
+}
+
+static bool compute(struct evaluation *e, const struct expression *x, struct expression_value *out)
+{
+	struct expression_source source = {.rows = e->group->count,
+					   .chosen = e->chosen,
+					   .data = e,
+					   .column = column_of,
+					   .variable = variable_of};
+
+	if (!expression_compute(x, &source, out)) {
+		e->failed = true;
+		return false;
+	}
+	e->used = source.used < e->used ? source.used : e->used;
+	return true;
+}
+
+/* ---- what is missing --------------------------------------------------------------------------------------- */
+
+static void add_word(struct text *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *w = list->length ? list->s : ""; *w;) {
+		size_t k = strcspn(w, ",");
+
+		if (k == n && strncmp(w, word, n) == 0)
+			return;
+		w += k + (w[k] == ',');
+	}
+	text_addf(list, "%s%s", list->length ? "," : "", word);
+}
+
+static void look_for_name(void *data, const char *name)
+{
+	struct evaluation *e = data;
+	const double *values = kernel_values_of(e->group, name);
+
+	if (!kernel_values_count(e->group, name))
+		add_word(kernel_is_column(name) ? &e->columns : &e->counters, name);
+	for (uint32_t i = 0; values && i < e->group->count; i++)
+		e->chosen[i] = e->chosen[i] && !isnan(values[i]);
+}
+
+static void look_for_variable(void *data, const char *name)
+{
+	struct evaluation *e = data;
+	const struct metric_variable *v = metric_variable_find(e->set, name);
+	const struct metric_formula *f = NULL;
+
+	if (!v && !isnan(kernel_device_property(e->group->device, name)))
+		return;
+	add_word(&e->variables, name);
+	if (v)
+		f = metric_variable_formula(e->set, v, e->group->device->class, &e->had);
+	if (f && f->none && !e->reason.length)
+		text_add(&e->reason, f->none);
+}
+
+static void look(struct evaluation *e, const struct metric_expression *x)
+{
+	const struct metric_names_sink sink = {look_for_name, look_for_variable, e};
+
+	if (x->text)
+		metric_names(e->set, &x->e, e->group->device->class, &e->had, &sink);
+}
+
+/* Why the formula has no value. */
+static void tell_missing(const struct evaluation *e, const struct kernel_group *g, struct text *why)
+{
+	if (e->counters.length)
+		text_addf(why, "not recorded: kymo run --counters %s", e->counters.s);
+	else if (e->columns.length && strstr(e->columns.s, "duration") && g->untimed)
+		text_addf(why, "its dispatches have no times: %s", g->untimed);
+	else if (e->columns.length)
+		text_addf(why, "the runtime does not tell: %s", e->columns.s);
+	else if (e->reason.length)
+		text_add(why, e->reason.s);
+	else if (e->variables.length)
+		text_addf(why, "the trace does not tell $%s of this device: --spec %s=NUMBER",
+			  e->variables.s, e->variables.s);
+	else if (!e->rows)
+		text_add(why, "no dispatch has all counters that it is made of");
+	else
+		text_add(why, "it cannot be computed of these values (a division by zero)");
+}
+
+/* ---- metrics --------------------------------------------------------------------------------------------------- */
+
+/* Least, most and average of a number of each dispatch. */
+static void take_each(struct evaluation *e, const struct metric_formula *f,
+		      struct metric_value *out)
+{
+	struct expression_value v;
+	double sum = 0;
+	uint32_t count = 0;
+
+	if (!f->each.text || !compute(e, &f->each.e, &v))
+		return;
+	for (uint32_t i = 0; i < e->group->count; i++) {
+		double x = v.column ? v.column[i] : v.number;
+
+		if (!e->chosen[i] || isnan(x))
+			continue;
+		out->least = count ? fmin(out->least, x) : x;
+		out->most = count ? fmax(out->most, x) : x;
+		sum += x;
+		count++;
+	}
+	free(v.column);
+	if (!f->value.text && count) {
+		out->value = sum / count;
+		e->used = count < e->used ? count : e->used;
+	}
+}
+
+static double one_number(struct evaluation *e, const struct metric_expression *x)
+{
+	struct expression_value v;
+	double number;
+
+	if (!x->text || !compute(e, &x->e, &v))
+		return NAN;
+	/* A variable may have turned out to have a number for each dispatch. */
+	number = v.column ? NAN : v.number;
+	free(v.column);
+	return number;
+}
+
+static void evaluate_formula(struct evaluation *e, const struct metric_formula *f,
+			     struct metric_value *out)
+{
+	memset(e->chosen, 1, e->group->count);
+	look(e, &f->value);
+	look(e, &f->each);
+	e->rows = 0;
+	for (uint32_t i = 0; i < e->group->count; i++)
+		e->rows += e->chosen[i];
+	e->used = e->rows;
+	if (!e->counters.length && !e->columns.length && !e->variables.length && e->rows) {
+		out->value = one_number(e, &f->value);
+		take_each(e, f, out);
+	}
+	out->formula = f;
+	out->rows = e->used;
+	if (isnan(out->value)) {
+		out->least = out->most = NAN;
+		tell_missing(e, e->group, &out->why);
+		return;
+	}
+	out->peak = one_number(e, &f->peak);
+	if (f->unproven)
+		text_add(&out->why, "unproven: never compared with such a device");
+}
+
+static void release_missing(struct evaluation *e)
+{
+	text_release(&e->counters);
+	text_release(&e->columns);
+	text_release(&e->variables);
+	text_release(&e->reason);
+}
+
+/* The first formula with a value; without one, what the first one lacks. */
+static void evaluate_all(struct evaluation *e, const struct metric *m, struct metric_value *out)
+{
+	const struct metric_formula *f;
+	struct text first = {0};
+	uint32_t at = 0;
+
+	while (isnan(out->value) &&
+	       (f = metric_formula_next(&m->formulas, e->group->device->class, &at))) {
+		text_release(&out->why);
+		if (f->none)
+			text_add(&out->why, f->none);
+		else
+			evaluate_formula(e, f, out);
+		release_missing(e);
+		if (!first.length && out->why.length)
+			text_add(&first, out->why.s);
+	}
+	if (isnan(out->value)) {
+		text_release(&out->why);
+		if (first.length)
+			text_add(&out->why, first.s);
+		else
+			text_addf(&out->why, "no formula for this device (%s)",
+				  device_class_names[e->group->device->class]);
+	}
+	text_release(&first);
+}
+
+bool metric_evaluate(const struct metric_set *set, const struct metric_specs *specs,
+		     const struct metric *m, const struct kernel_group *g, struct metric_value *out)
+{
+	struct evaluation e = {.set = set,
+			       .specs = specs,
+			       .group = g,
+			       .had = {has_name, is_given, NULL},
+			       .chosen = malloc(g->count + 1u)};
+
+	e.had.data = &e;
+	*out = (struct metric_value){
+		.value = NAN, .least = NAN, .most = NAN, .peak = NAN, .of = g->count};
+	if (e.chosen)
+		evaluate_all(&e, m, out);
+	e.failed |= !e.chosen || out->why.failed;
+	free(e.chosen);
+	return !e.failed;
+}
+
+void metric_value_release(struct metric_value *v)
+{
+	text_release(&v->why);
+}
+
+double metric_share(const struct metric_value *v)
+{
+	return v->peak > 0 ? 100 * v->value / v->peak : NAN;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What limits a kernel, in words. A rule is a file in metrics/rules and a line in rules.list: it looks at metrics of a
+ * kernel by their ids, says nothing where one is missing, and names the panel to open next.
+ */
+#ifndef METRICS_FINDINGS_H
+#define METRICS_FINDINGS_H
+
+#include "analysis/diagnose.h"
+#include "metrics/report.h"
+
+struct kernel_findings;
+
+struct kernel_rule {
+	struct rule rule;  /* first; has no function */
+	const char *panel; /* to open next */
+	const char *advice;
+	void (*find)(struct kernel_findings *f, const struct kernel_group *g);
+};
+
+extern const struct kernel_rule *const kernel_rules[];
+extern const uint32_t kernel_rules_count;
+
+struct kernel_finding {
+	const struct kernel_rule *rule;
+	const struct kernel_group *group;
+	struct text title;
+};
+
+struct kernel_findings {
+	const struct metric_set *set;
+	const struct metric_specs *specs;
+	struct kernel_finding *at;
+	uint32_t count, room;
+	const struct kernel_rule *rule; /* that is being asked */
+	bool failed;
+};
+
+/* Asks all rules of the first `most` kernels (0: all). False: no memory. */
+bool kernel_findings_find(struct kernel_findings *f, const struct kernel_data *d, uint32_t most);
+void kernel_findings_release(struct kernel_findings *f);
+
+/* As a table of the report. */
+void kernel_findings_report(struct report *r, const struct kernel_findings *f);
+
+/* Adds them to what `kymo diagnose` tells. */
+bool kernel_findings_tell(const struct kernel_findings *f, struct diagnosis *d);
+
+/* ---- for rules -------------------------------------------------------------------------------------- */
+
+/* The value of a metric; NaN: it has none, or not of this kernel. */
+double kernel_metric(struct kernel_findings *f, const struct kernel_group *g, const char *id);
+
+/* A finding of the rule that is asked: a sentence without full stop that names its numbers. */
+void kernel_finding_add(struct kernel_findings *f, const struct kernel_group *g, const char *title,
+			...) __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# As raw.cmake: the fuzzer itself needs clang, build/bin/fuzz_metrics tests/fuzz/metrics.
+if(TARGET kymo_metrics)
+  add_executable(mini_fuzz_metrics fuzz/protobuf_fuzz_main.c fuzz/metrics_fuzz.c support/memory_file.c)
+  target_compile_definitions(mini_fuzz_metrics PRIVATE FUZZ_ROUNDS=4000)
+  target_include_directories(mini_fuzz_metrics PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(mini_fuzz_metrics PRIVATE kymo_metrics)
+  file(GLOB metrics_corpus CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/metrics/*.yaml)
+  add_test(NAME fuzz.metrics COMMAND mini_fuzz_metrics ${metrics_corpus})
+  set_tests_properties(fuzz.metrics PROPERTIES LABELS fuzz TIMEOUT 120 ENVIRONMENT UBSAN_OPTIONS=halt_on_error=1)
+  if(CMAKE_C_COMPILER_ID MATCHES Clang AND KYMO_SANITIZE MATCHES address)
+    add_executable(fuzz_metrics fuzz/metrics_fuzz.c)
+    target_compile_options(fuzz_metrics PRIVATE -fsanitize=fuzzer)
+    target_link_options(fuzz_metrics PRIVATE -fsanitize=fuzzer)
+    target_link_libraries(fuzz_metrics PRIVATE kymo_metrics)
+  endif()
+endif()

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All roofs of one device, within a time. */
+#ifndef ROOFS_MEASURE_H
+#define ROOFS_MEASURE_H
+
+#include "roofs/runner.h"
+
+struct measure_limits {
+	double seconds; /* no experiment begins later */
+	unsigned rounds;
+	bool quick;
+	void (*progress)(void *data, double done); /* NULL: nobody looks */
+	void *data;
+};
+
+/* `out` is filled from the runner's device. What cannot be measured has the reason. */
+void measure_device(struct runner *r, const struct measure_limits *limits, struct roofs *out);
+
+#endif

@@ -54,7 +54,7 @@ static void put_real(struct cell *c, double v)
 
 static void people_table(struct report *out, const struct roofs *r)
 {
-	struct table *t = report_table(out, "roofs", r->device.name);
+	struct table *t = report_table(out, "roofs", "Roofs");
 	char text[ROOF_TEXT];
 
 	if (!t)

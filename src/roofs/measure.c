@@ -228,24 +228,6 @@ static void release_row(struct bench *b, struct row *row)
 	row->launch.kernel = row->host = NULL;
 }
 
-static void set_up_all(struct bench *b)
-{
-	for (unsigned i = 0; i < b->plan.count; i++) {
-		struct row *row = &b->plan.rows[i];
-
-		if (*row->roof.why)
-			continue;
-		if (left(b) <= 0)
-			snprintf(row->roof.why, ROOF_WHY, "no time was left for it");
-		else if (b->r->dead)
-			snprintf(row->roof.why, ROOF_WHY, "the device failed before");
-		else if (!set_up(b, row, row->roof.why))
-			release_row(b, row);
-		if (b->limits->progress)
-			b->limits->progress(b->limits->data, 0.5 * (i + 1) / b->plan.count);
-	}
-}
-
 /* ---- rounds -------------------------------------------------------------------------------------- */
 
 static bool better(const struct row *row, const struct estimate *e)
@@ -282,6 +264,36 @@ static bool take_turn(struct bench *b, struct row *row, double slice)
 	return true;
 }
 
+/* Makes a row ready and measures it once: runtimes compile slowly, and then there is something, whatever time is left. */
+static void begin_row(struct bench *b, struct row *row)
+{
+	if (*row->roof.why)
+		return;
+	if (left(b) <= 0)
+		snprintf(row->roof.why, ROOF_WHY, MEASURE_NO_TIME);
+	else if (b->r->dead)
+		snprintf(row->roof.why, ROOF_WHY, "the device failed before");
+	else if (!set_up(b, row, row->roof.why) || !take_turn(b, row, 0))
+		release_row(b, row);
+}
+
+/* Kernels last, which have to be compiled. */
+static void begin_all(struct bench *b)
+{
+	unsigned done = 0;
+
+	for (unsigned kernels = 0; kernels < 2; kernels++)
+		for (unsigned i = 0; i < b->plan.count; i++) {
+			struct row *row = &b->plan.rows[i];
+
+			if ((row->what == ROW_KERNEL) != kernels)
+				continue;
+			begin_row(b, row);
+			if (b->limits->progress)
+				b->limits->progress(b->limits->data, 0.5 * ++done / b->plan.count);
+		}
+}
+
 static void take_rounds(struct bench *b)
 {
 	const unsigned turns = b->limits->rounds * b->plan.count;
@@ -308,7 +320,7 @@ static void take_result(struct roofs *out, struct row *row)
 		row->roof.dropped = row->best.dropped;
 		row->roof.why[0] = '\0';
 	} else if (!*row->roof.why) {
-		snprintf(row->roof.why, ROOF_WHY, "no time was left for it");
+		snprintf(row->roof.why, ROOF_WHY, MEASURE_NO_TIME);
 	}
 	out->roofs[out->count++] = row->roof;
 }
@@ -364,7 +376,7 @@ static void measure_rows(struct bench *b)
 	if (!b->values)
 		snprintf(why, sizeof(why), "no memory");
 	else if (b->r->f->open(b->r, why) && reserve(b, why)) {
-		set_up_all(b);
+		begin_all(b);
 		take_rounds(b);
 		for (unsigned i = 0; i < b->plan.count; i++)
 			release_row(b, &b->plan.rows[i]);

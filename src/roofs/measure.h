@@ -5,6 +5,9 @@
 
 #include "roofs/runner.h"
 
+/* `why` of a roof that was not tried for want of time. */
+#define MEASURE_NO_TIME "no time was left for it"
+
 struct measure_limits {
 	double seconds; /* no experiment begins later */
 	unsigned rounds;

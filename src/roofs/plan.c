@@ -245,7 +245,7 @@ static void plan_fma(struct plan *p, const struct runner *r, enum runner_type ty
 		snprintf(row->roof.why, sizeof(row->roof.why), "the device has no such type");
 }
 
-/* One element, the vector that the device likes, and twice that; CUDA computes with single elements, halves in pairs. */
+/* One element, the vector that the device likes, and twice that, of fractions; CUDA computes with single elements, halves in pairs. */
 static void plan_type(struct plan *p, const struct runner *r, enum runner_type type)
 {
 	unsigned native = r->native[type] > 1 ? r->native[type] : 4;
@@ -258,7 +258,7 @@ static void plan_type(struct plan *p, const struct runner *r, enum runner_type t
 	if (!r->has[type])
 		return;
 	plan_fma(p, r, type, native);
-	if (is_cpu(r) && 2 * native <= 16)
+	if (is_cpu(r) && type != RUNNER_INT32 && 2 * native <= 16)
 		plan_fma(p, r, type, 2 * native);
 }
 

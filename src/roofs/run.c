@@ -101,15 +101,30 @@ static void mark_twins(struct runner *list, unsigned count)
 	}
 }
 
+/* What is not complete is not kept: the next time the runtime has compiled its kernels. */
+static void keep(const struct child *c, const struct roofs *r)
+{
+	char why[ROOF_WHY];
+	unsigned missing = 0;
+
+	for (unsigned i = 0; i < r->count; i++)
+		missing += strcmp(r->roofs[i].why, MEASURE_NO_TIME) == 0;
+	if (missing)
+		snprintf(why, sizeof(why),
+			 "no time was left for %u of %u; call it again when the machine is idle",
+			 missing, r->count);
+	if (missing || !keep_put(r, why))
+		tell(c, "warning", why);
+}
+
 static void measure_one(const struct child *c, struct runner *r)
 {
 	const struct measure_limits limits = {.seconds = c->o->quick ? 4 : 14,
-					      .rounds = c->o->quick ? 2 : 4,
+					      .rounds = c->o->quick ? 3 : 8,
 					      .quick = c->o->quick,
 					      .progress = c->o->progress,
 					      .data = c->o->data};
 	struct roofs out = {.device = r->device};
-	char why[ROOF_WHY];
 	int lock;
 
 	tell_roofs(c, "device", &out);
@@ -122,8 +137,7 @@ static void measure_one(const struct child *c, struct runner *r)
 		measure_device(r, &limits, &out);
 		if (limits.progress)
 			limits.progress(limits.data, 1);
-		if (!keep_put(&out, why))
-			tell(c, "warning", why);
+		keep(c, &out);
 	}
 	if (lock >= 0)
 		close(lock);

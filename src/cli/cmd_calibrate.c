@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/plain.h"
+#include "cli/calibrate_plot.h"
 #include "cli/cli.h"
 #include "report/report.h"
 #include "roofs/roofs.h"
@@ -12,8 +13,8 @@
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV };
 
 struct calibrate_options {
-	const char *device, *roofs;
-	bool again, quick;
+	const char *device, *roofs, *plot;
+	bool again, quick, dark, force;
 	int format;
 };
 
@@ -30,6 +31,13 @@ static const struct knob rows[] = {
 	 "Take 4 s for a device, not 14; intervals are wider"},
 	{"roofs", 0, KNOB_STRING, 0, AT(roofs), "FILE", NULL, NULL, NULL, "Calibrate",
 	 "Show those of this file, of another machine; measure nothing"},
+	{"plot", 'p', KNOB_STRING, 0, AT(plot), "FILE", NULL, NULL, NULL, "Calibrate",
+	 "Draw them as a roofline instead, in a file that ends with .svg, .png, .jpg or .pdf; -: as "
+	 "text"},
+	{"dark", 0, KNOB_FLAG, 0, AT(dark), NULL, NULL, NULL, NULL, "Calibrate",
+	 "Draw it on dark ground"},
+	{"force", 0, KNOB_FLAG, 0, AT(force), NULL, NULL, NULL, NULL, "Calibrate",
+	 "Replace a file that is there"},
 	{"format", 'f', KNOB_ENUM, 0, AT(format), "FORMAT", "text", "text|json|csv", NULL,
 	 "Calibrate", "How they are printed"},
 };
@@ -233,6 +241,15 @@ static bool read_given(struct roofs_list *l)
 	return false;
 }
 
+/* One picture is of one device: of several the first, unless --device says which. */
+static int plot(const struct roofs_list *l)
+{
+	if (l->count > 1)
+		cli_note("%u devices: the roofline is that of %s; --device chooses", l->count,
+			 l->list[0].device.name);
+	return calibrate_plot(&l->list[0], options.plot, options.dark, options.force);
+}
+
 /* True: of some device not one roof could be measured. */
 static bool some_failed(const struct roofs_list *l)
 {
@@ -259,9 +276,13 @@ static int run(int argc, char **argv)
 	if (options.roofs && (options.again || options.quick || options.device))
 		return cli_usage("calibrate", "--roofs shows a file: nothing is measured, as "
 					      "--again, --quick and --device ask for");
+	if (calibrate_plot_check(options.plot) != CLI_OK)
+		return CLI_USAGE;
 	if (!(options.roofs ? read_given(&l) : measure(&l)))
 		return CLI_FAILURE;
-	if (!print_all(&l))
+	if (options.plot && l.count)
+		result = plot(&l);
+	else if (!print_all(&l))
 		result = CLI_FAILURE;
 	else if (some_failed(&l))
 		result = CLI_NO;

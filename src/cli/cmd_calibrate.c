@@ -24,11 +24,11 @@ static struct calibrate_options options;
 
 static const struct knob rows[] = {
 	{"device", 'd', KNOB_STRING, 0, AT(device), "NAME", NULL, NULL, NULL, "Calibrate",
-	 "Only devices with this in their names, or one by its number: opencl:0, cuda:1"},
+	 "Only devices with this in their names, or by runtime and number: cuda, opencl:0"},
 	{"again", 'a', KNOB_FLAG, 0, AT(again), NULL, NULL, NULL, NULL, "Calibrate",
 	 "Measure, though this was done before"},
 	{"quick", 'q', KNOB_FLAG, 0, AT(quick), NULL, NULL, NULL, NULL, "Calibrate",
-	 "Take 4 s for a device, not 14; intervals are wider"},
+	 "Take 3 s for a device, not 14; intervals are wider"},
 	{"roofs", 0, KNOB_STRING, 0, AT(roofs), "FILE", NULL, NULL, NULL, "Calibrate",
 	 "Show those of this file, of another machine; measure nothing"},
 	{"plot", 'p', KNOB_STRING, 0, AT(plot), "FILE", NULL, NULL, NULL, "Calibrate",

@@ -74,7 +74,7 @@ static void opencl_types(const struct kernel_shape *s, struct text *out)
 	text_add(out, opencl_head);
 }
 
-/* CUDA has no arithmetic of vectors: copies add to two elements at a time, and halves are computed two in a register. */
+/* CUDA has no arithmetic of vectors: what moves adds to the elements of one, and halves are computed two in a register. */
 static void cuda_types(const struct kernel_shape *s, struct text *out)
 {
 	const char *e = types[s->type].cuda;
@@ -90,6 +90,13 @@ static void cuda_types(const struct kernel_shape *s, struct text *out)
 			 "\"=r\"(r) : \"r\"(a), \"r\"(b)); return r; }\n"
 			 "static __device__ V MAKE(E x) { return (V)(unsigned short)x << 16 | "
 			 "(unsigned short)x; }\n");
+	else if (s->width == 4)
+		text_addf(out,
+			  "typedef %s4 V;\n"
+			  "static __device__ V MAKE(E x) { return make_%s4(x, x, x, x); }\n"
+			  "static __device__ V ADD(V a, V b) { return make_%s4(a.x + b.x, a.y + "
+			  "b.y, a.z + b.z, a.w + b.w); }\n",
+			  e, e, e);
 	else if (s->width == 2)
 		text_addf(out,
 			  "typedef %s2 V;\n"

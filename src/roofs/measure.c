@@ -298,7 +298,7 @@ static void take_rounds(struct bench *b)
 {
 	const unsigned turns = b->limits->rounds * b->plan.count;
 
-	for (unsigned t = 0; t < turns && left(b) > 0; t++) {
+	for (unsigned t = 0; t < turns && left(b) > 0 && !b->r->dead; t++) {
 		struct row *row = &b->plan.rows[t % b->plan.count];
 		double slice = left(b) / (turns - t);
 
@@ -401,6 +401,7 @@ void measure_device(struct runner *r, const struct measure_limits *limits, struc
 	plan_make(&b->plan, r, limits->quick);
 	measure_rows(b);
 	out->device = r->device; /* with its caches */
+	r->f->close(r);
 	for (unsigned i = 0; i < b->plan.count; i++)
 		take_result(out, &b->plan.rows[i]);
 	note_all(b, out);

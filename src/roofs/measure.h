@@ -16,7 +16,7 @@ struct measure_limits {
 	void *data;
 };
 
-/* `out` is filled from the runner's device. What cannot be measured has the reason. */
+/* The runner is opened, and closed for good. `out` is filled from the runner's device. What cannot be measured has the reason. */
 void measure_device(struct runner *r, const struct measure_limits *limits, struct roofs *out);
 
 #endif

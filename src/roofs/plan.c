@@ -85,10 +85,12 @@ static void not_told(struct row *row)
 	snprintf(row->roof.why, sizeof(row->roof.why), "the device does not tell how large it is");
 }
 
-/* Of doubles, where the device has them. */
+/* Of doubles, where the device has them, but what reads. */
 static struct kernel_shape moving(const struct runner *r, enum kernel_kind kind)
 {
-	enum runner_type type = r->has[RUNNER_FP64] ? RUNNER_FP64 : RUNNER_FP32;
+	/* What reads also adds, and many GPUs add few doubles. */
+	bool adds = kind == KERNEL_READ || kind == KERNEL_READ_OTHERS;
+	enum runner_type type = r->has[RUNNER_FP64] && !adds ? RUNNER_FP64 : RUNNER_FP32;
 	unsigned native = r->native[type] ? r->native[type] : 1;
 
 	return (struct kernel_shape){
@@ -295,6 +297,7 @@ static void plan_launches(struct plan *p)
 	one->shape.kind = many->shape.kind = KERNEL_EMPTY;
 	one->shape.type = many->shape.type = RUNNER_FP32;
 	one->shape.width = many->shape.width = 1;
+	one->one_pass = many->one_pass = true;
 	one->launch.groups = many->launch.groups = 1;
 	one->launch.items = many->launch.items = 1;
 }

@@ -14,7 +14,7 @@ struct row {
 	struct kernel_shape shape;
 	struct runner_launch launch;
 	uint64_t buffer;   /* bytes that it takes of each buffer */
-	bool one_pass;     /* more passes would find in caches what the first one left there */
+	bool one_pass;     /* more would find in caches what the first one left there, or do nothing */
 	bool to_device, pinned;
 	void *host; /* memory of a transfer */
 	struct estimate best;

@@ -61,13 +61,14 @@ static void wait_turn(void *data)
 	tell(data, "", "");
 }
 
-/* "opencl:1", or part of the name, whatever its letters' case. */
+/* "opencl", "opencl:1", or part of the name, whatever its letters' case. */
 static bool is_chosen(const struct runner *r, unsigned of_api, const char *wanted)
 {
 	char number[24];
 
 	snprintf(number, sizeof(number), "%s:%u", r->device.api, of_api);
-	return !wanted || strcmp(number, wanted) == 0 || strcasestr(r->device.name, wanted);
+	return !wanted || strcmp(r->device.api, wanted) == 0 || strcmp(number, wanted) == 0 ||
+	       strcasestr(r->device.name, wanted);
 }
 
 static bool same_place(const struct roof_device *a, const struct roof_device *b)
@@ -101,26 +102,28 @@ static void mark_twins(struct runner *list, unsigned count)
 	}
 }
 
-/* What is not complete is not kept: the next time the runtime has compiled its kernels. */
-static void keep(const struct child *c, const struct roofs *r)
+/* What is not complete is not kept: the next time the runtime has compiled its kernels, or the device is well again. */
+static void keep(const struct child *c, const struct roofs *r, bool dead)
 {
 	char why[ROOF_WHY];
 	unsigned missing = 0;
 
 	for (unsigned i = 0; i < r->count; i++)
 		missing += strcmp(r->roofs[i].why, MEASURE_NO_TIME) == 0;
-	if (missing)
+	if (dead)
+		snprintf(why, sizeof(why), "the device failed");
+	else if (missing)
 		snprintf(why, sizeof(why),
 			 "no time was left for %u of %u; call it again when the machine is idle",
 			 missing, r->count);
-	if (missing || !keep_put(r, why))
+	if (dead || missing || !keep_put(r, why))
 		tell(c, "warning", why);
 }
 
 static void measure_one(const struct child *c, struct runner *r)
 {
-	const struct measure_limits limits = {.seconds = c->o->quick ? 4 : 14,
-					      .rounds = c->o->quick ? 3 : 8,
+	const struct measure_limits limits = {.seconds = c->o->quick ? 3 : 14,
+					      .rounds = c->o->quick ? 2 : 8,
 					      .quick = c->o->quick,
 					      .progress = c->o->progress,
 					      .data = c->o->data};
@@ -137,7 +140,7 @@ static void measure_one(const struct child *c, struct runner *r)
 		measure_device(r, &limits, &out);
 		if (limits.progress)
 			limits.progress(limits.data, 1);
-		keep(c, &out);
+		keep(c, &out, r->dead);
 	}
 	if (lock >= 0)
 		close(lock);

@@ -1,5 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-# Roofs: what microkernels do, what is kept, the picture.
+# Roofs: what microkernels do, what is kept, the picture; the command on the devices here, and on stand-ins for CUDA's.
+if(TARGET kymo_roofs)
+	kymo_unit_test(roofs ${CMAKE_CURRENT_LIST_DIR}/test_roofs.c LIBS kymo_roofs kymo_topology kymo_base)
+endif()
 if(TARGET kymo_page)
 	kymo_unit_test(roofline ${CMAKE_CURRENT_LIST_DIR}/test_roofline.c LIBS kymo_page kymo_roofs)
+endif()
+if(TARGET kymo AND NOT KYMO_SANITIZE)
+	set(fakes ${CMAKE_CURRENT_BINARY_DIR}/roofs_cuda)
+	foreach(fake "cuda_fake libcuda.so.1" "nvrtc_fake libnvrtc.so.13")
+		separate_arguments(fake)
+		list(GET fake 0 source)
+		list(GET fake 1 name)
+		add_library(roofs_${source} SHARED ${CMAKE_CURRENT_LIST_DIR}/${source}.c)
+		target_compile_options(roofs_${source} PRIVATE -w -fvisibility=default)
+		target_link_libraries(roofs_${source} PRIVATE ${CMAKE_DL_LIBS})
+		set_target_properties(roofs_${source} PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME ${name}
+			LIBRARY_OUTPUT_DIRECTORY ${fakes})
+	endforeach()
+	set(test ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/calibrate.py $<TARGET_FILE:kymo>)
+	add_test(NAME cli.calibrate.opencl COMMAND ${test} opencl)
+	add_test(NAME cli.calibrate.cuda COMMAND ${test} cuda ${fakes} ${CMAKE_CXX_COMPILER})
+	set_tests_properties(cli.calibrate.opencl cli.calibrate.cuda PROPERTIES LABELS cli TIMEOUT 120 SKIP_RETURN_CODE 77)
 endif()

@@ -56,7 +56,7 @@ static bool is_library(const char *object)
 	       begins(object, "libkymo-");
 }
 
-/* Innermost place of the program in a stack; 0: it has none, or a thread of Kymo's waits there. */
+/* Innermost place of the program in a stack; 0: it has none, or waits in Kymo. */
 static uint32_t place_of(const struct trace *t, const struct t_stack *stack)
 {
 	for (uint32_t i = 0; i < stack->count; i++) {
@@ -77,10 +77,15 @@ uint32_t off_use_add(struct off_use *u, const struct rec *r)
 	uint32_t place;
 	uint64_t stack;
 
-	if (!call_use_words(t, r, names, 1, &stack) || !stack || stack >= t->stacks_count)
+	if (r->thread >= t->threads_count || t->threads[r->thread].own)
 		return 0;
+	if (!call_use_words(t, r, names, 1, &stack) || !stack || stack >= t->stacks_count) {
+		u->without_stack++;
+		u->without_stack_ns += ns;
+		return 0;
+	}
 	place = place_of(t, &t->stacks[stack]);
-	row = place ? row_of(u, r->op, (uint32_t)stack) : NULL;
+	row = row_of(u, r->op, (uint32_t)stack);
 	if (!row)
 		return place;
 	row->times++;

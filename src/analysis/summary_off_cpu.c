@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of times without a processor by stack. */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "analysis/off_use.h"
 #include "analysis/summary_parts.h"
+#include "base/units.h"
 
 enum { FRAMES_SHOWN = 5 /* to people: the innermost */ };
 
@@ -44,6 +46,28 @@ static void put_stack(struct table *t, struct cell *c, const struct report *r,
 	text_release(&text);
 }
 
+/* Stacks of some say nothing of the others: how many there are of each. */
+static void tell_without(struct table *t, const struct summary *s)
+{
+	const struct off_use *use = &s->timeline->off;
+	char share[UNITS_TEXT], all[UNITS_TEXT];
+	uint64_t with = 0, ns = 0;
+
+	for (uint32_t i = 0; i < use->rows_count; i++) {
+		with += use->rows[i].times;
+		ns += use->rows[i].ns;
+	}
+	if (!use->without_stack)
+		return;
+	table_note(t,
+		   "%" PRIu64 " of %" PRIu64
+		   " times have a stack, %s of %s: of waits of less than 5 ms and "
+		   "of times of being preempted only some have, and only where the kernel may be "
+		   "seen (kernel.perf_event_paranoid of at most 1, or CAP_PERFMON)",
+		   with, with + use->without_stack, units_time(ns, share),
+		   units_time(ns + use->without_stack_ns, all));
+}
+
 static void add_rows(struct table *t, const struct report *r, const struct summary *s)
 {
 	struct off_use *use = s->timeline ? &s->timeline->off : NULL;
@@ -65,13 +89,14 @@ static void add_rows(struct table *t, const struct report *r, const struct summa
 		cell_number(c++, u->longest_ns);
 		put_stack(t, c, r, s, u->stack);
 	}
+	tell_without(t, s);
 }
 
 bool summary_off_cpu(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
-	struct table *t = by == BY_OP ? report_table(r, "off_cpu_stacks",
-						     "Waits without a processor, by stack")
-				      : NULL;
+	struct table *t =
+		by == BY_OP ? report_table(r, "off_cpu_stacks", "Without a processor, by stack")
+			    : NULL;
 
 	if (by != BY_OP)
 		return true;

@@ -80,7 +80,8 @@ def summary(trace):
 
 def record(folder, *options, program=PROGRAM, user=()):
     trace = os.path.join(folder, "t.kymo")
-    return trace, must(*user, KYMO, "run", "-f", "--no-summary", *options, "-o", trace, "--", program)
+    argv = (program,) if isinstance(program, str) else program
+    return trace, must(*user, KYMO, "run", "-f", "--no-summary", *options, "-o", trace, "--", *argv)
 
 
 def preempted(folder):
@@ -88,7 +89,36 @@ def preempted(folder):
     trace, _ = record(folder, "--off-cpu", "--sample=997", program=SPENDS)
     rows = json.loads(must(KYMO, "query", "-f", "json", trace, "SELECT count(*) AS n, sum(weight) AS ns FROM sample"))
     expect(rows[0]["n"] > 50, "samples beside", rows)
+    if os.geteuid() == 0:
+        expect(any(wait == "preempted" for wait, _ in by_stack(trace)[0]), "where they were preempted", by_stack(trace))
     expect(any(reason == "preempted" for _, reason in waits(trace)) or len(os.sched_getaffinity(0)) > 8, "four busy threads were never preempted")
+
+
+def by_stack(trace):
+    """(reason, innermost function of the program): times, of waits and of times of being preempted; and the note."""
+    found = json.loads(must(KYMO, "summary", "-f", "json", "--all", trace))["tables"]
+    table = next((t for t in found if t["name"] == "off_cpu_stacks"), {"rows": []})
+    functions = {}
+    for row in table["rows"]:
+        frames = [f for f in row["stack"].split(";") if f.startswith("nap_of") or f == "spend"]
+        name = (row["wait"], frames[-1] if frames else "")
+        functions[name] = functions.get(name, 0) + row["times"]
+    return functions, table
+
+
+def short(folder, user, kernel_seen):
+    """Waits that are over at once have a stack where the kernel may be seen, each its own; what has none is counted."""
+    trace, _ = record(folder, "--off-cpu", program=(PROGRAM, "short"), user=user)
+    functions, table = by_stack(trace)
+    of_kymo = own(trace)
+    all_times = [t for (tid, _), times in waits(trace).items() if tid not in of_kymo for t, _ in times]
+    with_stack = sum(r["times"] for r in table["rows"])
+    naps = {name: sum(n for (_, f), n in functions.items() if f == name) for name in ("nap_of_first", "nap_of_second")}
+    if kernel_seen:
+        expect(all(10 <= n <= 30 for n in naps.values()), "naps with a stack", functions)
+    noted = re.search(r"\((\d+) of (\d+) times have a stack", " ".join(must(KYMO, "summary", "--all", trace).split()))
+    if len(all_times) > with_stack > 0:
+        check("of how many", (int(noted[1]), int(noted[2])), (with_stack, len(all_times)))
 
 
 def refused(folder):
@@ -113,6 +143,7 @@ def main():
             trace, said = record(folder, "--off-cpu", user=user)
             as_told(trace, said)
             summary(trace)
+            short(folder, user, os.geteuid() == 0 and not user)
             kymotest.remove(trace)
         as_told(*record(folder, "--off-cpu", "-b", "opencl", "--include", "cl.*"))  # which calls are chosen is another matter
         preempted(folder)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads that wait for known things and say how long each was away: a line "TID REASON NS" a wait, by
- * CLOCK_MONOTONIC_RAW around it; at the end the address of the lock that two have waited for.
+ * CLOCK_MONOTONIC_RAW around it; at the end the address of the lock that two have waited for. With an argument: two threads
+ * that sleep for a short time, in a function each.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -86,7 +87,38 @@ static void read_late(const char *reason, int in, int out)
 	waitpid(child, NULL, 0);
 }
 
-int main(void)
+#define NAPS 20 /* of some 2 ms: over before anybody looks at most of them */
+
+static __attribute__((noinline)) void nap_of_first(void)
+{
+	sleep_ms(2);
+	__asm__ volatile("nop" ::: "memory"); /* no jump in place of the call; unlike the other */
+}
+
+static __attribute__((noinline)) void nap_of_second(void)
+{
+	sleep_ms(2);
+	__asm__ volatile("" ::: "memory");
+}
+
+static void *naps(void *data)
+{
+	for (int i = 0; i < NAPS; i++)
+		nap_of_second();
+	return NULL;
+}
+
+static int take_naps(void)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, naps, NULL);
+	for (int i = 0; i < NAPS; i++)
+		nap_of_first();
+	return pthread_join(t, NULL);
+}
+
+int main(int argc, char **argv)
 {
 	int pipes[2], sockets[2];
 	pthread_t a, b, f;
@@ -94,6 +126,8 @@ int main(void)
 	unsigned long long begun;
 	pid_t child;
 
+	if (argc > 1)
+		return take_naps();
 	pthread_barrier_init(&ready, NULL, 3);
 	if (pipe(pipes) || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets))
 		return 1;

@@ -3,6 +3,7 @@
 import json
 import pathlib
 import socket
+import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
 GPU = HERE.parent.parent / "tests" / "cuda" / "gpu"
@@ -52,6 +53,47 @@ class Checks:
                     path, "SELECT name, kymo_args(id) AS a FROM regions WHERE name LIKE 'pool%'"))[:300])
             if scene == "peer":
                 self.peer(path, want)
+
+    # ---- into programs that run already ----
+
+    def attach(self):
+        """Again and again: each recording has the kernels of its calls, but those under way at its ends."""
+        for threads in (1, 2, 4):
+            self.attached(f"{threads} threads", [self.programs / "loop", threads], 25)
+        self.attached("PyTorch", ["python3", "-B", GPU / "train.py", "small", "1000000"], 40)
+
+    def attached(self, name, command, times):
+        seen = []
+        with subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True) as program:
+            try:
+                if command[0] != "python3":
+                    program.stdout.readline()
+                else:
+                    self.warm(program)
+                seen = [self.kernels_while_attached(program.pid) for _ in range(times)]
+                alive = program.poll() is None
+            finally:
+                program.stdin.close()
+                if command[0] == "python3":
+                    program.kill()
+        whole = sum(launches > 0 and kernels >= 0.9 * launches - 4 for launches, kernels in seen)
+        self.check(f"attach, {name}: recordings of {times} with their kernels; it runs on",
+                   alive and whole == times, f"{whole}, status {program.returncode}")
+        self.say(f"attach, {name}: launches and kernels", " ".join(f"{a}/{b}" for a, b in seen)[:400])
+
+    def warm(self, program):
+        """Until kernels are seen at all: how long PyTorch takes to load is not known."""
+        for _ in range(60):
+            if program.poll() is not None or self.kernels_while_attached(program.pid, 0.5)[0]:
+                return
+
+    def kernels_while_attached(self, pid, seconds=0.15):
+        path = self.work / "attached.kymo"
+        self.run([self.kymo, "attach", "-f", "-o", path, "--no-summary", "--duration", f"{seconds}s", pid])
+        rows = self.sql(path, "SELECT (SELECT count(*) FROM regions WHERE name LIKE '%Launch%'), "
+                              "(SELECT count(*) FROM kernels)")
+        return tuple(rows[0]) if rows else (0, 0)
 
     def hang(self):
         """A kernel that spins is told, by its name, however the program ends; what ended is not."""

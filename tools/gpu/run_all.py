@@ -407,7 +407,7 @@ class Bench(Checks):
                                                        "fork", "reset")],
                  "samples": self.samples, "counters": self.counters, "layout": self.layout,
                  "edge": self.edge, "hang": self.hang, "multi": self.multi,
-                 "profilers": self.profilers,
+                 "profilers": self.profilers, "attach": self.attach,
                  "opencl": self.opencl,
                  "rates": self.rates, "million": self.million, "memory": self.memory,
                  "small": self.small,

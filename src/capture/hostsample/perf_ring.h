@@ -10,7 +10,8 @@
 
 struct perf_ring {
 	struct perf_event_mmap_page *page;
-	size_t bytes; /* of data, a power of two */
+	size_t bytes;    /* of data, a power of two */
+	bool of_leaving; /* stacks of threads that leave their processor, nothing else */
 };
 
 /* Hands each record since the last time to `take`, whole and aligned, in order. */

@@ -44,6 +44,9 @@
 #define PERIOD_MIN_NS 5000000u
 #define PERIOD_MAX_NS 100000000u
 #define LATE_NS       1000000u /* after its time a record is in its ring */
+#define LEAVING_HELD  32u /* stacks of threads that leave a processor: a ring has room for, ... */
+#define LEAVING_ROUND                                                                              \
+	32u /* ... and are followed in a round, of all processors; more cost more than they tell */
 
 #define LAYOUT (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 
@@ -85,7 +88,9 @@ static uint32_t ring_count, cpu_count;
 static uint32_t own_pid, own_tid;
 static uint64_t lost;
 static bool throttled;
-static uint32_t *inherited; /* threads that the kernel said it has begun to sample */
+static bool leaving; /* the kernel tells the stacks with which threads leave their processors */
+static uint32_t leaving_left; /* of a ring in this round */
+static uint32_t *inherited;   /* threads that the kernel said it has begun to sample */
 static uint32_t inherited_count, inherited_room;
 
 static pthread_t thread;
@@ -135,6 +140,28 @@ static void take_sample(const struct sample *s)
 	code_name(addresses, out.count, s->time);
 	out.end = out.count < n ? STACK_NO_OBJECT : end;
 	cap_sample(&out);
+}
+
+/* That some are lost does no harm: the time is told without a stack then. */
+static void take_leaving(const struct perf_event_header *h)
+{
+	const struct sample *s = (const struct sample *)h;
+	uint64_t addresses[KYMO_SAMPLE_DEPTH];
+	enum stack_end end = STACK_UNKNOWN;
+	uint32_t n, kept, stack;
+
+	if (h->type != PERF_RECORD_SAMPLE || h->size < sizeof(*s) || s->pid != own_pid ||
+	    s->tid == own_tid || !leaving_left)
+		return;
+	leaving_left--;
+	n = perf_stack_take(s->rest, h->size - sizeof(*s), addresses, KYMO_SAMPLE_DEPTH, &end);
+	if (!n)
+		return;
+	kept = code_chain(addresses, n);
+	code_name(addresses, kept, s->time);
+	stack = sample_stack(addresses, kept, kept < n ? STACK_NO_OBJECT : end);
+	if (stack)
+		switches_stack(s->tid, s->time, stack, kept == n && end == STACK_OUTERMOST);
 }
 
 static void note_inherited(uint32_t tid)
@@ -217,6 +244,12 @@ static void take(const struct perf_event_header *h)
 	}
 }
 
+static void read_ring(struct perf_ring *r)
+{
+	leaving_left = LEAVING_ROUND > cpu_count ? LEAVING_ROUND / cpu_count : 1;
+	perf_ring_read(r, r->of_leaving ? take_leaving : take);
+}
+
 static void drain(bool flush)
 {
 	uint64_t begun = clock_ns(CLOCK_MONOTONIC_RAW);
@@ -225,7 +258,7 @@ static void drain(bool flush)
 	jit_begin();
 	unwind_look();
 	for (uint32_t i = 0; i < ring_count; i++)
-		perf_ring_read(&rings[i], take);
+		read_ring(&rings[i]);
 	if (config.off_cpu && flush)
 		switches_flush();
 	else if (config.off_cpu)
@@ -280,17 +313,55 @@ static struct perf_event_attr attr_of(const kymo_sample_desc_t *d, size_t ring)
 	return attr;
 }
 
-/* Linux before 5.13 lets child processes inherit too: their samples are passed over. */
-static int open_event(const kymo_sample_desc_t *d, size_t ring, pid_t tid, int cpu)
+/* Each time that a thread leaves its processor; by the kernel alone, in which that happens. */
+static struct perf_event_attr attr_of_leaving(size_t ring)
 {
-	struct perf_event_attr attr = attr_of(d, ring);
-	int fd = perf_open(&attr, tid, cpu, -1, NULL);
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+		.sample_period = 1,
+		.sample_type = LAYOUT,
+		.inherit = 1,
+		.inherit_thread = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC_RAW,
+		.exclude_hv = 1,
+	};
+
+	perf_stack_ask(&attr, perf_stack_bytes(ring, LEAVING_HELD));
+	return attr;
+}
+
+/* Linux before 5.13 lets child processes inherit too: their samples are passed over. */
+static int open_any(const struct perf_event_attr *wanted, pid_t tid, int cpu, bool *user_only)
+{
+	struct perf_event_attr attr = *wanted;
+	int fd = perf_open(&attr, tid, cpu, -1, user_only);
 
 	if (fd != -EINVAL && fd != -E2BIG)
 		return fd;
-	attr = attr_of(d, ring);
+	attr = *wanted;
 	attr.inherit_thread = 0;
-	return perf_open(&attr, tid, cpu, -1, NULL);
+	return perf_open(&attr, tid, cpu, -1, user_only);
+}
+
+static int open_event(const kymo_sample_desc_t *d, size_t ring, pid_t tid, int cpu)
+{
+	struct perf_event_attr attr = attr_of(d, ring);
+
+	return open_any(&attr, tid, cpu, NULL);
+}
+
+static int open_leaving(size_t ring, pid_t tid, int cpu)
+{
+	struct perf_event_attr attr = attr_of_leaving(ring);
+	bool user_only;
+	int fd = open_any(&attr, tid, cpu, &user_only);
+
+	if (fd < 0 || !user_only)
+		return fd;
+	close(fd);
+	return -EACCES;
 }
 
 static size_t page_bytes(void)
@@ -298,28 +369,29 @@ static size_t page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static int map_ring(int fd, size_t bytes)
+static int map_ring(int fd, size_t bytes, bool of_leaving)
 {
 	void *p = mmap(NULL, bytes + page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (p == MAP_FAILED)
 		return -errno;
-	rings[ring_count++] = (struct perf_ring){p, bytes};
+	rings[ring_count++] = (struct perf_ring){p, bytes, of_leaving};
 	return 0;
 }
 
 /* As large as the system allows; -ENODEV: the processor is switched off. */
-static int make_ring(pid_t tid, int cpu, size_t pages)
+static int make_ring(pid_t tid, int cpu, size_t pages, bool of_leaving)
 {
 	int error = 0;
 
 	for (; pages; pages /= 2) {
 		size_t bytes = pages * page_bytes();
-		int fd = open_event(&config, bytes, tid, cpu);
+		int fd = of_leaving ? open_leaving(bytes, tid, cpu)
+				    : open_event(&config, bytes, tid, cpu);
 
 		if (fd < 0)
 			return fd;
-		error = map_ring(fd, bytes);
+		error = map_ring(fd, bytes, of_leaving);
 		close(fd);
 		if (!error)
 			return 0;
@@ -341,18 +413,32 @@ static size_t first_pages(void)
 	return pages;
 }
 
+/* Where it is not permitted, or no memory may be locked for it, it is left. */
+static void open_thread_leaving(pid_t tid, bool first)
+{
+	for (uint32_t c = 0; leaving && c < cpu_count; c++) {
+		int error = ring_count < RINGS ? make_ring(tid, (int)c,
+							   first ? PAGES_COPIES : PAGES_LATE, true)
+					       : -EMLINK;
+
+		leaving = !error || error == -ENODEV || error == -ESRCH;
+	}
+}
+
 static int open_thread(pid_t tid)
 {
-	size_t pages = ring_count < cpu_count ? first_pages() : PAGES_LATE;
+	const bool first = !ring_count;
+	size_t pages = first ? first_pages() : PAGES_LATE;
 
 	for (uint32_t c = 0; c < cpu_count; c++) {
-		int error = ring_count < RINGS ? make_ring(tid, (int)c, pages) : -EMLINK;
+		int error = ring_count < RINGS ? make_ring(tid, (int)c, pages, false) : -EMLINK;
 
 		if (error == -ESRCH) /* the thread has ended */
 			return 0;
 		if (error && error != -ENODEV)
 			return error;
 	}
+	open_thread_leaving(tid, first);
 	return 0;
 }
 
@@ -387,7 +473,7 @@ static int open_all(void)
 
 		fresh = 0;
 		for (uint32_t i = 0; i < ring_count; i++)
-			perf_ring_read(&rings[i], take);
+			read_ring(&rings[i]);
 		for (unsigned i = 0; i < n && i < THREADS && !error; i++) {
 			if ((uint32_t)tids[i] == own_tid || done_count == THREADS ||
 			    contains(done, done_count, tids[i]) || is_inherited((uint32_t)tids[i]))
@@ -431,6 +517,7 @@ static bool set_up(char *reason, size_t size)
 	int error;
 
 	cpu_count = (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
+	leaving = config.off_cpu && perf_stack_works();
 	rings = calloc(RINGS, sizeof(*rings));
 	note_inherited(0);
 	error = rings ? open_all() : -ENOMEM;

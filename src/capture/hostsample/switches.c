@@ -19,6 +19,8 @@ struct change {
 	uint32_t tid, cpu;
 	uint32_t order; /* among those of one moment */
 	enum switch_kind kind;
+	uint32_t stack;
+	bool whole; /* the stack */
 };
 
 struct off {
@@ -27,6 +29,8 @@ struct off {
 	uint64_t looked; /* when; 0: not yet */
 	bool preempted;
 	struct waiting waits; /* where it was looked */
+	uint32_t stack;       /* with which it left; 0: the kernel did not say */
+	bool whole;
 };
 
 static struct change *changes; /* not dealt with yet */
@@ -34,15 +38,28 @@ static uint32_t change_count, change_room;
 static struct off *off; /* threads without a processor now */
 static uint32_t off_count, off_room;
 static struct map places; /* by tid: in `off`, plus 1 */
+static struct map stacks; /* by tid: with which it leaves next; WHOLE beside it */
+#define WHOLE (1ull << 32)
 
-void switches_note(enum switch_kind kind, uint32_t tid, uint64_t time, uint32_t cpu)
+static void note(struct change c)
 {
 	if (!vec_reserve(&changes, &change_room, change_count, 1)) {
 		switches_lost();
 		return;
 	}
-	changes[change_count] = (struct change){time, tid, cpu, change_count, kind};
-	change_count++;
+	c.order = change_count;
+	changes[change_count++] = c;
+}
+
+void switches_note(enum switch_kind kind, uint32_t tid, uint64_t time, uint32_t cpu)
+{
+	note((struct change){.time = time, .tid = tid, .cpu = cpu, .kind = kind});
+}
+
+void switches_stack(uint32_t tid, uint64_t time, uint32_t stack, bool whole)
+{
+	note((struct change){
+		.time = time, .tid = tid, .kind = SWITCH_STACK, .stack = stack, .whole = whole});
 }
 
 static void remove_at(uint32_t i)
@@ -51,6 +68,16 @@ static void remove_at(uint32_t i)
 	off[i] = off[--off_count];
 	if (i < off_count)
 		map_set(&places, off[i].tid, i + 1);
+}
+
+/* The kernel's where it is whole, for it had the registers; else what was seen when it was looked. */
+static uint32_t stack_of(const struct off *o, bool looked)
+{
+	uint32_t seen = 0;
+
+	if (looked && !(o->stack && o->whole))
+		seen = sample_stack(o->waits.addresses, o->waits.count, o->waits.end);
+	return seen ? seen : o->stack;
 }
 
 /* It looked what the thread waits for only if it was away already and not back yet. */
@@ -67,24 +94,24 @@ static void tell(const struct off *o, uint64_t end, uint32_t cpu)
 
 	if (end < o->since)
 		return;
+	t.stack = stack_of(o, known);
 	if (known) {
 		t.kind = o->waits.kind;
 		t.call = o->waits.call;
 		t.path = o->waits.path;
 		t.object = o->waits.object;
 		t.pc = o->waits.pc;
-		t.addresses = o->waits.addresses;
-		t.count = o->waits.count;
-		t.stack_end = o->waits.end;
 	}
 	cap_off_cpu(&t);
 }
 
 static void leave(const struct change *c)
 {
-	uint64_t at = map_get(&places, c->tid);
+	uint64_t at = map_get(&places, c->tid), stack = map_get(&stacks, c->tid);
 	struct off *o = at ? &off[at - 1] : NULL;
 
+	if (stack)
+		map_remove(&stacks, c->tid);
 	if (!o && (!vec_reserve(&off, &off_room, off_count, 1) ||
 		   !map_set(&places, c->tid, off_count + 1)))
 		return;
@@ -92,7 +119,9 @@ static void leave(const struct change *c)
 	*o = (struct off){.tid = c->tid,
 			  .cpu = c->cpu,
 			  .since = c->time,
-			  .preempted = c->kind == SWITCH_OUT_PREEMPTED};
+			  .preempted = c->kind == SWITCH_OUT_PREEMPTED,
+			  .stack = (uint32_t)stack,
+			  .whole = (stack & WHOLE) != 0};
 }
 
 /* A thread that begins, or was away when recording began, comes without having left. */
@@ -120,6 +149,9 @@ static void follow(const struct change *c)
 	switch (c->kind) {
 	case SWITCH_IN:
 		come(c);
+		break;
+	case SWITCH_STACK:
+		map_set(&stacks, c->tid, c->stack | (c->whole ? WHOLE : 0));
 		break;
 	case SWITCH_THREAD_ENDED:
 		end_thread(c);
@@ -174,6 +206,7 @@ void switches_round(uint64_t until)
 static void forget(void)
 {
 	map_clear(&places);
+	map_clear(&stacks);
 	off_count = 0;
 }
 

@@ -9,10 +9,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum switch_kind { SWITCH_IN, SWITCH_OUT_WAITS, SWITCH_OUT_PREEMPTED, SWITCH_THREAD_ENDED };
+enum switch_kind {
+	SWITCH_IN,
+	SWITCH_STACK, /* of a thread that leaves now */
+	SWITCH_OUT_WAITS,
+	SWITCH_OUT_PREEMPTED,
+	SWITCH_THREAD_ENDED
+};
 
 /* In any order within a round; `time`: CLOCK_MONOTONIC_RAW. */
 void switches_note(enum switch_kind kind, uint32_t tid, uint64_t time, uint32_t cpu);
+/* The stack with which a thread leaves at once after that time; `whole`: to its start. */
+void switches_stack(uint32_t tid, uint64_t time, uint32_t stack, bool whole);
 /*
  * The end of a round: tells what is over of what came before `until`, since later ones may lie in a ring that was
  * read too early, and looks what threads wait for that wait now.

@@ -9,13 +9,15 @@
 enum {
 	FIELD_CPU_BEFORE,
 	FIELD_CPU_AFTER,
-	SHORT_FIELDS,
-	FIELD_CALL = 2,
+	FIELD_CALL,
 	FIELD_PATH,
 	FIELD_OBJECT,
 	FIELD_PC,
 	FIELD_STACK,
-	FIELDS
+	FIELDS,
+	/* of times that nobody looked at */
+	FIELD_SHORT_STACK = 2,
+	SHORT_FIELDS
 };
 
 static const kymo_field_t fields[FIELDS] = {
@@ -28,20 +30,28 @@ static const kymo_field_t fields[FIELDS] = {
 	[FIELD_STACK] = {"stack", "stack", NULL, KYMO_KIND_REF, 0, 4, 0},
 };
 
-#define OP(kind, name, count)                                                                      \
+static const kymo_field_t short_fields[SHORT_FIELDS] = {
+	[FIELD_CPU_BEFORE] = {"cpu_before", "u32", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0},
+	[FIELD_CPU_AFTER] = {"cpu_after", "u32", NULL, KYMO_KIND_UNSIGNED, 0, 4, 0},
+	[FIELD_SHORT_STACK] = {"stack", "stack", NULL, KYMO_KIND_REF, 0, 4, 0},
+};
+
+#define OP_OF(kind, name, fields, count)                                                           \
 	[CAP_OFF_CPU_##kind] = {name, fields, count, KYMO_OP_MINIMAL | KYMO_OP_STATE, NULL, 0}
+#define OP(kind, name)       OP_OF(kind, name, fields, FIELDS)
+#define OP_SHORT(kind, name) OP_OF(kind, name, short_fields, SHORT_FIELDS)
 
 static const kymo_op_desc_t ops[CAP_OFF_CPU_OPS] = {
-	OP(PREEMPTED, "preempted", SHORT_FIELDS),
-	OP(WAIT, "wait", SHORT_FIELDS),
-	OP(LOCK, "wait_lock", FIELDS),
-	OP(SLEEP, "sleep", FIELDS),
-	OP(POLL, "wait_descriptors", FIELDS),
-	OP(IO, "wait_file", FIELDS),
-	OP(NETWORK, "wait_socket", FIELDS),
-	OP(CHILD, "wait_process", FIELDS),
-	OP(FAULT, "wait_page", FIELDS),
-	OP(OTHER, "wait_system_call", FIELDS),
+	OP_SHORT(PREEMPTED, "preempted"),
+	OP_SHORT(WAIT, "wait"),
+	OP(LOCK, "wait_lock"),
+	OP(SLEEP, "sleep"),
+	OP(POLL, "wait_descriptors"),
+	OP(IO, "wait_file"),
+	OP(NETWORK, "wait_socket"),
+	OP(CHILD, "wait_process"),
+	OP(FAULT, "wait_page"),
+	OP(OTHER, "wait_system_call"),
 };
 
 static const kymo_domain_desc_t desc = {sizeof(desc),    "off_cpu", "Without a processor", 1,
@@ -82,7 +92,6 @@ void cap_off_cpu(const struct cap_off_cpu_time *t)
 	uint64_t to = atomic_load(&buffers[t->kind]);
 	uint32_t thread = to ? sample_thread_index(t->tid) : 0;
 	kymo_value_t values[FIELDS];
-	uint32_t stack;
 	kymo_publication_t p = {.size = sizeof(p),
 				.start = t->start,
 				.end = t->end,
@@ -93,13 +102,12 @@ void cap_off_cpu(const struct cap_off_cpu_time *t)
 		return;
 	put_number(&values[FIELD_CPU_BEFORE], t->cpu_before, true);
 	put_number(&values[FIELD_CPU_AFTER], t->cpu_after, true);
+	put_number(&values[t->call ? FIELD_STACK : FIELD_SHORT_STACK], t->stack, t->stack != 0);
 	if (t->call) {
 		put_text(&values[FIELD_CALL], t->call);
 		put_text(&values[FIELD_PATH], t->path);
 		put_number(&values[FIELD_OBJECT], t->object, t->object != 0);
 		put_number(&values[FIELD_PC], t->pc, true);
-		stack = sample_stack(t->addresses, t->count, t->stack_end);
-		put_number(&values[FIELD_STACK], stack, stack != 0);
 	}
 	core_publish_on(domain, t->kind, to, &p, thread);
 }

@@ -44,9 +44,7 @@ struct cap_off_cpu_time {
 	enum cap_off_cpu kind;
 	const char *call, *path; /* see waiting.h; NULL: not looked at */
 	uint64_t object, pc;
-	const uint64_t *addresses; /* its stack, as of a sample */
-	uint32_t count;
-	enum stack_end stack_end;
+	uint32_t stack; /* sample_stack(); 0: not known */
 };
 
 /* Who takes samples. Functions are called by one thread at a time, with no lock held. */

@@ -110,6 +110,11 @@ static void people_lines(struct report *out, const struct roofs *r)
 		    r->seconds, r->quick ? " (--quick)" : "", r->load);
 	if (*r->note)
 		report_foot(out, "%s", r->note);
+	if (strcmp(r->device.type, "cpu") == 0 && r->load > r->device.units / 2.0)
+		report_foot(out,
+			    "the machine was busy (load %.2f, %u units): it attains more. --again "
+			    "measures anew when it is idle",
+			    r->load, r->device.units);
 	if (r->device.local_is_cached)
 		report_foot(out, "local memory of this device is ordinary memory: \"local\" is a "
 				 "roof of its caches");

@@ -44,17 +44,13 @@ static double median_deviation(const double *sorted, uint32_t n, double middle)
 	return d;
 }
 
-bool estimate_of(double *values, uint32_t count, struct estimate *out)
+/* Mean and interval of those that are no farther from `middle` than `most`. */
+static void take_near(const double *values, uint32_t count, double middle, double most,
+		      struct estimate *out)
 {
-	double middle, most, sum = 0, squares = 0;
+	double sum = 0, squares = 0;
 	uint32_t used = 0;
 
-	if (count < ESTIMATE_LEAST)
-		return false;
-	qsort(values, count, sizeof(*values), compare);
-	middle = median(values, count);
-	most = OUTLIERS * fmax(MAD_TO_SD * median_deviation(values, count, middle),
-			       NEVER_BELOW * fabs(middle));
 	for (uint32_t i = 0; i < count; i++)
 		if (fabs(values[i] - middle) <= most) {
 			sum += values[i];
@@ -67,5 +63,20 @@ bool estimate_of(double *values, uint32_t count, struct estimate *out)
 	out->interval = used > 1 ? Z95 * sqrt(squares / (used - 1) / used) : INFINITY;
 	out->used = used;
 	out->dropped = count - used;
+}
+
+bool estimate_of(double *values, uint32_t count, bool least, struct estimate *out)
+{
+	const uint32_t half = count - count / 2;
+	const double *better = least ? values : values + count / 2;
+	double middle, deviation;
+
+	if (count < ESTIMATE_LEAST)
+		return false;
+	qsort(values, count, sizeof(*values), compare);
+	middle = median(better, half);
+	deviation = MAD_TO_SD * median_deviation(better, half, middle);
+	take_near(values, count, middle, OUTLIERS * fmax(deviation, NEVER_BELOW * fabs(middle)),
+		  out);
 	return true;
 }

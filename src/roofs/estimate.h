@@ -14,9 +14,10 @@ struct estimate {
 enum { ESTIMATE_LEAST = 5 /* experiments, to say anything of their spread */ };
 
 /*
- * Those farther from the median than three standard deviations (as 1.4826 median deviations tell) do not count. Sorts.
- * False: there are too few.
+ * What disturbs an experiment makes it slower and never faster: the better half (the larger values; `least`: the smaller
+ * ones) tells what is usual. Those farther from its median than three standard deviations (as 1.4826 median deviations
+ * of that half tell) do not count. Sorts. False: there are too few.
  */
-bool estimate_of(double *values, uint32_t count, struct estimate *out);
+bool estimate_of(double *values, uint32_t count, bool least, struct estimate *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See measure.h. Rows are measured by turns, in rounds, since other work on the machine comes in bursts: of each row the
- * round counts in which it attained most. docs/roofline.md says what that does to intervals.
+ * See measure.h. Rows are measured by turns, in rounds, since other work on the machine comes in bursts; experiments of all
+ * rounds make the estimate. docs/roofline.md says what that does to intervals.
  */
 #include "roofs/measure.h"
 
@@ -16,21 +16,18 @@
 
 enum {
 	EXPERIMENTS_LEAST = 10,
-	EXPERIMENTS_MOST = 100, /* of a round */
 	STEP_MOST = 16,         /* times more passes than were tried */
 	WINDOW = 1 << 20,       /* bytes of results that are looked at in one place */
 	CHUNK = 8 << 20
 };
-#define CPU_TARGET 4e-3 /* seconds of an experiment: waking the threads is 1 % of it */
+#define CPU_TARGET 2e-3 /* seconds of an experiment: waking the threads is 1 to 2 % of it */
 #define GPU_TARGET 1e-3
-#define NARROW     0.003 /* interval of the value: more experiments tell nothing */
 
 struct bench {
 	struct runner *r;
 	const struct measure_limits *limits;
 	struct plan plan;
 	double begun;
-	double *values;
 };
 
 static double now(void)
@@ -230,36 +227,23 @@ static void release_row(struct bench *b, struct row *row)
 
 /* ---- rounds -------------------------------------------------------------------------------------- */
 
-static bool better(const struct row *row, const struct estimate *e)
-{
-	return !row->measured || (row->roof.kind == ROOF_LATENCY ? e->value < row->best.value
-								 : e->value > row->best.value);
-}
-
 /* False: the row is not to be measured any more. */
 static bool take_turn(struct bench *b, struct row *row, double slice)
 {
 	const double end = now() + slice;
-	struct estimate e = {0};
-	uint32_t n = 0;
+	uint32_t turn = 0;
 	double first;
 
 	if (row->shape.kind == KERNEL_FMA && !prepare(b, row, row->roof.why))
 		return false;
 	if (!experiment(b, row, &first, row->roof.why)) /* warms up */
 		return false;
-	while (n < EXPERIMENTS_MOST && (n < EXPERIMENTS_LEAST || now() < end) &&
-	       (n < ESTIMATE_LEAST || left(b) > 0)) {
-		if (!experiment(b, row, &b->values[n], row->roof.why))
+	while (row->count < PLAN_EXPERIMENTS && (turn < EXPERIMENTS_LEAST || now() < end) &&
+	       (row->count < ESTIMATE_LEAST || left(b) > 0)) {
+		if (!experiment(b, row, &row->values[row->count], row->roof.why))
 			return false;
-		n++;
-		if (n % EXPERIMENTS_LEAST == 0 && estimate_of(b->values, n, &e) &&
-		    e.interval < NARROW * e.value)
-			break;
-	}
-	if (estimate_of(b->values, n, &e) && better(row, &e)) {
-		row->best = e;
-		row->measured = true;
+		row->count++;
+		turn++;
 	}
 	return true;
 }
@@ -302,8 +286,8 @@ static void take_rounds(struct bench *b)
 		struct row *row = &b->plan.rows[t % b->plan.count];
 		double slice = left(b) / (turns - t);
 
-		if (!*row->roof.why && !take_turn(b, row, slice) && !b->r->dead && row->measured)
-			row->roof.why[0] = '\0'; /* what it attained before counts */
+		if (!*row->roof.why)
+			take_turn(b, row, slice); /* why not: what it attained before counts */
 		if (b->limits->progress)
 			b->limits->progress(b->limits->data, 0.5 + 0.5 * (t + 1) / turns);
 	}
@@ -313,11 +297,13 @@ static void take_rounds(struct bench *b)
 
 static void take_result(struct roofs *out, struct row *row)
 {
-	if (row->measured) {
-		row->roof.value = row->best.value;
-		row->roof.interval = row->best.interval;
-		row->roof.experiments = row->best.used;
-		row->roof.dropped = row->best.dropped;
+	struct estimate e;
+
+	if (estimate_of(row->values, row->count, row->roof.kind == ROOF_LATENCY, &e)) {
+		row->roof.value = e.value;
+		row->roof.interval = e.interval;
+		row->roof.experiments = e.used;
+		row->roof.dropped = e.dropped;
 		row->roof.why[0] = '\0';
 	} else if (!*row->roof.why) {
 		snprintf(row->roof.why, ROOF_WHY, MEASURE_NO_TIME);
@@ -369,11 +355,21 @@ static bool reserve(struct bench *b, char why[ROOF_WHY])
 	return true;
 }
 
+static bool make_room(struct bench *b)
+{
+	for (unsigned i = 0; i < b->plan.count; i++) {
+		b->plan.rows[i].values = calloc(PLAN_EXPERIMENTS, sizeof(double));
+		if (!b->plan.rows[i].values)
+			return false;
+	}
+	return true;
+}
+
 static void measure_rows(struct bench *b)
 {
 	char why[ROOF_WHY] = "";
 
-	if (!b->values)
+	if (!make_room(b))
 		snprintf(why, sizeof(why), "no memory");
 	else if (b->r->f->open(b->r, why) && reserve(b, why)) {
 		begin_all(b);
@@ -397,15 +393,15 @@ void measure_device(struct runner *r, const struct measure_limits *limits, struc
 	b->r = r;
 	b->limits = limits;
 	b->begun = now();
-	b->values = calloc(EXPERIMENTS_MOST, sizeof(*b->values));
 	plan_make(&b->plan, r, limits->quick);
 	measure_rows(b);
 	out->device = r->device; /* with its caches */
 	r->f->close(r);
-	for (unsigned i = 0; i < b->plan.count; i++)
+	for (unsigned i = 0; i < b->plan.count; i++) {
 		take_result(out, &b->plan.rows[i]);
+		free(b->plan.rows[i].values);
+	}
 	note_all(b, out);
 	out->seconds = now() - b->begun;
-	free(b->values);
 	free(b);
 }

@@ -17,8 +17,8 @@ struct row {
 	bool one_pass;     /* more would find in caches what the first one left there, or do nothing */
 	bool to_device, pinned;
 	void *host; /* memory of a transfer */
-	struct estimate best;
-	bool measured;
+	double *values; /* of experiments, of all rounds */
+	uint32_t count;
 };
 
 struct plan {
@@ -27,7 +27,10 @@ struct plan {
 	uint64_t buffer; /* the most bytes that a row takes */
 };
 
-enum { PLAN_IN_A_ROW = 100 /* launches of ROW_LAUNCHES */ };
+enum {
+	PLAN_IN_A_ROW = 100, /* launches of ROW_LAUNCHES */
+	PLAN_EXPERIMENTS = 400 /* of a row, at most */
+};
 
 /* Fills in the caches of processors first, from what the machine tells. */
 void plan_make(struct plan *p, struct runner *r, bool quick);

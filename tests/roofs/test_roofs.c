@@ -24,21 +24,29 @@
 
 static void test_estimate(void **state)
 {
-	double even[] = {10, 12, 11, 9, 13}, burst[] = {10, 12, 11, 9, 13, 2, 10, 11, 12, 10, 11};
-	double same[] = {5, 5, 5, 5, 5, 5, 5, 5, 1}, few[] = {1, 2, 3, 4};
+	double even[] = {10, 12, 11, 9, 13}, late[] = {4, 5, 4, 5, 4, 9};
+	double burst[] = {3, 100, 4, 101, 5, 102, 6, 99, 7, 98, 100}, same[] = {5, 5, 5, 5, 5, 5, 1};
+	double few[] = {1, 2, 3, 4};
 	struct estimate e;
 
 	(void)state;
-	assert_true(estimate_of(even, 5, &e));
+	/* The better half is 11, 12, 13, whose deviations' median is 1: within 3 * 1.4826 of 12 are all. */
+	assert_true(estimate_of(even, 5, false, &e));
 	assert_float_equal(e.value, 11, 1e-12);
 	assert_float_equal(e.interval, 1.96 * sqrt(2.5 / 5), 1e-12); /* variance 10 / 4 */
 	assert_int_equal(e.used, 5);
-	assert_true(estimate_of(burst, 11, &e)); /* median 11, deviations' median 1: 2 is too far */
-	assert_int_equal(e.dropped, 1);
-	assert_float_equal(e.value, 109.0 / 10, 1e-12);
-	assert_true(estimate_of(same, 9, &e));
+	/* Half of them were disturbed; what was not is what counts. */
+	assert_true(estimate_of(burst, 11, false, &e));
+	assert_float_equal(e.value, 100, 1e-12);
+	assert_int_equal(e.dropped, 5);
+	assert_float_equal(e.interval, 1.96 * sqrt(10.0 / 5 / 6), 1e-12);
+	/* Times: the smaller half. */
+	assert_true(estimate_of(late, 6, true, &e));
+	assert_float_equal(e.value, 4, 1e-12);
+	assert_int_equal(e.dropped, 3);
+	assert_true(estimate_of(same, 7, false, &e));
 	assert_true(e.value == 5 && e.interval == 0 && e.dropped == 1);
-	assert_false(estimate_of(few, 4, &e));
+	assert_false(estimate_of(few, 4, false, &e));
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------- */

@@ -54,11 +54,11 @@ static volatile double factor = 1;
 		V x[chains], sum = {0};                                                            \
                                                                                                    \
 		for (int i = 0; i < (chains); i++)                                                 \
-			x[i] = (V){0} + (__typeof__(((V){0})[0]))i;                                                         \
+			x[i] = (V){0} + (__typeof__(((V){0})[0]))i;                                \
 		for (uint64_t p = 0; p < passes; p++)                                              \
 			for (int k = 0; k < UNROLL; k++)                                           \
-				_Pragma("GCC unroll 16") for (int i = 0; i < (chains); i++)        \
-					x[i] = x[i] * m + c;                                       \
+				_Pragma("GCC unroll 16") for (int i = 0; i < (chains); i++) x[i] = \
+					x[i] * m + c;                                              \
 		for (int i = 0; i < (chains); i++)                                                 \
 			sum += x[i];                                                               \
 		w->out = (double)sum[0];                                                           \
@@ -88,7 +88,8 @@ static void *thread(void *data)
 	return NULL;
 }
 
-static void measure(struct work *works, unsigned threads, uint64_t passes, unsigned count, double *seconds)
+static void measure(struct work *works, unsigned threads, uint64_t passes, unsigned count,
+		    double *seconds)
 {
 	pthread_barrier_t gate;
 	pthread_t id[THREADS_MOST];

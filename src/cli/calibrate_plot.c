@@ -102,7 +102,8 @@ static int plot_file(const struct roofline *l, const char *output, bool dark, bo
 	FILE *out;
 	bool ok;
 
-	if (!form_of(output, &form) || staging_begin(&place, output, false, force, no_traces) != KYMO_OK)
+	if (!form_of(output, &form) ||
+	    staging_begin(&place, output, false, force, no_traces) != KYMO_OK)
 		return CLI_FAILURE;
 	out = fopen(place.path, "we");
 	ok = out != NULL;

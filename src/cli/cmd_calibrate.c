@@ -32,7 +32,8 @@ static const struct knob rows[] = {
 	{"roofs", 0, KNOB_STRING, 0, AT(roofs), "FILE", NULL, NULL, NULL, "Calibrate",
 	 "Show those of this file, of another machine; measure nothing"},
 	{"plot", 'p', KNOB_STRING, 0, AT(plot), "FILE", NULL, NULL, NULL, "Calibrate",
-	 "Draw them as a roofline instead, in a file that ends with .svg, .png, .jpg or .pdf; -: as "
+	 "Draw them as a roofline instead, in a file that ends with .svg, .png, .jpg or .pdf; -: "
+	 "as "
 	 "text"},
 	{"dark", 0, KNOB_FLAG, 0, AT(dark), NULL, NULL, NULL, NULL, "Calibrate",
 	 "Draw it on dark ground"},
@@ -106,8 +107,8 @@ static void people_lines(struct report *out, const struct roofs *r)
 		    *r->device.platform ? r->device.platform : r->device.api, r->device.driver,
 		    number_text(r->device.units, "compute units", units),
 		    number_text(r->device.clock_mhz, "MHz", clock));
-	report_head(out, "measured %s by Kymo %s in %.1f s%s, load %.2f before", r->date, r->version,
-		    r->seconds, r->quick ? " (--quick)" : "", r->load);
+	report_head(out, "measured %s by Kymo %s in %.1f s%s, load %.2f before", r->date,
+		    r->version, r->seconds, r->quick ? " (--quick)" : "", r->load);
 	if (*r->note)
 		report_foot(out, "%s", r->note);
 	if (strcmp(r->device.type, "cpu") == 0 && r->load > r->device.units / 2.0)
@@ -119,8 +120,9 @@ static void people_lines(struct report *out, const struct roofs *r)
 		report_foot(out, "local memory of this device is ordinary memory: \"local\" is a "
 				 "roof of its caches");
 	if (peak && strcmp(r->device.type, "cpu") == 0)
-		report_foot(out, "peak: %u units x %u MHz x two FMA of the widest vectors a clock; "
-				 "a processor that runs faster than it tells exceeds it",
+		report_foot(out,
+			    "peak: %u units x %u MHz x two FMA of the widest vectors a clock; "
+			    "a processor that runs faster than it tells exceeds it",
 			    r->device.units, r->device.clock_mhz);
 }
 
@@ -141,11 +143,12 @@ static void program_columns(struct table *t)
 	static const struct {
 		const char *name;
 		enum cell_unit unit;
-	} columns[] = {{"device", CELL_TEXT},	{"api", CELL_TEXT},	 {"host", CELL_TEXT},
-		       {"roof", CELL_TEXT},	{"type", CELL_TEXT},	 {"value", CELL_NUMBER},
-		       {"interval", CELL_NUMBER}, {"unit", CELL_TEXT},	 {"peak", CELL_NUMBER},
-		       {"share", CELL_PERCENT}, {"experiments", CELL_COUNT}, {"dropped", CELL_COUNT},
-		       {"bytes", CELL_COUNT},	{"about", CELL_TEXT},	 {"why", CELL_TEXT}};
+	} columns[] = {
+		{"device", CELL_TEXT},     {"api", CELL_TEXT},          {"host", CELL_TEXT},
+		{"roof", CELL_TEXT},       {"type", CELL_TEXT},         {"value", CELL_NUMBER},
+		{"interval", CELL_NUMBER}, {"unit", CELL_TEXT},         {"peak", CELL_NUMBER},
+		{"share", CELL_PERCENT},   {"experiments", CELL_COUNT}, {"dropped", CELL_COUNT},
+		{"bytes", CELL_COUNT},     {"about", CELL_TEXT},        {"why", CELL_TEXT}};
 
 	for (unsigned i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
 		table_column(t, columns[i].name, columns[i].name, columns[i].unit);

@@ -45,7 +45,8 @@ static double x_of(const struct roofline_picture *p, double v)
 
 static double y_of(const struct roofline_picture *p, double v)
 {
-	return p->b.bottom - log(v / p->l->y0) / log(p->l->y1 / p->l->y0) * (p->b.bottom - p->b.top);
+	return p->b.bottom -
+	       log(v / p->l->y0) / log(p->l->y1 / p->l->y0) * (p->b.bottom - p->b.top);
 }
 
 /* Colours of plot_series[] that are seen on dark ground as they are on light; the dark ones are lightened. */
@@ -83,14 +84,16 @@ static void draw_axes(const struct roofline_picture *p)
 
 		draw_line(p->d, xy, 2, p->ink->rule, 1, 0, NULL);
 		power_text(v, "", text);
-		draw_text(p->d, x, b->bottom + 30, LABEL, DRAW_PLAIN, DRAW_MIDDLE, p->ink->text, text);
+		draw_text(p->d, x, b->bottom + 30, LABEL, DRAW_PLAIN, DRAW_MIDDLE, p->ink->text,
+			  text);
 	}
 	for (double v = p->l->y0; v <= p->l->y1 * 1.01; v *= 10) {
 		const double y = y_of(p, v), xy[] = {b->left, y, b->right, y};
 
 		draw_line(p->d, xy, 2, p->ink->rule, 1, 0, NULL);
 		power_text(v, "FLOP/s", text);
-		draw_text(p->d, b->left - 12, y + 6, LABEL, DRAW_PLAIN, DRAW_RIGHT, p->ink->text, text);
+		draw_text(p->d, b->left - 12, y + 6, LABEL, DRAW_PLAIN, DRAW_RIGHT, p->ink->text,
+			  text);
 	}
 	draw_text(p->d, (b->left + b->right) / 2, b->bottom + 60, LABEL, DRAW_PLAIN, DRAW_MIDDLE,
 		  p->ink->muted, "arithmetic intensity: FLOP for each byte moved at that level");
@@ -100,9 +103,9 @@ static void draw_axes(const struct roofline_picture *p)
 
 static const char *level_name(const char *name)
 {
-	static const char *const names[][2] = {{"memory", "memory"}, {"l1", "L1"}, {"l2", "L2"},
-					       {"l3", "L3"},	     {"cache", "cache"},
-					       {"local", "local memory"}};
+	static const char *const names[][2] = {{"memory", "memory"}, {"l1", "L1"},
+					       {"l2", "L2"},         {"l3", "L3"},
+					       {"cache", "cache"},   {"local", "local memory"}};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(names[i][0], name) == 0)
@@ -195,8 +198,8 @@ static void draw_label(const struct roofline_picture *p, unsigned i, const struc
 			     (y_of(p, from * p->l->slanted[i]->value) - p->b.bottom) * sin(angle);
 	const double along = at->along - begin;
 	const double x = x_of(p, from) + along * cos(angle) + up * sin(angle);
-	const double y = y_of(p, from * p->l->slanted[i]->value) + along * sin(angle) -
-			 up * cos(angle);
+	const double y =
+		y_of(p, from * p->l->slanted[i]->value) + along * sin(angle) - up * cos(angle);
 
 	draw_turn(p->d, x, y, angle * 180 / M_PI);
 	draw_text(p->d, x, y, LABEL, DRAW_PLAIN, DRAW_LEFT, p->ink->text, label);
@@ -242,8 +245,8 @@ static double draw_flats(const struct roofline_picture *p)
 
 		draw_line(p->d, xy, 2, p->ink->flat, 2.5, plot_dash(i), NULL);
 		roof_label(r, label);
-		draw_text(p->d, p->b.right + 14, at + 13, LABEL, DRAW_PLAIN, DRAW_LEFT, p->ink->text,
-			  label);
+		draw_text(p->d, p->b.right + 14, at + 13, LABEL, DRAW_PLAIN, DRAW_LEFT,
+			  p->ink->text, label);
 		above = at;
 	}
 	return above + LABEL;
@@ -301,7 +304,8 @@ static void draw_point(const struct roofline_picture *p, unsigned i)
 		 level_name(at->level), at->intensity, at->rate);
 	draw_shape(p, shape_of(at->level), x, y, kernel_colour(p, p->l->number[i]), told);
 	snprintf(number, sizeof(number), "%u", p->l->number[i] + 1u);
-	draw_text(p->d, x + MARK + 5, y + MARK + 10, SMALL, DRAW_BOLD, DRAW_LEFT, p->ink->text, number);
+	draw_text(p->d, x + MARK + 5, y + MARK + 10, SMALL, DRAW_BOLD, DRAW_LEFT, p->ink->text,
+		  number);
 }
 
 /* ---- legend -------------------------------------------------------------------------------------- */
@@ -369,7 +373,8 @@ static void draw_head(const struct roofline_picture *p)
 	draw_text(p->d, 40, 56, TITLE, DRAW_BOLD, DRAW_LEFT, p->ink->text, "Roofline");
 	draw_text_fitted(p->d, 40, 90, ABOUT, PLOT_WIDTH - 80, DRAW_LEFT, p->ink->muted,
 			 r->device.name);
-	text_addf(&foot, "roofs measured %s on %s, \xc2\xb1: 95 %% interval", r->date, r->device.host);
+	text_addf(&foot, "roofs measured %s on %s, \xc2\xb1: 95 %% interval", r->date,
+		  r->device.host);
 	if (p->l->left_out)
 		text_addf(&foot, "; %u points are not here", p->l->left_out);
 	draw_text_fitted(p->d, 40, PLOT_HEIGHT - 16, 15, PLOT_WIDTH - 80, DRAW_LEFT, p->ink->muted,
@@ -379,11 +384,8 @@ static void draw_head(const struct roofline_picture *p)
 
 void roofline_draw(struct draw *d, const struct roofline *l, bool dark)
 {
-	const struct roofline_picture p = {.d = d,
-					   .l = l,
-					   .ink = &inks[dark],
-					   .dark = dark,
-					   .b = {170, 130, 1200, 790}};
+	const struct roofline_picture p = {
+		.d = d, .l = l, .ink = &inks[dark], .dark = dark, .b = {170, 130, 1200, 790}};
 
 	double legend;
 

@@ -42,8 +42,8 @@ static struct cuda *own(struct runner *r)
 
 static bool load(char why[ROOF_WHY])
 {
-#define ROW(member, symbol, arguments) LIBRARY_FUNCTION(struct cuda_driver, member, #symbol),
-#define LATER(member, symbol, arguments) LIBRARY_OPTIONAL(struct cuda_driver, member, #symbol),
+#define ROW(member, symbol, arguments)      LIBRARY_FUNCTION(struct cuda_driver, member, #symbol),
+#define LATER(member, symbol, arguments)    LIBRARY_OPTIONAL(struct cuda_driver, member, #symbol),
 #define COMPILER(member, symbol, arguments) LIBRARY_FUNCTION(struct cuda_compiler, member, #symbol),
 	static const struct library_function driver[] = {CUDA_FUNCTIONS(ROW)
 								 CUDA_FUNCTIONS_LATER(LATER)};
@@ -134,8 +134,8 @@ static const struct {
 	unsigned major, minor;
 	uint16_t fp64, fp32, fp16, int32;
 } lanes[] = {
-	{7, 0, 32, 64, 128, 64},  {7, 5, 2, 64, 128, 64},   {8, 0, 32, 64, 256, 64},
-	{8, 6, 2, 128, 256, 64},  {8, 9, 2, 128, 256, 64},  {9, 0, 64, 128, 256, 64},
+	{7, 0, 32, 64, 128, 64}, {7, 5, 2, 64, 128, 64},  {8, 0, 32, 64, 256, 64},
+	{8, 6, 2, 128, 256, 64}, {8, 9, 2, 128, 256, 64}, {9, 0, 64, 128, 256, 64},
 };
 
 static void find_peaks(struct runner *r)
@@ -161,8 +161,8 @@ static void find_peaks(struct runner *r)
 static void read_uuid(int device, char out[40])
 {
 	uint8_t uuid[16];
-	cuda_result result = cu.device_uuid_v2 ? cu.device_uuid_v2(uuid, device)
-					       : cu.device_uuid(uuid, device);
+	cuda_result result =
+		cu.device_uuid_v2 ? cu.device_uuid_v2(uuid, device) : cu.device_uuid(uuid, device);
 
 	for (unsigned i = 0; result == 0 && i < sizeof(uuid); i++)
 		snprintf(out + 2 * i, 3, "%02x", uuid[i]);
@@ -200,7 +200,7 @@ static void describe(struct runner *r)
 	r->buffer_most = d->memory_bytes / 4;
 	for (unsigned i = 0; i < RUNNER_TYPES; i++) {
 		r->has[i] = true;
-		r->native[i] = 1;
+		r->native[i] = i == RUNNER_FP16 ? 2 : 1; /* two halves in a register */
 	}
 	find_peaks(r);
 }

@@ -196,8 +196,8 @@ static void read_device(const json_t *o, struct roof_device *d)
 	d->clock_mhz = (uint32_t)take_unsigned(o, "clock_mhz");
 	d->memory_bytes = take_unsigned(o, "memory_bytes");
 	for (unsigned i = 0; i < 3; i++) {
-		json_int_t v = json_integer_value(
-			json_array_get(json_object_get(o, "cache_bytes"), i));
+		json_int_t v =
+			json_integer_value(json_array_get(json_object_get(o, "cache_bytes"), i));
 
 		d->cache[i] = v > 0 ? (uint64_t)v : 0;
 	}
@@ -238,8 +238,8 @@ static bool read_all(const json_t *root, struct roofs_list *out, char why[ROOF_W
 			return false;
 		}
 		if (!read_one(json_array_get(list, i), &out->list[out->count])) {
-			snprintf(why, ROOF_WHY, "device %zu has no name, or its roofs make no sense",
-				 i + 1);
+			snprintf(why, ROOF_WHY,
+				 "device %zu has no name, or its roofs make no sense", i + 1);
 			return false;
 		}
 		out->count++;

@@ -33,18 +33,17 @@ const char *kernel_type_name(enum runner_type type)
 
 /* ---- source -------------------------------------------------------------------------------------- */
 
-static const char opencl_head[] =
-	"#define KERNEL kernel\n"
-	"#define GLOBAL global\n"
-	"#define LOCAL(V, name, n) local V name[n]\n"
-	"#define POINTER_LOCAL local\n"
-	"#define GROUP get_group_id(0)\n"
-	"#define ITEM get_local_id(0)\n"
-	"#define ITEMS get_local_size(0)\n"
-	"#define GROUPS get_num_groups(0)\n"
-	"typedef ulong size;\n"
-	"#define ADD(a, b) ((a) + (b))\n"
-	"#define STEP(x) x = x * m + c\n";
+static const char opencl_head[] = "#define KERNEL kernel\n"
+				  "#define GLOBAL global\n"
+				  "#define LOCAL(V, name, n) local V name[n]\n"
+				  "#define POINTER_LOCAL local\n"
+				  "#define GROUP get_group_id(0)\n"
+				  "#define ITEM get_local_id(0)\n"
+				  "#define ITEMS get_local_size(0)\n"
+				  "#define GROUPS get_num_groups(0)\n"
+				  "typedef ulong size;\n"
+				  "#define ADD(a, b) ((a) + (b))\n"
+				  "#define STEP(x) x = x * m + c\n";
 
 static const char cuda_head[] = "#define KERNEL extern \"C\" __global__\n"
 				"#define GLOBAL\n"
@@ -263,7 +262,8 @@ uint64_t kernel_results(const struct kernel_shape *s, const struct runner_launch
 {
 	if (s->kind == KERNEL_EMPTY)
 		return 0;
-	return s->width * l->groups * (s->kind == KERNEL_COPY || s->kind == KERNEL_STREAM ? l->n : l->items);
+	return s->width * l->groups *
+	       (s->kind == KERNEL_COPY || s->kind == KERNEL_STREAM ? l->n : l->items);
 }
 
 double kernel_result(const struct kernel_shape *s, const struct runner_launch *l, uint64_t index)

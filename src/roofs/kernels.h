@@ -6,9 +6,9 @@
 #include "roofs/runner.h"
 
 enum kernel_kind {
-	KERNEL_COPY,  /* every group copies n vectors of its own from `a` to `b`, then back, and so on */
+	KERNEL_COPY, /* every group copies n vectors of its own from `a` to `b`, then back, and so on */
 	KERNEL_STREAM, /* the same of four vectors at a time, once */
-	KERNEL_READ,  /* every group sums n vectors of `a`, the same in each pass */
+	KERNEL_READ,   /* every group sums n vectors of `a`, the same in each pass */
 	KERNEL_READ_OTHERS, /* in each pass those that another group had in the last: no cache of its own helps */
 	KERNEL_LOCAL, /* KERNEL_COPY in local memory */
 	KERNEL_FMA,   /* x = x * m + c, of m = a[0] and c = a[1]; chains begin a[2] apart */
@@ -16,12 +16,11 @@ enum kernel_kind {
 };
 
 struct kernel_shape {
-	uint8_t kind;     /* enum kernel_kind */
-	uint8_t type;     /* enum runner_type of KERNEL_FMA; the others move doubles */
-	uint8_t width;    /* elements of a vector */
-	uint8_t chains;   /* of KERNEL_FMA: vectors that a work item computes with at a time */
+	uint8_t kind;      /* enum kernel_kind */
+	uint8_t type;      /* enum runner_type of KERNEL_FMA; the others move doubles */
+	uint8_t width;     /* elements of a vector */
+	uint8_t chains;    /* of KERNEL_FMA: vectors that a work item computes with at a time */
 	uint32_t elements; /* of KERNEL_LOCAL: vectors of each of its two arrays */
-
 };
 
 /* KERNEL_STREAM and those that read take four vectors of a work item at a time: n is a multiple of so many times `items`. */

@@ -16,8 +16,8 @@
 
 enum {
 	EXPERIMENTS_LEAST = 10,
-	STEP_MOST = 16,         /* times more passes than were tried */
-	WINDOW = 1 << 20,       /* bytes of results that are looked at in one place */
+	STEP_MOST = 16,   /* times more passes than were tried */
+	WINDOW = 1 << 20, /* bytes of results that are looked at in one place */
 	CHUNK = 8 << 20
 };
 #define CPU_TARGET 2e-3 /* seconds of an experiment: waking the threads is 1 to 2 % of it */
@@ -96,10 +96,11 @@ static bool check_window(struct bench *b, const struct row *row, uint64_t first,
 
 		if (is == wanted)
 			continue;
-		snprintf(why, ROOF_WHY,
-			 "its result is wrong: element %llu is %.17g and not %.17g, so that what it "
-			 "did is not known",
-			 (unsigned long long)(first + i), is, wanted);
+		snprintf(
+			why, ROOF_WHY,
+			"its result is wrong: element %llu is %.17g and not %.17g, so that what it "
+			"did is not known",
+			(unsigned long long)(first + i), is, wanted);
 		return false;
 	}
 	return true;
@@ -212,8 +213,8 @@ static bool set_up(struct bench *b, struct row *row, char why[ROOF_WHY])
 	text_release(&source);
 	if (!row->launch.kernel || !prepare(b, row, why) || !find_passes(b, row, why))
 		return false;
-	return prepare(b, row, why) &&
-	       b->r->f->launch(b->r, &row->launch, &seconds, &host, why) && check(b, row, why);
+	return prepare(b, row, why) && b->r->f->launch(b->r, &row->launch, &seconds, &host, why) &&
+	       check(b, row, why);
 }
 
 static void release_row(struct bench *b, struct row *row)

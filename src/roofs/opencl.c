@@ -183,8 +183,7 @@ static void guess_peaks(struct runner *r)
 		return;
 	for (unsigned i = RUNNER_FP64; i <= RUNNER_FP32; i++)
 		if (r->has[i])
-			r->ops_per_clock[i] =
-				r->device.units * r->native[i] * PIPES * MULTIPLY_ADD;
+			r->ops_per_clock[i] = r->device.units * r->native[i] * PIPES * MULTIPLY_ADD;
 }
 
 static void describe(struct runner *r, const char *platform)
@@ -227,7 +226,8 @@ static bool opencl_open(struct runner *r, char why[ROOF_WHY])
 		r->dead = true;
 		return fail(r, "clCreateContext", error, why);
 	}
-	o->queue = cl.clCreateCommandQueue(o->context, o->device, CL_QUEUE_PROFILING_ENABLE, &error);
+	o->queue =
+		cl.clCreateCommandQueue(o->context, o->device, CL_QUEUE_PROFILING_ENABLE, &error);
 	if (!o->queue) {
 		r->dead = true;
 		return fail(r, "clCreateCommandQueue", error, why);
@@ -264,7 +264,8 @@ static bool opencl_reserve(struct runner *r, uint64_t bytes, char why[ROOF_WHY])
 
 	release_buffers(o);
 	for (unsigned i = 0; i < RUNNER_BUFFERS; i++) {
-		o->buffer[i] = cl.clCreateBuffer(o->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
+		o->buffer[i] =
+			cl.clCreateBuffer(o->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
 		if (!o->buffer[i]) {
 			release_buffers(o);
 			return fail(r, "clCreateBuffer", error, why);
@@ -277,8 +278,8 @@ static bool opencl_put(struct runner *r, enum runner_buffer to, uint64_t at, con
 		       uint64_t bytes, char why[ROOF_WHY])
 {
 	struct opencl *o = own(r);
-	cl_int error = cl.clEnqueueWriteBuffer(o->queue, o->buffer[to], CL_TRUE, at, bytes, from,
-					       0, NULL, NULL);
+	cl_int error = cl.clEnqueueWriteBuffer(o->queue, o->buffer[to], CL_TRUE, at, bytes, from, 0,
+					       NULL, NULL);
 
 	return error == CL_SUCCESS || fail(r, "clEnqueueWriteBuffer", error, why);
 }
@@ -301,8 +302,8 @@ static void build_failed(struct runner *r, cl_program program, cl_int error, cha
 	char log[4096] = "", *line, *rest = log;
 
 	fail(r, "clBuildProgram", error, why);
-	cl.clGetProgramBuildInfo(program, own(r)->device, CL_PROGRAM_BUILD_LOG, sizeof(log) - 1, log,
-				 NULL);
+	cl.clGetProgramBuildInfo(program, own(r)->device, CL_PROGRAM_BUILD_LOG, sizeof(log) - 1,
+				 log, NULL);
 	while ((line = strsep(&rest, "\n")))
 		if (strstr(line, "error")) {
 			snprintf(why, ROOF_WHY, "it does not build: %.200s", line);
@@ -434,9 +435,9 @@ static void *pinned_new(struct runner *r, uint64_t bytes, char why[ROOF_WHY])
 		return NULL;
 	}
 	o->pinned[i].buffer = buffer;
-	o->pinned[i].memory = cl.clEnqueueMapBuffer(o->queue, buffer, CL_TRUE,
-						    CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL,
-						    NULL, &error);
+	o->pinned[i].memory =
+		cl.clEnqueueMapBuffer(o->queue, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+				      bytes, 0, NULL, NULL, &error);
 	if (!o->pinned[i].memory) {
 		fail(r, "clEnqueueMapBuffer", error, why);
 		cl.clReleaseMemObject(buffer);
@@ -514,7 +515,8 @@ static void add_devices(cl_platform_id platform, struct runner *list, unsigned *
 	cl_uint n = 0;
 
 	cl.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(name) - 1, name, NULL);
-	if (cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, RUNNERS_MOST, devices, &n) != CL_SUCCESS)
+	if (cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, RUNNERS_MOST, devices, &n) !=
+	    CL_SUCCESS)
 		return;
 	for (cl_uint i = 0; i < n && i < RUNNERS_MOST && *count < RUNNERS_MOST; i++) {
 		struct runner *r = &list[*count];

@@ -12,12 +12,12 @@
 enum {
 	CPU_GROUPS = 4, /* for each unit, so that one that is late costs a quarter */
 	GPU_ITEMS = 256,
-	GPU_GROUPS = 32,        /* of GPU_ITEMS, for each unit */
-	CPU_CHAINS = 12,        /* of the 16 registers that vectors have */
+	GPU_GROUPS = 32, /* of GPU_ITEMS, for each unit */
+	CPU_CHAINS = 12, /* of the 16 registers that vectors have */
 	GPU_CHAINS = 8,
-	SHARE = 4,              /* a quarter of a cache: what else is in there stays */
-	LOCAL_MOST = 32 << 10,  /* bytes of local memory: every device has as much */
-	GPU_LINE = 16           /* bytes that a work item of a GPU moves at a time */
+	SHARE = 4,             /* a quarter of a cache: what else is in there stays */
+	LOCAL_MOST = 32 << 10, /* bytes of local memory: every device has as much */
+	GPU_LINE = 16          /* bytes that a work item of a GPU moves at a time */
 };
 #define MIB (UINT64_C(1) << 20)
 
@@ -54,7 +54,8 @@ static struct row *add(struct plan *p, const char *name, enum roof_kind kind)
 {
 	struct row *row = &p->rows[p->count < ROOFS_MOST ? p->count++ : ROOFS_MOST - 1];
 
-	*row = (struct row){.roof = {.kind = (uint8_t)kind, .value = NAN, .interval = NAN, .peak = NAN}};
+	*row = (struct row){
+		.roof = {.kind = (uint8_t)kind, .value = NAN, .interval = NAN, .peak = NAN}};
 	snprintf(row->roof.name, sizeof(row->roof.name), "%s", name);
 	snprintf(row->roof.type, sizeof(row->roof.type), "%.7s", name);
 	return row;
@@ -157,10 +158,11 @@ static void plan_gpu_cache(struct plan *p, const struct runner *r, const char *n
 	row->launch.groups = groups;
 	row->launch.n = KERNEL_FOUR * GPU_ITEMS;
 	if (kind == KERNEL_READ_OTHERS)
-		row->launch.n *= fmax(1, floor((double)bytes / SHARE / (double)groups /
-					       (vector_bytes(&row->shape) * KERNEL_FOUR * GPU_ITEMS)));
-	row->roof.bytes = row->launch.n * vector_bytes(&row->shape) *
-			  (kind == KERNEL_READ ? SHARE : groups);
+		row->launch.n *=
+			fmax(1, floor((double)bytes / SHARE / (double)groups /
+				      (vector_bytes(&row->shape) * KERNEL_FOUR * GPU_ITEMS)));
+	row->roof.bytes =
+		row->launch.n * vector_bytes(&row->shape) * (kind == KERNEL_READ ? SHARE : groups);
 	about(row, "reading %s, %s%s", elements(&row->shape), size_text(row->roof.bytes, size),
 	      kind == KERNEL_READ ? " for each unit" : "");
 }
@@ -210,7 +212,8 @@ static void plan_local(struct plan *p, const struct runner *r)
 		bytes = r->device.cache[0] / SHARE;
 	row->shape = moving(r, KERNEL_LOCAL);
 	row->launch.items = is_cpu(r) ? 1 : GPU_ITEMS;
-	row->launch.n = bytes / 2 / vector_bytes(&row->shape) / row->launch.items * row->launch.items;
+	row->launch.n =
+		bytes / 2 / vector_bytes(&row->shape) / row->launch.items * row->launch.items;
 	row->shape.elements = (uint32_t)row->launch.n;
 	row->launch.groups = (uint64_t)r->device.units * CPU_GROUPS;
 	row->roof.bytes = row->launch.n * 2 * vector_bytes(&row->shape);
@@ -241,8 +244,9 @@ static void plan_fma(struct plan *p, const struct runner *r, enum runner_type ty
 	row->launch.groups = (uint64_t)r->device.units * (is_cpu(r) ? CPU_GROUPS : GPU_GROUPS);
 	if (r->ops_per_clock[type] && r->device.clock_mhz)
 		row->roof.peak = (double)r->ops_per_clock[type] * r->device.clock_mhz * 1e6;
-	about(row, "%s, %u chains of %u element%s", type == RUNNER_INT32 ? "multiply and add" : "FMA",
-	      chains, width, width == 1 ? "" : "s");
+	about(row, "%s, %u chains of %u element%s",
+	      type == RUNNER_INT32 ? "multiply and add" : "FMA", chains, width,
+	      width == 1 ? "" : "s");
 	if (!r->has[type])
 		snprintf(row->roof.why, sizeof(row->roof.why), "the device has no such type");
 }

@@ -13,10 +13,10 @@ struct row {
 	uint8_t what;     /* enum row_what */
 	struct kernel_shape shape;
 	struct runner_launch launch;
-	uint64_t buffer;   /* bytes that it takes of each buffer */
-	bool one_pass;     /* more would find in caches what the first one left there, or do nothing */
+	uint64_t buffer; /* bytes that it takes of each buffer */
+	bool one_pass; /* more would find in caches what the first one left there, or do nothing */
 	bool to_device, pinned;
-	void *host; /* memory of a transfer */
+	void *host;     /* memory of a transfer */
 	double *values; /* of experiments, of all rounds */
 	uint32_t count;
 };
@@ -28,7 +28,7 @@ struct plan {
 };
 
 enum {
-	PLAN_IN_A_ROW = 100, /* launches of ROW_LAUNCHES */
+	PLAN_IN_A_ROW = 100,   /* launches of ROW_LAUNCHES */
 	PLAN_EXPERIMENTS = 400 /* of a row, at most */
 };
 

@@ -93,8 +93,8 @@ static void find_ends(struct roofline *l)
 	l->y1 = power_above(most);
 }
 
-bool roofline_make(struct roofline *l, const struct roofs *roofs, const struct roofline_point *points,
-		   unsigned count, char why[ROOF_WHY])
+bool roofline_make(struct roofline *l, const struct roofs *roofs,
+		   const struct roofline_point *points, unsigned count, char why[ROOF_WHY])
 {
 	*l = (struct roofline){.roofs = roofs};
 	take_roofs(l);

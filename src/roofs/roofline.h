@@ -21,21 +21,23 @@ enum { ROOFLINE_LINES = 16, ROOFLINE_KERNELS = 10 };
 
 struct roofline {
 	const struct roofs *roofs;
-	const struct roofline_point *points; /* those that can be shown: of ROOFLINE_KERNELS kernels */
+	const struct roofline_point
+		*points; /* those that can be shown: of ROOFLINE_KERNELS kernels */
 	unsigned points_count;
-	unsigned left_out; /* points without numbers above 0, which logarithms need, and of more kernels */
+	unsigned
+		left_out; /* points without numbers above 0, which logarithms need, and of more kernels */
 	/* The best of each name or type: slanted ones by bandwidth, flat ones by rate, the highest first. */
 	const struct roof *slanted[ROOFLINE_LINES], *flat[ROOFLINE_LINES];
 	unsigned slanted_count, flat_count;
-	double x0, x1, y0, y1; /* of the axes: powers of ten */
+	double x0, x1, y0, y1;      /* of the axes: powers of ten */
 	struct roofline_point *own; /* roofline_release() */
 	uint8_t *number;            /* of the kernel of each point, from 0 */
 	unsigned kernels;
 };
 
 /* False: no memory, or no roof was measured (`why`). */
-bool roofline_make(struct roofline *l, const struct roofs *roofs, const struct roofline_point *points,
-		   unsigned count, char why[ROOF_WHY]);
+bool roofline_make(struct roofline *l, const struct roofs *roofs,
+		   const struct roofline_point *points, unsigned count, char why[ROOF_WHY]);
 void roofline_release(struct roofline *l);
 
 /* Where a slanted roof meets the highest flat one, or the end of the axis; what it is at the left end. */

@@ -130,7 +130,8 @@ static void add_left(const struct grid *g, unsigned row, struct text *out)
 			scaled(y, number);
 			snprintf(label, sizeof(label), "%s", number);
 		}
-	text_addf(out, "%*s%s", AXIS - 1, label, g->utf8 ? (*label ? "\xe2\x94\xa4" : "\xe2\x94\x82") : "|");
+	text_addf(out, "%*s%s", AXIS - 1, label,
+		  g->utf8 ? (*label ? "\xe2\x94\xa4" : "\xe2\x94\x82") : "|");
 }
 
 static void add_legend(const struct grid *g, unsigned row, struct text *out)
@@ -199,8 +200,8 @@ static void add_kernel(const struct grid *g, unsigned first, unsigned columns, s
 	text_addf(&line, ": %sFLOP/s", rate);
 	if (!isnan(p->share))
 		text_addf(&line, ", %.0f %% of time", 100 * p->share);
-	for (unsigned i = first;
-	     i < g->l->points_count && g->l->number[i] == g->l->number[first]; i++) {
+	for (unsigned i = first; i < g->l->points_count && g->l->number[i] == g->l->number[first];
+	     i++) {
 		double attained = roofline_attained(g->l, &g->l->points[i]);
 
 		text_addf(&line, "; %s %.3g", g->l->points[i].level, g->l->points[i].intensity);

@@ -17,8 +17,7 @@ const char *roof_unit(const struct roof *r)
 						      [ROOF_TRANSFER] = "B/s",
 						      [ROOF_LATENCY] = "s"};
 
-	return r->kind == ROOF_COMPUTE && strncmp(r->type, "int", 3) == 0 ? "OP/s"
-									  : units[r->kind];
+	return r->kind == ROOF_COMPUTE && strncmp(r->type, "int", 3) == 0 ? "OP/s" : units[r->kind];
 }
 
 /* Powers of 1000, as the value has them: the interval is in the same. */
@@ -132,8 +131,8 @@ bool roofs_among(const struct roofs_list *l, const struct roofs_wanted *wanted, 
 		return true;
 	}
 	if (several)
-		snprintf(why, ROOF_WHY, "there are several devices \"%.80s\", and no uuid tells which",
-			 name);
+		snprintf(why, ROOF_WHY,
+			 "there are several devices \"%.80s\", and no uuid tells which", name);
 	else
 		snprintf(why, ROOF_WHY,
 			 "no roofs of \"%.80s\" are known: run kymo calibrate where it is", name);

@@ -31,11 +31,11 @@ enum roof_kind {
 };
 
 struct roof {
-	char name[24];  /* "memory", "l1", "local", "fp32x8", "h2d_pinned", "launch" */
-	char type[8];   /* of arithmetic: "fp32"; else the name */
-	char about[96]; /* how, for people */
-	uint8_t kind;   /* enum roof_kind */
-	double value;   /* NAN: not measured, `why` says why not */
+	char name[24];   /* "memory", "l1", "local", "fp32x8", "h2d_pinned", "launch" */
+	char type[8];    /* of arithmetic: "fp32"; else the name */
+	char about[96];  /* how, for people */
+	uint8_t kind;    /* enum roof_kind */
+	double value;    /* NAN: not measured, `why` says why not */
 	double interval; /* the value is within this much, 95 % */
 	double peak;     /* by what the device tells of itself; NAN: it does not tell */
 	uint32_t experiments, dropped; /* that count; that were too far off to count */
@@ -44,8 +44,8 @@ struct roof {
 };
 
 struct roof_device {
-	char api[8];     /* "opencl", "cuda" */
-	char type[12];   /* "cpu", "gpu", "accelerator" */
+	char api[8];   /* "opencl", "cuda" */
+	char type[12]; /* "cpu", "gpu", "accelerator" */
 	char platform[64], name[128], vendor[64], driver[128];
 	char uuid[40]; /* hexadecimal digits; "": not told */
 	char pci[16];  /* "0000:3b:00.0"; "": not told */
@@ -53,7 +53,8 @@ struct roof_device {
 	uint32_t twin; /* of those that nothing tells apart: 0 is the first */
 	uint32_t units, clock_mhz;
 	uint64_t memory_bytes;
-	uint64_t cache[3];  /* of level 1, 2, 3, for one unit or all (level 3, and 2 of GPUs); 0: not told */
+	uint64_t cache
+		[3]; /* of level 1, 2, 3, for one unit or all (level 3, and 2 of GPUs); 0: not told */
 	bool local_is_cached; /* local memory is ordinary memory that is cached */
 };
 
@@ -61,9 +62,9 @@ struct roofs {
 	struct roof_device device;
 	char date[32];    /* when they were measured, ISO 8601 */
 	char version[32]; /* Kymo's */
-	double load;      /* of the machine, before: processes that ran, on average of a minute; NAN: not told */
-	double seconds;   /* that it took */
-	bool quick;       /* `kymo calibrate --quick` */
+	double load; /* of the machine, before: processes that ran, on average of a minute; NAN: not told */
+	double seconds;      /* that it took */
+	bool quick;          /* `kymo calibrate --quick` */
 	char note[ROOF_WHY]; /* what is to be known of all of them; "": nothing */
 	unsigned count;
 	struct roof roofs[ROOFS_MOST];

@@ -97,7 +97,8 @@ static void mark_twins(struct runner *list, unsigned count)
 		for (unsigned k = 0; k < i; k++)
 			if (strcmp(list[k].device.api, d->api) == 0 &&
 			    strcmp(list[k].device.platform, d->platform) == 0 &&
-			    strcmp(list[k].device.name, d->name) == 0 && !same_place(&list[k].device, d))
+			    strcmp(list[k].device.name, d->name) == 0 &&
+			    !same_place(&list[k].device, d))
 				d->twin++;
 	}
 }
@@ -166,9 +167,10 @@ static void child_run(const struct child *c)
 		if (chosen++ >= c->first)
 			measure_one(c, &list[i]);
 	}
-	snprintf(none, sizeof(none), count ? "no device is called so; kymo calibrate without --device "
-					     "shows which there are"
-					   : "no device: OpenCL: %s; CUDA: %s",
+	snprintf(none, sizeof(none),
+		 count ? "no device is called so; kymo calibrate without --device "
+			 "shows which there are"
+		       : "no device: OpenCL: %s; CUDA: %s",
 		 opencl, cuda);
 	if (!chosen)
 		tell(c, "none", none);

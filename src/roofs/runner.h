@@ -17,7 +17,7 @@ enum runner_buffer { RUNNER_A, RUNNER_B, RUNNER_BUFFERS };
 struct runner;
 
 struct runner_launch {
-	void *kernel; /* of build() */
+	void *kernel;           /* of build() */
 	uint64_t groups, items; /* work items of a group */
 	uint64_t n;
 	uint32_t passes;
@@ -34,8 +34,8 @@ struct runner_functions {
 	bool (*reserve)(struct runner *r, uint64_t bytes, char why[ROOF_WHY]);
 	bool (*put)(struct runner *r, enum runner_buffer to, uint64_t at, const void *from,
 		    uint64_t bytes, char why[ROOF_WHY]);
-	bool (*get)(struct runner *r, enum runner_buffer from, uint64_t at, void *to, uint64_t bytes,
-		    char why[ROOF_WHY]);
+	bool (*get)(struct runner *r, enum runner_buffer from, uint64_t at, void *to,
+		    uint64_t bytes, char why[ROOF_WHY]);
 	/* Runs it to its end; `seconds` that the device took, and that all took the host. */
 	bool (*launch)(struct runner *r, const struct runner_launch *l, double *seconds,
 		       double *host, char why[ROOF_WHY]);
@@ -45,22 +45,23 @@ struct runner_functions {
 	/* Memory of the host: `pinned` as the runtime gives it out. NULL: there is none. */
 	void *(*host_new)(struct runner *r, bool pinned, uint64_t bytes, char why[ROOF_WHY]);
 	void (*host_free)(struct runner *r, bool pinned, void *memory);
-	bool (*transfer)(struct runner *r, bool to_device, bool pinned, void *memory, uint64_t bytes,
-			 double *seconds, char why[ROOF_WHY]);
+	bool (*transfer)(struct runner *r, bool to_device, bool pinned, void *memory,
+			 uint64_t bytes, double *seconds, char why[ROOF_WHY]);
 };
 
 struct runner {
 	const struct runner_functions *f;
 	struct roof_device device;
-	uint8_t language;            /* enum runner_language */
-	bool has[RUNNER_TYPES];      /* it computes with these */
+	uint8_t language;             /* enum runner_language */
+	bool has[RUNNER_TYPES];       /* it computes with these */
 	uint8_t native[RUNNER_TYPES]; /* elements of a vector that it likes best */
-	uint32_t group_most;         /* work items of a group */
+	uint32_t group_most;          /* work items of a group */
 	uint64_t local_bytes, buffer_most;
 	/* Operations a clock of all units together, of one type; 0: not known. Bytes a second of memory; 0: not known. */
 	uint32_t ops_per_clock[RUNNER_TYPES];
 	double memory_peak;
-	uint32_t doubtful; /* times of the device that the host's contradict: the host's are taken */
+	uint32_t
+		doubtful; /* times of the device that the host's contradict: the host's are taken */
 	bool dead;
 	void *own; /* the runtime's part */
 };

@@ -4,7 +4,7 @@
 is not judged, and one that is busy may leave no time for some roofs: that it must say.
 
     calibrate.py KYMO opencl
-    calibrate.py KYMO cuda FOLDER CXX    FOLDER: the stand-ins for libcuda.so.1 and NVRTC"""
+    calibrate.py KYMO cuda FOLDER CXX    FOLDER: the fakes for libcuda.so.1 and NVRTC"""
 import csv
 import glob
 import io
@@ -37,7 +37,7 @@ def check_roofs(device, names, missing=()):
     for name, r in roofs.items():
         expect(r["unit"] == UNITS.get(r["kind"], "OP/s" if name.startswith("int") else "FLOP/s"), name, r["unit"])
         if name in missing:
-            expect(r["value"] is None and r["why"] and r["why"] != NO_TIME, name, r)
+            expect(r["value"] is None and r["why"], name, r)
         elif r["value"] is None:
             expect(r["why"] == NO_TIME, name, "is not measured:", r["why"])
         else:
@@ -111,7 +111,7 @@ def opencl():
         refused(cache, kept)
 
 
-# ---- CUDA's stand-in ---------------------------------------------------------------------------------
+# ---- CUDA's fake ---------------------------------------------------------------------------------
 
 CUDA = {"memory", "l2", "l1", "local", "fp64x1", "fp32x1", "fp16x2", "int32x1", *TRANSFERS, *LAUNCHES}
 
@@ -132,7 +132,8 @@ def cuda(folder, compiler):
         expect("WRONG" not in calls, [line for line in calls.splitlines() if "WRONG" in line])
         device, = json.loads(said[0][0])["devices"]
         check_roofs(device, CUDA, {"fp16x2"})  # its assembly is NVIDIA's: it does not build here
-        expect("does not build" in next(r["why"] for r in device["roofs"] if r["name"] == "fp16x2"), device["roofs"])
+        why, = (r["why"] for r in device["roofs"] if r["name"] == "fp16x2")
+        expect(why == NO_TIME or "does not build: roof.cu(1)" in why, why)
         expect(device["uuid"] == "a1" * 16 and device["pci"] == "0000:11:00.0", device["uuid"], device["pci"])
         peaks = {r["name"]: r["peak"] for r in device["roofs"] if r["peak"]}
         # 2 multiprocessors x lanes of compute capability 9.0 x 2 x 1 GHz; 500 MHz x 2 x 256 bits

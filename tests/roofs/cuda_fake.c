@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stand-in for libcuda.so.1 of machines without a GPU: FAKE_GPUS devices of one name whose memory is the host's, and
+ * A fake for libcuda.so.1 of machines without a GPU: FAKE_GPUS devices of one name whose memory is the host's, and
  * whose "machine code" (nvrtc_fake.c) is a shared object, its threads run one after the other. Each call is held against
  * what the driver demands: initialised, a context that is current, handles that live, addresses within one allocation,
  * sizes of grids. What is wrong, and what is left when a context is released, ends the process with a message in the file
@@ -114,7 +114,9 @@ int cuDriverGetVersion(int *out)
 
 int cuGetErrorString(int error, const char **out)
 {
-	*out = error == NO_MEMORY ? "out of memory" : error == 719 ? "unspecified launch failure" : "error";
+	*out = error == NO_MEMORY ? "out of memory"
+	       : error == 719     ? "unspecified launch failure"
+				  : "error";
 	return 0;
 }
 
@@ -172,16 +174,17 @@ int cuDeviceGetAttribute(int *out, int what, int device)
 {
 	static const struct {
 		int what, value;
-	} values[] = {{1, 1024},  {8, 49152},	{13, 1000000}, {16, MULTIPROCESSORS}, {34, 0},
-		      {36, 500000}, {37, 256},	{38, 1 << 20}, {50, 0},		      {75, 9},
-		      {76, 0},	  {81, 131072}};
+	} values[] = {{1, 1024}, {8, 49152},   {13, 1000000}, {16, MULTIPROCESSORS},
+		      {34, 0},   {36, 500000}, {37, 256},     {38, 1 << 20},
+		      {50, 0},   {75, 9},      {76, 0},       {81, 131072}};
 
 	ENTER(cuDeviceGetAttribute);
 	*out = 16 + device; /* 33: the bus */
 	for (unsigned i = 0; i < sizeof(values) / sizeof(values[0]); i++)
 		if (values[i].what == what)
 			*out = values[i].value;
-	demand(what == 33 || *out != 16 + device, "cuDeviceGetAttribute", "an attribute that nobody needs");
+	demand(what == 33 || *out != 16 + device, "cuDeviceGetAttribute",
+	       "an attribute that nobody needs");
 	return 0;
 }
 
@@ -282,7 +285,8 @@ int cuEventElapsedTime(float *out, void *from, void *to)
 {
 	ENTER_CONTEXT(cuEventElapsedTime);
 	*out = (float)((event_of(to, "cuEventElapsedTime")->time -
-			event_of(from, "cuEventElapsedTime")->time) * 1e3);
+			event_of(from, "cuEventElapsedTime")->time) *
+		       1e3);
 	demand(*out >= 0, "cuEventElapsedTime", "the later one first");
 	return 0;
 }
@@ -412,8 +416,8 @@ int cuModuleUnload(void *module)
 	return 0;
 }
 
-int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-		   unsigned shared, void *stream, void **arguments, void **extra)
+int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+		   unsigned bz, unsigned shared, void *stream, void **arguments, void **extra)
 {
 	struct module *m = f;
 	unsigned *places;
@@ -433,11 +437,12 @@ int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
 	range(a, 1, "cuLaunchKernel");
 	range(b, 1, "cuLaunchKernel");
 	if (out) {
-		fprintf(out, "launch %u x %u n %llu passes %u\n", gx, bx, (unsigned long long)n, passes);
+		fprintf(out, "launch %u x %u n %llu passes %u\n", gx, bx, (unsigned long long)n,
+			passes);
 		fclose(out);
 	}
 	places = dlsym(m->library, "fake_places"); /* group, item, groups, items */
-	demand(places != NULL, "cuLaunchKernel", "no kernel of the stand-in");
+	demand(places != NULL, "cuLaunchKernel", "no kernel of the fake");
 	places[2] = gx;
 	places[3] = bx;
 	for (places[0] = 0; places[0] < gx; places[0]++)

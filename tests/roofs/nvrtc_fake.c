@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stand-in for NVRTC that compiles CUDA C for the host (FAKE_CXX), below declarations of what a kernel of CUDA finds:
+ * A fake for NVRTC that compiles CUDA C for the host (FAKE_CXX), below declarations of what a kernel of CUDA finds:
  * the "machine code" is the path of a shared object (cuda_fake.c loads it). What is assembly of NVIDIA's does not build.
  */
 #include <stdio.h>
@@ -20,8 +20,10 @@ static const char prelude[] =
 	"static inline T##4 make_##T##4(T x, T y, T z, T w) { return {x, y, z, w}; }\n"
 	"VECTOR(double) VECTOR(float)\n"
 	"extern \"C\" { unsigned fake_places[4]; }\n"
-	"#define PLACE(at) struct { struct { operator unsigned() const { return fake_places[at]; } } x; }\n"
-	"static PLACE(0) blockIdx; static PLACE(1) threadIdx; static PLACE(2) gridDim; static PLACE(3) "
+	"#define PLACE(at) struct { struct { operator unsigned() const { return fake_places[at]; } "
+	"} x; }\n"
+	"static PLACE(0) blockIdx; static PLACE(1) threadIdx; static PLACE(2) gridDim; static "
+	"PLACE(3) "
 	"blockDim;\n#line 1 \"roof.cu\"\n";
 
 int nvrtcCreateProgram(void **out, const char *source, const char *name, int headers,
@@ -48,8 +50,8 @@ int nvrtcCompileProgram(void *program, int count, const char *const *options)
 	fprintf(f, "%s%s", prelude, p->source);
 	fclose(f);
 	snprintf(p->object, sizeof(p->object), "%s.so", source);
-	snprintf(command, sizeof(command), "%s -O1 -w -fPIC -shared -o %s %s 2>/dev/null", getenv("FAKE_CXX"),
-		 p->object, source);
+	snprintf(command, sizeof(command), "%s -O1 -w -fPIC -shared -o %s %s 2>/dev/null",
+		 getenv("FAKE_CXX"), p->object, source);
 	p->compiled = system(command) == 0;
 	unlink(source);
 	return p->compiled ? 0 : 6; /* compilation */
@@ -69,7 +71,8 @@ int nvrtcGetCUBIN(void *program, char *out)
 	return 0;
 }
 
-static const char complaint[] = "note: of a stand-in\nroof.cu(1): error: assembly of another machine\n";
+static const char complaint[] =
+	"note: of a fake\nroof.cu(1): error: assembly of another machine\n";
 
 int nvrtcGetProgramLogSize(void *program, size_t *out)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Roofs: what microkernels do, what is kept, the picture; the command on the devices here, and on stand-ins for CUDA's.
+# Roofs: what microkernels do, what is kept, the picture; the command on the devices here, and on fakes for CUDA's.
 if(TARGET kymo_roofs)
 	kymo_unit_test(roofs ${CMAKE_CURRENT_LIST_DIR}/test_roofs.c LIBS kymo_roofs kymo_topology kymo_base)
 endif()

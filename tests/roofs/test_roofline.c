@@ -23,7 +23,8 @@ static void add_roof(const char *name, const char *type, enum roof_kind kind, do
 {
 	struct roof *r = &roofs.roofs[roofs.count++];
 
-	*r = (struct roof){.kind = (uint8_t)kind, .value = value, .interval = value / 100, .peak = NAN};
+	*r = (struct roof){
+		.kind = (uint8_t)kind, .value = value, .interval = value / 100, .peak = NAN};
 	snprintf(r->name, sizeof(r->name), "%s", name);
 	snprintf(r->type, sizeof(r->type), "%s", type);
 }
@@ -31,7 +32,8 @@ static void add_roof(const char *name, const char *type, enum roof_kind kind, do
 /* About an H200's. */
 static void make_roofs(void)
 {
-	roofs = (struct roofs){.device = {.name = "Some GPU", .host = "node1"}, .date = "2026-01-02"};
+	roofs = (struct roofs){.device = {.name = "Some GPU", .host = "node1"},
+			       .date = "2026-01-02"};
 	add_roof("memory", "memory", ROOF_BANDWIDTH, 4e12);
 	add_roof("l2", "l2", ROOF_BANDWIDTH, 9e12);
 	add_roof("l1", "l1", ROOF_BANDWIDTH, 3e13);
@@ -47,7 +49,7 @@ static void make_roofs(void)
 
 static const struct roofline_point points[] = {
 	{"matmul", "memory", 100, 2e13, 0.6}, {"matmul", "l2", 20, 2e13, 0.6},
-	{"matmul", "l1", 2, 2e13, 0.6},	      {"copy", "memory", 0.0625, 2e11, 0.25},
+	{"matmul", "l1", 2, 2e13, 0.6},       {"copy", "memory", 0.0625, 2e11, 0.25},
 	{HOSTILE, "memory", 1, 1e12, 0.15},   {"empty", "memory", 0, 0, NAN},
 	{"none", "memory", NAN, 1e9, NAN},
 };
@@ -76,7 +78,8 @@ static void test_shown(void **state)
 	assert_int_equal(l.flat_count, 2); /* the best of each type */
 	assert_string_equal(l.flat[0]->name, "fp32x4");
 	assert_float_equal(roofline_ridge(&l, l.slanted[3]), 15, 1e-9);
-	assert_float_equal(roofline_attained(&l, &points[0]), 2e13 / 6e13, 1e-9); /* below the flat one */
+	assert_float_equal(roofline_attained(&l, &points[0]), 2e13 / 6e13,
+			   1e-9); /* below the flat one */
 	assert_float_equal(roofline_attained(&l, &points[3]), 2e11 / (0.0625 * 4e12), 1e-9);
 	assert_true(l.x0 == 0.01 && l.x1 == 1000 && l.y0 == 1e10 && l.y1 == 1e14);
 	roofline_release(&l);
@@ -98,7 +101,8 @@ static void test_refused(void **state)
 /* Points outside of the usual axes widen them; more kernels than are told apart are left out, and counted. */
 static void test_ends(void **state)
 {
-	const struct roofline_point far[] = {{"a", "memory", 1e-4, 1e3, NAN}, {"b", "l2", 2e5, 7e14, 1}};
+	const struct roofline_point far[] = {{"a", "memory", 1e-4, 1e3, NAN},
+					     {"b", "l2", 2e5, 7e14, 1}};
 	struct roofline_point many[2 * ROOFLINE_KERNELS];
 	char names[2 * ROOFLINE_KERNELS][8], why[ROOF_WHY];
 	struct roofline l;
@@ -161,7 +165,8 @@ static void test_terminal(void **state)
 		check_size(t.s, columns[i / 2]);
 		assert_null(strchr(t.s, '\x1b'));
 		assert_non_null(strstr(t.s, "matmul"));
-		assert_non_null(strstr(t.s, i % 2 ? "4.000 \xc2\xb1 0.040 TB/s" : "4.000 +- 0.040 TB/s"));
+		assert_non_null(
+			strstr(t.s, i % 2 ? "4.000 \xc2\xb1 0.040 TB/s" : "4.000 +- 0.040 TB/s"));
 		text_release(&t);
 	}
 	{
@@ -171,8 +176,10 @@ static void test_terminal(void **state)
 		if (getenv("ROOFLINE_SHOW"))
 			fputs(t.s, stderr);
 		/* 54 columns are five decades; copy is at 10^-1.2, 2e11 FLOP/s of 1e10 to 1e14 */
-		assert_int_equal(column_of(t.s, '2', &row), (int)lround((2 + log10(0.0625)) / 5 * 53));
-		assert_true(column_of(t.s, '1', &other) >= 0 && other < row); /* a faster one is higher */
+		assert_int_equal(column_of(t.s, '2', &row),
+				 (int)lround((2 + log10(0.0625)) / 5 * 53));
+		assert_true(column_of(t.s, '1', &other) >= 0 &&
+			    other < row); /* a faster one is higher */
 		assert_non_null(strstr(t.s, "matmul"));
 		assert_non_null(strstr(t.s, "memory 0.0625 (80 %)"));
 		text_release(&t);
@@ -180,7 +187,8 @@ static void test_terminal(void **state)
 	roofline_release(&l);
 }
 
-static void draw_to(const char *folder, const char *name, enum draw_form form, bool dark, char **svg)
+static void draw_to(const char *folder, const char *name, enum draw_form form, bool dark,
+		    char **svg)
 {
 	struct roofline l;
 	const char *why;
@@ -240,8 +248,8 @@ static void test_picture(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shown),	 cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_ends),	 cmocka_unit_test(test_terminal),
+		cmocka_unit_test(test_shown),   cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_ends),    cmocka_unit_test(test_terminal),
 		cmocka_unit_test(test_picture),
 	};
 

@@ -25,7 +25,8 @@
 static void test_estimate(void **state)
 {
 	double even[] = {10, 12, 11, 9, 13}, late[] = {4, 5, 4, 5, 4, 9};
-	double burst[] = {3, 100, 4, 101, 5, 102, 6, 99, 7, 98, 100}, same[] = {5, 5, 5, 5, 5, 5, 1};
+	double burst[] = {3, 100, 4, 101, 5, 102, 6, 99, 7, 98, 100},
+	       same[] = {5, 5, 5, 5, 5, 5, 1};
 	double few[] = {1, 2, 3, 4};
 	struct estimate e;
 
@@ -111,13 +112,28 @@ static struct roofs made(const char *name, const char *uuid, uint32_t twin, doub
 	r.device.twin = twin;
 	r.device.cache[1] = 1u << 20;
 	strcpy(r.date, "2026-01-02T03:04:05+0000");
-	r.roofs[0] = (struct roof){.name = "memory", .type = "memory", .kind = ROOF_BANDWIDTH,
-				   .value = memory, .interval = memory / 50, .peak = NAN,
-				   .experiments = 40, .dropped = 2, .bytes = 1u << 27};
-	r.roofs[1] = (struct roof){.name = "fp32x1", .type = "fp32", .kind = ROOF_COMPUTE,
-				   .value = 1e9, .interval = 1e6, .peak = 4e9};
-	r.roofs[2] = (struct roof){.name = "fp32x8", .type = "fp32", .kind = ROOF_COMPUTE,
-				   .value = NAN, .interval = NAN, .peak = NAN, .why = "a \"reason\""};
+	r.roofs[0] = (struct roof){.name = "memory",
+				   .type = "memory",
+				   .kind = ROOF_BANDWIDTH,
+				   .value = memory,
+				   .interval = memory / 50,
+				   .peak = NAN,
+				   .experiments = 40,
+				   .dropped = 2,
+				   .bytes = 1u << 27};
+	r.roofs[1] = (struct roof){.name = "fp32x1",
+				   .type = "fp32",
+				   .kind = ROOF_COMPUTE,
+				   .value = 1e9,
+				   .interval = 1e6,
+				   .peak = 4e9};
+	r.roofs[2] = (struct roof){.name = "fp32x8",
+				   .type = "fp32",
+				   .kind = ROOF_COMPUTE,
+				   .value = NAN,
+				   .interval = NAN,
+				   .peak = NAN,
+				   .why = "a \"reason\""};
 	return r;
 }
 
@@ -137,7 +153,8 @@ static void test_json(void **state)
 	assert_int_equal(back.list[1].device.twin, 1);
 	assert_int_equal(back.list[0].device.cache[1], 1 << 20);
 	assert_true(isnan(back.list[0].load) && back.list[0].seconds == 1.5);
-	assert_true(back.list[1].roofs[0].value == 6e9 && back.list[1].roofs[0].interval == 6e9 / 50);
+	assert_true(back.list[1].roofs[0].value == 6e9 &&
+		    back.list[1].roofs[0].interval == 6e9 / 50);
 	assert_int_equal(back.list[0].roofs[0].dropped, 2);
 	assert_true(isnan(back.list[0].roofs[2].value));
 	assert_string_equal(back.list[0].roofs[2].why, "a \"reason\"");
@@ -150,7 +167,11 @@ static void test_json(void **state)
 static void test_bad_files(void **state)
 {
 	static const char *const bad[] = {
-		"", "{", "[]", "{\"devices\": 3}", "{\"devices\": [{}]}",
+		"",
+		"{",
+		"[]",
+		"{\"devices\": 3}",
+		"{\"devices\": [{}]}",
 		"{\"devices\": [{\"name\": \"x\", \"roofs\": [{\"name\": \"memory\"}]}]}",
 		"{\"devices\": [{\"name\": \"x\", \"roofs\": [{\"name\": \"memory\", \"kind\": "
 		"\"bandwidth\", \"value\": -1}]}]}"};
@@ -175,7 +196,8 @@ static void test_text(void **state)
 	assert_string_equal(roof_text(&r, true, out), "12.34 \xc2\xb1 0.05 GB/s");
 	r = (struct roof){.kind = ROOF_LATENCY, .value = 4.5e-6, .interval = 1e-7};
 	assert_string_equal(roof_text(&r, false, out), "4.500 +- 0.100 us");
-	r = (struct roof){.kind = ROOF_COMPUTE, .type = "int32", .value = 123.45e12, .interval = 1e12};
+	r = (struct roof){
+		.kind = ROOF_COMPUTE, .type = "int32", .value = 123.45e12, .interval = 1e12};
 	assert_string_equal(roof_text(&r, false, out), "123.5 +- 1.0 TOP/s");
 	r.value = NAN;
 	assert_string_equal(roof_text(&r, false, out), "N/A");
@@ -227,7 +249,8 @@ static void test_keys(void **state)
 
 static void test_found(void **state)
 {
-	const struct roofs first = made("GPU", "a1b2", 0, 1e9), second = made("GPU", "c3d4", 0, 2e9);
+	const struct roofs first = made("GPU", "a1b2", 0, 1e9),
+			   second = made("GPU", "c3d4", 0, 2e9);
 	struct roofs lone = made("CPU", "", 0, 3e9), away = made("CPU", "", 0, 4e9), r;
 	char why[ROOF_WHY];
 
@@ -237,16 +260,20 @@ static void test_found(void **state)
 	put(&second);
 	put(&lone);
 	put(&away);
-	assert_true(roofs_of_device(&(struct roofs_wanted){.uuid = "GPU-C3-D4", .name = "GPU"}, &r, why));
+	assert_true(roofs_of_device(&(struct roofs_wanted){.uuid = "GPU-C3-D4", .name = "GPU"}, &r,
+				    why));
 	assert_true(roofs_value(&r, "memory") == 2e9);
 	assert_true(roofs_of_device(&(struct roofs_wanted){.name = "CPU"}, &r, why));
 	assert_true(roofs_value(&r, "memory") == 3e9);
-	assert_true(roofs_of_device(&(struct roofs_wanted){.name = "CPU", .host = "elsewhere"}, &r, why));
+	assert_true(roofs_of_device(&(struct roofs_wanted){.name = "CPU", .host = "elsewhere"}, &r,
+				    why));
 	assert_true(roofs_value(&r, "memory") == 4e9);
 	assert_false(roofs_of_device(&(struct roofs_wanted){.name = "GPU"}, &r, why));
 	assert_non_null(strstr(why, "several"));
-	assert_false(roofs_of_device(&(struct roofs_wanted){.name = "GPU", .uuid = "ffff"}, &r, why));
-	assert_false(roofs_of_device(&(struct roofs_wanted){.name = "CPU", .host = "third"}, &r, why));
+	assert_false(
+		roofs_of_device(&(struct roofs_wanted){.name = "GPU", .uuid = "ffff"}, &r, why));
+	assert_false(
+		roofs_of_device(&(struct roofs_wanted){.name = "CPU", .host = "third"}, &r, why));
 	assert_non_null(strstr(why, "kymo calibrate"));
 	/* Measured again: the new ones take their place. */
 	lone.roofs[0].value = 9e9;
@@ -259,9 +286,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_estimate),  cmocka_unit_test(test_closed_form),
-		cmocka_unit_test(test_halves),	  cmocka_unit_test(test_json),
+		cmocka_unit_test(test_halves),    cmocka_unit_test(test_json),
 		cmocka_unit_test(test_bad_files), cmocka_unit_test(test_text),
-		cmocka_unit_test(test_keys),	  cmocka_unit_test(test_found),
+		cmocka_unit_test(test_keys),      cmocka_unit_test(test_found),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

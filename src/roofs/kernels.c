@@ -268,7 +268,7 @@ uint64_t kernel_results(const struct kernel_shape *s, const struct runner_launch
 
 double kernel_result(const struct kernel_shape *s, const struct runner_launch *l, uint64_t index)
 {
-	uint64_t vector = index / s->width;
+	uint64_t vector = index / s->width, each = l->n / (l->items ? l->items : 1);
 	double steps = (double)KERNEL_UNROLL * l->passes, sum = s->chains * (s->chains - 1) / 2.0;
 
 	switch ((enum kernel_kind)s->kind) {
@@ -278,7 +278,7 @@ double kernel_result(const struct kernel_shape *s, const struct runner_launch *l
 		return 1;
 	case KERNEL_READ:
 	case KERNEL_READ_OTHERS:
-		return (double)l->passes * (double)(l->n / l->items);
+		return (double)l->passes * (double)each;
 	case KERNEL_LOCAL:
 		return vector % l->items ? 1 : 1.0 + l->passes;
 	case KERNEL_FMA:

@@ -5,6 +5,7 @@
  */
 #include "roofs/measure.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,11 +97,11 @@ static bool check_window(struct bench *b, const struct row *row, uint64_t first,
 
 		if (is == wanted)
 			continue;
-		snprintf(
-			why, ROOF_WHY,
-			"its result is wrong: element %llu is %.17g and not %.17g, so that what it "
-			"did is not known",
-			(unsigned long long)(first + i), is, wanted);
+		snprintf(why, ROOF_WHY,
+			 "its result is wrong: element %" PRIu64
+			 " is %.17g and not %.17g, so that what it "
+			 "did is not known",
+			 first + i, is, wanted);
 		return false;
 	}
 	return true;

@@ -331,8 +331,8 @@ void plan_make(struct plan *p, struct runner *r, bool quick)
 	if (is_cpu(r))
 		kymo_agents(take_caches, &r->device);
 	plan_memory(p, r, quick);
-	for (unsigned i = 3; is_cpu(r) && i-- > 0;)
-		plan_cpu_cache(p, r, i);
+	for (int level = 2; is_cpu(r) && level >= 0; level--)
+		plan_cpu_cache(p, r, (unsigned)level);
 	if (r->language == RUNNER_CUDA) {
 		plan_gpu_cache(p, r, "l2", r->device.cache[1], KERNEL_READ_OTHERS);
 		plan_gpu_cache(p, r, "l1", r->device.cache[0], KERNEL_READ);

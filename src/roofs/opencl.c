@@ -544,7 +544,7 @@ void opencl_runners(struct runner *list, unsigned *count, char why[ROOF_WHY])
 		add_devices(platforms[i], list, count);
 	if (*count == before)
 		snprintf(why, ROOF_WHY,
-			 "OpenCL has %s (clinfo shows what there is; Debian: pocl-opencl-icd for "
+			 "there is %s (clinfo shows what there is; Debian: pocl-opencl-icd for "
 			 "processors)",
-			 n ? "platforms, but no device" : "no platform");
+			 n ? "a platform, but no device" : "no platform");
 }

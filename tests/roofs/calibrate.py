@@ -129,6 +129,7 @@ def cuda(folder, compiler):
         expect(all(p.returncode == 0 for p in both), said)
         with open(log, encoding="utf-8") as f:
             calls = f.read()
+        expect("released" in calls, "the context was not given back: what is left was not looked at")
         expect("WRONG" not in calls, [line for line in calls.splitlines() if "WRONG" in line])
         device, = json.loads(said[0][0])["devices"]
         check_roofs(device, CUDA, {"fp16x2"})  # its assembly is NVIDIA's: it does not build here

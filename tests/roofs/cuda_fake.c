@@ -48,6 +48,16 @@ static FILE *log_file(void)
 	return path ? fopen(path, "a") : NULL;
 }
 
+static void tell(const char *what)
+{
+	FILE *f = log_file();
+
+	if (f) {
+		fprintf(f, "%s\n", what);
+		fclose(f);
+	}
+}
+
 static void demand(int what, const char *call, const char *why)
 {
 	FILE *f;
@@ -220,6 +230,7 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 		demand(!pinned[i], "cuDevicePrimaryCtxRelease_v2", "pinned memory is left");
 	}
 	current = 0;
+	tell("released");
 	return 0;
 }
 
@@ -423,7 +434,7 @@ int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
 	unsigned *places;
 	uint64_t a, b, n;
 	unsigned passes;
-	FILE *out = log_file();
+	char line[128];
 
 	ENTER_CONTEXT(cuLaunchKernel);
 	demand(m >= modules && m < modules + HANDLES && m->library, "cuLaunchKernel", "no kernel");
@@ -436,11 +447,9 @@ int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
 	memcpy(&passes, arguments[3], 4);
 	range(a, 1, "cuLaunchKernel");
 	range(b, 1, "cuLaunchKernel");
-	if (out) {
-		fprintf(out, "launch %u x %u n %llu passes %u\n", gx, bx, (unsigned long long)n,
-			passes);
-		fclose(out);
-	}
+	snprintf(line, sizeof(line), "launch %u x %u n %llu passes %u", gx, bx,
+		 (unsigned long long)n, passes);
+	tell(line);
 	places = dlsym(m->library, "fake_places"); /* group, item, groups, items */
 	demand(places != NULL, "cuLaunchKernel", "no kernel of the fake");
 	places[2] = gx;

@@ -71,8 +71,7 @@ int nvrtcGetCUBIN(void *program, char *out)
 	return 0;
 }
 
-static const char complaint[] =
-	"note: of a fake\nroof.cu(1): error: assembly of another machine\n";
+static const char complaint[] = "note: of a fake\nroof.cu(1): error: assembly of another machine\n";
 
 int nvrtcGetProgramLogSize(void *program, size_t *out)
 {

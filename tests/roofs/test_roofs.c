@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -282,6 +283,39 @@ static void test_found(void **state)
 	assert_true(roofs_value(&r, "memory") == 9e9);
 }
 
+static void tell_waiting(void *data)
+{
+	int *fd = data;
+
+	if (*fd >= 0 && write(*fd, "w", 1) == 1) {
+		close(*fd);
+		*fd = -1;
+	}
+}
+
+/* Another process has to wait for its turn, says so, and gets it. */
+static void test_lock(void **state)
+{
+	int lock = keep_lock(tell_waiting, &(int){-1}), ends[2], result;
+	char said = 0;
+	pid_t child;
+
+	(void)state;
+	assert_true(lock >= 0);
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	if (child == 0) {
+		close(lock); /* of the same open file: the parent's stays */
+		_exit(keep_lock(tell_waiting, &ends[1]) >= 0 ? (ends[1] < 0 ? 0 : 1) : 2);
+	}
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &said, 1), 1); /* nothing, if it did not wait */
+	close(lock);
+	assert_int_equal(waitpid(child, &result, 0), child);
+	assert_int_equal(result, 0);
+	close(ends[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +323,7 @@ int main(void)
 		cmocka_unit_test(test_halves),    cmocka_unit_test(test_json),
 		cmocka_unit_test(test_bad_files), cmocka_unit_test(test_text),
 		cmocka_unit_test(test_keys),      cmocka_unit_test(test_found),
+		cmocka_unit_test(test_lock),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -4,7 +4,9 @@
 same (bench/roofs.c: sizes, vectors, threads). Both take turns; of each the best round counts, since work of others only
 makes them less. Told is whether the two are within both intervals and a tolerance of 10 % of each other.
 
-    roofs.py KYMO BENCH_ROOFS [ROUNDS]"""
+    roofs.py KYMO BENCH_ROOFS [ROUNDS [UNITS]]
+
+UNITS: of PoCL, as many threads and no more; one thread finds moments without others sooner than all at once."""
 import json
 import os
 import subprocess
@@ -12,6 +14,7 @@ import sys
 import tempfile
 
 KYMO, PLAIN, ROUNDS = sys.argv[1], sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 4
+UNITS = sys.argv[4] if len(sys.argv) > 4 else None
 TOLERANCE = 0.10
 CHAINS = ("fp64x4", "fp32x8")
 
@@ -26,7 +29,8 @@ def plain(units, roof):
 def main():
     best, other = {}, {}
     with tempfile.TemporaryDirectory() as cache:
-        env = {**os.environ, "XDG_CACHE_HOME": cache}
+        env = {**os.environ, "XDG_CACHE_HOME": cache, **({"POCL_MAX_PTHREAD_COUNT": UNITS} if UNITS else {}),
+               "POCL_CACHE_DIR": os.path.join(cache, "pocl")}
         for i in range(ROUNDS):
             done = subprocess.run([KYMO, "calibrate", "--again", "--device", "opencl:0", "-f", "json"], env=env,
                                   capture_output=True, text=True, check=True)

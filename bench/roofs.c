@@ -31,10 +31,11 @@ struct work {
 static void copy(struct work *w, uint64_t passes)
 {
 	d4 *from = w->a, *to = w->b, *t;
+	const uint64_t n = w->n;
 
 	for (uint64_t p = 0; p < passes; p++) {
 		to[0] = from[0] + 1;
-		for (uint64_t i = 1; i < w->n; i++)
+		for (uint64_t i = 1; i < n; i++)
 			to[i] = from[i];
 		t = from;
 		from = to;

@@ -221,13 +221,19 @@ static bool print_all(const struct roofs_list *l)
 
 /* ---- the command --------------------------------------------------------------------------------- */
 
+static void tell_waiting(void)
+{
+	cli_note("another process measures on this machine: waiting for it");
+}
+
 static bool measure(struct roofs_list *l)
 {
 	const struct roofs_options o = {.device = options.device,
 					.again = options.again,
 					.quick = options.quick,
 					.progress = cli_progress,
-					.data = (void *)(uintptr_t) "Measuring"};
+					.data = (void *)(uintptr_t) "Measuring",
+					.waiting = tell_waiting};
 	char why[ROOF_WHY];
 
 	if (!roofs_measure(&o, l, why)) {

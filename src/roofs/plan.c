@@ -26,6 +26,14 @@ static bool is_cpu(const struct runner *r)
 	return strcmp(r->device.type, "cpu") == 0;
 }
 
+/* Of a group. */
+static uint64_t items_of(const struct runner *r)
+{
+	if (is_cpu(r))
+		return 1;
+	return r->group_most && r->group_most < GPU_ITEMS ? r->group_most : GPU_ITEMS;
+}
+
 /* ---- caches of processors ------------------------------------------------------------------------ */
 
 /* One agent is enough: packages of a machine are alike. Of the last level all that there are count. */
@@ -154,13 +162,13 @@ static void plan_gpu_cache(struct plan *p, const struct runner *r, const char *n
 		return;
 	}
 	row->shape = moving(r, kind);
-	row->launch.items = GPU_ITEMS;
+	row->launch.items = items_of(r);
 	row->launch.groups = groups;
-	row->launch.n = KERNEL_FOUR * GPU_ITEMS;
+	row->launch.n = KERNEL_FOUR * items_of(r);
 	if (kind == KERNEL_READ_OTHERS)
 		row->launch.n *=
 			fmax(1, floor((double)bytes / SHARE / (double)groups /
-				      (vector_bytes(&row->shape) * KERNEL_FOUR * GPU_ITEMS)));
+				      (vector_bytes(&row->shape) * KERNEL_FOUR * items_of(r))));
 	row->roof.bytes =
 		row->launch.n * vector_bytes(&row->shape) * (kind == KERNEL_READ ? SHARE : groups);
 	about(row, "reading %s, %s%s", elements(&row->shape), size_text(row->roof.bytes, size),
@@ -194,8 +202,8 @@ static void plan_memory(struct plan *p, const struct runner *r, bool quick)
 		return;
 	}
 	row->shape = moving(r, KERNEL_STREAM);
-	row->launch.items = GPU_ITEMS;
-	row->launch.n = 2 * KERNEL_FOUR * GPU_ITEMS;
+	row->launch.items = items_of(r);
+	row->launch.n = 2 * KERNEL_FOUR * items_of(r);
 	block = row->launch.n * vector_bytes(&row->shape);
 	row->launch.groups = bytes / block;
 	row->roof.bytes = row->launch.groups * block * 2;
@@ -211,7 +219,7 @@ static void plan_local(struct plan *p, const struct runner *r)
 	if (r->device.local_is_cached && r->device.cache[0] && r->device.cache[0] / SHARE < bytes)
 		bytes = r->device.cache[0] / SHARE;
 	row->shape = moving(r, KERNEL_LOCAL);
-	row->launch.items = is_cpu(r) ? 1 : GPU_ITEMS;
+	row->launch.items = items_of(r);
 	row->launch.n =
 		bytes / 2 / vector_bytes(&row->shape) / row->launch.items * row->launch.items;
 	row->shape.elements = (uint32_t)row->launch.n;
@@ -240,7 +248,7 @@ static void plan_fma(struct plan *p, const struct runner *r, enum runner_type ty
 					   .type = (uint8_t)type,
 					   .width = (uint8_t)width,
 					   .chains = (uint8_t)chains};
-	row->launch.items = is_cpu(r) ? 1 : GPU_ITEMS;
+	row->launch.items = items_of(r);
 	row->launch.groups = (uint64_t)r->device.units * (is_cpu(r) ? CPU_GROUPS : GPU_GROUPS);
 	if (r->ops_per_clock[type] && r->device.clock_mhz)
 		row->roof.peak = (double)r->ops_per_clock[type] * r->device.clock_mhz * 1e6;

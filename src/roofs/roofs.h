@@ -123,6 +123,8 @@ struct roofs_options {
 	bool quick;         /* in a quarter of the time, with wider intervals */
 	void (*progress)(void *data, double done);
 	void *data;
+	void (*waiting)(
+		void); /* another process of the node measures, and has to end first; NULL: nobody is told */
 };
 
 /*

@@ -186,7 +186,7 @@ struct parent {
 	FILE *pipe;
 	pid_t child;
 	unsigned done;
-	bool ended;
+	bool ended, waits;
 	char *why;
 };
 
@@ -203,6 +203,9 @@ static void take_line(struct parent *p, char *line)
 	char *rest = strchr(line, ' '), why[ROOF_WHY];
 	struct roofs_list l = {0};
 
+	if (!rest && !p->waits && p->o->waiting)
+		p->o->waiting();
+	p->waits = p->waits || !rest;
 	if (!rest)
 		return;
 	*rest++ = '\0';

@@ -135,6 +135,7 @@ def cuda(folder, compiler):
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
         said = [p.communicate() for p in both]
         expect(all(p.returncode == 0 for p in both), said)
+        expect(sum("waiting for it" in err for _, err in said) <= 1, "at most one waits for the other", said)
         with open(log, encoding="utf-8") as f:
             calls = f.read()
         expect("released" in calls, "the context was not given back: what is left was not looked at")

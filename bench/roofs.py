@@ -31,7 +31,7 @@ def main():
     with tempfile.TemporaryDirectory() as cache:
         env = {**os.environ, "XDG_CACHE_HOME": cache, **({"POCL_MAX_PTHREAD_COUNT": UNITS} if UNITS else {}),
                "POCL_CACHE_DIR": os.path.join(cache, "pocl")}
-        for i in range(ROUNDS):
+        for _ in range(ROUNDS):
             done = subprocess.run([KYMO, "calibrate", "--again", "--device", "opencl:0", "-f", "json"], env=env,
                                   capture_output=True, text=True, check=True)
             device = json.loads(done.stdout)["devices"][0]
@@ -40,7 +40,7 @@ def main():
             for roof in device["roofs"]:
                 if roof["value"] is None or roof["name"] not in ("memory", "l1", "l2", "l3", *CHAINS):
                     continue
-                if roof["value"] > best.get(roof["name"], roof)["value"] or i == 0:
+                if roof["name"] not in best or roof["value"] > best[roof["name"]]["value"]:
                     best[roof["name"]] = roof
                 for _ in range(3):
                     other[roof["name"]] = max(other.get(roof["name"], 0), plain(device["units"], roof))

@@ -135,6 +135,28 @@ void draw_place(struct draw *d, double x, double y, double scale)
 	d->scale = scale;
 }
 
+void draw_turn(struct draw *d, double x, double y, double degrees)
+{
+	x = d->x + x * d->scale;
+	y = d->y + y * d->scale;
+#ifdef KYMO_HAVE_CAIRO
+	if (d->canvas)
+		canvas_turn(d->canvas, x, y, degrees);
+#endif
+	if (!d->canvas)
+		fprintf(d->out, "<g transform=\"rotate(%.3f %.3f %.3f)\">\n", degrees, x, y);
+}
+
+void draw_turn_back(struct draw *d)
+{
+#ifdef KYMO_HAVE_CAIRO
+	if (d->canvas)
+		canvas_turn_back(d->canvas);
+#endif
+	if (!d->canvas)
+		fputs("</g>\n", d->out);
+}
+
 void draw_rect(struct draw *d, double x, double y, double w, double h, uint32_t colour,
 	       const char *told)
 {

@@ -77,6 +77,10 @@ void draw_text(struct draw *d, double x, double y, double size, enum draw_face f
 void draw_text_fitted(struct draw *d, double x, double y, double size, double most,
 		      enum draw_align align, uint32_t colour, const char *s);
 
+/* What follows is turned clockwise around (x, y), until draw_turn_back(). */
+void draw_turn(struct draw *d, double x, double y, double degrees);
+void draw_turn_back(struct draw *d);
+
 /* Characters drawn since it was last asked that no font has, with the first ones as "U+4E2D, U+6587, ..."; 0: none. */
 enum { DRAW_EXAMPLES = 64 };
 uint64_t draw_unknown(char examples[DRAW_EXAMPLES]);

@@ -36,6 +36,7 @@
 	X(cairo_pdf_surface_set_metadata)                                                          \
 	X(cairo_rectangle)                                                                         \
 	X(cairo_restore)                                                                           \
+	X(cairo_rotate)                                                                            \
 	X(cairo_save)                                                                              \
 	X(cairo_set_font_face)                                                                     \
 	X(cairo_set_dash)                                                                          \
@@ -52,6 +53,7 @@
 	X(cairo_surface_flush)                                                                     \
 	X(cairo_surface_status)                                                                    \
 	X(cairo_surface_write_to_png_stream)                                                       \
+	X(cairo_translate)                                                                         \
 	X(cairo_text_extents)
 
 struct cairo {
@@ -264,6 +266,19 @@ void canvas_line(struct canvas *c, const double *xy, size_t count, uint32_t colo
 	for (size_t i = 0; i < count; i++)
 		(i ? x.cairo_line_to : x.cairo_move_to)(c->cr, xy[2 * i], xy[2 * i + 1]);
 	x.cairo_stroke(c->cr);
+}
+
+void canvas_turn(struct canvas *c, double left, double y, double degrees)
+{
+	x.cairo_save(c->cr);
+	x.cairo_translate(c->cr, left, y);
+	x.cairo_rotate(c->cr, degrees * M_PI / 180);
+	x.cairo_translate(c->cr, -left, -y);
+}
+
+void canvas_turn_back(struct canvas *c)
+{
+	x.cairo_restore(c->cr);
 }
 
 void canvas_texture(struct canvas *c, double left, double top, double w, double h,

@@ -17,6 +17,9 @@ void canvas_line(struct canvas *c, const double *xy, size_t count, uint32_t colo
 /* Over what is there; `scale`: of the tile. */
 void canvas_texture(struct canvas *c, double x, double y, double w, double h,
 		    const struct draw_texture *t, uint32_t colour, double scale);
+/* What follows, around (x, y). */
+void canvas_turn(struct canvas *c, double x, double y, double degrees);
+void canvas_turn_back(struct canvas *c);
 /* `s` is UTF-8. */
 void canvas_text(struct canvas *c, double x, double y, double size, enum draw_face face,
 		 enum draw_align align, uint32_t colour, const char *s);

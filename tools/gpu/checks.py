@@ -15,8 +15,45 @@ def free_port():
         return str(s.getsockname()[1])
 
 
+# Published peaks: bytes a second of memory; operations a second of FP64 and FP32 without tensor cores (data sheets, SXM).
+PEAKS = {"H200": (4.8e12, 34e12, 67e12), "H100": (3.35e12, 34e12, 67e12), "A100": (1.555e12, 9.7e12, 19.5e12)}
+# What is usually attained of them: copies by STREAM-like kernels 90 to 93 %, chains of FMA nearly all.
+USUAL = {"memory": 0.915, "fp64": 0.97, "fp32": 0.97}
+
+
 class Checks:
-    """Needs run_all.Bench: say(), check(), trace(), sql(), one()."""
+    """Needs run_all.Bench: say(), check(), trace(), sql(), one(), run(), kymo, out."""
+
+    # ---- roofs ----
+
+    def roofs(self):
+        """Measured on each GPU; those of memory and arithmetic within 10 % of what is usually attained."""
+        done = self.run([self.kymo, "calibrate", "--again", "--device", "cuda", "-f", "json"], timeout=300)
+        (pathlib.Path(self.out) / "roofs.json").write_text(done.stdout)
+        try:
+            devices = json.loads(done.stdout)["devices"]
+        except ValueError:
+            self.check("roofs", False, (done.stdout + done.stderr)[-300:])
+            return
+        for device in devices:
+            self.device_roofs(device)
+        plot = self.run([self.kymo, "calibrate", "--roofs", pathlib.Path(self.out) / "roofs.json", "--force",
+                         "--plot", pathlib.Path(self.out) / "roofs.svg"])
+        self.check("roofs: picture", plot.returncode == 0, plot.stderr.strip()[-100:])
+
+    def device_roofs(self, device):
+        peaks = next((p for name, p in PEAKS.items() if name in device["name"]), None)
+        for roof in device["roofs"]:
+            if roof["value"] is None:
+                self.check(f"roof {roof['name']}", False, roof["why"])
+                continue
+            value, interval = roof["value"], roof["interval"]
+            self.say(f"roof {roof['name']} ({roof['about']})"[:58], f"{value:.4g} +- {interval:.2g} {roof['unit']}",
+                     f"{100 * value / roof['peak']:.1f} % of told peak" if roof["peak"] else "")
+            if peaks and roof["type"] in USUAL:
+                wanted = peaks[list(USUAL).index(roof["type"])] * USUAL[roof["type"]]
+                self.check(f"roof {roof['name']}: of what is usually attained (0.9 to 1.1)",
+                           0.9 <= value / wanted <= 1.1, f"{value / wanted:.3f}")
 
     def edge(self):
         for scene in ("jit", "pool", "green", "capture", "peer", "killed"):

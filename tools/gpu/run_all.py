@@ -408,7 +408,7 @@ class Bench(Checks):
                  "samples": self.samples, "counters": self.counters, "layout": self.layout,
                  "edge": self.edge, "hang": self.hang, "multi": self.multi,
                  "profilers": self.profilers, "attach": self.attach,
-                 "opencl": self.opencl,
+                 "opencl": self.opencl, "roofs": self.roofs,
                  "rates": self.rates, "million": self.million, "memory": self.memory,
                  "small": self.small,
                  "large": lambda: self.training("large", 20, 1, 1)}

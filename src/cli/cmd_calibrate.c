@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/plain.h"
-#include "cli/calibrate_plot.h"
 #include "cli/cli.h"
+#include "cli/roofline_plot.h"
 #include "report/report.h"
 #include "roofs/roofs.h"
 
@@ -261,7 +261,9 @@ static int plot(const struct roofs_list *l)
 	if (l->count > 1)
 		cli_note("%u devices: the roofline is that of %s; --device chooses", l->count,
 			 l->list[0].device.name);
-	return calibrate_plot(&l->list[0], options.plot, options.dark, options.force);
+	return roofline_plot(&l->list[0], &(struct roofline_plot){.output = options.plot,
+								  .dark = options.dark,
+								  .force = options.force});
 }
 
 /* True: of some device not one roof could be measured. */
@@ -290,7 +292,7 @@ static int run(int argc, char **argv)
 	if (options.roofs && (options.again || options.quick || options.device))
 		return cli_usage("calibrate", "--roofs shows a file: nothing is measured, as "
 					      "--again, --quick and --device ask for");
-	if (calibrate_plot_check(options.plot) != CLI_OK)
+	if (roofline_plot_check("calibrate", "--plot", options.plot) != CLI_OK)
 		return CLI_USAGE;
 	if (!(options.roofs ? read_given(&l) : measure(&l)))
 		return CLI_FAILURE;

@@ -9,15 +9,16 @@
 #include "report/report.h"
 #ifdef KYMO_HAVE_METRICS
 #include "analysis/trace_store.h"
+#include "cli/kernels_roofline.h"
 #include "metrics/findings.h"
 #endif
 
 struct kernels_options {
 	struct cli_filter filter;
-	const char *panel, *spec, *metrics_file, *baseline, *fail_on;
+	const char *panel, *spec, *metrics_file, *baseline, *fail_on, *roofline, *roofs;
 	int format, normalize;
 	int64_t top;
-	bool all;
+	bool all, dark, force;
 };
 
 static struct kernels_options options;
@@ -46,6 +47,17 @@ static const struct knob rows[] = {
 	{"top", 0, KNOB_INTEGER, 0, AT(top), "N", "3", NULL, NULL, "Kernels",
 	 "Show panels of so many kernels; 0: of all. In csv and json all are there"},
 	{"all", 0, KNOB_FLAG, 0, AT(all), NULL, NULL, NULL, NULL, "Kernels", "Of all kernels"},
+	{"roofline", 0, KNOB_STRING, 0, AT(roofline), "FILE", NULL, NULL, NULL, "Kernels",
+	 "Draw the kernels below the roofs of their device (`kymo calibrate`) instead, in a file "
+	 "that "
+	 "ends with .svg, .png, .jpg or .pdf; -: as text"},
+	{"roofs", 0, KNOB_STRING, 0, AT(roofs), "FILE", NULL, NULL, NULL, "Kernels",
+	 "Take the roofs of this file, which `kymo calibrate -f json` wrote on the machine of the "
+	 "trace"},
+	{"dark", 0, KNOB_FLAG, 0, AT(dark), NULL, NULL, NULL, NULL, "Kernels",
+	 "Draw the roofline on dark ground"},
+	{"force", 0, KNOB_FLAG, 0, AT(force), NULL, NULL, NULL, NULL, "Kernels",
+	 "Replace a file of --roofline that is there"},
 	CLI_FILTER_KNOBS(struct kernels_options),
 };
 
@@ -92,6 +104,12 @@ static bool read_choices(struct work *w)
 			  (int)n, word);
 		return false;
 	}
+	if ((options.roofs || options.dark || options.force) && !options.roofline) {
+		cli_usage("kernels", "--roofs, --dark and --force are for --roofline FILE");
+		return false;
+	}
+	if (roofline_plot_check("kernels", "--roofline", options.roofline) != CLI_OK)
+		return false;
 	if (options.fail_on && !options.baseline) {
 		cli_usage("kernels", "--fail-on judges changes: against which --baseline?");
 		return false;
@@ -215,6 +233,18 @@ static int print(struct work *w)
 	return result;
 }
 
+static int draw(const struct work *w)
+{
+	return kernels_roofline(&(struct kernels_roofline){.set = &w->set,
+							   .specs = &w->specs,
+							   .data = &w->data,
+							   .store = w->store,
+							   .roofs = options.roofs,
+							   .plot = {.output = options.roofline,
+								    .dark = options.dark,
+								    .force = options.force}});
+}
+
 static int read_and_print(struct work *w, const char *path)
 {
 	struct format_options o = {.log = &cli_log,
@@ -239,7 +269,10 @@ static int read_and_print(struct work *w, const char *path)
 	if (status == KYMO_OK)
 		status = read_bases(w, &o);
 	stream_filter_free(filter);
-	result = status == KYMO_OK ? print(w) : cli_exit(status);
+	if (status != KYMO_OK)
+		result = cli_exit(status);
+	else
+		result = options.roofline ? draw(w) : print(w);
 	return result;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --metrics of `kymo run`: ids of `kymo list metrics`, in whose place the counters come that they are made of. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -69,15 +70,17 @@ static bool can_be_counted(struct wanted *w, const char *name)
 	return false;
 }
 
-/* What the runtime tells by itself is no counter. */
+/* What the runtime tells by itself is no counter. The host's are of calls and threads unless they are asked for of kernels. */
 static void add_counter(void *data, const char *name)
 {
 	struct wanted *w = data;
+	char word[256];
 
 	if (w->device == DEVICE_CPU && !w->named && !can_be_counted(w, name))
 		return;
-	if (!kernel_is_column(name) && !has_word(&w->counters, name))
-		text_addf(&w->counters, "%s%s", w->counters.length ? "," : "", name);
+	snprintf(word, sizeof(word), "%s%s", name, w->device == DEVICE_CPU ? ":kernel" : "");
+	if (!kernel_is_column(name) && !has_word(&w->counters, word))
+		text_addf(&w->counters, "%s%s", w->counters.length ? "," : "", word);
 }
 
 static void add_expression(struct wanted *w, const struct metric_expression *e)

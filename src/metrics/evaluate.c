@@ -193,11 +193,22 @@ static void look(struct evaluation *e, const struct metric_expression *x)
 		metric_names(e->set, &x->e, e->group->device->class, &e->had, &sink);
 }
 
+/* As --counters takes them: those of the host are of kernels only where that is said. */
+static void tell_counters(const struct kernel_group *g, const char *list, struct text *why)
+{
+	text_add(why, "not recorded: kymo run --counters ");
+	for (size_t n; *list; list += n + (list[n] == ',')) {
+		n = strcspn(list, ",");
+		text_addf(why, "%.*s%s%s", (int)n, list,
+			  g->device->class == DEVICE_CPU ? ":kernel" : "", list[n] ? "," : "");
+	}
+}
+
 /* Why the formula has no value. */
 static void tell_missing(const struct evaluation *e, const struct kernel_group *g, struct text *why)
 {
 	if (e->counters.length)
-		text_addf(why, "not recorded: kymo run --counters %s", e->counters.s);
+		tell_counters(g, e->counters.s, why);
 	else if (e->columns.length && strstr(e->columns.s, "duration") && g->untimed)
 		text_addf(why, "its dispatches have no times: %s", g->untimed);
 	else if (e->columns.length)

@@ -82,7 +82,7 @@ static bool here(const struct roofs *r, const struct roofs_wanted *w)
 	char host[65] = "";
 
 	gethostname(host, sizeof(host) - 1);
-	return strcmp(r->device.host, w->host && *w->host ? w->host : host) == 0;
+	return w->any_host || strcmp(r->device.host, w->host && *w->host ? w->host : host) == 0;
 }
 
 static bool has_uuid(const struct roofs *r, const char *uuid)

@@ -92,6 +92,7 @@ struct roofs_wanted {
 	const char *uuid; /* as it is printed: only its digits count */
 	const char *name; /* as its runtime says */
 	const char *host; /* NULL: this machine */
+	bool any_host;    /* those of its name on any machine are meant, if there is one alone */
 };
 
 /*

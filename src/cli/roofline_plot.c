@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See calibrate_plot.h. */
-#include "cli/calibrate_plot.h"
+/* See roofline_plot.h. */
+#include "cli/roofline_plot.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 #include "cli/report_form.h"
 #include "cli/staging.h"
 #include "report/report.h"
-#include "roofs/roofline.h"
 #ifdef KYMO_HAVE_PAGE
 #include "page/plot.h"
 #include "page/plot_roofline.h"
@@ -69,16 +68,16 @@ static bool form_of(const char *output, enum draw_form *form)
 	}
 }
 
-int calibrate_plot_check(const char *output)
+int roofline_plot_check(const char *command, const char *option, const char *output)
 {
 	enum draw_form form;
 
 	if (!output || as_text(output) || form_of(output, &form))
 		return CLI_OK;
-	return cli_usage("calibrate",
-			 "--plot \"%s\": name a file that ends with .svg, .png, .jpg or .pdf, or - "
+	return cli_usage(command,
+			 "%s \"%s\": name a file that ends with .svg, .png, .jpg or .pdf, or - "
 			 "for text",
-			 output);
+			 option, output);
 }
 
 static bool draw_file(const struct roofline *l, FILE *out, enum draw_form form, bool dark,
@@ -93,7 +92,7 @@ static bool draw_file(const struct roofline *l, FILE *out, enum draw_form form, 
 	return draw_end(d);
 }
 
-static int plot_file(const struct roofline *l, const char *output, bool dark, bool force)
+static int plot_file(const struct roofline *l, const struct roofline_plot *p)
 {
 	char *const no_traces[] = {NULL};
 	const char *why = NULL;
@@ -102,53 +101,50 @@ static int plot_file(const struct roofline *l, const char *output, bool dark, bo
 	FILE *out;
 	bool ok;
 
-	if (!form_of(output, &form) ||
-	    staging_begin(&place, output, false, force, no_traces) != KYMO_OK)
+	if (!form_of(p->output, &form) ||
+	    staging_begin(&place, p->output, false, p->force, no_traces) != KYMO_OK)
 		return CLI_FAILURE;
 	out = fopen(place.path, "we");
 	ok = out != NULL;
 	if (ok) {
 		staging_opened(&place);
-		ok = draw_file(l, out, form, dark, &why);
+		ok = draw_file(l, out, form, p->dark, &why);
 		ok = fclose(out) == 0 && ok;
 	}
 	if (!ok)
-		cli_error("%s: %s", output, why ? why : strerror(errno));
+		cli_error("%s: %s", p->output, why ? why : strerror(errno));
 	ok = staging_end(&place, ok) == KYMO_OK && ok;
 	if (ok)
-		cli_note("%s", output);
+		cli_note("%s", p->output);
 	return ok ? CLI_OK : CLI_FAILURE;
 }
 #else
-int calibrate_plot_check(const char *output)
+int roofline_plot_check(const char *command, const char *option, const char *output)
 {
 	if (!output || as_text(output))
 		return CLI_OK;
-	return cli_usage("calibrate", "this kymo was built without zlib, which pictures need; "
-				      "--plot - is text");
+	return cli_usage(command,
+			 "%s: this kymo was built without zlib, which pictures need; - is text",
+			 option);
 }
 
-static int plot_file(const struct roofline *l, const char *output, bool dark, bool force)
+static int plot_file(const struct roofline *l, const struct roofline_plot *p)
 {
-	(void)l;
-	(void)output;
-	(void)dark;
-	(void)force;
 	return CLI_FAILURE;
 }
 #endif
 
-int calibrate_plot(const struct roofs *r, const char *output, bool dark, bool force)
+int roofline_plot(const struct roofs *r, const struct roofline_plot *p)
 {
 	struct roofline l;
 	char why[ROOF_WHY];
 	int result;
 
-	if (!roofline_make(&l, r, NULL, 0, why)) {
+	if (!roofline_make(&l, r, p->points, p->count, why)) {
 		cli_error("no roofline: %s", why);
 		return CLI_FAILURE;
 	}
-	result = as_text(output) ? plot_text(&l) : plot_file(&l, output, dark, force);
+	result = as_text(p->output) ? plot_text(&l) : plot_file(&l, p);
 	roofline_release(&l);
 	return result;
 }

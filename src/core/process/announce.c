@@ -108,15 +108,14 @@ bool core_thread_making(void)
 
 static int make_thread(struct birth *birth, pthread_t *out)
 {
-	sigset_t all, old;
+	uint64_t old;
 	int error;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	core_signals_block(&old);
 	making = true;
 	error = pthread_create(out, NULL, thread_main, birth);
 	making = false;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	core_signals_restore(&old);
 	while (!error && atomic_load(&birth->tid) == 0)
 		futex_wait(&birth->tid, 0, 1000000000u);
 	return error;

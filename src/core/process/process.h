@@ -49,6 +49,13 @@ extern struct core_live *core_live;
 bool core_init(void);
 /* True if core is usable in this process; in a fresh child it is brought in order first. */
 bool core_usable(void);
+
+/*
+ * Between these no handler of the program's runs, which might leave by siglongjmp() and leave a lock taken. They cost two
+ * system calls.
+ */
+void core_signals_block(uint64_t *before);
+void core_signals_restore(const uint64_t *before);
 extern _Atomic bool core_finalized;
 /* What the process has used, to where the drain sees it (usage.c). */
 void core_usage_show(void);

@@ -328,12 +328,11 @@ bool cap_same_stack(const void *a, const void *b)
 static void find_stack(const char **low, const char **high)
 {
 	pthread_attr_t attr;
-	sigset_t all, before;
+	uint64_t before;
 	void *base;
 	size_t size;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	core_signals_block(&before);
 	*high = (const char *)1;
 	if (pthread_getattr_np(pthread_self(), &attr) == 0) {
 		if (pthread_attr_getstack(&attr, &base, &size) == 0) {
@@ -342,7 +341,7 @@ static void find_stack(const char **low, const char **high)
 		}
 		pthread_attr_destroy(&attr);
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	core_signals_restore(&before);
 }
 
 const void *core_stack_end(const void *sp)

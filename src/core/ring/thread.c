@@ -306,22 +306,13 @@ void core_threads_init(void)
 	add_slab(); /* the program may give up what that takes before its first call */
 }
 
-struct cap_thread *cap_thread_attach(void)
+static struct cap_thread *attach(void)
 {
-	int saved = errno;
+	struct slot *s = slot_get();
 	struct cap_thread *t;
-	struct slot *s;
 
-	if (!core_usable())
+	if (!s)
 		return NULL;
-	t = cap_thread_current;
-	if (t && t->magic == CAP_THREAD_MAGIC)
-		return t;
-	s = slot_get();
-	if (!s) {
-		errno = saved;
-		return NULL;
-	}
 	t = s->thread;
 	memset(t, 0, sizeof(*t));
 	t->index = atomic_fetch_add(&next_index, 1) + 1;
@@ -340,6 +331,22 @@ struct cap_thread *cap_thread_attach(void)
 	if (cap_unlikely(t->magic != CAP_THREAD_MAGIC)) /* a tool has forked */
 		return cap_thread_attach();
 	t->guard--;
+	return t;
+}
+
+struct cap_thread *cap_thread_attach(void)
+{
+	struct cap_thread *t = cap_thread_current;
+	int saved = errno;
+	uint64_t before;
+
+	if (!core_usable())
+		return NULL;
+	if (t && t->magic == CAP_THREAD_MAGIC)
+		return t;
+	core_signals_block(&before);
+	t = attach();
+	core_signals_restore(&before);
 	errno = saved;
 	return t;
 }
@@ -478,15 +485,79 @@ static bool intern_defined(struct map *m, uint64_t hash)
 	return !(known & 1);
 }
 
-uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address)
+/*
+ * Sites that are defined, to be found without the lock: from the place on that an address hashes to. Where there is no room
+ * the lock is taken. Written under it.
+ */
+#define SITES_KNOWN  32768u
+#define SITES_PROBES 16u
+
+static struct known_site {
+	_Atomic uintptr_t address;
+	uint32_t id;
+} * _Atomic known_sites; /* SITES_KNOWN */
+
+static struct known_site *known_site(struct known_site *known, uintptr_t address, unsigned probe)
 {
-	unsigned h = cap_site_slot(address);
-	int saved = errno;
+	return &known[(hash_u64(address) + probe) % SITES_KNOWN];
+}
+
+static uint32_t find_site(uintptr_t address)
+{
+	struct known_site *known = atomic_load_explicit(&known_sites, memory_order_acquire);
+
+	for (unsigned i = 0; known && i < SITES_PROBES; i++) {
+		struct known_site *k = known_site(known, address, i);
+		uintptr_t there = atomic_load_explicit(&k->address, memory_order_acquire);
+
+		if (there == address)
+			return k->id;
+		if (!there)
+			break;
+	}
+	return 0;
+}
+
+static struct known_site *sites_to_know(void) REQUIRES(core_live->threads)
+{
+	struct known_site *known = atomic_load_explicit(&known_sites, memory_order_relaxed);
+
+	if (known)
+		return known;
+	known = mmap(NULL, SITES_KNOWN * sizeof(*known), PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (known == MAP_FAILED)
+		return NULL;
+	atomic_store_explicit(&known_sites, known, memory_order_release);
+	return known;
+}
+
+static void know_site(uintptr_t address, uint32_t id)
+{
+	struct known_site *known;
+
+	pthread_mutex_lock(&core_live->threads);
+	known = sites_to_know();
+	for (unsigned i = 0; known && i < SITES_PROBES; i++) {
+		struct known_site *k = known_site(known, address, i);
+		uintptr_t there = atomic_load_explicit(&k->address, memory_order_relaxed);
+
+		if (there && there != address)
+			continue;
+		k->id = id;
+		atomic_store_explicit(&k->address, address, memory_order_release);
+		break;
+	}
+	pthread_mutex_unlock(&core_live->threads);
+}
+
+static uint32_t define_site(uintptr_t address)
+{
+	uint64_t before;
 	bool fresh;
 	uint32_t id;
 
-	if (!address)
-		return 0;
+	core_signals_block(&before);
 	id = intern(&sites, address, &fresh);
 	if (id && fresh) {
 		struct wire_def d;
@@ -497,8 +568,29 @@ uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address)
 		cap_define(&d);
 		intern_defined(&sites, address);
 	}
-	t->sites[h].address = address;
+	if (id)
+		know_site(address, id);
+	core_signals_restore(&before);
+	return id;
+}
+
+uint32_t cap_site_slow(struct cap_thread *t, uintptr_t address)
+{
+	unsigned h = cap_site_slot(address);
+	int saved = errno;
+	uint32_t id;
+
+	if (!address)
+		return 0;
+	id = find_site(address);
+	if (!id)
+		id = define_site(address);
+	/* A handler that leaves here must not leave one's number with another's address. */
+	t->sites[h].address = 0;
+	atomic_signal_fence(memory_order_seq_cst);
 	t->sites[h].id = id;
+	atomic_signal_fence(memory_order_seq_cst);
+	t->sites[h].address = address;
 	errno = saved;
 	return id;
 }
@@ -581,10 +673,12 @@ uint32_t core_stack_here(struct cap_thread *t, const void *caller)
 {
 	struct found_stack s;
 	int saved = errno;
+	uint64_t before;
 	bool fresh;
 	uint64_t hash;
 	uint32_t id;
 
+	core_signals_block(&before);
 	t->guard++;
 	find_stack(&s, caller);
 	hash = hash_of(&s);
@@ -595,6 +689,7 @@ uint32_t core_stack_here(struct cap_thread *t, const void *caller)
 			core_stack_defined(id, &s.addresses[s.begin], s.count);
 	}
 	t->guard--;
+	core_signals_restore(&before);
 	errno = saved;
 	return id;
 }
@@ -622,6 +717,9 @@ void core_sites_fork_child(void)
 	cap_thread_current = NULL;
 	shared_pool = NULL;
 	sites = stacks = (struct map){0}; /* the parent's memory stays: it may be changing */
+	if (known_sites)
+		munmap(known_sites, SITES_KNOWN * sizeof(*known_sites));
+	known_sites = NULL;
 	atomic_store(&next_index, 0);
 	atomic_store(&next_block, 1);
 }
@@ -787,16 +885,19 @@ struct wire_ring *cap_ring_slow(struct cap_thread *t, uint64_t buffers)
 	struct wire_ring *r = &t->rings[b->index];
 	int saved = errno;
 	struct cap_timed timed;
+	uint64_t before;
 	bool ok;
 
 	if (!b->ready || atomic_load_explicit(&t->paused, memory_order_relaxed) >> b->index & 1)
 		return NULL;
 	if (ring_show(b, r))
 		return r;
+	core_signals_block(&before);
 	cap_timed_begin(&timed);
 	core_ring_close(b, r);
 	ok = core_ring_open(t, b, r, WIRE_CHUNK_RECORDS);
 	cap_timed_end(&timed, UINT64_MAX);
+	core_signals_restore(&before);
 	if (!ok) {
 		atomic_fetch_add_explicit(&r->lost, 1, memory_order_relaxed);
 		core_pool_lose(b->pool, 1,

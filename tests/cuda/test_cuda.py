@@ -494,7 +494,7 @@ class Test(base.Test):
         self.built = self.program()
         self.scene("many", "100000")
         check("what CUPTI takes", self.cupti_cost(),
-              ("65.0 ms to 160.0 ms for 100000", 65000000, 160000000))
+              ("65.0 ms to 160.0 ms for 100,000", 65000000, 160000000))
         check("kernels", self.one("SELECT count(*) FROM dispatch"), 100000)
         check("each with a call of its own", self.one(
             "SELECT count(DISTINCT call) FROM dispatch WHERE call & 0xffffffffff > 0"), 100000)

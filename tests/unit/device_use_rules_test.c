@@ -537,7 +537,7 @@ static void test_polling(void **state)
 		r.trace.threads[1].processor_ns = 0;
 		f = run_finding(&r, "polling");
 		assert_int_equal(cpu ? f->gain : f->spent, cpu ? 6000000 / (UNITS + 1) : 6000000);
-		assert_non_null(strstr(f->title.s, "10000 times, 10.00 ms"));
+		assert_non_null(strstr(f->title.s, "10,000 times, 10.00 ms"));
 		assert_non_null(strstr(f->evidence.s, "6.000 ms of a processor"));
 		run_release(&r);
 	}

@@ -586,7 +586,7 @@ static void test_mpi_polling(void **state)
 	f = told(&r, "mpi-polling");
 	assert_non_null(f);
 	assert_int_equal(f->spent, 4 * MS);
-	assert_non_null(strstr(f->title.s, "10000 times, 15.00 ms"));
+	assert_non_null(strstr(f->title.s, "10,000 times, 15.00 ms"));
 	release(&r);
 
 	begin(&r); /* two ranks at once: told is the one that asks longest, and the other */
@@ -598,8 +598,8 @@ static void test_mpi_polling(void **state)
 	f = told(&r, "mpi-polling");
 	assert_non_null(f);
 	assert_int_equal(f->spent, 6000 * 1500 - 500);
-	assert_non_null(strstr(f->title.s, "MPI_Iprobe 6000 times"));
-	assert_non_null(strstr(f->evidence.s, "process 1 polls 5000 times"));
+	assert_non_null(strstr(f->title.s, "MPI_Iprobe 6,000 times"));
+	assert_non_null(strstr(f->evidence.s, "process 1 polls 5,000 times"));
 	release(&r);
 }
 
@@ -756,7 +756,7 @@ static void test_recording(void **state)
 	end(&r);
 	f = told(&r, "recording");
 	assert_non_null(f);
-	assert_non_null(strstr(f->title.s, "100 of 2000 records were lost"));
+	assert_non_null(strstr(f->title.s, "100 of 2,000 records were lost"));
 	assert_int_equal(f->gain, 0);
 	release(&r);
 	begin(&r); /* a little */

@@ -17,7 +17,7 @@ def main():
     with kymotest.Folder() as folder:
         trace = os.path.join(folder, "t.kymo")
         for _ in range(TURNS):
-            done = kymotest.run(KYMO, "run", "-f", "--backends", "posix", "-o", trace, "--", PROGRAM, timeout=60)
+            done = kymotest.run(KYMO, "run", "-f", "--backends", "posix", "-o", trace, "--", "timeout", "-s", "KILL", 60, PROGRAM)  # one that hangs goes on otherwise
             check("it ends as without Kymo", done.returncode, 0)
             if done.returncode:
                 return

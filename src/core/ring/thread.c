@@ -336,12 +336,13 @@ static struct cap_thread *attach(void)
 
 struct cap_thread *cap_thread_attach(void)
 {
-	struct cap_thread *t = cap_thread_current;
+	struct cap_thread *t;
 	int saved = errno;
 	uint64_t before;
 
-	if (!core_usable())
+	if (!core_usable()) /* which may be what attaches it, in a child */
 		return NULL;
+	t = cap_thread_current;
 	if (t && t->magic == CAP_THREAD_MAGIC)
 		return t;
 	core_signals_block(&before);

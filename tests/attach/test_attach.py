@@ -330,7 +330,12 @@ class Attached(unittest.TestCase):
             calls = kymotest.query(KYMO, path, "SELECT name, COUNT(*) AS n FROM regions WHERE category = 'opencl' GROUP BY name")
             calls = {r["name"]: r["n"] for r in calls}
             kernels = kymotest.query(KYMO, path, "SELECT COUNT(*) AS n FROM dispatch")[0]["n"]
-            self.assertEqual(kernels, calls["clEnqueueNDRangeKernel"])
+            # Only the very last launch may be without its kernel: it was under way when recording ended.
+            alone = [r["id"] for r in kymotest.query(KYMO, path, "SELECT id FROM regions WHERE name = 'clEnqueueNDRangeKernel' AND id NOT IN "
+                                                     "(SELECT call FROM dispatch) ORDER BY start")]
+            last = kymotest.query(KYMO, path, "SELECT id FROM regions WHERE category = 'opencl' ORDER BY start DESC LIMIT 1")
+            self.assertIn(alone, ([], [last[0]["id"]]))
+            self.assertEqual(kernels + len(alone), calls["clEnqueueNDRangeKernel"])
             self.assertGreater(kernels, 10)
             self.assertLessEqual(abs(calls["clEnqueueReadBuffer"] - kernels), 1)
             if i == 0:

@@ -133,6 +133,16 @@ static const char *written_function(struct symbols *s, const char *name)
 	return s->functions[s->function_count++] = plain ? plain : copy;
 }
 
+/* Takes over `name`, NULL: there was no memory for it, or is none. */
+static const char *keep_name(struct symbols *s, char *name)
+{
+	if (!name || !vec_reserve(&s->functions, &s->function_room, s->function_count, 1)) {
+		free(name);
+		return NULL;
+	}
+	return s->functions[s->function_count++] = name;
+}
+
 /*
  * PoCL builds each kernel to an object, NAME.so, with functions of its own around what the program wrote. Its source lay in a
  * temporary file while it was compiled.
@@ -142,7 +152,6 @@ static const char *kernel_function(struct symbols *s, const struct t_module *m, 
 	static const char before[] = "_pocl_kernel_";
 	static const char *const behind[] = {"_workgroup_fast", "_workgroup"};
 	size_t length = strlen(name), file = strlen(base_name(m->path));
-	char *copy;
 
 	if (strncmp(name, before, sizeof(before) - 1) != 0)
 		return NULL;
@@ -157,26 +166,23 @@ static const char *kernel_function(struct symbols *s, const struct t_module *m, 
 			break;
 		}
 	}
-	copy = vec_reserve(&s->functions, &s->function_room, s->function_count, 1)
-		       ? strndup(name, length)
-		       : NULL;
-	return copy ? s->functions[s->function_count++] = copy : NULL;
+	return keep_name(s, strndup(name, length));
 }
 
 static const char *kernel_file(struct symbols *s, const struct symbol *y)
 {
 	static const char made[] = "tempfile_";
 	const size_t room = strlen(y->function) + sizeof(".cl");
+	const char *kept;
 	char *name;
 
-	if (!y->file || strncmp(base_name(y->file), made, sizeof(made) - 1) != 0 ||
-	    !vec_reserve(&s->functions, &s->function_room, s->function_count, 1))
+	if (!y->file || strncmp(base_name(y->file), made, sizeof(made) - 1) != 0)
 		return y->file;
 	name = malloc(room);
-	if (!name)
-		return y->file;
-	snprintf(name, room, "%s.cl", y->function);
-	return s->functions[s->function_count++] = name;
+	if (name)
+		snprintf(name, room, "%s.cl", y->function);
+	kept = keep_name(s, name);
+	return kept ? kept : y->file;
 }
 
 /* A place in a kernel is named as its dispatches are. */

@@ -171,6 +171,17 @@ static void tells_how_it_ended(void **state)
 	test_drain_remove(&d);
 }
 
+/* In a child of a test: what it shares with the drain, without which it ends. */
+static struct shm_header *connected(const struct synth *s)
+{
+	int memfd, status;
+	struct shm_header *h = synth_connect(s, &memfd, &status);
+
+	if (!h)
+		_exit(90);
+	return h;
+}
+
 static void exec_begins_a_new_file(void **state)
 {
 	struct synth_account *a = *state;
@@ -178,7 +189,6 @@ static void exec_begins_a_new_file(void **state)
 	struct contents c;
 	struct synth s;
 	pid_t pid;
-	int memfd, status;
 
 	test_drain_start(&d, (struct test_drain_options){0});
 	s = producer(&d, a);
@@ -188,11 +198,7 @@ static void exec_begins_a_new_file(void **state)
 	if (pid == 0) {
 		synth_own_faults();
 		for (int image = 0; image < 2; image++) {
-			struct shm_header *h = synth_connect(&s, &memfd, &status);
-
-			if (!h)
-				_exit(90);
-			synth_write(&s, h);
+			synth_write(&s, connected(&s));
 			s.state = SHM_FINALIZED;
 		}
 		_exit(0);
@@ -503,11 +509,8 @@ static void counts_that_cannot_be(void **state)
 		s = producer(&d, a);
 		pid = fork();
 		if (pid == 0) {
-			int memfd, status;
-			struct shm_header *h = synth_connect(&s, &memfd, &status);
+			struct shm_header *h = connected(&s);
 
-			if (!h)
-				_exit(90);
 			atomic_store(&h->lost_records, said[i]);
 			atomic_store(&h->overwritten_records, said[i]);
 			atomic_store(&h->state, SHM_FINALIZED);
@@ -555,11 +558,8 @@ static void killed_while_overwriting(void **state)
 	s = producer(&d, a);
 	pid = fork();
 	if (pid == 0) {
-		int memfd, status;
-		struct shm_header *h = synth_connect(&s, &memfd, &status);
+		struct shm_header *h = connected(&s);
 
-		if (!h)
-			_exit(90);
 		h->overwrite = 1;
 		take_from_past(h);
 		raise(SIGKILL);
@@ -590,12 +590,9 @@ static void lying_chunks_are_counted(void **state)
 	s.records = 10;
 	pid = fork();
 	if (pid == 0) {
-		int memfd, status;
-		struct shm_header *h = synth_connect(&s, &memfd, &status);
+		struct shm_header *h = connected(&s);
 
 		synth_own_faults();
-		if (!h)
-			_exit(90);
 		for (uint32_t i = 0; i < 6; i++) {
 			struct wire_chunk *w = shm_chunk(h, 20 + i);
 
@@ -642,13 +639,10 @@ static void flights_keep_the_file(void **state)
 		s = producer(&d, a);
 		pid = fork();
 		if (pid == 0) {
-			int memfd, status;
-			struct shm_header *h = synth_connect(&s, &memfd, &status);
-			struct wire_chunk *w = h ? shm_chunk(h, 20) : NULL;
+			struct shm_header *h = connected(&s);
+			struct wire_chunk *w = shm_chunk(h, 20);
 			struct wire_line *l;
 
-			if (!h)
-				_exit(90);
 			*w = (struct wire_chunk){.magic = WIRE_CHUNK_MAGIC,
 						 .version = WIRE_VERSION,
 						 .header_size = sizeof(*w),
@@ -688,13 +682,10 @@ static void obtained_chunk_shows_nothing(void **state)
 	s.records = 10;
 	pid = fork();
 	if (pid == 0) {
-		int memfd, status;
-		struct shm_header *h = synth_connect(&s, &memfd, &status);
+		struct shm_header *h = connected(&s);
 		uint32_t i;
 
 		synth_own_faults();
-		if (!h)
-			_exit(90);
 		synth_write(&s, h);
 		while (atomic_load(&h->freed) == 0)
 			shm_ring(h);

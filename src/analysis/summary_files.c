@@ -5,6 +5,7 @@
 
 #include "analysis/file_use.h"
 #include "analysis/summary_parts.h"
+#include "base/units.h"
 
 static int longest(const void *a, const void *b)
 {
@@ -57,6 +58,29 @@ static bool add_rows(struct table *t, const struct summary *s, bool sockets)
 	return !use->failed;
 }
 
+/* Streams of the C library move data inside of it, of descriptors too that the program opened (fdopen()). */
+static void note_untouched(struct table *t, const struct summary *s, unsigned count)
+{
+	uint64_t untouched = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct file_use *use = s[i].timeline ? s[i].timeline->files : NULL;
+
+		for (uint32_t k = 0; use && k < use->rows_count; k++) {
+			const struct file_use_row *u = &use->rows[k];
+
+			untouched += !file_use_is_socket(u) && u->opens > u->errors && !u->reads &&
+				     !u->writes;
+		}
+	}
+	if (untouched)
+		table_note(t,
+			   "%s %s opened, and no read or write of %s is seen: what the C library's "
+			   "streams (fopen, fdopen) and mapped memory move is not",
+			   UNITS_COUNT(untouched), untouched == 1 ? "file was" : "files were",
+			   untouched == 1 ? "it" : "them");
+}
+
 static bool make(struct report *r, const struct summary *s, unsigned count, bool sockets)
 {
 	struct table *t =
@@ -81,6 +105,8 @@ static bool make(struct report *r, const struct summary *s, unsigned count, bool
 	table_column(t, "longest_call", "in", CELL_TEXT);
 	for (unsigned i = 0; ok && i < count; i++)
 		ok = add_rows(t, &s[i], sockets);
+	if (!sockets)
+		note_untouched(t, s, count);
 	report_drop_empty(r);
 	return ok;
 }

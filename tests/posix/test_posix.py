@@ -5,6 +5,7 @@
 counted    a program counts what it reads and writes by every function, in threads, over sockets, in children: so does the trace
 handlers   handlers of signals write while their thread allocates and is recorded: all goes on, what is left out is counted
 programs   dd, tar, python3, h5repack, h5perf_serial, MPI-IO: their results are the same, and counts are strace's
+shell      pipes of a shell are known, also where it has signals blocked and frames of handlers lie about
 beside     another preloaded library is called as often as without
 unasked    nothing is preloaded where posix is not named
 together   with other preloaded libraries, of which none is ready yet when threads of Kymo's begin, programs start
@@ -201,6 +202,29 @@ class Posix(unittest.TestCase):
         self.record(*words, env=environment)
         found = {path: list(sums) for path, sums in self.traffic().items() if "#sio_tmp" in path}
         self.assertEqual(found, counted)
+
+    @unittest.skipUnless(WHAT == "shell" and shutil.which("bash"), "another test, or no bash")
+    def test_shell(self):
+        self.record("bash", "-c", "x=$(echo hi); y=$(cat /etc/hostname); z=$(echo ho)")
+        p = run(KYMO, "query", "--format", "json", os.path.join(self.folder, "t.kymo"),
+                "SELECT kymo_arg(id, 'file') AS file, count(*) AS n FROM regions WHERE category = 'posix' AND name = 'read' AND NOT failed GROUP BY 1")
+        found = {row["file"]: row["n"] for row in json.loads(p.stdout)}
+        self.assertGreaterEqual(found.get("pipe", 0), 6, found)  # what came, and the end, three times
+        self.assertFalse({None, ""} & set(found), found)
+
+    @unittest.skipUnless(WHAT == "shell", "another test")
+    def test_streams(self):
+        """Of a file that is opened and written to by a stream of the C library nothing is seen: the table says so."""
+        code = ("import ctypes, os, sys\nc = ctypes.CDLL(None)\nc.fdopen.restype = ctypes.c_void_p\nfd = os.open('told', os.O_CREAT | os.O_WRONLY)\n"
+                "if sys.argv[1] == 'stream':\n  f = ctypes.c_void_p(c.fdopen(fd, b'w'))\n  c.fputs(b'hello', f)\n  c.fclose(f)\n"
+                "else:\n  os.write(fd, b'hello')\n")
+        notes = {}
+        for how in ("stream", "write"):
+            self.record(sys.executable, "-S", "-E", "-c", code, how)
+            p = run(KYMO, "summary", "--all", "--tables", "files", os.path.join(self.folder, "t.kymo"))
+            found = re.search(r"(\d+) files? (?:was|were) opened, and no read or write", " ".join(p.stdout.split()))
+            notes[how] = int(found[1]) if found else 0
+        self.assertEqual(notes["stream"], notes["write"] + 1, notes)
 
     @unittest.skipUnless(WHAT == "beside", "another test")
     def test_beside(self):

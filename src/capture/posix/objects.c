@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "capture/posix/posix.h"
 #include "core/capture.h"
 #include "core/marker/marker.h"
@@ -169,9 +170,31 @@ static bool name_of(int fd, bool accepted, char *out, size_t size)
 	return true;
 }
 
+#define RECENT 256u
+
+/*
+ * Names that were given before are found without a lock: a handler may have interrupted who holds it. What looks like a
+ * handler need not be one (a shell that has signals blocked, and the frame of an earlier one on its stack).
+ */
+static uint32_t number_of(const char *text)
+{
+	static const struct marker_name *_Atomic recent[RECENT];
+	const struct marker_name *_Atomic *place =
+		&recent[hash_bytes((const uint8_t *)text, strlen(text)) % RECENT];
+	const struct marker_name *name = atomic_load(place);
+
+	if (!name || strcmp(name->text, text) != 0) {
+		if (cap_in_handler(cap_sp()))
+			return 0;
+		name = marker_name(text);
+		if (name)
+			atomic_store(place, name);
+	}
+	return name ? name->id : 0;
+}
+
 uint32_t posix_file(int fd, bool accepted)
 {
-	const struct marker_name *name;
 	int saved = errno;
 	uint32_t id = 0, none = 0;
 	char text[1024];
@@ -183,10 +206,8 @@ uint32_t posix_file(int fd, bool accepted)
 		if (cap_likely(id != 0))
 			return id;
 	}
-	if (!cap_in_handler(cap_sp()) && name_of(fd, accepted, text, sizeof(text))) {
-		name = marker_name(text);
-		id = name ? name->id : 0;
-	}
+	if (name_of(fd, accepted, text, sizeof(text)))
+		id = number_of(text);
 	/* Another thread may have closed it and opened something else. */
 	if (id && fd < KNOWN && !atomic_compare_exchange_strong(&files[fd], &none, id))
 		id = none;

@@ -58,6 +58,9 @@ def summary(trace):
     """Rows add up to what show lists, of threads that are not Kymo's, whose tracks say so; what threads were in is no call."""
     tables = {t["name"]: t["rows"] for t in json.loads(must(KYMO, "summary", "-f", "json", "--all", trace))["tables"]}
     rows = {r["op"]: r for r in tables["off_cpu"]}
+    regions = json.loads(must(KYMO, "query", "-f", "json", trace, "SELECT DISTINCT tid FROM regions WHERE category = 'off_cpu'"))
+    check("regions have no threads of Kymo's", {r["tid"] for r in regions} & own(trace), set())
+    expect(own(trace), "threads of Kymo's")
     by_reason, of_kymo = {}, own(trace)
     for (tid, reason), times in waits(trace).items():
         if tid in of_kymo:

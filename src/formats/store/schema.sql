@@ -184,7 +184,8 @@ CREATE VIEW regions AS SELECT c.id, d.name AS category, o.name, 0 AS nid, p.pid,
 	FROM call c LEFT JOIN thread t ON t.id = c.thread LEFT JOIN process p ON p.id = t.process
 	LEFT JOIN op o ON o.id = c.op LEFT JOIN domain d ON d.id = o.domain
 	LEFT JOIN call_extra x ON x.id = c.id LEFT JOIN site s ON s.id = c.site
-	LEFT JOIN string fn ON fn.id = s.function LEFT JOIN string fl ON fl.id = s.file;
+	LEFT JOIN string fn ON fn.id = s.function LEFT JOIN string fl ON fl.id = s.file
+	WHERE ifnull(t.own, 0) = 0;
 
 CREATE VIEW samples AS SELECT a.id, d.name AS category, o.name, 0 AS nid, p.pid, t.tid,
 	a.start AS timestamp, a.id AS event_id, 0 AS stack_id, 0 AS parent_stack_id,

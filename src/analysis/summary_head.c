@@ -2,6 +2,7 @@
 /* What ran, and how it ended: the lines above the summary's tables. */
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,8 +209,13 @@ static void head_death(struct report *r, const struct trace *t, const struct t_p
 	if (p->how_ended != 2)
 		report_head(r, "%s ended%s without MPI_Finalize.", who, status);
 	else if (p->exit_status > 0)
-		report_head(r, "%s was killed by signal %d (%s).", who, p->exit_status,
-			    strsignal(p->exit_status));
+		report_head(r, "%s was killed by signal %d (%s).%s", who, p->exit_status,
+			    strsignal(p->exit_status),
+			    p->exit_status == SIGSYS
+				    ? " A filter of system calls (seccomp) forbids what it called: "
+				      "it may be a call "
+				      "of Kymo's, which the program itself does not make."
+				    : "");
 	else
 		report_head(r, "%s was killed by a signal.", who);
 }
@@ -283,6 +289,25 @@ static bool is_set(const char *manifest, const char *option)
 	return value && strncmp(value + strlen(option), "0\"", 2) != 0;
 }
 
+static char *read_manifest(const char *trace)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%.*s/manifest.json", PATH_MAX - 32, trace);
+	return file_read_regular(path, NULL);
+}
+
+bool summary_option(const struct summary *s, const char *variable)
+{
+	char option[64], *manifest = read_manifest(s->path);
+	bool set;
+
+	snprintf(option, sizeof(option), "\"%s=", variable);
+	set = is_set(manifest, option);
+	free(manifest);
+	return set;
+}
+
 /* Of the program's annotations, which tell the recording where to begin. */
 static bool head_ranges(struct report *r, const struct trace *t)
 {
@@ -303,11 +328,9 @@ static bool head_ranges(struct report *r, const struct trace *t)
 /* Only a part of the run was to be recorded. */
 static bool head_window(struct report *r, const char *trace)
 {
-	char path[PATH_MAX], *manifest;
+	char *manifest = read_manifest(trace);
 	bool window, paused;
 
-	snprintf(path, sizeof(path), "%.*s/manifest.json", PATH_MAX - 32, trace);
-	manifest = file_read_regular(path, NULL);
 	window = is_set(manifest, "\"KYMO_DELAY=") || is_set(manifest, "\"KYMO_DURATION=") ||
 		 is_set(manifest, "\"KYMO_AFTER=") || is_set(manifest, "\"KYMO_BEFORE=") ||
 		 is_set(manifest, "\"KYMO_PERIOD=");
@@ -369,13 +392,12 @@ static bool head_samples(struct report *r, const struct summary *s)
 {
 	static const char option[] = "\"KYMO_SAMPLE_THREADS=";
 	const bool some = sum_of(s, TALLY_SAMPLE);
-	char path[PATH_MAX], *manifest;
+	char *manifest;
 	const char *list;
 
 	if (s->selection || is_noted(s->trace, "sample"))
 		return false;
-	snprintf(path, sizeof(path), "%.*s/manifest.json", PATH_MAX - 32, s->path);
-	manifest = file_read_regular(path, NULL);
+	manifest = read_manifest(s->path);
 	list = manifest ? strstr(manifest, option) : NULL;
 	if (list) {
 		list += sizeof(option) - 1;

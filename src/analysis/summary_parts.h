@@ -9,6 +9,9 @@
 /* What ran, when nothing was recorded also why. */
 void summary_head(struct report *r, const struct summary *s, unsigned count);
 
+/* The variable, as "KYMO_OFF_CPU", by which the launcher handed an option on is set, and not to 0. */
+bool summary_option(const struct summary *s, const char *variable);
+
 /* Of the head: there is nothing to tell of; and its numbers. Kymo's own threads are not counted. */
 bool summary_nothing_recorded(const struct summary *s);
 uint64_t summary_duration(const struct trace *t);

@@ -62,7 +62,16 @@ static uint64_t known(const uint64_t count[ENDS])
 	return sum;
 }
 
-static void add_rows(struct table *t, const char *of, const uint64_t count[ENDS])
+/* Not for times off processors, nor in a program that runs already. */
+static bool wall_can_be_had(const struct summary *s, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (summary_option(&s[i], "KYMO_OFF_CPU") || summary_option(&s[i], "KYMO_ATTACHED"))
+			return false;
+	return true;
+}
+
+static void add_rows(struct table *t, const char *of, const uint64_t count[ENDS], bool wall)
 {
 	const uint64_t all = known(count), rest = all - count[STACK_OUTERMOST];
 
@@ -79,7 +88,7 @@ static void add_rows(struct table *t, const char *of, const uint64_t count[ENDS]
 	if (rest)
 		table_note(t, "%s of %s stacks of %s do not reach the start of their thread%s",
 			   UNITS_COUNT(rest), UNITS_COUNT(all), of,
-			   count[STACK_CUT] * 20 > all
+			   wall && count[STACK_CUT] * 20 > all
 				   ? ": kymo run --sample-clock wall reads them "
 				     "where they lie, whole"
 				   : "");
@@ -87,6 +96,7 @@ static void add_rows(struct table *t, const char *of, const uint64_t count[ENDS]
 
 bool summary_stack_ends(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
+	const bool wall = wall_can_be_had(s, count);
 	struct ends e = {0};
 	struct table *t;
 
@@ -102,8 +112,8 @@ bool summary_stack_ends(struct report *r, const struct summary *s, unsigned coun
 	table_column(t, "end", "end", CELL_TEXT);
 	table_column(t, "stacks", "stacks", CELL_COUNT);
 	table_column(t, "percent", "%", CELL_PERCENT);
-	add_rows(t, "samples", e.samples);
-	add_rows(t, "calls", e.calls);
-	add_rows(t, "malloc", e.heap);
+	add_rows(t, "samples", e.samples, wall);
+	add_rows(t, "calls", e.calls, wall);
+	add_rows(t, "malloc", e.heap, false);
 	return true;
 }

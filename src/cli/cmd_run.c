@@ -290,7 +290,8 @@ static bool fill_trace(struct run *r, struct text *error)
 		return false;
 	}
 	return environment_make(&r->environment, &run_options_table, r->program.path, r->trace,
-				r->socket, error);
+				r->socket, error) &&
+	       (!r->target || launch_set(&r->environment, "KYMO_ATTACHED", "1"));
 }
 
 /* Trace and environment; 0 or the exit status. The trace comes last: errors leave nothing behind. */

@@ -55,6 +55,11 @@ def main():
         if done.returncode == 2:
             kymotest.skip(done.stderr)
         samples(folder, KERNEL, "--sample=200")
+        trace, hint = os.path.join(folder, "t.kymo"), "kymo run --sample-clock wall reads them"
+        check("what reads whole stacks", hint in " ".join(must(KYMO, "summary", trace).split()), True)
+        must(KYMO, "run", "-f", "--no-summary", "--sample=200", "--off-cpu", "-o", trace, "--", PROGRAM)
+        summary = " ".join(must(KYMO, "summary", trace).split())
+        check("where it can be had", ("copy too short" in summary, hint in summary), (True, False))
         samples(folder, PROCESS, "--sample=200", "--sample-clock", "wall", "--sample-threads", "plain,deep,big")
 
 

@@ -101,6 +101,16 @@ class Sandbox(unittest.TestCase):
             lost += counts[1]
         self.assertLessEqual(lost, 40)
 
+    def test_signal(self):
+        """Of the signal of a filter of system calls, and of no other, the summary says what it may come from."""
+        for name, told in (("SYS", True), ("TERM", False)):
+            trace = os.path.join(self.folder, name)
+            subprocess.run([KYMO, "run", "--no-summary", "-b", "posix", "-o", trace, "sh", "-c", f"echo; kill -{name} $$"],
+                           stdout=subprocess.DEVNULL, check=False)
+            summary = subprocess.run([KYMO, "summary", trace], capture_output=True, text=True, check=True).stdout
+            self.assertIn("was killed by signal", summary)
+            self.assertEqual("(seccomp)" in summary, told, summary)
+
     def test_never_records(self):
         """Who shares memory and records nothing is not in the trace, and nobody waits for it."""
         begin = time.monotonic()

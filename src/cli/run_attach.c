@@ -83,6 +83,10 @@ static bool put(const struct attach_job *job, struct attach_report *report, stru
 	snprintf(library, sizeof(library), "/proc/%d/fd/%d", (int)getpid(), fd);
 	text_addf(&words, "KYMO_ATTACHED_BY=%d", (int)getpid());
 	text_add_bytes(&words, "", 1);
+	text_addf(&words, "KYMO_ATTACHED_COPY=%s", library);
+	text_add_bytes(&words, "", 1);
+	text_addf(&words, "KYMO_ATTACHED_LIBRARY=%s", path);
+	text_add_bytes(&words, "", 1);
 	ok = pack_words(job->words, &words);
 	r.words = words.s;
 	r.bytes = (uint32_t)words.length;

@@ -740,6 +740,11 @@ void producer_count(struct producer *p, struct drain_totals *totals)
 		totals->failed = p->file.failed;
 }
 
+static uint64_t less(uint64_t all, uint64_t before)
+{
+	return all > before ? all - before : 0;
+}
+
 /* What the process told as its last is exact; the kernel's sums are not, and have what came after that. */
 static void add_usage(struct producer *p, struct raw_end *end)
 {
@@ -750,6 +755,8 @@ static void add_usage(struct producer *p, struct raw_end *end)
 
 	end->user_ns = told && user > p->used.user ? user : p->used.user;
 	end->system_ns = told && system > p->used.system ? system : p->used.system;
+	end->user_ns = less(end->user_ns, atomic_load(&p->shm->user_before_ns));
+	end->system_ns = less(end->system_ns, atomic_load(&p->shm->system_before_ns));
 	end->resident_bytes = told ? resident : p->used.resident;
 	if (told)
 		end->usage = RAW_USAGE_WHOLE;

@@ -31,6 +31,7 @@ enum { LOOK_NS = 500000000, SEEN_MS = 10000 };
 
 static _Atomic uint32_t over; /* futex word */
 static struct attach_page *page;
+static uint32_t entered; /* the thread that was put into the program, and loaded this library */
 
 __attribute__((visibility("default"))) int32_t kymo_attach_begin(struct attach_page *p);
 
@@ -69,10 +70,15 @@ static void serve(void *unused)
 	let_pages_go();
 	while (!atomic_load(&over) && !nobody_records()) {
 		futex_wait(&over, 0, LOOK_NS);
-		late_enter_more();
+		if (!atomic_load(&over)) /* samples of it are read later than it ends */
+			kymo_attach_entered(entered);
+		if (late_enter_more())
+			kymo_attach_modules();
 	}
 	late_leave();
+	kymo_attach_modules();
 	recorder_stop();
+	kymo_attach_entered(entered);
 }
 
 static const char *own_words(const struct attach_page *p)
@@ -97,12 +103,14 @@ int32_t kymo_attach_begin(struct attach_page *p)
 	if (!words)
 		return KYMO_ERROR_NO_MEMORY;
 	page = p;
+	entered = kymo_attach_enter();
 	variables_bring(words);
 	kymo_variables_bring(words);
 	status = inject_start(leave);
 	if (status != KYMO_OK)
 		return status;
 	late_enter(p->late, sizeof(p->late));
+	kymo_attach_modules();
 	kymo_mark("kymo attach"); /* the recording begins with it: from here on it can be ended */
 	p->moment = clock_ns(CLOCK_MONOTONIC);
 	status = kymo_thread_start("attach", serve, NULL);

@@ -223,13 +223,15 @@ void late_enter(char *text, size_t size)
 	errno = saved;
 }
 
-void late_enter_more(void)
+bool late_enter_more(void)
 {
 	int saved = errno;
+	bool changed = places_changed();
 
-	if (places_changed())
+	if (changed)
 		places_enter(door_function, NULL);
 	errno = saved;
+	return changed;
 }
 
 void late_leave(void)

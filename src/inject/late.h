@@ -13,8 +13,8 @@
 /* Enters what the launcher's variables name. What cannot be entered any more is added to `missed`, a line each. */
 void late_enter(char *missed, size_t size);
 
-/* Objects that were loaded since then. */
-void late_enter_more(void);
+/* Objects that were loaded since then. False: there are none. */
+bool late_enter_more(void);
 
 /* The places lead where they did. Doors stay loaded: threads may be inside. */
 void late_leave(void);

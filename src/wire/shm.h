@@ -28,7 +28,7 @@
 #include "wire/wire.h"
 
 #define SHM_MAGIC     0x314d48534f4d594bull /* "KYMOSHM1" */
-#define SHM_VERSION   7u
+#define SHM_VERSION   8u
 #define SHM_THREADS   8192u
 #define SHM_NONE      0xffffffffu
 #define SHM_CHUNK_MAX 32768u /* chunks of a buffer at most */
@@ -135,6 +135,8 @@ struct shm_header {
 	_Atomic uint64_t dropped_records;   /* of lost_records: never came, see cap_lost() */
 	/* What the process used, told when it ends; resident_bytes 0: not yet. */
 	_Atomic uint64_t user_ns, system_ns, resident_bytes;
+	/* Of that and of what the kernel tells: before the recording began, in a process that ran already. */
+	_Atomic uint64_t user_before_ns, system_before_ns;
 };
 
 /* First message on the drain's SOCK_SEQPACKET socket, with the memfd attached. */

@@ -3,6 +3,7 @@
 """Programs that run already are recorded: test_attach.py KYMO PROGRAM LOOP CUDA WHAT
 
 exact     what two threads do from the stated moment on is recorded, each call, and nothing of before
+threads   Kymo's own thread is none of the program's; each recording begins with its own mark, and knows Kymo's libraries
 again     attached to three times, each a trace of its own; the program does what it does alone
 ends      the program ends before the recording; the launcher is killed
 opencl    calls and kernels of a program that has begun; what is missed is told
@@ -145,6 +146,49 @@ class Attached(unittest.TestCase):
         self.assertEqual((wrong, status), (0, 0))
         self.assertTrue(all(n > 0 for n in seen), seen)
         self.assertLess(sum(seen), sum(len(r) for r in rounds.values()))
+
+    def used(self, pid):
+        """On processors, in ns, as far as the system counts."""
+        fields = self.text(f"/proc/{pid}/stat").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) * 1000000000 // os.sysconf("SC_CLK_TCK")
+
+    def test_threads(self):
+        t = self.target()
+        threads = {int(x) for x in os.listdir(f"/proc/{t.pid}/task")}
+        for i in range(2):
+            used, before = self.used(t.pid), time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            p, path = self.begin(t.pid, f"{i}.kymo", "-b", "posix,wait,heap", "--off-cpu")
+            ready = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            kymotest.wait_for(lambda: set(map(int, os.listdir(f"/proc/{t.pid}/task"))) >= threads and t.lives(), "it goes on")
+            self.stop(p)
+            used = self.used(t.pid) - used
+            # Who came in is Kymo's, in the calls too that the kernel tells of.
+            of_program = kymotest.query(KYMO, path, "SELECT tid, name FROM threads WHERE NOT own")
+            self.assertEqual([r for r in of_program if r["tid"] not in threads], [])
+            self.assertIn("kymo-enter", {r["name"] for r in kymotest.query(KYMO, path, "SELECT name FROM threads WHERE own")})
+            waits = kymotest.query(KYMO, path, "SELECT DISTINCT tid FROM regions WHERE category = 'off_cpu'")
+            self.assertTrue(waits)
+            self.assertLessEqual({r["tid"] for r in waits}, threads)
+            # The trace begins when Kymo came in this time.
+            r, = kymotest.query(KYMO, path, "SELECT m.start - (SELECT min(start) FROM processes) AS mark, p.pauses, p.user + p.system AS used, "
+                                "(SELECT min(start) FROM threads) - p.start AS first FROM marker m JOIN marker_name n ON m.name = n.id, "
+                                "processes p WHERE n.text = 'kymo attach'")
+            self.assertLessEqual(r["mark"], ready - before)
+            self.assertGreaterEqual(r["first"], 0)
+            self.assertLessEqual(r["used"], used + 3 * 1000000000 // os.sysconf("SC_CLK_TCK"))
+            self.assertEqual(r["pauses"], 0)  # nobody paused
+            # Code that was loaded for it has names, when it is gone from memory too.
+            modules = {r["path"] for r in kymotest.query(KYMO, path, "SELECT path FROM module")}
+            self.assertIn("libkymo-attach.so", {os.path.basename(m) for m in modules})
+            self.assertEqual([m for m in modules if m.startswith("/proc/")], [])
+            kymo = [[int(x, 16) for x in line.split()[0].split("-")] for line in self.text(f"/proc/{t.pid}/maps").splitlines() if "libkymo" in line]
+            unknown = kymotest.query(KYMO, path, "SELECT DISTINCT s.address FROM stack_frame f JOIN site s ON s.id = f.site WHERE NOT s.module")
+            self.assertEqual([r for r in unknown if any(first <= r["address"] < last for first, last in kymo)], [])
+            told = must(KYMO, "summary", path)
+            self.assertNotIn("malloc() of its own", told)
+            self.assertNotIn("--sample-clock wall", told)
+        _, wrong, status = t.end()
+        self.assertEqual((wrong, status), (0, 0))
 
     def test_ends(self):
         t = self.target()

@@ -6,6 +6,7 @@
 #include "core/context/context.h"
 #include "base/hash.h"
 #include "base/locks.h"
+#include "base/variables.h"
 #include "base/vec.h"
 #include "core/define/define.h"
 #include "core/process/process.h"
@@ -22,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define BLOB_CAP (1u << 20)
@@ -246,8 +248,23 @@ uint8_t *core_definition_find(uint16_t kind, uint64_t id, struct wire_def *out)
 	return copy;
 }
 
-/* In a forked child the parent's threads are not there. */
-static void forget_threads(void)
+static bool is_thread(const struct wire_def *d)
+{
+	return (d->kind == DEF_THREAD || d->kind == DEF_THREAD_END) &&
+	       wire_def_get(d, DEF_THREAD_INDEX) < CORE_TRACKS;
+}
+
+/* Of an earlier recording of this process. */
+static bool is_past(const struct wire_def *d)
+{
+	if (d->kind == DEF_THREAD && is_thread(d))
+		return syscall(SYS_tgkill, getpid(), (int)wire_def_get(d, DEF_THREAD_TID), 0) != 0;
+	return is_thread(d) || d->kind == DEF_PROCESS || d->kind == DEF_PROCESS_END ||
+	       d->kind == DEF_RECORDING || d->kind == DEF_OVERHEAD;
+}
+
+/* They stay where they are, as nothing. */
+static void forget(bool (*gone)(const struct wire_def *d))
 {
 	for (struct slab *s = first; s; s = s->next) {
 		const uint8_t *p = s->data, *end = s->data + s->used, *at = p;
@@ -255,8 +272,7 @@ static void forget_threads(void)
 		struct wire_def d;
 
 		for (; wire_def_read(&p, end, &d) == 1; at = p)
-			if ((d.kind == DEF_THREAD || d.kind == DEF_THREAD_END) &&
-			    wire_def_get(&d, DEF_THREAD_INDEX) < CORE_TRACKS)
+			if (gone(&d))
 				memcpy((uint8_t *)(uintptr_t)at, &nothing, sizeof(nothing));
 	}
 }
@@ -620,6 +636,15 @@ static void build_id(const struct dl_phdr_info *info, const void **id, size_t *l
 	}
 }
 
+/* What `kymo attach` loads is a copy in memory that is gone when names are looked for. */
+static const char *lasting_path(const char *path)
+{
+	const char *copy = variable("KYMO_ATTACHED_COPY"),
+		   *library = variable("KYMO_ATTACHED_LIBRARY");
+
+	return copy && library && strcmp(path, copy) == 0 ? library : path;
+}
+
 static int define_module(struct dl_phdr_info *info, size_t size, void *data)
 {
 	uintptr_t start = UINTPTR_MAX, end = 0;
@@ -646,6 +671,7 @@ static int define_module(struct dl_phdr_info *info, size_t size, void *data)
 	}
 	if (start >= end || seen_before(start, path))
 		return 0;
+	path = lasting_path(path);
 	build_id(info, &id, &length);
 	wire_def_init(&d, DEF_MODULE);
 	wire_def_u64(&d, start);
@@ -881,10 +907,23 @@ void core_define_recording(const struct core_buffer *b, bool on, uint64_t tick)
 	cap_define(&d);
 }
 
+void core_define_anew(void)
+{
+	int saved = errno;
+
+	pthread_mutex_lock(&core_live->define);
+	forget(is_past);
+	pthread_mutex_unlock(&core_live->define);
+	atomic_store(&core_untraced, 0);
+	atomic_store(&core_untimed, 0);
+	core_define_process();
+	errno = saved;
+}
+
 void core_define_fork_child(void)
 {
 	/* What the parent defined holds in the child, but it is another process. */
-	forget_threads();
+	forget(is_thread); /* the parent's are not there */
 	core_objects_fork_child();
 	memset(modules_seen, 0, sizeof(modules_seen));
 	modules_seen_count = 0;
@@ -892,7 +931,7 @@ void core_define_fork_child(void)
 	atomic_store(&core_untimed, 0);
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++)
 		core_buffers[i].defines = false;
-	core_overhead_fork_child();
+	core_overhead_anew();
 	core_define_process();
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++) {
 		const struct core_buffer *b = &core_buffers[i];

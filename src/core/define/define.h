@@ -31,6 +31,8 @@ void core_define_process_end(uint32_t how);
 void core_define_modules(void);
 void core_define_tick_sync(void);
 void core_define_fork_child(void);
+/* The process begins now, for a recording that is to come: what was recorded before is no part of it. */
+void core_define_anew(void);
 extern _Atomic uint64_t core_untraced, core_untimed;
 /* Copies of definitions, to be freed by the caller, who holds `define`. NULL: none, or no memory. */
 uint8_t *core_definitions_copy(bool (*wanted)(const struct wire_def *d), size_t *bytes)

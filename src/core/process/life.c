@@ -215,6 +215,15 @@ void core_life_leave(void)
 	own_place = 0;
 }
 
+void core_life_forget(uint32_t tid)
+{
+	for (uint32_t i = 0; i < OWN_MAX; i++) {
+		uint32_t found = tid;
+
+		atomic_compare_exchange_strong(&own[i], &found, 0);
+	}
+}
+
 bool core_life_here(void)
 {
 	return own_place != 0;

@@ -15,6 +15,8 @@
  */
 void core_life_enter(void);
 void core_life_leave(void);
+/* Of one that has called core_life_enter() and is gone without having left: its number is free again. */
+void core_life_forget(uint32_t tid);
 /* The thread is one of them; the calling thread is. */
 bool core_life_own(uint32_t tid);
 /* There is one; there is one of which `is` says true. */

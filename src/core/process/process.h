@@ -23,6 +23,8 @@
 #include "core/process/barrier.h"
 #include "wire/live.h"
 
+struct shm_header;
+
 struct core_buffer;
 struct core_pool;
 
@@ -59,6 +61,9 @@ void core_signals_restore(const uint64_t *before);
 extern _Atomic bool core_finalized;
 /* What the process has used, to where the drain sees it (usage.c). */
 void core_usage_show(void);
+/* What it has used up to now is no part of the recording that is to come; what that was is told to the drain. */
+void core_usage_begin(void);
+void core_usage_before(struct shm_header *h);
 /* KYMO_OK while something may be changed; initialises core. */
 kymo_status_t core_changeable(void);
 /* A number that a child does not share with its parent. */

@@ -11,6 +11,28 @@ static uint64_t time_ns(const struct timeval *t)
 	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_usec * 1000u;
 }
 
+static uint64_t user_before, system_before;
+static pid_t before_of;
+
+void core_usage_begin(void)
+{
+	struct rusage u;
+
+	if (getrusage(RUSAGE_SELF, &u) != 0)
+		return;
+	user_before = time_ns(&u.ru_utime);
+	system_before = time_ns(&u.ru_stime);
+	before_of = getpid();
+}
+
+void core_usage_before(struct shm_header *h)
+{
+	if (before_of != getpid()) /* a child begins with nothing */
+		return;
+	atomic_store(&h->user_before_ns, user_before);
+	atomic_store(&h->system_before_ns, system_before);
+}
+
 void core_usage_show(void)
 {
 	struct core_pool *pool = core_shared_pool();

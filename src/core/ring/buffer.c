@@ -71,6 +71,7 @@ static void set_up(const struct core_buffer *b, struct core_pool *p)
 	uint32_t watermark = (uint32_t)(b->desc.watermark / p->chunk_size);
 
 	p->overwrite = b->desc.policy == KYMO_POLICY_OVERWRITE;
+	core_usage_before(p->shm);
 	p->shm->overwrite = p->overwrite; /* the drain looks at it once it has the memory */
 	if (b->desc.watermark)
 		p->wake_threshold = watermark ? watermark : 1;

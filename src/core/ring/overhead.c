@@ -340,7 +340,7 @@ void core_overhead_define(void)
 	cap_define(&d);
 }
 
-void core_overhead_fork_child(void)
+void core_overhead_anew(void)
 {
 	for (unsigned i = 0; i < CAP_COSTS; i++)
 		atomic_store(&costs[i], 0);

@@ -212,7 +212,7 @@ void core_unwind_all(struct cap_thread *t);
 void core_overhead_define(void);
 /* Once in a process, when Kymo begins. */
 void core_overhead_loading(void);
-void core_overhead_fork_child(void);
+void core_overhead_anew(void);
 /* The call in `f`, whose cost is a sample, is recorded. */
 void core_overhead_sampled(struct cap_frame *f);
 /* The call that is to be in `f` is a sample. */

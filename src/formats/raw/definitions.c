@@ -824,10 +824,22 @@ static double ns_per_tick(const struct raw_process *p)
 	return (double)p->ticks.segments[0].rate / (double)(1ull << 40);
 }
 
+/* What follows the recording of a process that goes on is no pause: it ends when recording stops. */
+static void end_with_recording(struct reading *r, struct t_process *p)
+{
+	const struct t_pause *last = &r->t->pauses[r->t->pauses_count - 1];
+
+	if (p->how_ended != RAW_END_LEFT || r->t->pauses_count == r->pauses || last->end ||
+	    !last->start)
+		return;
+	p->end = to_ns(r, last->start);
+	r->t->pauses_count--;
+}
+
 static void resolve_pauses(struct reading *r)
 {
 	const struct t_process *p = &r->t->processes[r->p->process];
-	int64_t end = p->end ? p->end : p->seen;
+	const int64_t end = p->end ? p->end : p->seen;
 
 	for (uint32_t i = r->pauses; i < r->t->pauses_count; i++) {
 		struct t_pause *x = &r->t->pauses[i];
@@ -880,6 +892,11 @@ static void resolve_times(struct reading *r, uint32_t first_open)
 		tp->start =
 			to_ns(r, (int64_t)(p->origin.tick ? p->origin.tick : p->syncs[0].before));
 	}
+	/* One that an earlier recording of the process knew was there before this one. */
+	for (uint32_t i = p->first_thread; i < t->threads_count; i++)
+		if (t->threads[i].start && t->threads[i].start < tp->start)
+			t->threads[i].start = tp->start;
+	end_with_recording(r, tp);
 	resolve_pauses(r);
 }
 

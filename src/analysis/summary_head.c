@@ -155,6 +155,12 @@ static void head_refused(struct report *r, const struct trace *t)
 			    refused == 1 ? "it" : "them");
 }
 
+static void head_program(void *report, const char *text, unsigned starts)
+{
+	report_head(report, "Not recorded: %s (started %s time%s).", text, UNITS_COUNT(starts),
+		    starts == 1 ? "" : "s");
+}
+
 /* Files of the trace that are not there, or of which nothing can be read. */
 static void head_unread(struct report *r, const struct trace *t, enum file_state state)
 {
@@ -254,6 +260,7 @@ static void head_deaths(struct report *r, const struct trace *t)
 static void head_ends(struct report *r, const struct trace *t)
 {
 	head_refused(r, t);
+	unseen_programs(t->path, head_program, r);
 	head_unread(r, t, FILE_MISSING);
 	head_unread(r, t, FILE_UNREADABLE);
 	head_deaths(r, t);

@@ -16,4 +16,14 @@ void unseen_tell(const char *trace, const char *about, const char *text);
 /* Calls `told` for each text that was left there, in the order of what they are about. How many. */
 unsigned unseen_told(const char *trace, void (*told)(void *data, const char *text), void *data);
 
+/*
+ * A program is started that cannot be recorded: why, as "is statically linked". Each start is counted, up to a limit; takes
+ * no lock and no memory.
+ */
+void unseen_program(const char *trace, const char *path, const char *why);
+
+/* Calls `told` for each program that was, of which so many `starts` were seen. */
+void unseen_programs(const char *trace, void (*told)(void *data, const char *text, unsigned starts),
+		     void *data);
+
 #endif

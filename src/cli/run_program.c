@@ -7,22 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/recordable.h"
 #include "cli/run.h"
-
-#if defined(__x86_64__)
-#define MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define MACHINE EM_AARCH64
-#elif defined(__powerpc64__)
-#define MACHINE EM_PPC64
-#elif defined(__riscv)
-#define MACHINE EM_RISCV
-#else
-#error "name the ELF machine of this architecture"
-#endif
 
 enum { SCRIPT_DEPTH = 5, HEADERS_MAX = 64, STRINGS_MAX = 64 << 20 };
 
@@ -94,64 +82,6 @@ static bool find_program(struct program *p, const char *name, struct text *error
 }
 
 /* ---- can it be traced? ---------------------------------------------------------------------- */
-
-#define REASON sizeof(((struct program *)0)->untraceable)
-
-/* Such programs run in secure mode, where the dynamic linker ignores LD_PRELOAD. */
-static void check_privileges(const char *path, char *why)
-{
-	struct stat st;
-	char caps[64];
-
-	if (stat(path, &st) != 0)
-		return;
-	if ((st.st_mode & S_ISUID) && st.st_uid != getuid())
-		snprintf(why, REASON, "\"%.200s\" is a setuid program", path);
-	else if ((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && st.st_gid != getgid())
-		snprintf(why, REASON, "\"%.200s\" is a setgid program", path);
-	else if (getuid() != 0 && getxattr(path, "security.capability", caps, sizeof(caps)) > 0)
-		snprintf(why, REASON, "\"%.200s\" has file capabilities", path);
-}
-
-/* The dynamic linker named in the program headers: of glibc, or none at all. */
-static void check_headers(int fd, const Elf64_Ehdr *h, const char *path, char *why)
-{
-	char interp[256] = "", *base;
-	Elf64_Phdr ph;
-
-	for (unsigned i = 0; i < h->e_phnum && i < HEADERS_MAX; i++) {
-		if (pread(fd, &ph, sizeof(ph), (off_t)(h->e_phoff + i * sizeof(ph))) !=
-		    (ssize_t)sizeof(ph))
-			return;
-		if (ph.p_type == PT_INTERP && ph.p_filesz < sizeof(interp) &&
-		    pread(fd, interp, ph.p_filesz, (off_t)ph.p_offset) < 0)
-			return;
-	}
-	base = strrchr(interp, '/');
-	if (!*interp)
-		snprintf(why, REASON, "\"%.200s\" is statically linked", path);
-	else if (strncmp(base ? base + 1 : interp, "ld-linux", 8) != 0 &&
-		 strncmp(base ? base + 1 : interp, "ld64.so", 7) != 0)
-		snprintf(why, REASON, "\"%.140s\" is linked with another C library (%.100s)", path,
-			 interp);
-}
-
-static void check_elf(int fd, const unsigned char *head, size_t n, const char *path, char *why)
-{
-	Elf64_Ehdr h;
-
-	if (head[EI_CLASS] != ELFCLASS64) {
-		snprintf(why, REASON, "\"%.200s\" is a 32-bit program", path);
-		return;
-	}
-	if (n < sizeof(h))
-		return;
-	memcpy(&h, head, sizeof(h));
-	if (h.e_machine != MACHINE)
-		snprintf(why, REASON, "\"%.200s\" is for another processor", path);
-	else if (h.e_phentsize == sizeof(Elf64_Phdr))
-		check_headers(fd, &h, path, why);
-}
 
 /* ---- what it is linked with ------------------------------------------------------------------ */
 
@@ -263,16 +193,17 @@ void program_file(const char *path, char out[PATH_MAX])
 	}
 }
 
+#define REASON sizeof(((struct program *)0)->untraceable)
+
 static bool check_file(const char *path, unsigned depth, char *why, struct text *error)
 {
-	char head[1024] = "", next[512];
+	char head[1024] = "", next[512], reason[128];
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd >= 0 ? read(fd, head, sizeof(head) - 1) : -1;
 	bool ok = true;
 
-	check_privileges(path, why);
-	if (n >= (ssize_t)EI_NIDENT && memcmp(head, ELFMAG, SELFMAG) == 0 && !*why)
-		check_elf(fd, (const unsigned char *)head, (size_t)n, path, why);
+	if (!*why && !recordable(path, reason, sizeof(reason)))
+		snprintf(why, REASON, "\"%.140s\" %s", path, reason);
 	if (fd >= 0)
 		close(fd);
 	if (n < 2)

@@ -111,6 +111,19 @@ class Sandbox(unittest.TestCase):
             self.assertIn("was killed by signal", summary)
             self.assertEqual("(seccomp)" in summary, told, summary)
 
+    def test_programs(self):
+        """A program that nothing can be preloaded into is told of, with its starts; one that can be is not."""
+        source = os.path.join(self.folder, "p.c")
+        with open(source, "w", encoding="ascii") as f:
+            f.write("int main(void) { return 0; }\n")
+        if subprocess.run(["cc", "-static", "-o", os.path.join(self.folder, "still"), source], stderr=subprocess.DEVNULL, check=False).returncode:
+            self.skipTest("nothing can be linked statically here")
+        subprocess.run([KYMO, "run", "--no-summary", "-b", "posix", "-o", self.trace, "sh", "-c", "./still; ./still; cat p.c"], cwd=self.folder,
+                       stdout=subprocess.DEVNULL, check=True)
+        summary = subprocess.run([KYMO, "summary", self.trace], capture_output=True, text=True, check=True).stdout
+        self.assertEqual([line for line in summary.splitlines() if line.startswith("Not recorded")],
+                         ['Not recorded: "./still" is statically linked (started 2 times).'])
+
     def test_never_records(self):
         """Who shares memory and records nothing is not in the trace, and nobody waits for it."""
         begin = time.monotonic()

@@ -112,6 +112,19 @@ struct thread {
 	unsigned number;
 };
 
+void now_ran(const char *name,
+	     uint32_t correlation); /* of calls.c, whose other names are taken here */
+
+/* With their records. */
+static void hot_cold_hot_hot_cold(void *context)
+{
+	static const char *const names[] = {hot, cold, hot, hot, cold};
+
+	for (unsigned i = 0; i < 5; i++)
+		now_ran(names[i], launch_of(context, names[i], 4 << i));
+	fake_deliver();
+}
+
 /* Kernels of 1000 * thread + n warps. */
 static void *many_launches(void *arg)
 {
@@ -210,6 +223,9 @@ int main(int argc, char **argv)
 		capture(context, 900); /* does not begin */
 		launch_of(context, cold, 64);
 		printf("counting %d\n", fake_range_on());
+	} else if (strcmp(scene, "chosen") == 0) {
+		hot_cold_hot_hot_cold(context);
+		printf("starts %u\n", fake_range_starts());
 	} else if (strcmp(scene, "forked") == 0) {
 		fork_while_launching(context);
 	} else if (strcmp(scene, "threads") == 0) {

@@ -196,6 +196,10 @@ int main(int argc, char **argv)
 	fake_module(false);
 	if (strcmp(scene, "pc") == 0) {
 		hot_and_cold(context);
+	} else if (strcmp(scene, "ran") == 0) { /* with a record of a kernel */
+		hot_and_cold(context);
+		now_ran(hot, launch(hot));
+		fake_deliver();
 	} else if (strcmp(scene, "many") == 0) { /* more than are fetched at once */
 		for (unsigned i = 0; i < 5000; i++)
 			fake_pc(context, 77, hot, 16 * i, "wait", 1, 0, 0);

@@ -3,6 +3,7 @@
 """Sampling and counting of kernels, on the fake for CUPTI: test_profile.py KYMO WHAT."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -102,6 +103,38 @@ class Test(base.Test):
         for r in SAMPLED:
             wanted[r[0]] = wanted.get(r[0], 0) + r[5]
         check("otf2", (found["sampled"], found["events"]["CallingContextSample"]), (wanted, len(SAMPLED)))
+
+    def instructions(self, tool):
+        """{(function, address): instruction} and the table's notes, with that disassembler alone in PATH."""
+        folder = self.path(f"with-{tool}")
+        os.makedirs(folder, exist_ok=True)
+        if tool:
+            shutil.copy(os.path.join(HERE, "nvdisasm.sh"), os.path.join(folder, tool))
+        env = dict(os.environ, PATH=f"{folder}:/usr/bin:/bin", CUDA_HOME="", CUDA_PATH="")
+        command = (self.kymo, "kernels", "--panel", "21.2", self.trace)
+        rows = json.loads(base.run(*command, "-f", "json", env=env).stdout)["tables"][0]["rows"]
+        return {(r["function"], r["address"]): r for r in rows}, " ".join(base.run(*command, env=env).stdout.split())
+
+    def test_instructions(self):
+        """Samples by instruction, with the text that a disassembler has of the code in the trace."""
+        self.build()
+        self.scene("ran")
+        check("the code, once", self.rows("SELECT what, stored = total FROM blob"), [("cubin 4d", 1)])
+        rows, _ = self.instructions("nvdisasm")
+        check("by nvdisasm", {k: r["instruction"] for k, r in rows.items()},
+              {(HOT, "0x20"): "@!P0 LDG.E R2, desc[UR4][R2.64]", (HOT, "0x28"): "FFMA R2, R2, R2, 1",
+               (HOT, "0x40"): "BRA `(.L_x_0)", (COLD, "0x20"): None})
+        r = rows[HOT, "0x20"]
+        check("samples", (r["file"], r["line"], r["samples"], r["share_percent"], r["stalls"]),
+              ("/src/hot.cu", 102, 70, 70, "long_scoreboard 60, wait 10"))
+        rows, said = self.instructions("cuobjdump")
+        check("by cuobjdump", rows[HOT, "0x20"]["instruction"], "@!P0 LDG.E R2, desc[UR4][R2.64]")
+        check("unknown ones are counted", "text of 3 instructions N/A" in said, True)
+        if os.path.exists("/usr/local/cuda/bin/nvdisasm") or shutil.which("nvdisasm", path="/usr/bin:/bin"):
+            return
+        rows, said = self.instructions("")
+        check("without", ({r["instruction"] for r in rows.values()}, "install NVIDIA's CUDA toolkit" in said),
+              ({None}, True))
 
     def test_many(self):
         """More instructions than are fetched at once; what the device dropped is counted."""

@@ -560,16 +560,56 @@ static void print_processors(void)
 	text_release(&pmus);
 }
 
+static void add_passes(struct list_output *o, const struct library *l, const char *list,
+		       struct planned of[KINDS], uint64_t devices)
+{
+	char *words = strdup(list), *rest = words, pass[16];
+	unsigned n = 0;
+
+	for (char *w = words ? next_item(l, &rest) : NULL; w; w = next_item(l, &rest), n++) {
+		bool kernel = cut_kernel(w);
+		struct planned *p = &of[kernel             ? OF_PROCESSORS
+					: devices >> n & 1 ? OF_DEVICES
+							   : OF_CALLS];
+		const unsigned at = p->passes ? p->pass_of[p->next++] : 0;
+
+		snprintf(pass, sizeof(pass), "%u", at + 1);
+		LIST_ROW(o, w,
+			 !p->passes                   ? "of calls and threads"
+			 : at == KYMO_COUNTER_NO_PASS ? "several by itself"
+						      : pass);
+	}
+	free(words);
+}
+
+/* How the counters of a list share passes. */
+static int list_passes(const struct library *l, const char *list)
+{
+	const uint64_t devices = devices_of(l, list);
+	struct planned of[KINDS] = {0};
+	struct list_output out;
+
+	if (!plan_all(l, list, of))
+		return CLI_USAGE;
+	list_begin(&out, "passes", "Passes", (const char *const[]){"name", "pass", NULL},
+		   (const unsigned[]){48, 0});
+	add_passes(&out, l, list, of, devices);
+	return list_end(&out);
+}
+
 static int run(int argc, char **argv)
 {
 	struct library l;
 	struct listing all = {.available = true};
 	int status;
 
-	if (argc)
-		return cli_usage("list", "list counters takes no more words, not \"%s\"", argv[0]);
+	if (argc > 1)
+		return cli_usage("list", "list counters takes one list, not \"%s\" as well",
+				 argv[1]);
 	if (!library_open(&l))
 		return CLI_FAILURE;
+	if (argc)
+		return list_passes(&l, argv[0]);
 	list_begin(&all.out, "counters", "Counters",
 		   (const char *const[]){"name", "description", "dimensions", "unit", "read_ns",
 					 "unavailable", NULL},
@@ -587,6 +627,7 @@ static int run(int argc, char **argv)
 }
 
 extern const struct list list_counters;
-const struct list list_counters = {
-	"counters", "What can be counted here (run --counters), and what cannot, and why", run,
-	NULL};
+const struct list list_counters = {"counters",
+				   "What can be counted here (run --counters), and what cannot, "
+				   "and why; LIST: the passes it takes",
+				   run, NULL};

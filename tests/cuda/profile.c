@@ -148,6 +148,28 @@ static void threads(void *context)
 		pthread_join(t[i], NULL);
 }
 
+static void *launch_hot(void *context)
+{
+	launch_of(context, hot, 8);
+	return NULL;
+}
+
+/* While a launch that is not counted is being made another thread makes one that is to be; then it makes one itself. */
+static void launch_inside(void *context)
+{
+	struct fake_call c = {DRIVER, CU_LAUNCH, NULL, 0, fake_correlation(), 1, 0, cold};
+	unsigned starts;
+	pthread_t t;
+
+	fake_enter(&c);
+	pthread_create(&t, NULL, launch_hot, context);
+	pthread_join(t, NULL);
+	starts = fake_range_starts();
+	fake_leave(&c, 0);
+	launch_of(context, hot, 16);
+	printf("starts %u, then %u\n", starts, fake_range_starts());
+}
+
 static sem_t launched, forked;
 
 /* A launch of four warps that is under way while the process forks. */
@@ -230,6 +252,8 @@ int main(int argc, char **argv)
 	} else if (strcmp(scene, "chosen") == 0) {
 		hot_cold_hot_hot_cold(context);
 		printf("starts %u\n", fake_range_starts());
+	} else if (strcmp(scene, "inside") == 0) {
+		launch_inside(context);
 	} else if (strcmp(scene, "forked") == 0) {
 		fork_while_launching(context);
 	} else if (strcmp(scene, "threads") == 0) {

@@ -302,6 +302,10 @@ class Test(base.Test):
         check("values", self.rows(self.LAUNCHED), self.counted(lambda k, n: [self.WARPS] * (k == HOT and n > 1)))
         check("started", out.splitlines()[-1], "starts 2")
         self.note("2 launches of kernels ran alone to be counted, 2 times in all; passes: 1;")
+        out = self.scene("inside", options=("--counters", self.WARPS, "--count-kernel", "hot"))
+        check("none is counted while another launch is being made", out.splitlines()[-1], "starts 0, then 1")
+        check("values", [r[2] for r in self.rows(self.COUNTED)], [16])
+        self.note("1 launches of kernels have no values, or not all: launches of other threads did not return in time")
         p = base.run(self.kymo, "run", "-o", self.trace, "--counters", "page-faults", "--count-kernel", "hot", "true")
         check("of calls", (p.returncode, "goes with counters of kernels" in p.stderr), (2, True))
 
@@ -333,6 +337,11 @@ class Test(base.Test):
         rows = json.loads(must(self.kymo, "query", "--kernel-counters", "--format", "json", *traces))
         check("joined", sorted((r["kernel"], r["launch"], m, r[m]) for r in rows for m in three),
               self.counted(lambda k, n: three))
+        for name, value in env.items():
+            os.environ[name] = value
+        passes = must(self.kymo, "list", "counters", ",".join(["page-faults", *three, self.THROUGHPUT]))
+        check("told", [" ".join(line.split()[1:]) for line in passes.splitlines()[-5:]],
+              ["of calls and threads", "1", "1", "2", "several by itself"])
         self.trace = traces[1]
         check("second", self.rows("SELECT DISTINCT name FROM counters ORDER BY 1"), [("page-faults",), (self.CYCLES,)])
 

@@ -223,9 +223,9 @@ class Kernels:
 
     # ---- (d) lines of Python ----
 
-    def python_samples(self, what, env=None):
-        path, done = self.trace(f"python-{what}", ["python3", "-B", GPU / "triton_step.py", what], "--pc-sampling=12",
-                                env=env)
+    def python_samples(self, what, period, env=None):
+        path, done = self.trace(f"python-{what}", ["python3", "-B", GPU / "triton_step.py", what],
+                                f"--pc-sampling={period}", env=env)
         said = self.printed(done)
         if not said:
             self.say(f"samples of {what}", (done.stdout + done.stderr).strip()[-200:], "skipped")
@@ -234,7 +234,7 @@ class Kernels:
         return path, said
 
     def triton(self):
-        path, said = self.python_samples("triton")
+        path, said = self.python_samples("triton", 18)
         if not path:
             return
         rows = self.sql(path, "SELECT file, line, sum(samples) AS n FROM device_samples WHERE function LIKE "
@@ -268,8 +268,8 @@ class Kernels:
 
     def compiled(self):
         folder = self.work / "inductor"
-        path, _ = self.python_samples("compile", {"TORCHINDUCTOR_CACHE_DIR": str(folder),
-                                                  "TORCHINDUCTOR_COMPILE_THREADS": "1"})
+        path, _ = self.python_samples("compile", 14, {"TORCHINDUCTOR_CACHE_DIR": str(folder),
+                                                      "TORCHINDUCTOR_COMPILE_THREADS": "1"})
         if not path:
             return
         rows = self.sql(path, "SELECT function, file, count(DISTINCT line) AS lines, sum(samples) AS n FROM "

@@ -456,9 +456,9 @@ static void launch_begins(const struct cupti_callback *data) UNCHECKED_LOCKS
 	if (launching.context || launching.other)
 		return;
 	pthread_mutex_lock(&lock);
-	c = data->context && !ended && !captures ? context_of(data->context) : NULL;
+	c = data->context ? context_of(data->context) : NULL;
 	cap_guard_enter();
-	if (c)
+	if (c && !ended && !captures)
 		u = begin_alone(c, choose(c, data));
 	cap_guard_leave();
 	if (!u) {

@@ -41,6 +41,7 @@ struct image {
 static struct profiler {
 	void *context; /* NULL: off */
 	bool started, initialized;
+	unsigned starts;
 	struct image ran;
 	struct image *image;
 	size_t most;
@@ -68,6 +69,11 @@ void fake_range(void *context, double value)
 		return;
 	if (profiler.started && profiler.context == context && profiler.ran.count < profiler.most)
 		profiler.ran.values[profiler.ran.count++] = value;
+}
+
+unsigned fake_range_starts(void)
+{
+	return profiler.starts;
 }
 
 bool fake_range_on(void)
@@ -228,9 +234,12 @@ struct config {
 	uint8_t *image;
 };
 
+/* Two metrics fit into a pass; a throughput alone needs two. */
 int cuptiProfilerHostGetConfigImageSize(struct config *p)
 {
-	p->bytes = p->host->count;
+	p->bytes = 0;
+	for (size_t i = 0; i < p->host->count; i++)
+		p->bytes += metric_of(p->host->names[i], false) / 4 == 2 ? 3 : 1;
 	return p->size == offsetof(struct config, image) ? OK : INVALID_PARAMETER;
 }
 
@@ -320,6 +329,7 @@ int cuptiRangeProfilerStart(struct range *p)
 	if (p->size != sizeof(*p) || p->profiler->started || !p->profiler->image)
 		return INVALID_OPERATION;
 	p->profiler->started = true;
+	p->profiler->starts++;
 	p->profiler->ran.count = 0;
 	return OK;
 }

@@ -276,8 +276,10 @@ class Kernels:
                               "device_samples WHERE function LIKE 'triton_%' GROUP BY 1, 2 ORDER BY 4 DESC")
         every = sum(r[3] for r in rows) or 1
         ours = sum(r[3] for r in rows if str(r[1]).startswith(str(folder)) and os.path.exists(str(r[1])))
-        self.check(f"torch.compile: samples in its generated source, of {every} of its kernels (> 90 %)",
-                   ours > 0.9 * every, f"{100 * ours / every:.1f} % {rows[:3]}"[:300])
+        library = sum(r[3] for r in rows if "/triton/" in str(r[1]))  # functions of Triton's that the source calls, inlined
+        self.check(f"torch.compile: samples in its generated source, in Triton's library, of {every} of its kernels (> 75 %, > 95 % "
+                   "together)", ours > 0.75 * every and ours + library > 0.95 * every,
+                   f"{100 * ours / every:.1f} {100 * library / every:.1f} %")
 
     # ---- (e) what it costs ----
 

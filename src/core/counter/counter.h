@@ -171,6 +171,8 @@ void counter_deliver(const struct core_counter_service *s, const struct counter_
 /* For kernels of processors (mode AGENT) or devices (mode DISPATCH). */
 kymo_status_t counter_plan_make(const struct counter_set *set, uint32_t mode,
 				struct counter_plan *out);
+/* One pass with as much of the set as providers count at once, however often they repeat kernels for it. */
+void counter_plan_one(const struct counter_set *set, uint32_t mode, struct counter_plan *out);
 /* Which of them kernels of the set are counted in. */
 uint32_t counter_kernel_mode(const struct counter_set *set);
 

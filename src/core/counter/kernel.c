@@ -128,7 +128,7 @@ static kymo_status_t plan(const struct counter_set *set, uint32_t mode, kymo_rep
 {
 	if (mode == KYMO_COUNTER_AGENT || replay != KYMO_REPLAY_KERNEL)
 		return counter_plan_make(set, mode, out);
-	*out = (struct counter_plan){.passes = 1};
+	counter_plan_one(set, mode, out);
 	return KYMO_OK;
 }
 
@@ -188,9 +188,12 @@ static void tell_left_out(const struct counter_set *set, const struct counter_ke
 	for (uint32_t i = 0; i < k->passes; i++)
 		planned |= k->pass[i].choices;
 	if (list_choices(set, UINT64_MAX, planned, list))
-		cap_note(2, "counter",
-			 "not counted, as each needs several passes by itself, which --replay "
-			 "kernel gives it: %s",
+		cap_note(2, "counter", "not counted, as %s: %s",
+			 k->desc.replay == KYMO_REPLAY_KERNEL
+				 ? "the device's library takes them only without the others (a "
+				   "run of their own counts them)"
+				 : "each needs several passes by itself, which --replay kernel "
+				   "gives it",
 			 list);
 	if (k->desc.replay != KYMO_REPLAY_ONE || k->passes == 1 ||
 	    !list_choices(set, planned, k->pass[k->desc.pass].choices, list))

@@ -48,7 +48,8 @@ static void start_devices(const char *library)
 		setenv(CUDA_INJECTION, library, 1);
 		initialize(0);
 		if (own)
-			setenv(CUDA_INJECTION, own, 1); /* a program that is run afterwards has it */
+			setenv(CUDA_INJECTION, own,
+			       1); /* a program that is run afterwards has it */
 		else
 			unsetenv(CUDA_INJECTION);
 	}

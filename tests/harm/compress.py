@@ -86,24 +86,11 @@ def at_work(where="."):
     return [p for p in kymotest.writers(where) if (state(p) or ("",))[0] != "kymo"]
 
 
-def let_it_work(pid):
-    """The thread that compresses gets processors like all others, however busy the machine is."""
-    for comm in glob.glob(f"/proc/{pid}/task/*/comm"):
-        try:
-            with open(comm, encoding="ascii") as f:
-                if f.read().strip() == "kymo-compress":
-                    os.sched_setscheduler(int(comm.split("/")[-2]), os.SCHED_OTHER, os.sched_param(0))
-                    return True
-        except OSError:
-            pass
-    return False
-
-
 def until_done(where="."):
     def done():
         left = at_work(where)
         for pid in left:
-            let_it_work(pid)
+            kymotest.let_compress(pid)
         return not left
 
     await_true(done, "compression goes on", LONG)
@@ -461,7 +448,7 @@ def grown(options=()):
     p = start("2", str(MANY), "0", "500", options=options)
     await_true(lambda: counted("counts")[1] == 2 * (MANY - 500), "the calls", LONG)
     expect(size() > GROWN / 4, "more calls are needed:", size())
-    await_true(lambda: any(let_it_work(d) for d in drain_among(at_work("t.kymo"))), "the thread", LONG)
+    await_true(lambda: any(kymotest.let_compress(d) for d in drain_among(at_work("t.kymo"))), "the thread", LONG)
     await_true(lambda: size() < GROWN / 2, "it is not compressed beside the program", LONG)
     expect(p.poll() is None, "the program has ended")
     return p

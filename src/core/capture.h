@@ -253,6 +253,8 @@ static inline unsigned cap_site_slot(uintptr_t address)
 static inline uint32_t cap_site(struct cap_thread *t, const void *caller)
 {
 	uintptr_t a = (uintptr_t)caller;
+/* What `busy` is to be before it counts one more section, which begins inside another, unless a jump has left that. */
+uint64_t cap_read_inside(struct cap_thread *t, const void *sp);
 	unsigned h = cap_site_slot(a);
 
 	if (cap_likely(t->sites[h].address == a))
@@ -299,19 +301,28 @@ static inline void cap_count_record(struct cap_thread *t)
  * Around what uses subscribers and buffers. The other side (core_grace_period_over()) makes all threads pass a memory
  * barrier, so that plain stores are enough here: what is loaded inside is seen to be in use.
  */
-static inline void cap_read_lock(struct cap_thread *t)
+static inline __attribute__((always_inline)) void cap_read_lock(struct cap_thread *t)
 {
-	uint32_t n = atomic_load_explicit(&t->busy, memory_order_relaxed);
+	uint64_t busy = atomic_load_explicit(&t->busy, memory_order_relaxed);
 
-	atomic_store_explicit(&t->busy, n + 1, memory_order_relaxed);
+	if (cap_unlikely(busy & CAP_BUSY))
+		busy = cap_read_inside(t, cap_sp());
+	else
+		busy = (uint64_t)(uintptr_t)cap_sp();
+	atomic_store_explicit(&t->busy, busy + 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
 static inline void cap_read_unlock(struct cap_thread *t)
 {
-	uint32_t n = atomic_load_explicit(&t->busy, memory_order_relaxed);
+	uint64_t busy = atomic_load_explicit(&t->busy, memory_order_relaxed);
 
-	atomic_store_explicit(&t->busy, n - 1, memory_order_release);
+	atomic_store_explicit(&t->busy, busy - 1, memory_order_release);
+}
+
+static inline bool cap_reads(const struct cap_thread *t)
+{
+	return (atomic_load_explicit(&t->busy, memory_order_acquire) & CAP_BUSY) != 0;
 }
 
 /* A call that is not recorded because the mode leaves it out. After a fork the array reads NULL. */

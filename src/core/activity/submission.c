@@ -103,12 +103,13 @@ static void ask_filters(struct cap_thread *t, const struct core_subscribers *sub
 	kymo_work_t work = {.size = sizeof(work),
 			    .domain = core_domains[op->domain].desc,
 			    .op = op->number,
-			    .correlation = o->call,
-			    .framework_device = core_framework_device()};
+			    .correlation = o->call};
 	uint64_t filtered = 0, wanted = 0;
 	struct core_calling k;
 	bool may = core_calling_begin(&k, t);
 
+	if (may) /* which asks others */
+		work.framework_device = core_framework_device();
 	if (s) {
 		work.agent = s->agent;
 		work.queue = s->queue;
@@ -433,7 +434,7 @@ static void late_end(struct cap_thread *t)
 
 /*
  * Where cap_activity_ring() knows none: what tools and other buffers want is noted in the frame. `owned`:
- * the submission ends with the record.
+ * the submission ends with the record. The thread reads already, and does not any more where there is none.
  */
 static __attribute__((noinline)) struct wire_ring *
 ring_for_any(struct cap_thread *t, struct cap_frame *f, struct cap_op *op,
@@ -442,7 +443,6 @@ ring_for_any(struct cap_thread *t, struct cap_frame *f, struct cap_op *op,
 	const struct core_subscribers *subscribers = NULL;
 	struct wire_ring *r;
 
-	cap_read_lock(t);
 	f->submission = submission->more;
 	f->owns_submission = owned;
 	if (cap_unlikely(submission->more != NULL))
@@ -489,7 +489,10 @@ bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *
 	f->ordinary = r != NULL;
 	if (cap_unlikely(!r)) {
 		t = t && t->magic == CAP_THREAD_MAGIC ? t : cap_thread_attach();
-		r = t ? ring_for_any(t, f, op, s, !submission, start) : NULL;
+		if (t) { /* from a function that the caller has called, and not one inside: see is_left() */
+			cap_read_lock(t);
+			r = ring_for_any(t, f, op, s, !submission, start);
+		}
 	}
 	if (cap_unlikely(!r)) {
 		cap_submission_end(&own);

@@ -84,7 +84,7 @@ static void look_at(struct cap_thread *t, void *data)
 	struct use *u = data;
 	uint32_t depth;
 
-	if (atomic_load_explicit(&t->busy, memory_order_acquire)) {
+	if (cap_reads(t)) {
 		u->used = true;
 		return;
 	}
@@ -145,7 +145,7 @@ static void mark_of(struct cap_thread *t, void *data) REQUIRES(core_live->config
 {
 	uint32_t depth;
 
-	if (atomic_load_explicit(&t->busy, memory_order_acquire)) {
+	if (cap_reads(t)) {
 		mark(NULL);
 		return;
 	}

@@ -49,6 +49,8 @@ struct cap_frame {
 		struct core_submission *submission; /* activities */
 	};
 	uint64_t inside; /* ticks spent in traced calls inside; kept for tallies, else 0 */
+	uint64_t
+		entered; /* what `buffers` was at entry; not kept where the plan is STRAIGHT, which never changes it */
 };
 
 /* A context's buffer as seen from the capture side; see core/ring/ring.h. */

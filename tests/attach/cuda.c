@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program of CUDA that has begun when Kymo comes, said to the fake CUPTI (tests/cuda). Lines on its input tell
- * its threads what to do: "launch N" kernels, "enter" a launch, "leave" it, "hold" buffers as if work in them went on, "release" them, "end". Each is answered, with whether
- * anybody listens to launches. program THREADS
+ * its threads what to do: "launch N" kernels, "enter" a launch, "leave" it, "hold" buffers as if work in them went on, "release" them, "end"; others do nothing. Each is
+ * answered, with whether anybody listens to launches, and to copies. program THREADS
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -77,8 +77,9 @@ int main(int argc, char **argv)
 		fake_hold(holds);
 		if (!holds)
 			fake_deliver();
-		printf("listened %d\n",
-		       fake_enabled(RUNTIME, RT_LAUNCH) || fake_enabled(DRIVER, CU_LAUNCH));
+		printf("listened %d others %d\n",
+		       fake_enabled(RUNTIME, RT_LAUNCH) || fake_enabled(DRIVER, CU_LAUNCH),
+		       fake_enabled(RUNTIME, RT_MEMCPY));
 		fflush(stdout);
 	}
 	for (unsigned i = 0; i < n; i++)

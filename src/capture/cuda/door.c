@@ -30,8 +30,9 @@ static struct listening {
 	bool open;       /* one that has a frame goes on */
 	bool told;       /* CUPTI was told that they are on */
 } * listening[CUDA_APIS];
-static uint64_t kinds;      /* activity kinds that are on */
-static _Atomic int updates; /* asked for and not yet done */
+static uint64_t kinds;          /* activity kinds that are on */
+static _Atomic bool kinds_stay; /* some that nobody wants, for what calls that go on submit */
+static _Atomic int updates;     /* asked for and not yet done */
 /*
  * Kinds were switched off while CUPTI had buffers: looks until all are asked for. Work that was under way may get no end any
  * more, and CUPTI would hold its buffer, and all later ones of that thread, for ever.
@@ -332,10 +333,23 @@ static uint64_t kinds_wanted(uint32_t activities)
 	return want;
 }
 
+/* A call that began in a recording goes on, and may yet submit work. */
+static bool submitting(void)
+{
+	for (int api = 0; api < CUDA_APIS; api++)
+		for (uint32_t op = 0; op < cuda_models[api].desc->op_count; op++)
+			if (listening[api][op].open &&
+			    (cuda_models[api].desc->ops[op].flags & KYMO_OP_SUBMITS))
+				return true;
+	return false;
+}
+
 static void kinds_update(uint32_t activities)
 {
-	uint64_t want = kinds_wanted(activities);
+	const uint64_t stay = submitting() ? kinds & ~kinds_wanted(activities) : 0;
+	uint64_t want = kinds_wanted(activities) | stay;
 
+	atomic_store(&kinds_stay, stay != 0); /* until the next update, which flush() sees to */
 	for (int kind = 0; kind < 64; kind++) {
 		bool on = want >> kind & 1;
 		cupti_result r;
@@ -539,6 +553,8 @@ static void flush(uint64_t deadline)
 {
 	if (!cuda_alive())
 		return;
+	if (atomic_load(&kinds_stay))
+		wanted(atomic_load(&cap_activities));
 	/* At the very end buffers with work that is still running are taken too. */
 	if (atomic_load(&cap_ending))
 		cuda_collect(CUDA_TELL_LAST);

@@ -172,6 +172,18 @@ static uint64_t entry_external(struct cap_thread *t, const struct cap_frame *f,
 	return core_external_top(t, e->context);
 }
 
+/* Of contexts that were stopped since the call began; what they skip nobody looks at. */
+static void ask_resting(struct cap_thread *t, const struct cap_op *op, const struct cap_subject *s,
+			struct cap_submission *o)
+{
+	const struct core_subscribers *filters =
+		atomic_load_explicit(&op->resting_filters, memory_order_acquire);
+	bool skip[filters ? filters->count + 1 : 1];
+
+	if (filters)
+		ask_filters(t, filters, op, s, o, skip);
+}
+
 /* All in one piece of memory: it is kept whole or not at all. NULL: there is none. */
 static struct core_submission *more_new(struct cap_thread *t, struct cap_frame *f,
 					const struct cap_op *op, const struct cap_subject *subject,
@@ -195,6 +207,7 @@ static struct core_submission *more_new(struct cap_thread *t, struct cap_frame *
 	memset(skip, 0, sizeof(skip));
 	if (subscribers && subscribers->filters)
 		ask_filters(t, subscribers, op, subject, o, skip);
+	ask_resting(t, op, subject, o);
 	for (uint32_t i = 0; i < count; i++) {
 		m->entries[i].skip = skip[i];
 		m->entries[i].external = entry_external(t, f, &subscribers->entries[i]);
@@ -284,6 +297,17 @@ static __attribute__((noinline, cold)) bool take_more(struct cap_thread *t, stru
 	return o->more || o->buffers;
 }
 
+/* Buffers that the work goes into. A child finds the frame of a call that its parent was in wiped: it has begun nowhere. */
+static uint64_t buffers_of(const struct cap_thread *t, const struct cap_frame *f,
+			   const struct cap_op *op)
+{
+	uint64_t buffers = atomic_load_explicit(&op->buffers, memory_order_acquire);
+
+	if (f && f->id)
+		buffers = core_call_buffers(f, core_op_wanted(op));
+	return buffers & ~atomic_load_explicit(&t->paused, memory_order_relaxed);
+}
+
 bool cap_submission_take(struct cap_submission *o, const struct cap_frame *call,
 			 const struct cap_op *op, const struct cap_subject *subject)
 {
@@ -299,8 +323,7 @@ bool cap_submission_take(struct cap_submission *o, const struct cap_frame *call,
 	}
 	cap_read_lock(t);
 	o->epoch = atomic_load_explicit(&core_epoch, memory_order_acquire);
-	o->buffers = atomic_load_explicit(&op->buffers, memory_order_acquire) &
-		     ~atomic_load_explicit(&t->paused, memory_order_relaxed);
+	o->buffers = buffers_of(t, f, op);
 	subscribers = atomic_load_explicit(&op->callbacks, memory_order_acquire);
 	o->more = NULL;
 	o->call = f && (atomic_load_explicit(&f->callbacks, memory_order_relaxed) ||
@@ -310,7 +333,9 @@ bool cap_submission_take(struct cap_submission *o, const struct cap_frame *call,
 	o->scope = f ? f->scope : t->scope;
 	if (!o->buffers && !subscribers)
 		wanted = false;
-	else if (cap_unlikely(subscribers || (f && f->retire > CORE_RETIRE_SAMPLED) ||
+	else if (cap_unlikely(subscribers ||
+			      atomic_load_explicit(&op->resting_filters, memory_order_relaxed) ||
+			      (f && f->retire > CORE_RETIRE_SAMPLED) ||
 			      atomic_load_explicit(&t->externals, memory_order_relaxed) ||
 			      (f && atomic_load_explicit(&f->callbacks, memory_order_relaxed))))
 		wanted = take_more(t, f, op, subject, subscribers, o);

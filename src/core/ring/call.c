@@ -98,8 +98,8 @@ struct cap_frame *cap_enter_slow(struct cap_op *op, const void *caller, const vo
 	atomic_store_explicit(&f->callbacks,
 			      atomic_load_explicit(&op->callbacks, memory_order_acquire),
 			      memory_order_relaxed);
-	atomic_store_explicit(&f->buffers, atomic_load_explicit(&op->buffers, memory_order_acquire),
-			      memory_order_relaxed);
+	f->entered = atomic_load_explicit(&op->buffers, memory_order_acquire);
+	atomic_store_explicit(&f->buffers, f->entered, memory_order_relaxed);
 	atomic_store_explicit(&t->depth, depth + 1, memory_order_release);
 	cap_read_unlock(t);
 	if (atomic_load_explicit(&cap_slow_features, memory_order_relaxed))
@@ -410,6 +410,7 @@ void cap_unwound(struct cap_frame *f)
 	if (!t || !cap_frame_lives(t, f))
 		return;
 	cap_left_inside(t, f);
+	f->entered = core_frame_entered(f);
 	f->plan = CAP_PLAN_LOOK | CAP_PLAN_UNWOUND;
 }
 

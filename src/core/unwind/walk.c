@@ -235,7 +235,7 @@ void unwind_stubs(uint64_t start, uint64_t bytes, const void *originals, uint64_
 	atomic_store(&stubs.bytes, bytes);
 }
 
-static uint64_t original_of(uint64_t pc)
+uint64_t unwind_original(uint64_t pc)
 {
 	uint64_t bytes = atomic_load_explicit(&stubs.bytes, memory_order_acquire), original;
 
@@ -259,7 +259,7 @@ static uint32_t walk(struct walk *w, uint64_t *out, uint32_t most, enum stack_en
 				*end = STACK_CUT;
 			return n;
 		}
-		w->r.pc = original_of(w->r.pc);
+		w->r.pc = unwind_original(w->r.pc);
 		if (!w->r.pc) { /* who made the stack has put none below it */
 			*end = STACK_OUTERMOST;
 			return n;

@@ -4,6 +4,7 @@
  * them for a chip, each in a dozen forms (".sum", ".avg.per_second"): the most usual form is listed,
  * the others are found by name.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,13 +45,32 @@ static void host_free(void *host)
 	cupti_range.ProfilerHostDeinitialize(&h);
 }
 
-/* Devices have the numbers that CUDA gives them. Caller holds the lock. */
+/* As many as the driver knows, if it is loaded and initialised; else as many as there may be. */
+static uint32_t devices_most(void)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	void *symbol = driver ? dlsym(driver, "cuDeviceGetCount") : NULL;
+	int (*get_count)(int *);
+	int count = 0;
+
+	memcpy(&get_count, &symbol, sizeof(symbol));
+	if (!get_count || get_count(&count) != 0 || count < 0 || (uint32_t)count > DEVICES)
+		count = DEVICES;
+	if (driver)
+		dlclose(driver);
+	return (uint32_t)count;
+}
+
+/* Devices have the numbers that CUDA gives them; CUPTI 13 names a chip of those that are not there, too. Caller holds the lock. */
 static void find_devices(void)
 {
-	for (uint32_t i = device_count; i < DEVICES; i++) {
+	const uint32_t most = devices_most();
+
+	for (uint32_t i = device_count; i < most; i++) {
 		struct cupti_chip_name c = {.size = CUPTI_SIZE(cupti_chip_name, name), .device = i};
 
-		if (cupti_range.DeviceGetChipName(&c) != CUPTI_OK || !c.name)
+		if (cupti_range.DeviceGetChipName(&c) != CUPTI_OK || !c.name ||
+		    strcmp(c.name, "Unknown") == 0)
 			break;
 		devices[i].chip = strdup(c.name);
 		devices[i].host = devices[i].chip ? host_new(devices[i].chip) : NULL;
@@ -239,6 +259,7 @@ static struct range_session *session_new(const kymo_counter_request_t *r)
 	s->names = calloc(r->count, sizeof(*s->names));
 	s->values = calloc(r->count, sizeof(*s->values));
 	s->deliver = r->deliver;
+	s->chosen = r->chosen;
 	s->to = r->to;
 	if (!s->names || !s->values) {
 		range_session_free(s);
@@ -256,7 +277,7 @@ static struct range_session *session_new(const kymo_counter_request_t *r)
 static kymo_status_t admit(const kymo_counter_request_t *r, void *data)
 {
 	struct range_session *s = session_new(r);
-	size_t bytes, passes;
+	size_t bytes, passes = 0;
 	uint8_t *config = NULL;
 	cupti_result result;
 	char text[160];
@@ -269,9 +290,11 @@ static kymo_status_t admit(const kymo_counter_request_t *r, void *data)
 	if (result != CUPTI_OK)
 		snprintf(r->reason, r->reason_size, "%s",
 			 cuda_profiler_refusal(result, text, sizeof(text)));
+	else if (r->once && passes > 1)
+		snprintf(r->reason, r->reason_size, "that takes %zu passes", passes);
 	free(config);
 	range_session_free(s);
-	return result == CUPTI_OK ? KYMO_OK : KYMO_ERROR_UNSUPPORTED;
+	return result == CUPTI_OK && (!r->once || passes == 1) ? KYMO_OK : KYMO_ERROR_UNSUPPORTED;
 }
 
 static kymo_status_t open_session(const kymo_counter_request_t *r, void **session, void *data)
@@ -283,7 +306,10 @@ static kymo_status_t open_session(const kymo_counter_request_t *r, void **sessio
 	s = session_new(r);
 	if (!s)
 		return KYMO_ERROR_NO_MEMORY;
-	range_session_add(s);
+	if (!range_session_add(s)) {
+		range_session_free(s);
+		return KYMO_ERROR_LIMIT;
+	}
 	cuda_launches_changed();
 	*session = s;
 	return KYMO_OK;

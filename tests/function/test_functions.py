@@ -415,6 +415,7 @@ class Functions(unittest.TestCase):
                 self.assertGreater(len(there), 10, stacks)
                 self.assertEqual([(end, names) for end, names in there if end != "thread start" or names[1:3] != ["filling", "main"]], [])
                 self.assertNotIn("not in an object", {end for _, end in stacks})
+                self.assertEqual([n for names in stacks.values() for n in names if n and "@" in n], [])  # versions are no part of names
 
     @unittest.skipUnless(WHAT == "leaving", "")
     def test_leaving(self):

@@ -337,10 +337,12 @@ static void run(void)
 
 	own_tid = (uint32_t)syscall(SYS_gettid);
 	unwind_look();
-	python_look();
 	look_for_threads();
 	helper_ready(&helper, true);
-	while (helper_wait(&helper, LOOK_NS)) {
+	/* Who waits for this may be loading an object: asking the loader before would be for ever. */
+	python_look();
+	while (config.clock == KYMO_SAMPLE_CPU ? helper_wait_run(&helper, LOOK_NS)
+					       : helper_wait(&helper, LOOK_NS)) {
 		if (ours && !still_ours()) {
 			ours = false;
 			disarm_all();

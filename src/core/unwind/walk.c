@@ -246,11 +246,31 @@ uint64_t unwind_original(uint64_t pc)
 	return original;
 }
 
+static void (*_Atomic copies)(struct unwind_registers *r);
+
+void unwind_copies(void (*original)(struct unwind_registers *r))
+{
+	atomic_store(&copies, original);
+}
+
+/* Where the thread would stand, or return to, if Kymo had replaced nothing there. */
+static void undo(struct walk *w)
+{
+	void (*original)(struct unwind_registers * r) =
+		atomic_load_explicit(&copies, memory_order_acquire);
+
+	if (!w->exact)
+		undo(w);
+	else if (original)
+		original(&w->r);
+}
+
 static uint32_t walk(struct walk *w, uint64_t *out, uint32_t most, enum stack_end *end)
 {
 	uint32_t n = 0;
 
 	w->exact = true;
+	undo(w);
 	while (n < most) {
 		out[n++] = w->r.pc;
 		w->cut = false;

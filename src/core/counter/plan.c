@@ -43,12 +43,31 @@ static bool fits(const struct counter_set *set, const struct counter_plan *plan,
 	       KYMO_OK;
 }
 
+/* Of the host, each by the whole process. */
+static kymo_status_t check(const struct counter_set *set)
+{
+	for (uint32_t i = 0; i < set->choice_count; i++) {
+		const struct choice *c = &set->choices[i];
+
+		if (set->parts[c->part].agent == 0 && c->counter->info.modes & KYMO_COUNTER_AGENT)
+			continue;
+		counter_refuse("%s cannot count %s of kernels: these are counted of the whole "
+			       "process, and it counts %s",
+			       c->counter->provider->name, c->name,
+			       set->parts[c->part].agent ? "another agent than the host"
+							 : "single threads alone");
+		return KYMO_ERROR_UNSUPPORTED;
+	}
+	return KYMO_OK;
+}
+
 kymo_status_t counter_plan_make(const struct counter_set *set, struct counter_plan *out)
 {
 	char reason[COUNTER_REASON] = "";
+	kymo_status_t status = check(set);
 
 	*out = (struct counter_plan){.passes = 0};
-	for (uint32_t i = 0; i < set->choice_count; i++) {
+	for (uint32_t i = 0; i < set->choice_count && status == KYMO_OK; i++) {
 		uint32_t pass = 0;
 
 		while (pass < out->passes && !fits(set, out, i, pass, reason, sizeof(reason)))
@@ -62,7 +81,7 @@ kymo_status_t counter_plan_make(const struct counter_set *set, struct counter_pl
 		out->pass_of[i] = (uint8_t)pass;
 		out->passes += pass == out->passes;
 	}
-	return KYMO_OK;
+	return status;
 }
 
 kymo_status_t kymo_counter_passes(kymo_counter_set_t handle, uint8_t pass_of[KYMO_COUNTER_CHOICES],

@@ -394,7 +394,8 @@ class Attached(unittest.TestCase):
         self.ranks("mpicc.mpich", ["mpirun.mpich"])
 
     def test_cuda(self):
-        """The fake CUPTI tells of no call of a thread that it told of a call's begin and not of its end."""
+        """The fake CUPTI tells of no call of a thread that it told of a call's begin and not of its end, and of no kernel when
+        such a call goes on while kinds of records are switched off. It is left as a whole, and begins anew."""
         libcuda = must("sh", "-c", f"ldd {CUDA} | sed -n 's/.*libcuda[^ ]* => \\([^ ]*\\).*/\\1/p'").strip()
         threads = 2
         q = subprocess.Popen([CUDA, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -415,18 +416,31 @@ class Attached(unittest.TestCase):
             self.stop(p)
             return self.launches(path)
 
+        def left():
+            """Once a while has passed, at the end of a call."""
+            end = time.monotonic() + kymotest.WAIT
+            while tell("launch 1") != "listened 0\n":
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.01)
+
         five = ({"cudaLaunchKernel": 5 * threads}, {"kernel": (5 * threads, 5 * threads)})
         self.assertEqual(record("first", "launch 5", "enter"), five)
-        self.assertEqual(tell("leave", "launch 1"), "listened 0\n")
+        for _ in range(30): # calls go on: it is not left, and nothing of them is recorded
+            self.assertEqual(tell("launch 1"), "listened 1\n")
+            time.sleep(0.01)
+        tell("leave")
+        left()
         self.assertEqual(record("again", "launch 5", "enter"), five)
         calls, kernels = record("inside", "leave", "launch 5")
         self.assertEqual(kernels.pop("held"), (threads, 0))  # begun before: nothing is known of its call
         self.assertEqual((calls, kernels), five)
-        self.assertEqual(tell("launch 1"), "listened 0\n")
+        left()
         self.assertEqual(record("last", "launch 5"), five)
-        # Where work never ends for CUPTI, whose record was switched off, all buffers are asked for.
+        # Where work never ends for CUPTI, all buffers are asked for.
         self.assertEqual(record("held", "hold", "launch 5"), five)
         self.assertEqual(record("behind", "launch 5", "release"), five)
+        lost = kymotest.query(KYMO, self.path("last.kymo"), "SELECT text FROM note WHERE text LIKE '%dropped%'")
+        self.assertEqual(lost, [])  # of when it was left
         tell("end")
         self.assertEqual(q.wait(timeout=kymotest.WAIT), 0)
 

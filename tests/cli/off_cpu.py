@@ -121,6 +121,17 @@ def short(folder, user, kernel_seen):
         check("of how many", tuple(int(n.replace(",", "")) for n in noted.groups()), (with_stack, len(all_times)))
 
 
+def two_places(folder):
+    """Stacks that differ in return addresses alone are one row."""
+    trace = os.path.join(folder, "two.kymo")
+    must(KYMO, "run", "--off-cpu", "--no-summary", "-o", trace, "--", PROGRAM, "two")
+    table, = (t for t in json.loads(must(KYMO, "summary", "-f", "json", "--tables", "off_cpu_stacks", trace))["tables"])
+    rows = [r for r in table["rows"] if "wait_at_two_places" in r["stack"] and r["wait"] == "sleep"]
+    check("one row, two times", [r["times"] for r in rows], [2])
+    longest = rows[0]["longest_ns"]
+    expect(300e6 <= longest < rows[0]["ns"] <= 2 * longest, "the sum and the longest of two", rows)
+
+
 def refused(folder):
     for options, words in ((("--off-cpu", "--sample=100", "--sample-clock", "wall"), "--sample-clock wall"),):
         done = subprocess.run([KYMO, "run", *options, "-o", os.path.join(folder, "no.kymo"), "--", PROGRAM], capture_output=True, text=True, check=False)
@@ -147,6 +158,7 @@ def main():
             kymotest.remove(trace)
         as_told(*record(folder, "--off-cpu", "-b", "opencl", "--include", "cl.*"))  # which calls are chosen is another matter
         preempted(folder)
+        two_places(folder)
         refused(folder)
 
 

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -118,6 +119,15 @@ static int take_naps(void)
 	return pthread_join(t, NULL);
 }
 
+/* Two stacks that look alike: of one function, which waits at two places. */
+static __attribute__((noinline)) int wait_at_two_places(void)
+{
+	sleep_ms(AWAY_MS);
+	__asm__ volatile("" ::: "memory");
+	sleep_ms(AWAY_MS);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int pipes[2], sockets[2];
@@ -127,7 +137,7 @@ int main(int argc, char **argv)
 	pid_t child;
 
 	if (argc > 1)
-		return take_naps();
+		return strcmp(argv[1], "two") == 0 ? wait_at_two_places() : take_naps();
 	pthread_barrier_init(&ready, NULL, 3);
 	if (pipe(pipes) || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets))
 		return 1;

@@ -32,6 +32,7 @@ static struct {
 	bool other;
 	bool enabled[8][1024];
 	bool kinds[64];
+	bool lost[64]; /* were switched off */
 	void (*request)(uint8_t **, size_t *, size_t *);
 	void (*complete)(void *, uint32_t, uint8_t *, size_t, size_t);
 	uint64_t (*clock)(void);
@@ -40,6 +41,7 @@ static struct {
 	size_t dropped;
 	_Atomic uint32_t correlation, flushed, looked;
 	_Atomic bool held;
+	_Atomic int inside; /* calls whose begin was told and whose end was not yet */
 	pthread_mutex_t lock;
 	size_t sizes[64];
 	struct {
@@ -106,6 +108,9 @@ void *fake_context(uint32_t id)
  */
 static _Thread_local uint32_t stuck;
 static _Thread_local bool deaf;
+static _Thread_local unsigned
+	stuck_use; /* valid if it is `uses`: CUPTI that is finalized knows nothing of threads */
+static _Atomic unsigned uses;
 enum { RUNTIME_LAUNCH = 211 };
 
 static inline __attribute__((always_inline)) void call(struct fake_call *c, int site)
@@ -116,15 +121,25 @@ static inline __attribute__((always_inline)) void call(struct fake_call *c, int 
 			     c->context_id, &c->data,
 			     c->correlation};
 
-	const bool listened = state.callback && state.enabled[c->domain][c->cbid] && !deaf;
+	const unsigned use = uses;
+	bool listened;
 
+	if (stuck_use != use)
+		stuck = deaf = 0;
+	stuck_use = use;
+	listened = state.callback && state.enabled[c->domain][c->cbid] && !deaf;
 	if (listened || (!site && c->let_in && state.callback))
 		state.callback(NULL, c->domain, c->cbid, &d);
-	if (!site)
+	if (!site) {
 		c->told = listened || c->let_in;
-	else if (c->told && !listened && !deaf) {
-		stuck = c->correlation;
-		deaf = !state.enabled[2][RUNTIME_LAUNCH];
+		c->use = use;
+		state.inside += c->told;
+	} else if (c->told && c->use == uses) {
+		state.inside--;
+		if (!listened && !deaf) {
+			stuck = c->correlation;
+			deaf = !state.enabled[2][RUNTIME_LAUNCH];
+		}
 	}
 }
 
@@ -141,7 +156,7 @@ void fake_leave(struct fake_call *c, int32_t result)
 
 uint32_t fake_correlation(void)
 {
-	if (stuck)
+	if (stuck && stuck_use == uses)
 		return stuck;
 	return ++state.correlation;
 }
@@ -157,7 +172,7 @@ void fake_record(const void *record, size_t bytes)
 	size_t n = 0;
 
 	memcpy(&kind, record, sizeof(kind));
-	if (!state.kinds[kind])
+	if (!state.kinds[kind] || state.lost[kind])
 		return;
 	pthread_mutex_lock(&state.lock);
 	if (state.buffer && state.used + bytes > state.size) {
@@ -455,9 +470,32 @@ int cuptiActivityEnable(int kind)
 	return OK;
 }
 
+/* If a thread is in a launch then, CUPTI 13 has no records of it any more (seen on an H200); here of no thread. */
 int cuptiActivityDisable(int kind)
 {
 	state.kinds[kind] = false;
+	state.lost[kind] |= state.inside > 0;
+	return OK;
+}
+
+/* As CUPTI 13 does it: it begins anew with the next subscriber. A buffer that was not taken before does not come back. */
+int cuptiFinalize(void)
+{
+	if (!state.callback)
+		return 1;
+	state.callback = NULL;
+	memset(state.enabled, 0, sizeof(state.enabled));
+	memset(state.kinds, 0, sizeof(state.kinds));
+	memset(state.lost, 0, sizeof(state.lost));
+	pthread_mutex_lock(&state.lock);
+	state.buffer = NULL;
+	state.used = 0;
+	pthread_mutex_unlock(&state.lock);
+	state.clock = NULL;
+	state.correlation = 0;
+	state.inside = 0;
+	state.dropped = 3; /* of what ran meanwhile */
+	uses++;
 	return OK;
 }
 

@@ -26,6 +26,7 @@ struct fake_call {
 	uint64_t data;
 	const char *symbol; /* the kernel's name, of launches */
 	bool let_in, told; /* was on its way in when nobody listened any more; its begin was told */
+	unsigned use;      /* how often CUPTI was finalized before it began */
 };
 void fake_enter(struct fake_call *c);
 void fake_leave(struct fake_call *c, int32_t result);

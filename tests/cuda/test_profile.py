@@ -212,6 +212,7 @@ class Test(base.Test):
              ("cudaLaunchKernel", 32), ("cudaLaunchKernel", 64)])
         check("of the device", self.rows("SELECT DISTINCT agent_name, unit, provider FROM counters "
                                          f"WHERE name = '{warps}'"), [("Fake GPU", "warp", "cuda")])
+        check("no device that is not there", self.rows("SELECT name FROM agent WHERE type = 'gpu'"), [("Fake GPU",)])
         check("of the host", self.rows("SELECT count(*) > 0 FROM counters WHERE name = 'page-faults'"),
               [(1,)])
         check("notes", [n[:17] for n in self.notes()], ["kernels of graphs"])

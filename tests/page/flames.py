@@ -332,6 +332,7 @@ def off_cpu(folder):
             by_thread[int(thread.rsplit(" ", 1)[1]), function, reason] += ns if function in frames else 0
     table, = (t for t in json.loads(must(KYMO, "summary", "--all", "-f", "json", "--tables", "off_cpu_stacks", trace))["tables"])
     wanted = {(row["stack"], row["wait"]): [row["ns"], row["times"]] for row in table["rows"]}
+    checks.equal("a row a stack", len(table["rows"]), len(wanted))
     checks.equal("by stack", {k: v for k, v in drawn.items() if k[0]}, wanted)
     for function, reason, threads in (("waiter", "wait_lock", 2), ("sleep_ms", "sleep", 1)):
         found = {tid: ns for (tid, in_, why), ns in by_thread.items() if (in_, why) == (function, reason) and ns}

@@ -25,6 +25,8 @@ bool cuda_load(char *why, size_t size);
 /* door.c */
 /* The process in which CUPTI was started; in others (after a fork) it must not be called. */
 bool cuda_alive(void);
+/* CUPTI is in use; it is not between two recordings (door.c). */
+bool cuda_attached(void);
 /* Ticks of a time of the clock that CUPTI was given (clock.c). */
 uint64_t cuda_clock(void);
 void cuda_clock_define(void);
@@ -62,8 +64,11 @@ enum cuda_tell {
 	CUDA_TELL_LAST,   /* CUPTI hands over all that it has: what has a record without an end */
 	CUDA_TELL_NOTHING /* it is not looked at any more */
 };
-/* Takes the buffers in which all work is done out of CUPTI's hands; at last all, and a while after kinds were switched off. */
-void cuda_collect(enum cuda_tell tell);
+/* Takes the buffers in which all work is done out of CUPTI's hands; at last all. Returns how much work is not over. */
+uint32_t cuda_collect(enum cuda_tell tell);
+
+/* From the collector, each time that it looks: lets go of CUPTI when nothing is wanted any more. */
+void cuda_detach_when_idle(void);
 
 /* Gives CUPTI up, for good, for somebody else in the process. False: it was not in use. */
 bool cuda_leave(void);
@@ -89,6 +94,9 @@ void cuda_collector_wake(void);
 /* CUPTI's number of a function to the op's; false: not in the model. */
 bool cuda_op_of(enum cuda_api api, uint32_t cbid, uint32_t *op);
 void cuda_calls_init(void);
+/* CUPTI was left: what threads know of calls that go on is over. */
+void cuda_calls_forget(void);
+bool cuda_is_call(const struct cap_op *op);
 void cuda_call(enum cuda_api api, uint32_t cbid, const struct cupti_callback *data, const void *sp);
 
 /* This thread is in a call by the runtime of that number which has no frame: nobody recorded it as it began. */
@@ -149,6 +157,8 @@ void cuda_submissions_age(uint64_t before);
 bool cuda_submission_peek(uint32_t correlation, bool launch, struct cuda_submission *o);
 /* The traced call of a submission; 0: not known (any more). */
 uint64_t cuda_submission_call(uint32_t correlation);
+/* CUPTI was left: it gives the numbers again. */
+void cuda_submissions_forget(void);
 void cuda_submissions_fork_child(void);
 uint64_t cuda_submissions_missed(void);
 uint64_t cuda_submissions_shared(void);
@@ -166,15 +176,15 @@ void cuda_flight_over(uint32_t correlation, uint64_t start, bool complete);
 /* All that was submitted to a queue, or in a device context, before this tick is over. */
 void cuda_flight_queue_waited(uint32_t queue, uint64_t tick);
 void cuda_flight_context_waited(uint32_t context, uint64_t tick);
-/* What was submitted until now is of no interest, or will have no record. */
+/* CUPTI was left: what was submitted until then has no record any more, and the numbers are given again. */
 void cuda_flights_forget(void);
 /* What was a kernel, a stream may be another one from here on. */
 void cuda_flight_code_unloaded(void);
 void cuda_flight_queue_ended(void);
 /* Before a collect: sees what is new; returns how many pieces of work are not known to be over. */
 uint32_t cuda_flights_gather(void);
-/* After one. The first `done` of them are over. */
-void cuda_flights_tell(uint32_t done, enum cuda_tell when);
+/* After one. The first `done` of them are over. Returns how many are not. */
+uint32_t cuda_flights_tell(uint32_t done, enum cuda_tell when);
 void cuda_flights_fork_child(void);
 
 /* ---- objects.c ---- */
@@ -194,6 +204,8 @@ void cuda_agent_describe(const struct cupti_device *d);
 uint32_t cuda_device_of(uint32_t context);
 /* Devices of which CUPTI told nothing are defined by their numbers. */
 void cuda_objects_complete(void);
+/* CUPTI was left: it gives contexts and streams other numbers. */
+void cuda_objects_forget(void);
 void cuda_objects_fork_child(void);
 
 /* ---- buffer.c ---- */
@@ -204,6 +216,8 @@ void cuda_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_
 uint64_t cuda_dropped(void);
 /* How many buffers are in CUPTI's hands. */
 unsigned cuda_buffers_given(void);
+/* CUPTI was left: what it did not give back is lost. */
+void cuda_buffers_forget(void);
 
 /* ---- driver.c ---- */
 

@@ -13,8 +13,8 @@
 #define BUFFERS_MAX  512u /* in CUPTI's hands at one time; more are refused, which CUPTI counts */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static void *spare[16];
-static unsigned spares, given;
+static void *spare[16], *given[BUFFERS_MAX];
+static unsigned spares, given_count;
 static _Atomic uint64_t dropped;
 static _Atomic uint64_t sync_due; /* tick of the next reading of the clock */
 
@@ -24,23 +24,39 @@ static void *buffer_take(void)
 	bool room;
 
 	pthread_mutex_lock(&lock);
-	room = given < BUFFERS_MAX;
-	if (room) {
-		given++;
-		if (spares)
-			b = spare[--spares];
-	}
+	room = given_count < BUFFERS_MAX;
+	if (room && spares)
+		b = spare[--spares];
 	pthread_mutex_unlock(&lock);
 	if (!b && room)
 		b = aligned_alloc(4096, BUFFER_BYTES);
-	return b;
+	if (!b)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	room = given_count < BUFFERS_MAX;
+	if (room)
+		given[given_count++] = b;
+	pthread_mutex_unlock(&lock);
+	if (!room)
+		free(b);
+	return room ? b : NULL;
+}
+
+/* Caller holds the lock. */
+static bool was_given(const void *b)
+{
+	for (unsigned i = 0; i < given_count; i++)
+		if (given[i] == b) {
+			given[i] = given[--given_count];
+			return true;
+		}
+	return false;
 }
 
 static void give_back(void *b)
 {
 	pthread_mutex_lock(&lock);
-	given--;
-	if (spares < sizeof(spare) / sizeof(spare[0])) {
+	if (was_given(b) && spares < sizeof(spare) / sizeof(spare[0])) {
 		spare[spares++] = b;
 		b = NULL;
 	}
@@ -61,17 +77,25 @@ unsigned cuda_buffers_given(void)
 	unsigned n;
 
 	pthread_mutex_lock(&lock);
-	n = given;
+	n = given_count;
 	pthread_mutex_unlock(&lock);
 	return n;
 }
 
-/* Records that CUPTI had no room for, on top of ours that were lost. */
+void cuda_buffers_forget(void)
+{
+	pthread_mutex_lock(&lock);
+	given_count = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Records that CUPTI had no room for, on top of ours that were lost. Those of when it is left are nobody's. */
 static void count_dropped(void *context, uint32_t stream)
 {
 	size_t n = 0;
 
-	if (cupti.ActivityGetNumDroppedRecords(context, stream, &n) != CUPTI_OK || n == 0)
+	if (cupti.ActivityGetNumDroppedRecords(context, stream, &n) != CUPTI_OK || n == 0 ||
+	    !cuda_attached())
 		return;
 	if (atomic_fetch_add(&dropped, n) == 0)
 		cap_note(2, "cuda", "CUPTI dropped records of device work: it got no more buffers");

@@ -25,8 +25,9 @@
 #define OPEN   1
 #define PASSED 2 /* by the runtime, and nobody records it, nor what it submits */
 
-/* The number of the latter, while this thread is in one. */
-static _Thread_local uint32_t passed __attribute__((tls_model("initial-exec")));
+/* The number of the latter, while this thread is in one; in the upper half how often CUPTI was left before. */
+static _Thread_local uint64_t passed __attribute__((tls_model("initial-exec")));
+static _Atomic uint32_t age;
 
 /* What is looked at of a function when it is called, in one place. */
 struct function {
@@ -86,7 +87,7 @@ bool cuda_op_of(enum cuda_api api, uint32_t cbid, uint32_t *op)
 	return x != NULL;
 }
 
-static bool is_ours(const struct cap_op *op)
+bool cuda_is_call(const struct cap_op *op)
 {
 	for (int api = 0; api < CUDA_APIS; api++)
 		if (op >= cuda_models[api].caps &&
@@ -199,13 +200,18 @@ static inline void keep_outer(const char *sp)
 		return;
 	outer = &t->frames[t->depth - 1];
 	if ((const char *)outer->sp <= sp && sp - (const char *)outer->sp < STACK_SLACK &&
-	    is_ours(outer->op))
+	    cuda_is_call(outer->op))
 		outer->sp = sp + 1;
 }
 
 bool cuda_call_passed(uint32_t correlation)
 {
-	return correlation && correlation == passed;
+	return correlation && passed == ((uint64_t)atomic_load(&age) << 32 | correlation);
+}
+
+void cuda_calls_forget(void)
+{
+	atomic_fetch_add(&age, 1);
 }
 
 static bool recorded(const struct cap_frame *f)
@@ -219,7 +225,7 @@ static const struct cap_frame *outermost(const struct cap_frame *f)
 	const struct cap_thread *t = cap_thread_current;
 	const struct cap_frame *first = recorded(f) ? f : NULL;
 
-	for (; f > t->frames && is_ours(f[-1].op); f--)
+	for (; f > t->frames && cuda_is_call(f[-1].op); f--)
 		if (recorded(&f[-1]))
 			first = &f[-1];
 	return first;
@@ -231,7 +237,7 @@ static __attribute__((noinline)) void effects(const struct cuda_role *r, const s
 {
 	const struct cap_frame *first = outermost(f);
 
-	const bool inside = f > cap_thread_current->frames && is_ours(f[-1].op);
+	const bool inside = f > cap_thread_current->frames && cuda_is_call(f[-1].op);
 
 	if (r->role == CUDA_ROLE_FUNCTION) {
 		if (!inside) /* the runtime gets handles too, inside its own calls */
@@ -366,7 +372,7 @@ static __attribute__((noinline)) void pass(enum cuda_api api, const struct funct
 	}
 	cuda_submission_none(data->correlation);
 	if (api == CUDA_RUNTIME) {
-		passed = data->correlation;
+		passed = (uint64_t)atomic_load(&age) << 32 | data->correlation;
 		*data->data = PASSED;
 	}
 }

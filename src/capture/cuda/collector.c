@@ -26,6 +26,7 @@ static void collect(void *arg)
 		atomic_store(&wanted, 0);
 		cuda_aside_look();
 		cuda_collect(CUDA_TELL_OLD);
+		cuda_detach_when_idle();
 		if (cuda_buffers_given()) /* with work that still runs, or new ones */
 			atomic_store(&wanted, 1);
 	}

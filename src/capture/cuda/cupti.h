@@ -78,7 +78,8 @@ typedef void (*cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffe
 	X(ActivityRegisterCallbacks, (cupti_request_fn, cupti_complete_fn))                        \
 	X(ActivityFlushAll, (uint32_t))                                                            \
 	X(ActivityRegisterTimestampCallback, (uint64_t(*)(void)))                                  \
-	X(ActivityConfigureUnifiedMemoryCounter, (void *, uint32_t))
+	X(ActivityConfigureUnifiedMemoryCounter, (void *, uint32_t))                               \
+	X(Finalize, (void))
 /* not in every version */
 #define CUPTI_FUNCTIONS_LATER(X)                                                                   \
 	X(Subscribe_v2, (void **, cupti_callback_fn, void *, struct cupti_subscriber_params *))

@@ -14,7 +14,11 @@
 
 #include "capture/cuda/profile.h"
 
-enum { NOT_STARTED, RUNNING, CLOSED, ASIDE };
+/*
+ * CUPTI is in use while RUNNING. Once nothing is wanted it is let go of as a whole: LEAVING until a thread of the program leaves
+ * a call, which is where CUPTI may be finalized. DETACHED: as if it had never been there, until something is wanted again.
+ */
+enum { NOT_STARTED, RUNNING, LEAVING, FINALIZING, DETACHED, CLOSED, ASIDE };
 enum { REST_NS = 50000000, REST_LOOKS = 25 };
 
 static _Atomic int state;
@@ -32,11 +36,8 @@ static struct listening {
 } * listening[CUDA_APIS];
 static uint64_t kinds;      /* activity kinds that are on */
 static _Atomic int updates; /* asked for and not yet done */
-/*
- * Kinds were switched off while CUPTI had buffers: looks until all are asked for. Work that was under way may get no end any
- * more, and CUPTI would hold its buffer, and all later ones of that thread, for ever.
- */
-static _Atomic int looks_to_all;
+enum { BUSY, IDLE, IDLE_LONG };
+static _Atomic int idle; /* whether nothing is wanted, and the collector has looked since */
 static _Atomic bool managed;
 static _Atomic int *driver_use; /* by op: whether the program itself launches kernels by it */
 enum { DRIVER_ON_TRIAL, DRIVER_UNUSED, DRIVER_USED };
@@ -50,7 +51,14 @@ bool cuda_alive(void)
 {
 	const int s = atomic_load(&state);
 
-	return (s == RUNNING || s == CLOSED) && getpid() == owner;
+	return s >= RUNNING && s <= CLOSED && getpid() == owner;
+}
+
+bool cuda_attached(void)
+{
+	const int s = atomic_load(&state);
+
+	return s == RUNNING || s == LEAVING;
 }
 
 static const char *error_text(cupti_result r)
@@ -108,6 +116,19 @@ static inline bool range_active(void)
 	return atomic_load_explicit(&cuda_range_active, memory_order_relaxed);
 }
 
+static void detach(void);
+
+static __attribute__((noinline, cold)) void call_at_end(int domain, uint32_t cbid,
+							const struct cupti_callback *data)
+{
+	const int s = atomic_load(&state);
+
+	if (s == CLOSED)
+		flush_late(domain, cbid, data);
+	else if (s == LEAVING && data->site == CUPTI_EXIT)
+		detach();
+}
+
 static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
 {
 	int *const error = &errno, saved = *error;
@@ -119,8 +140,8 @@ static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
 			  cap_sp());
 		if (cap_unlikely(range_active()))
 			range_call(domain, cbid, data, true);
-		if (cap_unlikely(atomic_load_explicit(&state, memory_order_relaxed) == CLOSED))
-			flush_late(domain, cbid, data);
+		if (cap_unlikely(atomic_load_explicit(&state, memory_order_relaxed) != RUNNING))
+			call_at_end(domain, cbid, data);
 	} else if (domain == CUPTI_RESOURCE) {
 		resource(cbid, data);
 	} else if (domain == CUPTI_STATE) {
@@ -266,6 +287,19 @@ static void note_open(const struct cap_op *op, void *unused)
 			listening[api][op - cuda_models[api].caps].open = true;
 }
 
+static void note_any(const struct cap_op *op, void *any)
+{
+	*(bool *)any |= cuda_is_call(op);
+}
+
+static bool calls_open(void)
+{
+	bool any = false;
+
+	cap_open_calls(note_any, &any);
+	return any;
+}
+
 static void listen(enum cuda_api api)
 {
 	const int domain = api == CUDA_DRIVER ? CUPTI_DRIVER : CUPTI_RUNTIME;
@@ -332,36 +366,63 @@ static uint64_t kinds_wanted(uint32_t activities)
 	return want;
 }
 
+/*
+ * None is switched off while CUPTI is in use: of threads that are in a launch just then, CUPTI 13 has no records any more, whatever
+ * is switched on later (seen on an H200). What nobody wants is passed over.
+ */
 static void kinds_update(uint32_t activities)
 {
-	uint64_t want = kinds_wanted(activities);
+	const uint64_t want = kinds_wanted(activities) & ~kinds;
 
 	for (int kind = 0; kind < 64; kind++) {
-		bool on = want >> kind & 1;
 		cupti_result r;
 
-		if (on == (kinds >> kind & 1))
+		if (!(want >> kind & 1))
 			continue;
-		r = on ? cupti.ActivityEnable(kind) : cupti.ActivityDisable(kind);
+		r = cupti.ActivityEnable(kind);
 		/* Not every version that is supported knows JIT. */
 		if (r != CUPTI_OK && kind != CUPTI_JIT)
 			cap_note(2, "cuda", "CUPTI refuses activity records of kind %d: %s", kind,
 				 error_text(r));
 	}
-	if (kinds & ~want) {
-		cuda_flights_forget(); /* what was under way may have no records now */
-		atomic_store(&looks_to_all, 2);
-		cuda_collector_wake();
-	}
-	kinds = want;
+	kinds |= want;
 }
+
+static bool anything_wanted(uint32_t activities)
+{
+	for (int api = 0; api < CUDA_APIS && !activities; api++)
+		for (uint32_t op = 0; op < cuda_models[api].desc->op_count && !activities; op++)
+			activities = op_wanted(&cuda_models[api].caps[op]);
+	return activities != 0;
+}
+
+static bool attach_again(void);
 
 static void update(uint32_t activities)
 {
+	const bool any = anything_wanted(activities);
+
+	if (atomic_load(&state) == FINALIZING)
+		return;
 	for (int api = 0; api < CUDA_APIS; api++)
 		keep_update(api, activities);
-	callbacks_update();
-	kinds_update(activities);
+	if (any && (atomic_load(&state) != DETACHED || attach_again())) {
+		atomic_store(&idle, BUSY);
+		callbacks_update();
+		kinds_update(activities);
+	} else if (!any && atomic_load(&idle) == BUSY) {
+		atomic_store(&idle, IDLE);
+		cuda_collector_wake();
+	}
+}
+
+/* `done`: how many of those that were asked for are. */
+static void updates_do(int done)
+{
+	while (done == 0 || atomic_fetch_sub(&updates, done) != done) {
+		done = atomic_load(&updates);
+		update(atomic_load(&cap_activities));
+	}
 }
 
 /*
@@ -370,16 +431,25 @@ static void update(uint32_t activities)
  */
 static void wanted(uint32_t activities)
 {
-	int n;
-
 	if (!cuda_alive() || atomic_fetch_add(&updates, 1) != 0)
 		return;
 	cap_guard_enter();
-	do {
-		n = atomic_load(&updates);
-		update(atomic_load(&cap_activities));
-	} while (atomic_fetch_sub(&updates, n) != n);
+	updates_do(0);
 	cap_guard_leave();
+}
+
+/* By the recorder. What is wanted again stops the leaving, or waits until it is over. */
+static void recorder_wants(uint32_t activities)
+{
+	int leaving = LEAVING;
+
+	while (anything_wanted(activities) && cuda_alive() &&
+	       !atomic_compare_exchange_strong(&state, &leaving, RUNNING) &&
+	       leaving == FINALIZING) {
+		leaving = LEAVING;
+		sched_yield();
+	}
+	wanted(activities);
 }
 
 void cuda_launches_changed(void)
@@ -448,8 +518,7 @@ void cuda_call_close(enum cuda_api api, uint32_t op)
 		wanted(atomic_load(&cap_activities));
 }
 
-/* Counting what unified memory does is dear, so it begins when a program has such memory. */
-void cuda_managed_memory_seen(void)
+static bool managed_configure(void)
 {
 	static const uint32_t counters[] = {CUPTI_COUNTER_HTOD, CUPTI_COUNTER_DTOH,
 					    CUPTI_COUNTER_CPU_FAULTS, CUPTI_COUNTER_GPU_FAULTS,
@@ -458,15 +527,20 @@ void cuda_managed_memory_seen(void)
 	struct cupti_counter_config config[sizeof(counters) / sizeof(counters[0])];
 	cupti_result r;
 
-	if (!cap_wants(CAP_ACTIVITY_COPY) || atomic_exchange(&managed, true) || !cuda_alive())
-		return;
 	for (uint32_t i = 0; i < count; i++)
 		config[i] = (struct cupti_counter_config){1 /* this process */, counters[i], 0, 1};
 	r = cupti.ActivityConfigureUnifiedMemoryCounter(config, count);
 	if (r != CUPTI_OK)
 		cap_note(2, "cuda", "migrations of unified memory are not recorded: %s",
 			 error_text(r));
-	else
+	return r == CUPTI_OK;
+}
+
+/* Counting what unified memory does is dear, so it begins when a program has such memory. */
+void cuda_managed_memory_seen(void)
+{
+	if (cap_wants(CAP_ACTIVITY_COPY) && !atomic_exchange(&managed, true) && cuda_alive() &&
+	    managed_configure())
 		wanted(atomic_load(&cap_activities));
 }
 
@@ -488,38 +562,24 @@ static void note_losses(void)
 			(unsigned long long)cuda_submissions_shared());
 }
 
-/* It is to take the buffers of what was switched off, too, with work that has not ended by now. */
-static bool all_are_due(void)
-{
-	int looks = atomic_load(&looks_to_all);
-
-	if (looks && !cuda_buffers_given()) { /* nor shall those of a later recording be */
-		atomic_store(&looks_to_all, 0);
-		return false;
-	}
-	while (looks && !atomic_compare_exchange_weak(&looks_to_all, &looks, looks - 1))
-		;
-	return looks == 1;
-}
-
 /* From a thread of Kymo's: the program may be ending, after which CUPTI must not be called. */
-void cuda_collect(enum cuda_tell tell)
+uint32_t cuda_collect(enum cuda_tell tell)
 {
-	const bool all = tell == CUDA_TELL_LAST || tell == CUDA_TELL_NOTHING ||
-			 (tell == CUDA_TELL_OLD && all_are_due());
-	uint32_t before;
+	const bool all = tell == CUDA_TELL_LAST || tell == CUDA_TELL_NOTHING;
+	uint32_t before, left = 0;
 
 	pthread_mutex_lock(&collect_lock);
-	if (atomic_load(&state) == RUNNING) {
+	if (cuda_attached()) {
 		cap_guard_enter();
 		before = cuda_flights_gather();
 		atomic_store(&cuda_taking_all, all);
 		cupti.ActivityFlushAll(all);
 		atomic_store(&cuda_taking_all, false);
-		cuda_flights_tell(all || cuda_buffers_given() ? 0 : before, tell);
+		left = cuda_flights_tell(all || cuda_buffers_given() ? 0 : before, tell);
 		cap_guard_leave();
 	}
 	pthread_mutex_unlock(&collect_lock);
+	return left;
 }
 
 /* What was under way when a recording ended has a moment for its end. */
@@ -527,11 +587,8 @@ static void collect_rest(void)
 {
 	const struct timespec moment = {0, REST_NS / REST_LOOKS};
 
-	for (int i = 0; i < REST_LOOKS && cuda_buffers_given(); i++) {
-		cuda_collect(CUDA_TELL_ALL);
+	for (int i = 0; i < REST_LOOKS && cuda_collect(CUDA_TELL_ALL); i++)
 		nanosleep(&moment, NULL);
-	}
-	atomic_store(&looks_to_all, 0);
 	cuda_collect(CUDA_TELL_NOTHING);
 }
 
@@ -542,7 +599,7 @@ static void flush(uint64_t deadline)
 	/* At the very end buffers with work that is still running are taken too. */
 	if (atomic_load(&cap_ending))
 		cuda_collect(CUDA_TELL_LAST);
-	else if (atomic_load(&looks_to_all))
+	else if (atomic_load(&idle) != BUSY)
 		collect_rest();
 	else
 		cuda_collect(CUDA_TELL_ALL);
@@ -580,29 +637,81 @@ static uint64_t default_clock(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
+static void kinds_off(void)
+{
+	for (int kind = 0; kind < 64; kind++)
+		if (kinds >> kind & 1)
+			cupti.ActivityDisable(kind);
+	cupti.ActivityFlushAll(true);
+}
+
+/*
+ * In the callback at the end of a call of the program's. It fails where the collector, or a change of what is wanted, is at work:
+ * the end of the next call will do.
+ */
+static void detach(void)
+{
+	int none = 0, leaving = LEAVING;
+
+	if (pthread_mutex_trylock(&collect_lock) != 0)
+		return;
+	if (!atomic_compare_exchange_strong(&updates, &none, 1)) {
+		pthread_mutex_unlock(&collect_lock);
+		return;
+	}
+	cap_guard_enter();
+	if (atomic_compare_exchange_strong(&state, &leaving, FINALIZING)) {
+		kinds_off();
+		cupti.Finalize();
+		cuda_buffers_forget();
+		atomic_store(&updates, 0); /* nothing is wanted; who wants something now waits */
+		atomic_store(&state, DETACHED);
+	} else {
+		updates_do(1);
+	}
+	cap_guard_leave();
+	pthread_mutex_unlock(&collect_lock);
+}
+
+/*
+ * The collector looks. Of calls that go on since the recording the end is to be told. Counting and sampling of kernels do not
+ * begin twice in a process.
+ */
+void cuda_detach_when_idle(void)
+{
+	int at = IDLE, running = RUNNING;
+
+	if (atomic_load(&idle) == BUSY || atomic_load(&state) != RUNNING)
+		return;
+	cuda_collector_wake();
+	if (!atomic_compare_exchange_strong(&idle, &at, IDLE_LONG) && at == IDLE_LONG &&
+	    !cuda_profiling() && !calls_open())
+		atomic_compare_exchange_strong(&state, &running, LEAVING);
+}
+
 /*
  * CUPTI is as if Kymo had never used it: no subscriber, nothing switched on, no buffer of ours, its own
  * clock. Device work that is done is taken before; what still runs comes without times.
  */
 bool cuda_leave(void)
 {
-	int running = RUNNING;
+	int was = DETACHED;
 
 	if (!cuda_alive())
 		return false;
 	updates_end();
+	if (atomic_compare_exchange_strong(&state, &was, ASIDE))
+		return true;
 	cuda_profile_end();
 	cuda_collect(CUDA_TELL_NOTHING);
 	pthread_mutex_lock(&collect_lock);
-	if (!atomic_compare_exchange_strong(&state, &running, CLOSED)) {
+	was = atomic_load(&state);
+	if (!cuda_attached() || !atomic_compare_exchange_strong(&state, &was, CLOSED)) {
 		pthread_mutex_unlock(&collect_lock);
 		return false;
 	}
 	cap_guard_enter();
-	for (int kind = 0; kind < 64; kind++)
-		if (kinds >> kind & 1)
-			cupti.ActivityDisable(kind);
-	cupti.ActivityFlushAll(true);
+	kinds_off();
 	cupti.Unsubscribe(subscriber);
 	cupti.ActivityRegisterTimestampCallback(default_clock);
 	cap_guard_leave();
@@ -617,7 +726,7 @@ static void at_exit(void)
 {
 	int saved = errno;
 
-	if (atomic_load(&state) == RUNNING && cuda_alive()) {
+	if (cuda_attached() && cuda_alive()) {
 		cuda_profile_end();
 		cuda_collect(CUDA_TELL_LAST);
 		pthread_mutex_lock(&collect_lock);
@@ -687,13 +796,57 @@ static bool activities_prepare(void)
 	return r == CUPTI_OK;
 }
 
+static bool subscribe_prepared(void)
+{
+	if (!subscribe())
+		return false;
+	if (!activities_prepare()) {
+		cupti.Unsubscribe(subscriber);
+		return false;
+	}
+	return true;
+}
+
+static void resources_listen(void)
+{
+	cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
+	cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_DESTROY);
+	cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_INITIALIZED);
+	cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_MODULE_UNLOAD);
+	cupti.EnableCallback(1, subscriber, CUPTI_STATE, CUPTI_FATAL_ERROR);
+	cupti.EnableCallback(1, subscriber, CUPTI_STATE, CUPTI_ERROR_STATE);
+}
+
+/* False: it was said why not. Numbers of calls, contexts and streams begin anew. */
+static bool attach_again(void)
+{
+	size_t dropped;
+
+	if (!subscribe_prepared())
+		return false;
+	cupti.ActivityGetNumDroppedRecords(NULL, 0, &dropped); /* when it was left */
+	cuda_calls_forget();
+	cuda_submissions_forget();
+	cuda_flights_forget();
+	cuda_objects_forget();
+	for (int api = 0; api < CUDA_APIS; api++)
+		for (uint32_t op = 0; op < cuda_models[api].desc->op_count; op++)
+			listening[api][op] = (struct listening){0};
+	kinds = 0;
+	if (atomic_load(&managed))
+		managed_configure();
+	resources_listen();
+	atomic_store(&state, RUNNING);
+	return true;
+}
+
 static bool domains_register(void)
 {
 	for (int api = 0; api < CUDA_APIS; api++) {
 		infos[api] = (struct cap_domain_info){.desc = cuda_models[api].desc,
 						      .ops = cuda_models[api].caps};
 		if (api == CUDA_RUNTIME) {
-			infos[api].wanted = wanted;
+			infos[api].wanted = recorder_wants;
 			infos[api].flush = flush;
 			infos[api].late = true;
 			infos[api].fork_child = fork_child;
@@ -740,21 +893,12 @@ static void start_capture(void)
 		cap_note(2, "cuda", "CUDA is not traced: %s", why);
 		return;
 	}
-	if (!cuda_submissions_init() || !cuda_flights_init() || !subscribe())
+	if (!cuda_submissions_init() || !cuda_flights_init() || !subscribe_prepared())
 		return;
-	if (!activities_prepare()) {
-		cupti.Unsubscribe(subscriber);
-		return;
-	}
 	cuda_calls_init();
 	cuda_clock_define();
 	cuda_clock_sync();
-	cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED);
-	cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_CONTEXT_DESTROY);
-	cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_INITIALIZED);
-	cupti.EnableCallback(1, subscriber, CUPTI_RESOURCE, CUPTI_MODULE_UNLOAD);
-	cupti.EnableCallback(1, subscriber, CUPTI_STATE, CUPTI_FATAL_ERROR);
-	cupti.EnableCallback(1, subscriber, CUPTI_STATE, CUPTI_ERROR_STATE);
+	resources_listen();
 	owner = getpid();
 	atomic_store(&state, RUNNING);
 	cuda_profile_init();

@@ -77,6 +77,8 @@ static _Atomic uint64_t queue_marks[MARKS],
 static _Atomic uint32_t contexts_of[MARKS]; /* by queue */
 static _Atomic uint64_t forgotten;          /* likewise, of all */
 static _Thread_local unsigned capturing __attribute__((tls_model("initial-exec")));
+static _Thread_local unsigned captured_at __attribute__((tls_model("initial-exec"))); /* ... in that use of CUPTI */
+static _Atomic unsigned uses;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct waiting *list;
@@ -261,6 +263,11 @@ static __attribute__((noinline)) bool describe_subject(const struct way *w,
 
 static __attribute__((noinline, cold)) void came_late(uint32_t correlation);
 
+static __attribute__((noinline, cold)) bool is_capturing(void)
+{
+	return captured_at == atomic_load(&uses);
+}
+
 void cuda_flight_put(enum cuda_api api, uint32_t op, const struct cap_frame *f,
 		     const struct cupti_callback *d)
 {
@@ -271,7 +278,7 @@ void cuda_flight_put(enum cuda_api api, uint32_t op, const struct cap_frame *f,
 
 	/* The driver's call inside the runtime's has the same number; and some are over already. */
 	if ((uint32_t)atomic_load_explicit(&e->key, memory_order_relaxed) == d->correlation ||
-	    w->what == NO_WORK || capturing ||
+	    w->what == NO_WORK || cap_unlikely(capturing && is_capturing()) ||
 	    cap_unlikely(!atomic_load_explicit(&cap_lines->buffer, memory_order_relaxed)))
 		return;
 	if (cap_likely(w->plain && d->params)) {
@@ -296,6 +303,11 @@ void cuda_flight_put(enum cuda_api api, uint32_t op, const struct cap_frame *f,
 
 void cuda_flight_capturing(bool on)
 {
+	const unsigned use = atomic_load(&uses);
+
+	if (captured_at != use)
+		capturing = 0;
+	captured_at = use;
 	if (on)
 		capturing++;
 	else if (capturing)
@@ -326,6 +338,14 @@ void cuda_flight_context_waited(uint32_t context, uint64_t tick)
 void cuda_flights_forget(void)
 {
 	atomic_store(&forgotten, tick_now());
+	atomic_fetch_add(&uses, 1);
+	atomic_fetch_add(&kernel_age, 1);
+	atomic_fetch_add(&queue_age, 1);
+	pthread_mutex_lock(&lock);
+	atomic_store(&newest, 0);
+	atomic_store(&gathered, 0);
+	madvise(entries, ENTRIES * sizeof(*entries), MADV_DONTNEED);
+	pthread_mutex_unlock(&lock);
 }
 
 void cuda_flight_code_unloaded(void)
@@ -463,7 +483,7 @@ static void show(struct waiting *w)
 			    &w->submission.submission, w->submission.start, &subject, w->thread);
 }
 
-void cuda_flights_tell(uint32_t done, enum cuda_tell when)
+uint32_t cuda_flights_tell(uint32_t done, enum cuda_tell when)
 {
 	const uint64_t young = when == CUDA_TELL_OLD ? tick_now() - tick_rate() / 20 : UINT64_MAX;
 	uint32_t kept = 0;
@@ -482,6 +502,7 @@ void cuda_flights_tell(uint32_t done, enum cuda_tell when)
 	}
 	count = kept;
 	pthread_mutex_unlock(&lock);
+	return kept;
 }
 
 /* What the parent submitted is nothing to a child. */

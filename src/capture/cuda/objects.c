@@ -369,6 +369,15 @@ uint32_t cuda_kernel(const char *name)
 	return n ? n->id : 0;
 }
 
+void cuda_objects_forget(void)
+{
+	pthread_mutex_lock(&lock);
+	map_release(&queues);
+	map_release(&handles);
+	map_release(&contexts);
+	pthread_mutex_unlock(&lock);
+}
+
 void cuda_objects_fork_child(void)
 {
 	pthread_mutex_init(&lock, NULL); /* whoever held it is not in this process */

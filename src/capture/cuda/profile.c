@@ -52,6 +52,11 @@ bool cuda_profiler_take(enum cuda_profiler who, char *why, size_t size)
 	return false;
 }
 
+bool cuda_profiling(void)
+{
+	return atomic_load(&holder) != CUDA_PROFILER_NONE;
+}
+
 void cuda_profiler_leave(enum cuda_profiler who)
 {
 	int is = who;

@@ -16,6 +16,7 @@ extern struct cupti_range_functions cupti_range;
 
 enum cuda_profiler { CUDA_PROFILER_NONE, CUDA_PROFILER_PC, CUDA_PROFILER_RANGES };
 
+bool cuda_profiling(void);
 /* Makes the profiler this process's; false: why not is said in `why`. */
 bool cuda_profiler_take(enum cuda_profiler who, char *why, size_t size);
 void cuda_profiler_leave(enum cuda_profiler who);

@@ -4,6 +4,7 @@
  * them for a chip, each in a dozen forms (".sum", ".avg.per_second"): the most usual form is listed,
  * the others are found by name.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,13 +45,32 @@ static void host_free(void *host)
 	cupti_range.ProfilerHostDeinitialize(&h);
 }
 
-/* Devices have the numbers that CUDA gives them. Caller holds the lock. */
+/* As many as the driver knows, if it is loaded and initialised; else as many as there may be. */
+static uint32_t devices_most(void)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	void *symbol = driver ? dlsym(driver, "cuDeviceGetCount") : NULL;
+	int (*get_count)(int *);
+	int count = 0;
+
+	memcpy(&get_count, &symbol, sizeof(symbol));
+	if (!get_count || get_count(&count) != 0 || count < 0 || (uint32_t)count > DEVICES)
+		count = DEVICES;
+	if (driver)
+		dlclose(driver);
+	return (uint32_t)count;
+}
+
+/* Devices have the numbers that CUDA gives them; CUPTI 13 names a chip of those that are not there, too. Caller holds the lock. */
 static void find_devices(void)
 {
-	for (uint32_t i = device_count; i < DEVICES; i++) {
+	const uint32_t most = devices_most();
+
+	for (uint32_t i = device_count; i < most; i++) {
 		struct cupti_chip_name c = {.size = CUPTI_SIZE(cupti_chip_name, name), .device = i};
 
-		if (cupti_range.DeviceGetChipName(&c) != CUPTI_OK || !c.name)
+		if (cupti_range.DeviceGetChipName(&c) != CUPTI_OK || !c.name ||
+		    strcmp(c.name, "Unknown") == 0)
 			break;
 		devices[i].chip = strdup(c.name);
 		devices[i].host = devices[i].chip ? host_new(devices[i].chip) : NULL;

@@ -456,6 +456,12 @@ void cuda_submissions_age(uint64_t before)
 	}
 }
 
+void cuda_submissions_forget(void)
+{
+	cuda_submissions_age(UINT64_MAX);
+	madvise(slots, ORIGINS * sizeof(*slots), MADV_DONTNEED);
+}
+
 uint64_t cuda_submissions_missed(void)
 {
 	return atomic_load(&missed);

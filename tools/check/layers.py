@@ -50,7 +50,7 @@ VENDOR = re.compile(r"(^|/)(CL|rdma|cuda|cupti|nvtx3|level_zero|hip|hsa|rocprofi
                     r"ittnotify|ze_|zes_|zet_|Kokkos|kp_)(\b|[a-z_]*\.h$|/)")
 # Libraries that are no vendor's: which layers may see their headers.
 LIBRARIES = {
-    "sqlite3": {"sql", "formats", "analysis", "metrics", "report", "cli"},
+    "sqlite3": {"sql", "formats", "analysis", "metrics", "report", "page", "cli"},
     "zstd": {"drain", "formats"}, "xxhash": {"drain", "formats", "follow"},
     "jansson": {"formats", "roofs"}, "protobuf-c": {"formats"},
     "libdw": {"stream", "attach"}, "libdwfl": {"stream", "attach"}, "libelf": {"stream", "attach"}, "gelf": {"stream", "attach"}, "dwarf": {"stream"},

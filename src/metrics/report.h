@@ -60,8 +60,10 @@ bool kernel_fails(const struct kernel_report *k, const char *list, struct text *
 /* The picture of a table of style `chart`: lines of at most 120 columns; false: there is nothing to draw. */
 bool chart_draw(const struct metric_table *t, const struct metric_value *values, struct text *out);
 
-/* Panel of samples by line. False: the log says why. */
+/* Panel of samples by line, and by instruction. False: the log says why. */
 bool samples_table(struct report *r, const struct kernel_report *k, const char *id,
 		   const char *title);
+bool instructions_table(struct report *r, const struct kernel_report *k, const char *id,
+			const char *title);
 
 #endif

@@ -101,7 +101,7 @@ static bool make_reports(struct page_kernels *k, struct store *s, struct stream_
 	if (!kernel_report_make(&k->people, &about) ||
 	    !add_findings(k, PEOPLE_KERNELS, &k->people, NULL))
 		return false;
-	about.panels = "0.1,21";
+	about.panels = "0.1,21.1";
 	about.top = PAGE_KERNELS_MOST;
 	if (!kernel_report_make(&k->programs, &about) ||
 	    !add_findings(k, PAGE_KERNELS_MOST, &k->programs, NULL) ||

@@ -195,11 +195,13 @@ static bool counters_check(struct library *l, const char *list)
 		ok = l->parse("recorder", list, &set) == KYMO_OK;
 	for (char *w = ok ? next_item(l, &rest) : NULL; w && ok && can_be;
 	     w = next_item(l, &rest)) {
-		cut_kernel(w);
+		const bool kernel = cut_kernel(w);
+
 		if (is_later(l, w))
 			can_be = devices_can_be(w);
 		else
-			ok = l->parse("recorder", w, &set) == KYMO_OK;
+			ok = l->parse("recorder", w, &set) == KYMO_OK &&
+			     (!kernel || l->passes(set, NULL, NULL) == KYMO_OK);
 	}
 	if (!ok)
 		cli_error("--counters: %s; kymo list counters shows what there is",

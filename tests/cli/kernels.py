@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import shutil
 import sqlite3
 import sys
 
@@ -480,6 +481,10 @@ def part_real(folder):
     if p.returncode == 0 and "task-clock is not counted" not in p.stderr:
         counted = rows(folder + "/m.kymo", "--panel", "7.3.8")
         checks.equal("kernels that were counted", {k[0]: r["of"] for k, r in counted.items()}, {k[0]: r["of"] for k, r in missing.items()})
+        some = rows(folder + "/m.kymo", "--panel", "7.3.8", "--kernel", got[0]["kernel"] + "#2-3")
+        checks.equal("counters of what is selected", {(k[0], r["of"], r["dispatches"]) for k, r in some.items()}, {(got[0]["kernel"], 2, 2)})
+        others = rows(folder + "/m.kymo", "--panel", "7.3.8", "--exclude-kernel", got[0]["kernel"])
+        checks.equal("counters of the others", {k: r["value"] for k, r in others.items()}, {k: r["value"] for k, r in counted.items() if k[0] != got[0]["kernel"]})
         checks.equal("processor time", {k: r["value"] is not None and r["value"] > 0 for k, r in counted.items()}, {k: True for k in counted})
     p = run(KYMO, "kernels", "--kernel", "none-of-them", trace)
     checks.equal(f"nothing selected: {p.stderr}", (p.returncode, "no records that match --kernel" in p.stderr), (2, True))
@@ -509,6 +514,14 @@ def part_baseline(folder):
     checks.equal("a base of 0", (r["value"], r["base_1"], r["change_1_percent"], r["changed_1"], r["changed_2"]), (50, 0, None, "was 0", "+0.0 %"))
     r = got["z", device, "17.1.1"]
     checks.equal("0 and 0; no such kernel", (r["change_1_percent"], r["changed_2"]), (0, "no such kernel"))
+    # Colons stand between paths, and in them.
+    os.makedirs(folder + "/x:y")
+    shutil.copy(b, folder + "/x:y/b.db")
+    got = rows(a, "--baseline", folder + "/x:y/b.db", "--baseline", c, "--panel", "7.3.1")["k", device, "7.3.1"]
+    checks.equal("a path with a colon", (got["base_1"], got["base_2"]), (880, 1100))
+    # People read times in the unit that fits the row's value, and its base, least and most in the same.
+    told = must(KYMO, "kernels", "--baseline", b, "--panel", "7.3.1", "--top", "1", a)
+    checks.equal(f"times: {told}", re.search(r"7\.3\.1 +Time +(\S+) +(\S+) +(\S+) % +(\S+) +(\S+) +(\S+)", told).groups(), ("1.1", "0.88", "+25.0", "1", "1.2", "us"))
     for limit, status in (("7.3.1>20%", 1), ("7.3.1>25", 0), ("Time>24.9", 1), ("7.3.1<-5", 0), ("17.1.1>0", 0), ("17.1.1>1,7.3.1>24", 1), ("2.1.1>5", 3), ("7.3.1>1,2.1.1>5", 3)):
         p = run(KYMO, "kernels", "--baseline", b, "--fail-on", limit, a)
         checks.equal(f"--fail-on {limit}: {p.stderr}", p.returncode, status)

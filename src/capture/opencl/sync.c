@@ -208,6 +208,16 @@ QUEUE_SIDE(clEnqueueReleaseExternalMemObjectsKHR, SYNC_OP_RELEASE, num_mem_objec
 QUEUE_SIDE(clEnqueueWaitSemaphoresKHR, SYNC_OP_SEMAPHORE_WAIT, num_sema_objects, SEMAPHORES)
 QUEUE_SIDE(clEnqueueSignalSemaphoresKHR, SYNC_OP_SEMAPHORE_SIGNAL, num_sema_objects, SEMAPHORES)
 
+void ocl_pre_clEnqueueWaitSemaphoresKHR(struct cap_frame *f, cl_command_queue command_queue,
+					cl_uint num_sema_objects,
+					const cl_semaphore_khr *sema_objects,
+					const cl_semaphore_payload_khr *sema_payload_list,
+					cl_uint num_events_in_wait_list,
+					const cl_event *event_wait_list, cl_event *event)
+{
+	ocl_semaphores_wait();
+}
+
 void ocl_post_clCreateUserEvent(struct cap_frame *f, cl_context context, cl_int *errcode_ret,
 				cl_event result)
 {

@@ -205,22 +205,6 @@ static void tell_left_out(const struct counter_set *set, const struct counter_ke
 		 k->desc.pass + 1, k->passes, list);
 }
 
-/* Of the host, each by the whole process. */
-static kymo_status_t check(const struct counter_set *set)
-{
-	if (counter_kernel_mode(set) == KYMO_COUNTER_DISPATCH)
-		return KYMO_OK;
-	for (uint32_t i = 0; i < set->part_count; i++) {
-		if (set->parts[i].agent == 0 && set->modes & KYMO_COUNTER_AGENT)
-			continue;
-		counter_refuse("the counters of the set \"%s\" cannot all be counted of the whole "
-			       "process, as kernels on processors are",
-			       set->name);
-		return KYMO_ERROR_UNSUPPORTED;
-	}
-	return KYMO_OK;
-}
-
 static kymo_status_t service_of(kymo_context_t context, kymo_counter_set_t handle, uint32_t mode,
 				struct counter_set *set, const kymo_counter_kernel_desc_t *desc)
 {
@@ -233,6 +217,8 @@ static kymo_status_t service_of(kymo_context_t context, kymo_counter_set_t handl
 
 	counter_set_define(set); /* the passes call their values alike */
 	status = kernels_new(set, mode, desc, &with.kernels);
+	if (status == KYMO_ERROR_UNSUPPORTED)
+		cap_note(2, "counter", "not counted: %s", kymo_counter_error());
 	if (status != KYMO_OK)
 		return status;
 	status = counter_service_add(&with, handle, &s);
@@ -254,9 +240,7 @@ kymo_status_t kymo_counter_kernel_service(kymo_context_t context, kymo_counter_s
 	set = counter_set_get(handle);
 	if (!set)
 		return KYMO_ERROR_NOT_FOUND;
-	status = check(set);
-	if (status == KYMO_OK)
-		status = service_of(context, handle, counter_kernel_mode(set), set, desc);
+	status = service_of(context, handle, counter_kernel_mode(set), set, desc);
 	counter_set_put(set);
 	return status;
 }

@@ -29,7 +29,8 @@ static uint32_t handles_of(const struct counter_set *set, const struct counter_p
 }
 
 static bool fits(const struct counter_set *set, uint32_t mode, bool once,
-		 const struct counter_plan *plan, uint32_t i, uint32_t pass, char *reason, size_t size)
+		 const struct counter_plan *plan, uint32_t i, uint32_t pass, char *reason,
+		 size_t size)
 {
 	const struct choice *c = &set->choices[i];
 	uint64_t handles[KYMO_COUNTER_CHOICES];
@@ -49,6 +50,24 @@ uint32_t counter_kernel_mode(const struct counter_set *set)
 	return modes == KYMO_COUNTER_DISPATCH ? KYMO_COUNTER_DISPATCH : KYMO_COUNTER_AGENT;
 }
 
+/* Of the host, each by the whole process. */
+static kymo_status_t check(const struct counter_set *set)
+{
+	for (uint32_t i = 0; i < set->choice_count; i++) {
+		const struct choice *c = &set->choices[i];
+
+		if (set->parts[c->part].agent == 0 && c->counter->info.modes & KYMO_COUNTER_AGENT)
+			continue;
+		counter_refuse("%s cannot count %s of kernels: these are counted of the whole "
+			       "process, and it counts %s",
+			       c->counter->provider->name, c->name,
+			       set->parts[c->part].agent ? "another agent than the host"
+							 : "single threads alone");
+		return KYMO_ERROR_UNSUPPORTED;
+	}
+	return KYMO_OK;
+}
+
 /* A device's counter may need several passes by itself: then the others are counted without it. */
 kymo_status_t counter_plan_make(const struct counter_set *set, uint32_t mode,
 				struct counter_plan *out)
@@ -56,6 +75,8 @@ kymo_status_t counter_plan_make(const struct counter_set *set, uint32_t mode,
 	char reason[COUNTER_REASON] = "";
 
 	*out = (struct counter_plan){.passes = 0};
+	if (mode == KYMO_COUNTER_AGENT && check(set) != KYMO_OK)
+		return KYMO_ERROR_UNSUPPORTED;
 	for (uint32_t i = 0; i < set->choice_count; i++) {
 		const struct choice *c = &set->choices[i];
 		uint32_t pass = 0;

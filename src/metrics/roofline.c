@@ -47,6 +47,10 @@ static void add_kernel(struct making *k, const struct kernel_group *g, double al
 {
 	const double rate = value_of(k, g, RATE) * 1e9;
 
+	if (rate == 0)
+		text_addf(&k->out->none, "%s%s", k->out->none.length ? ", " : "", g->name);
+	if (rate == 0)
+		return;
 	for (unsigned i = 0; i < LEVELS && !isnan(rate); i++) {
 		const double intensity = value_of(k, g, levels[i].metric);
 
@@ -71,19 +75,23 @@ bool kernel_points_make(struct kernel_points *out, const struct metric_set *set,
 	for (uint32_t i = 0; out->at && i < data->group_count; i++)
 		if (data->groups[i].device == d)
 			add_kernel(&k, &data->groups[i], all);
-	if (!out->count)
+	if (!out->count && out->none.length)
+		text_addf(&out->why, "kernels of %s did no floating-point operations: %s", d->label,
+			  out->none.s);
+	else if (!out->count)
 		text_addf(&out->why,
 			  "kernels of %s have no operations and bytes: %s; `kymo run --metrics 4` "
 			  "records them where the device counts them",
 			  d->label, k.why.length ? k.why.s : "nothing was counted");
 	text_release(&k.why);
-	return out->at && !k.failed && !out->why.failed;
+	return out->at && !k.failed && !out->why.failed && !out->none.failed;
 }
 
 void kernel_points_release(struct kernel_points *p)
 {
 	free(p->at);
 	text_release(&p->why);
+	text_release(&p->none);
 	*p = (struct kernel_points){.count = 0};
 }
 

@@ -9,7 +9,8 @@
 struct kernel_points {
 	struct roofline_point *at; /* names are those of the data */
 	unsigned count;
-	struct text why; /* there is none */
+	struct text why;  /* there is none */
+	struct text none; /* kernels that did no operation, which have no place there */
 };
 
 /* Of all kernels on the device, the one with most time first. False: no memory. Release `out` in any case. */

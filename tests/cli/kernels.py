@@ -149,11 +149,15 @@ def part_roofline(folder):
     for n in (1, 2):
         s.dispatch("saxpy", "NVIDIA H200 #0", counters=operations(time=1000, dfma=1000 * n, dadd=1000, hadd=1500, l1=100000, l2=55000, read=100000, written=10000))
     s.dispatch("other", "NVIDIA L4 #0", counters=operations(time=900, ffma=5, l1=10, l2=10, read=10, written=10))
+    for name in ("copy", "turn"):
+        s.dispatch(name, "NVIDIA H200 #0", counters=operations(time=1, l1=10, l2=10, read=10, written=10))
     path, roofs, picture = s.done(), folder + "/roofs.json", folder + "/a.svg"
     with open(roofs, "w") as f:
         json.dump(roofs_of(("NVIDIA L4", 1e9), ("NVIDIA H200", 10e9)), f)
     p = run(KYMO, "kernels", "--roofline", "-", "--roofs", roofs, path)
     checks.equal(f"status: {p.stderr}", (p.returncode, "is that of NVIDIA H200 #0" in p.stderr), (0, True))
+    checks.equal(f"what did none: {p.stderr}", "no floating-point operations: copy, turn\n" in p.stderr or "operations: turn, copy\n" in p.stderr, True)
+    checks.equal("they are not drawn", ("copy" in p.stdout, "turn" in p.stdout), (False, False))
     told = {re.sub(r":.*", "", line[2:]): line for line in p.stdout.splitlines() if re.match(r"[12] \w", line)}
     flops = 2 * 3000 + 2000 + 3000
     for kernel, rate, share, at in (
@@ -180,7 +184,12 @@ def part_roofline(folder):
     s.device("NVIDIA H200 #0")
     s.dispatch("bare", "NVIDIA H200 #0", 1000)
     bare = s.done()
+    s = Store(folder + "/empty.kymo/store.db", folder + "/d.db")
+    s.device("NVIDIA H200 #0")
+    s.dispatch("copy", "NVIDIA H200 #0", counters=operations(time=1, l1=10, l2=10, read=10, written=10))
+    copies = s.done()
     for words, status, error in ((["--roofline", "-", "--roofs", roofs, path], 3, "NVIDIA H200"), (["--roofline", "-", "--roofs", roofs, bare], 3, "--metrics 4"),
+                                 (["--roofline", "-", "--roofs", roofs, copies], 3, "did no floating-point operations: copy"),
                                  (["--roofline", "a.doc", path], 2, ".svg, .png"), (["--roofs", roofs, path], 2, "--roofline FILE"),
                                  (["--roofline", picture, "--roofs", roofs, lone], 3, "File exists")):
         p = run(KYMO, "kernels", *words)

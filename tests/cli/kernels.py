@@ -399,6 +399,10 @@ def part_findings(folder):
     s.dispatch("latency", d, 7000, **big, counters=counters(compute=10, memory=20, time=7000))
     s.dispatch("registers", d, 6000, items=(256 * 132 * 80,), registers=255, counters=counters(time=6000))
     s.dispatch("strided", d, 5000, **big, counters={**counters(time=5000), used: 12.5})
+    levels = {"l1tex__throughput.avg.pct_of_peak_sustained_active": 98, "lts__throughput.avg.pct_of_peak_sustained_elapsed": 49,
+              "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": 40}
+    s.dispatch("lines", d, 4700, **big, counters={**counters(compute=7, memory=98, time=4700), **levels, used: 12.5})
+    s.dispatch("pipes", d, 4600, **big, counters={**counters(compute=56, memory=98, time=4600), **levels, used: 12.5})
     s.dispatch("sectors", d, 4500, **big, counters=counters(time=4500, sectors=3200, requests=100))
     s.dispatch("banks", d, 4000, **big, counters=counters(time=4000, passes_ld=100, passes_st=0, lost_ld=75, lost_st=0))
     s.dispatch("small", d, 3000, items=(256 * 12,), counters=counters(time=3000))
@@ -407,10 +411,14 @@ def part_findings(folder):
     report = json.loads(must(KYMO, "kernels", "-f", "json", path))
     found = {(r["kernel"], r["rule"]): (r["finding"], r["panel"]) for t in report["tables"] if t["name"] == "findings" for r in t["rows"]}
     wanted = {("memory", "memory-bound"): ("memory bound: memory and caches at 85.0 % of their peak, computing at 30.0 %", "30"),
+              ("lines", "memory-bound"): ("memory bound: memory and caches at 98.0 % of their peak, computing at 7.0 %", "30"),
+              ("pipes", "memory-bound"): ("memory bound: memory and caches at 98.0 % of their peak, computing at 56.0 %", "30"),
               ("compute", "compute-bound"): ("compute bound: a pipe at 90.0 % of its peak, memory and caches at 20.0 %", "11"),
               ("latency", "latency-bound"): ("latency bound: computing at 10.0 %, memory and caches at 20.0 % of their peak", "7.2"),
               ("registers", "low-occupancy"): ("occupancy can be 12.5 % at most: registers leave room for 1 group of a unit", "7.2"),
               ("strided", "uncoalesced"): ("uncoalesced access: 12.5 % of what global loads bring in is used", "16"),
+              **{(name, "uncoalesced"): ("uncoalesced access: 12.5 % of what global loads bring in is used; L1 is at 98.0 % of its peak, what comes "
+                                         f"next at {busy} %: up to {gain} times as fast without", "16") for name, busy, gain in (("lines", "49.0", "2.0"), ("pipes", "56.0", "1.8"))},
               ("sectors", "uncoalesced"): ("uncoalesced access: a global load takes 32.0 sectors, where 16 bytes of each work item take 16", "16"),
               ("banks", "bank-conflicts"): ("bank conflicts: 75.0 % of the passes of local memory are repetitions", "12"),
               ("small", "few-groups"): ("small grid: 12 groups for 132 units leave 90.9 % of them empty", "7.1"),

@@ -185,11 +185,27 @@ static bool each_once(struct library *l, const char *list)
 	return once;
 }
 
+static bool few_enough(const struct library *l, const char *list)
+{
+	char *words = strdup(list), *rest = words;
+	unsigned n = 0;
+
+	while (words && next_item(l, &rest))
+		n++;
+	free(words);
+	if (n > KYMO_COUNTER_CHOICES)
+		cli_error(
+			"--counters, --metrics: that are %u counters, and a run counts %u at most: "
+			"leave some out, or count them in several runs",
+			n, KYMO_COUNTER_CHOICES);
+	return n <= KYMO_COUNTER_CHOICES;
+}
+
 static bool counters_check(struct library *l, const char *list)
 {
 	char *words = strdup(list), *rest = words;
 	kymo_counter_set_t set;
-	bool ok = words != NULL, can_be = each_once(l, list);
+	bool ok = words != NULL, can_be = each_once(l, list) && few_enough(l, list);
 
 	if (ok && !list[strspn(list, ",")])
 		ok = l->parse("recorder", list, &set) == KYMO_OK;

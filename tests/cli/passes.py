@@ -164,7 +164,12 @@ def check_host(trace, alone):
 
 
 def check_errors(folder):
+    many = ",".join(f"sm__a{i}.sum" for i in range(65))
     for words, text in ((("--counters", "nothing:kernel"), "no provider has a counter"),
+                        (("--counters", many), "that are 65 counters, and a run counts 64 at most"),
+                        (("--counters", many[:many.rindex(",")] + ",nothing"), "that are 65 counters"),
+                        (("--counters", many[:many.rindex(",")] + ",sm__a0.sum"), "named twice"),
+                        (("--metrics", "nvidia:2,nvidia:3,nvidia:4,nvidia:7,nvidia:11,nvidia:12,nvidia:16,nvidia:17"), "and a run counts 64 at most"),
                         (("--count-kernel", "a"), "--count-kernel goes with"),
                         (("--replay-pass", "1"), "--replay-pass goes with"),
                         (("--tool", PROVIDER, "--counters", MADE, "--replay", "application", "--replay-pass", "4"),

@@ -129,7 +129,7 @@ bool page_kernels_read(struct page_kernels **out, const struct summary *s, struc
 	struct store *store;
 	bool good;
 
-	if (!kernel_counters_in(s))
+	if (!kernel_counters_in(s) && !s->tallies->set[TALLY_DEVICE_SAMPLE].count)
 		return true;
 	again.progress_data = (void *)(uintptr_t) "Building the store";
 	if (trace_store_open(s->path, false, &again, &store) != KYMO_OK)

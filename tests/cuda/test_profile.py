@@ -56,6 +56,11 @@ class Test(base.Test):
             check(f"{version}: notes", self.notes(), [])
         check("module", self.rows("SELECT DISTINCT function, module FROM device_samples ORDER BY 1"),
               [(COLD, "4e"), (HOT, "4d")])
+        page = self.trace + ".md"
+        must(self.kymo, "report", "-f", "-o", page, self.trace)
+        with open(page, encoding="utf-8") as f:
+            lines = f.read().partition("Samples by line")[2].splitlines()
+        check("in the report", len([line for line in lines if HOT in line]) > 0, True)
         check("agent, period", self.rows("SELECT DISTINCT agent_name, cycles FROM device_samples"),
               [("Fake GPU", 1 << 18)])
         check("call", self.rows("SELECT count(call_id) FROM device_samples"), [(0,)])

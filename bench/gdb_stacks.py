@@ -4,7 +4,8 @@
 
 The program is sampled by signals. gdb stops it at each signal before the sample is taken, walks the stack, and lets it go on: both have seen the same
 stack. Compared are addresses of all frames, and which functions are inlined where. Frames that gdb reconstructs of calls that were jumps are left out: there
-is nothing on the stack. Exit status: 0 all are equal, 1 not."""
+is nothing on the stack. Where Kymo has Python's functions gdb has the evaluation loop that runs them: one such frame stands for the functions next to each
+other. Exit status: 0 all are equal, 1 not."""
 import argparse
 import collections
 import csv
@@ -28,7 +29,7 @@ for _ in range(%(stops)d):
     frame, frames = gdb.newest_frame(), []
     while frame is not None:
         if frame.type() != gdb.TAILCALL_FRAME:
-            frames.append((frame.pc(), frame.type() == gdb.INLINE_FRAME))
+            frames.append((frame.pc(), frame.type() == gdb.INLINE_FRAME, frame.name() == "_PyEval_EvalFrameDefault"))
         frame = frame.older()
     stops.append((gdb.selected_thread().ptid[1], frames))
 with open(%(out)r, "w") as f:
@@ -39,6 +40,9 @@ if gdb.selected_thread():
 
 
 SYSCALL = b"\x0f\x05"
+PYTHON = [0, False]
+FRAMES = """SELECT f.stack, s.address, s.caller, coalesce(n.text LIKE 'py::%', 0) FROM stack_frame f JOIN site s ON s.id = f.site
+LEFT JOIN string n ON n.id = s.function ORDER BY f.stack, f.depth"""
 
 
 def signal_of(pid):
@@ -70,8 +74,10 @@ def query(kymo, trace, sql):
 def samples(kymo, trace):
     """By thread, in their order: program counter, and frames as gdb's."""
     stacks, found = collections.defaultdict(list), collections.defaultdict(list)
-    for stack, address, caller in query(kymo, trace, "SELECT f.stack, s.address, s.caller FROM stack_frame f JOIN site s ON s.id = f.site ORDER BY f.stack, f.depth"):
-        stacks[stack].append([int(address), caller not in ("", "0")])
+    for stack, address, caller, python in query(kymo, trace, FRAMES):
+        frame = PYTHON if python == "1" else [int(address), caller not in ("", "0")]
+        if frame is not PYTHON or stacks[stack][-1:] != [PYTHON]:
+            stacks[stack].append(frame)
     for tid, pc, stack in query(kymo, trace, "SELECT t.tid, s.pc, s.stack FROM sample s JOIN thread t ON t.id = s.thread ORDER BY s.time"):
         found[int(tid)].append((int(pc), stacks[stack]))
     return found
@@ -79,7 +85,7 @@ def samples(kymo, trace):
 
 def as_kymo(frames, pc):
     """The innermost function's address is the sample's `pc`, and its next byte stands for it: as that of a call would."""
-    return [[pc + 1 if at == frames[0][0] else at, inlined] for at, inlined in frames]
+    return [PYTHON if loop else [pc + 1 if at == frames[0][0] else at, inlined] for at, inlined, loop in frames]
 
 
 def compare(stops, found):
@@ -92,7 +98,7 @@ def compare(stops, found):
         if equal:
             at[tid] = equal[0] + 1
         elif here:
-            print("gdb: ", [(hex(pc), inlined) for pc, inlined in frames])
+            print("gdb: ", [(hex(pc), inlined) for pc, inlined in as_kymo(frames, frames[0][0])])
             print("kymo:", [(hex(pc), inlined) for pc, inlined in found[tid][here[0]][1]])
     return counts
 

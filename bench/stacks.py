@@ -1,10 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks of samples of real programs, and what they cost: stacks.py [--build DIR] [--turns N] [--rate HZ]. Of LAMMPS, Python and hashcat, as far as they are
-installed: the share of samples whose stack reaches the start of its thread (mark: 95 %), why the others end, and processor time by turns without and with
-`--sample` (mark: 1.02)."""
+"""Stacks of samples of real programs, and what they cost: stacks.py [--build DIR] [--turns N] [--rate HZ] [PROGRAM ...]. Of a loop, LAMMPS, Python, a step of
+PyTorch's training and hashcat, as far as they are installed: the share of samples whose stack reaches the start of its thread (mark: 95 %), why the others end,
+and processor time (mark: 2 %).
+
+Processor time is that of the program and of all that was started for it, Kymo's threads and the process that writes the trace included. All ways of a turn
+run at the same time, so that what else the machine does is the same for all of them; what one takes more than another is in percent of the program's own
+time: the median of the turns, and its interval of 95 %."""
 import argparse
+import ctypes
 import json
+import math
 import os
 import resource
 import shutil
@@ -26,29 +32,71 @@ pair_coeff 1 1 1.0 1.0 2.5
 neighbor 0.3 bin
 fix 1 all nve
 thermo 100
-run 400
+run 60
 """
 PYTHON = """import json, re
 def work(n):
     if n:
         return work(n - 1) + 1
     s = 0
-    for _ in range(12000):
+    for _ in range(1500):
         s += len(json.dumps({str(i): i * 1.5 for i in range(200)})) + len(re.sub(r"a(b|c)+", "x", "abcbcabca" * 50))
         sorted(range(1000), key=lambda x: -x)
     return s
 work(5)
 """
-PROGRAMS = {"lammps": ["lmp", "-in", "in.lj", "-log", "none"], "python": ["/usr/bin/python3", "work.py"],
+LOOP = """int main(void)
+{
+	volatile unsigned long x = 0;
+	for (unsigned long i = 0; i < 1500000000; i++)
+		x = x * 3 + i;
+	return 0;
+}
+"""
+STEP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_step.py")
+PR_SET_CHILD_SUBREAPER = 36
+PROGRAMS = {"loop": ["./loop"], "torch": ["/usr/bin/python3", STEP, "10"], "lammps": ["lmp", "-in", "in.lj", "-log", "none"], "python": ["/usr/bin/python3", "work.py"],
             "hashcat": ["hashcat", "-b", "-m", "0", "--force"]}
 
 
-def spent(command, folder):
-    """User and system time of a run with all its children, s."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+def runs(command, folder, out):
+    """In a process of its own, which gets those that are left behind, too: user and system time of all, s."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
     subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    try:
+        while True:
+            os.wait()
+    except ChildProcessError:
+        pass
+    all_of_them = resource.getrusage(resource.RUSAGE_CHILDREN)
+    os.write(out, f"{all_of_them.ru_utime + all_of_them.ru_stime}".encode())
+
+
+def spent(commands, folder):
+    """Processor time of each with all its children, all at the same time."""
+    started = {}
+    for way, command in commands.items():
+        back, out = os.pipe()
+        pid = os.fork()
+        if not pid:
+            runs(command, folder, out)
+            os._exit(0)
+        os.close(out)
+        started[way] = (pid, back)
+    times = {}
+    for way, (pid, back) in started.items():
+        with open(back, encoding="ascii") as f:
+            times[way] = float(f.read())
+        os.waitpid(pid, 0)
+    return times
+
+
+def median_interval(values):
+    """Median, and the values that enclose the median of all there might be with 95 %."""
+    v = sorted(values)
+    n = len(v)
+    k = max(0, math.floor(n / 2 - 0.98 * math.sqrt(n)))
+    return statistics.median(v), v[k], v[n - 1 - k]
 
 
 def shares(kymo, trace):
@@ -59,34 +107,33 @@ def shares(kymo, trace):
 
 
 def program(name, command, options, folder):
-    """By turns: nothing, Kymo without samples, with those of the kernel's, with those by signals (which come of all time, also to threads that wait)."""
+    """In each turn: nothing, Kymo without samples, with them (of Python by signals, of others from the kernel)."""
     kymo = os.path.join(os.path.abspath(options.build), "bin", "kymo")
-    run = [kymo, "run", "-f", "--no-summary", "-o", "t.kymo"]
-    ways = {"alone": command, "kymo run": run + ["--"] + command, "--sample": run + [f"--sample={options.rate}", "--"] + command,
-            "by signals": run + [f"--sample={options.rate}", "--sample-clock", "wall", "--"] + command}
-    times, ends = {way: [] for way in ways}, {}
+
+    def run(way, *more):
+        return [kymo, "run", "-f", "--no-summary", "-o", f"{way}.kymo", *more, "--", *command]
+
+    ways = {"alone": command, "kymo run": run("run"), "--sample": run("sample", f"--sample={options.rate}")}
+    turns, ends = [], {}
     for turn in range(options.turns + 1):
-        for way, words in ways.items():
-            t = spent(words, folder)
-            if turn:  # the first one warms up
-                times[way].append(t)
-            if turn and way == "--sample":
-                for end, n in shares(kymo, os.path.join(folder, "t.kymo")).items():
-                    ends[end] = ends.get(end, 0) + n
+        times = spent(ways, folder)
+        if not turn:  # the first one warms up
+            continue
+        turns.append(times)
+        for end, n in shares(kymo, os.path.join(folder, "sample.kymo")).items():
+            ends[end] = ends.get(end, 0) + n
+        print(f"{name} {turn}: " + ", ".join(f"{way} {t:.3f} s" for way, t in times.items()), file=sys.stderr, flush=True)
     whole = sum(ends.values())
     print(f"{name}: {whole} samples; " + ", ".join(f"{end} {100 * n / whole:.1f} %" for end, n in sorted(ends.items(), key=lambda x: -x[1])))
-    if options.turns < 2:
-        return
-    for way, base in (("kymo run", "alone"), ("--sample", "kymo run"), ("by signals", "kymo run")):
-        ratios = [a / b for a, b in zip(times[way], times[base])]
-        print(f"  processor time, {way} to {base}: median {statistics.median(ratios):.3f}, mean {statistics.mean(ratios):.3f} "
-              f"+- {statistics.stdev(ratios) / len(ratios) ** 0.5:.3f}, {min(ratios):.3f} to {max(ratios):.3f}")
+    for way, base in (("kymo run", "alone"), ("--sample", "alone"), ("--sample", "kymo run")):
+        middle, low, high = median_interval([100 * (t[way] - t[base]) / t["alone"] for t in turns])
+        print(f"  processor time, {way} above {base}, {len(turns)} turns: {middle:+.2f} % [{low:+.2f}, {high:+.2f}]")
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--build", default="build/release")
-    p.add_argument("--turns", type=int, default=5)
+    p.add_argument("--turns", type=int, default=15)
     p.add_argument("--rate", type=int, default=100)
     p.add_argument("programs", nargs="*", default=list(PROGRAMS))
     options = p.parse_args()
@@ -94,8 +141,9 @@ def main():
         for name, text in (("in.lj", LAMMPS), ("work.py", PYTHON)):
             with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
                 f.write(text)
+        compiled = subprocess.run(["cc", "-O1", "-x", "c", "-o", f"{folder}/loop", "-"], input=LOOP, text=True, check=False)
         for name in options.programs:
-            if shutil.which(PROGRAMS[name][0]):
+            if name == "loop" and not compiled.returncode or shutil.which(PROGRAMS[name][0]):
                 program(name, PROGRAMS[name], options, folder)
             else:
                 print(f"{name}: not installed")

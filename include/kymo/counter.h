@@ -218,7 +218,10 @@ KYMO_EXPORT kymo_status_t kymo_counter_window_service(kymo_context_t context,
 /* Ends a window of every window service of the context now. ERROR_STATE: none is at work. */
 KYMO_EXPORT kymo_status_t kymo_counter_sample(kymo_context_t context);
 
-/* Counts every kernel of the agents in the set. Needs counters of mode DISPATCH. Errors as above. */
+/*
+ * Counts every kernel of the agents in the set, each repeated as often as its provider needs. Needs
+ * counters of mode DISPATCH. Errors as above.
+ */
 KYMO_EXPORT kymo_status_t kymo_counter_dispatch_service(kymo_context_t context,
 							kymo_counter_set_t set,
 							kymo_counter_values_fn callback,
@@ -226,7 +229,7 @@ KYMO_EXPORT kymo_status_t kymo_counter_dispatch_service(kymo_context_t context,
 
 /* What becomes of counters that do not fit into one pass, when kernels are counted one by one. */
 typedef enum kymo_replay {
-	/* The kernel is repeated, and what it may write is put back in between. */
+	/* The kernel is repeated where it must be, and what it may write is put back in between. */
 	KYMO_REPLAY_KERNEL = 0,
 	/* It runs once, in one pass: launch n of the kernels of a name in pass (n - 1) modulo their number. */
 	KYMO_REPLAY_ROTATE = 1,
@@ -252,18 +255,21 @@ typedef struct kymo_counter_kernel_desc {
 } kymo_counter_kernel_desc_t;
 
 /*
- * Counts kernels on processors with the host's counters: the chosen kernels run alone, one after the
- * other, while the whole process is counted. Needs counters of mode AGENT of agent 0. What cannot be
- * counted, or not be repeated, runs as ever; a note of the trace says how many, and why. Errors as
- * above; ERROR_LIMIT: there is no such pass. Since 0.1.
+ * Counts chosen kernels, which run alone: on processors with the host's counters, while the whole process
+ * is counted (counters of mode AGENT of agent 0), or on devices with theirs (counters of mode DISPATCH
+ * alone). What cannot be counted, or not be repeated, runs as ever; a note of the trace says how many,
+ * and why. A device's counter that does not fit into one pass alone is counted with KYMO_REPLAY_KERNEL
+ * only, else it is left out, which is noted. Errors as above; ERROR_LIMIT: there is no such pass. Since 0.1.
  */
 KYMO_EXPORT kymo_status_t kymo_counter_kernel_service(kymo_context_t context,
 						      kymo_counter_set_t set,
 						      const kymo_counter_kernel_desc_t *desc);
 
+#define KYMO_COUNTER_NO_PASS UINT8_MAX /* of a device's counter that needs several by itself */
+
 /*
  * How the counters of a set share the passes of such a service: each is in the first pass in which it
- * fits, in their order. `pass_of`: for each choice its pass, from 0; or NULL. Since 0.1.
+ * fits, in their order. `pass_of`: for each choice its pass, from 0, or NO_PASS; or NULL. Since 0.1.
  */
 KYMO_EXPORT kymo_status_t kymo_counter_passes(kymo_counter_set_t set,
 					      uint8_t pass_of[KYMO_COUNTER_CHOICES],
@@ -278,6 +284,7 @@ typedef struct kymo_counter_dispatch {
 	uint64_t start, end;  /* ns on the scale of kymo_time(); 0: unknown */
 	const double *values; /* as in `read` below */
 	uint32_t kernel;      /* as in records; 0: unknown */
+	uint32_t passes;      /* how often it ran, alone; 0: not told */
 } kymo_counter_dispatch_t;
 
 /* What a provider is asked to count together. Valid during the call only. */
@@ -293,6 +300,13 @@ typedef struct kymo_counter_request {
 	/* A refusal writes its reason here, terminated. */
 	char *reason;
 	size_t reason_size;
+	/* Asked by `admit`: they must fit into one pass, in which a kernel runs once. */
+	bool once;
+	/*
+	 * Of mode DISPATCH: to be asked before each launch, on its thread, with a `number` of it: false,
+	 * and it is not counted, nor runs alone for that. `to` as for `deliver`.
+	 */
+	bool (*chosen)(void *to, const kymo_counter_launch_t *launch);
 } kymo_counter_request_t;
 
 typedef kymo_status_t (*kymo_counter_list_fn)(const kymo_counter_info_t *info, void *to);

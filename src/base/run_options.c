@@ -82,11 +82,13 @@ static const struct knob rows[] = {
 	 "NAME=EXPRESSION; see kymo list counters"},
 	{"count-kernel", 0, KNOB_KERNELS, KNOB_HANDED_ON, AT(count_kernel), "REGEX", NULL, NULL,
 	 NULL, "What is recorded",
-	 "With --counters NAME:kernel: count only the kernels whose name matches, or of their "
+	 "With --counters NAME:kernel, those of devices, and --metrics: count only the kernels "
+	 "whose name matches, or of their "
 	 "launches the first, NAME#1, or NAME#1-3,10; the others run as ever"},
 	{"replay", 0, KNOB_ENUM, KNOB_HANDED_ON, AT(replay), "HOW", "kernel",
 	 "kernel|application|rotate|off", NULL, "What is recorded",
-	 "With --counters NAME:kernel, where not all fit into one pass: repeat each kernel, "
+	 "With --counters NAME:kernel, those of devices, and --metrics, where not all fit into one "
+	 "pass: repeat each kernel, "
 	 "putting back what it wrote; or the whole program, a trace for each pass; or count each "
 	 "launch in another pass; or leave out what does not fit into the first"},
 	{"replay-pass", 0, KNOB_INTEGER, 0, AT(replay_pass), "N", "0", NULL, NULL,

@@ -143,20 +143,6 @@ static bool ask_site_rules(struct diagnosis *d, const char *trace)
 #ifdef KYMO_HAVE_METRICS
 enum { KERNELS_ASKED = 5 /* those that took most time */ };
 
-static bool has_kernel_counters(const struct summary *s)
-{
-	const struct tally_set *set = &s->tallies->set[TALLY_COUNTER];
-	const struct trace *t = s->trace;
-
-	for (uint32_t i = 0; i < set->count; i++) {
-		uint32_t op = set->rows[i]->key[KEY_OP];
-
-		if (op < t->ops_count && strcmp(t->ops[op].name, "dispatch") == 0)
-			return true;
-	}
-	return false;
-}
-
 static bool ask_store(struct diagnosis *d, struct store *store)
 {
 	struct metric_set set = {.denom = NULL};
@@ -182,7 +168,7 @@ static bool ask_kernel_rules(struct diagnosis *d, const struct summary *s,
 	struct store *store;
 	bool ok;
 
-	if (!has_kernel_counters(s))
+	if (!kernel_counters_in(s))
 		return true;
 	if (filter) {
 		text_add(&d->abstained, "rules of kernels are asked of whole runs: kymo kernels "

@@ -2,6 +2,7 @@
 /* `kymo kernels`: how well kernels use their device. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/input.h"
@@ -142,23 +143,47 @@ static kymo_status_t read_kernels(const char *path, const struct format_options 
 	return status;
 }
 
+/* Of a list with colons between paths, which may have some themselves: the longest that is there, else up to the first one. */
+static size_t first_path(const char *list)
+{
+	for (size_t n = strlen(list); n; n--) {
+		char *path = list[n] == '\0' || list[n] == ':' ? strndup(list, n) : NULL;
+		const bool there = path && access(path, F_OK) == 0;
+
+		free(path);
+		if (there)
+			return n;
+	}
+	return strcspn(list, ":");
+}
+
+static kymo_status_t read_base(struct work *w, const char *path, const struct format_options *o)
+{
+	struct kernel_base *base = &w->bases[w->base_count];
+
+	if (w->base_count == BASES) {
+		cli_error("--baseline: %d at most", BASES);
+		return KYMO_ERROR_INVALID_ARGUMENT;
+	}
+	base->name = path;
+	w->base_count++;
+	return read_kernels(path, o, &base->data, NULL);
+}
+
 static kymo_status_t read_bases(struct work *w, const struct format_options *o)
 {
-	char *save = NULL;
 	kymo_status_t status = KYMO_OK;
+	char *at;
 
-	w->base_names = options.baseline ? strdup(options.baseline) : NULL;
-	for (char *b = w->base_names ? strtok_r(w->base_names, ":", &save) : NULL;
-	     b && status == KYMO_OK; b = strtok_r(NULL, ":", &save)) {
-		struct kernel_base *base = &w->bases[w->base_count];
+	at = w->base_names = options.baseline ? strdup(options.baseline) : NULL;
+	while (at && *at && status == KYMO_OK) {
+		const size_t n = first_path(at);
+		char *next = at[n] ? at + n + 1 : NULL;
 
-		if (w->base_count == BASES) {
-			cli_error("--baseline: %d at most", BASES);
-			return KYMO_ERROR_INVALID_ARGUMENT;
-		}
-		base->name = b;
-		w->base_count++;
-		status = read_kernels(b, o, &base->data, NULL);
+		at[n] = '\0';
+		if (n)
+			status = read_base(w, at, o);
+		at = next;
 	}
 	return status;
 }

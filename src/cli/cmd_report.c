@@ -241,6 +241,7 @@ static kymo_status_t report_one(const char *path, const struct stream_filter *fi
 				   .progress_data = (void *)(uintptr_t) "Reading"};
 	const char *with = options.compare;
 	struct page p = {.size = options.size,
+			 .without_kernels = options.plot && strcmp(options.plot, "roofline") != 0,
 			 .comparison.with = with,
 			 .comparison.name = with && cli_foreign_source(with)
 						    ? cli_foreign_source(with)

@@ -185,21 +185,39 @@ static bool each_once(struct library *l, const char *list)
 	return once;
 }
 
+static bool few_enough(const struct library *l, const char *list)
+{
+	char *words = strdup(list), *rest = words;
+	unsigned n = 0;
+
+	while (words && next_item(l, &rest))
+		n++;
+	free(words);
+	if (n > KYMO_COUNTER_CHOICES)
+		cli_error(
+			"--counters, --metrics: that are %u counters, and a run counts %u at most: "
+			"leave some out, or count them in several runs",
+			n, KYMO_COUNTER_CHOICES);
+	return n <= KYMO_COUNTER_CHOICES;
+}
+
 static bool counters_check(struct library *l, const char *list)
 {
 	char *words = strdup(list), *rest = words;
 	kymo_counter_set_t set;
-	bool ok = words != NULL, can_be = each_once(l, list);
+	bool ok = words != NULL, can_be = each_once(l, list) && few_enough(l, list);
 
 	if (ok && !list[strspn(list, ",")])
 		ok = l->parse("recorder", list, &set) == KYMO_OK;
 	for (char *w = ok ? next_item(l, &rest) : NULL; w && ok && can_be;
 	     w = next_item(l, &rest)) {
-		cut_kernel(w);
+		const bool kernel = cut_kernel(w);
+
 		if (is_later(l, w))
 			can_be = devices_can_be(w);
 		else
-			ok = l->parse("recorder", w, &set) == KYMO_OK;
+			ok = l->parse("recorder", w, &set) == KYMO_OK &&
+			     (!kernel || l->passes(set, NULL, NULL) == KYMO_OK);
 	}
 	if (!ok)
 		cli_error("--counters: %s; kymo list counters shows what there is",
@@ -210,29 +228,87 @@ static bool counters_check(struct library *l, const char *list)
 
 /* ---- one run for each pass ---- */
 
-/* Of kernels alone, without what says so. */
-static void of_kernels(const struct library *l, const char *list, struct text *out)
-{
-	char *words = strdup(list), *rest = words;
+/* What is counted of calls and threads, of kernels on processors, and of those on devices. */
+enum kind { OF_CALLS, OF_PROCESSORS, OF_DEVICES, KINDS };
 
-	for (char *w = words ? next_item(l, &rest) : NULL; w; w = next_item(l, &rest))
-		if (cut_kernel(w))
-			text_addf(out, "%s%s", out->length ? "," : "", w);
-	free(words);
+struct planned {
+	uint8_t pass_of[KYMO_COUNTER_CHOICES];
+	uint32_t passes; /* 0: nothing is counted of them */
+	unsigned next;   /* which of its words is the next one */
+};
+
+/* Cuts off what says so. */
+static enum kind kind_of(const struct library *l, char *word)
+{
+	if (cut_kernel(word))
+		return OF_PROCESSORS;
+	return is_later(l, word) ? OF_DEVICES : OF_CALLS;
 }
 
-/* All that is counted of calls and threads, and of kernels what is in this pass. */
-static const char *of_pass(const struct library *l, const char *list, const uint8_t *pass_of,
-			   unsigned pass)
+/* Counters of devices are planned for the first one: a word is a choice then. */
+static void add_word(struct text *out, const char *word, enum kind kind)
+{
+	const char *device = kind == OF_DEVICES ? strstr(word, ":device=") : NULL;
+
+	text_addf(out, "%s%.*s%s", out->length ? "," : "",
+		  device ? (int)(device - word) : (int)strlen(word), word,
+		  kind == OF_DEVICES ? ":device=0" : "");
+}
+
+static bool plan(const struct library *l, const char *list, struct planned *p)
+{
+	kymo_counter_set_t set;
+
+	if (l->parse("recorder", list, &set) == KYMO_OK &&
+	    l->passes(set, p->pass_of, &p->passes) == KYMO_OK)
+		return true;
+	cli_error("--counters: %s", l->counter_error());
+	return false;
+}
+
+static void start_devices(void);
+
+/* Devices are started here, in the launcher, if any is to count: else nobody can say what fits. */
+static bool plan_all(const struct library *l, const char *list, struct planned of[KINDS])
+{
+	char *words = strdup(list), *rest = words;
+	struct text lists[KINDS] = {0};
+	bool ok = words != NULL;
+
+	for (char *w = words ? next_item(l, &rest) : NULL; w; w = next_item(l, &rest)) {
+		enum kind kind = kind_of(l, w);
+
+		add_word(&lists[kind], w, kind);
+	}
+	if (lists[OF_DEVICES].length)
+		start_devices();
+	for (enum kind k = OF_PROCESSORS; k < KINDS; k++) {
+		ok = ok && (!lists[k].length || plan(l, lists[k].s, &of[k]));
+		text_release(&lists[k]);
+	}
+	text_release(&lists[OF_CALLS]);
+	free(words);
+	return ok;
+}
+
+/*
+ * All that is counted of calls and threads, and of kernels what is in this pass. `devices`: those counters that
+ * are of devices, found before these were started.
+ */
+static const char *of_pass(const struct library *l, const char *list, struct planned of[KINDS],
+			   uint64_t devices, unsigned pass)
 {
 	char *words = strdup(list), *rest = words;
 	struct text out = {0};
 	unsigned n = 0;
 
-	for (char *w = words ? next_item(l, &rest) : NULL; w; w = next_item(l, &rest)) {
+	for (char *w = words ? next_item(l, &rest) : NULL; w; w = next_item(l, &rest), n++) {
 		bool kernel = cut_kernel(w);
+		struct planned *p = &of[kernel             ? OF_PROCESSORS
+					: devices >> n & 1 ? OF_DEVICES
+							   : OF_CALLS];
 
-		if (!kernel || pass_of[n++] == pass)
+		if (!p->passes || p->pass_of[p->next++] == pass)
 			text_addf(&out, "%s%s%s", out.length ? "," : "", w,
 				  kernel ? OF_KERNELS : "");
 	}
@@ -240,33 +316,50 @@ static const char *of_pass(const struct library *l, const char *list, const uint
 	return out.s; /* kept */
 }
 
+static uint64_t devices_of(const struct library *l, const char *list)
+{
+	char *words = strdup(list), *rest = words;
+	uint64_t devices = 0;
+	unsigned n = 0;
+
+	for (char *w = words ? next_item(l, &rest) : NULL; w && n < 64;
+	     w = next_item(l, &rest), n++)
+		devices |= (uint64_t)(kind_of(l, w) == OF_DEVICES) << n;
+	free(words);
+	return devices;
+}
+
+static bool counts_kernels(const struct library *l, const char *list)
+{
+	return list && (strstr(list, OF_KERNELS) || devices_of(l, list));
+}
+
 unsigned passes_take(struct run_options *o)
 {
-	uint8_t pass_of[KYMO_COUNTER_CHOICES];
-	struct text kernels = {0};
-	kymo_counter_set_t set;
-	uint32_t passes = 1;
+	struct planned of[KINDS] = {0};
+	uint64_t devices;
+	uint32_t passes;
 	struct library l;
 
 	if (o->replay != RUN_REPLAY_APPLICATION || !o->counters)
 		return 1;
 	if (!library_open(&l))
 		return 0;
-	of_kernels(&l, o->counters, &kernels);
-	if (kernels.length && (l.parse("recorder", kernels.s, &set) != KYMO_OK ||
-			       l.passes(set, pass_of, &passes) != KYMO_OK)) {
-		cli_error("--counters: %s", l.counter_error());
-		passes = 0;
-	} else if (o->replay_pass < 0 || o->replay_pass > passes) {
+	devices = devices_of(&l, o->counters);
+	if (!plan_all(&l, o->counters, of))
+		return 0;
+	passes = of[OF_PROCESSORS].passes > of[OF_DEVICES].passes ? of[OF_PROCESSORS].passes
+								  : of[OF_DEVICES].passes;
+	passes = passes ? passes : 1;
+	if (o->replay_pass < 0 || o->replay_pass > passes) {
 		cli_error("--replay-pass %lld: the counters take %u pass%s",
 			  (long long)o->replay_pass, passes, passes == 1 ? "" : "es");
-		passes = 0;
-	} else if (o->replay_pass && kernels.length) {
-		o->counters = of_pass(&l, o->counters, pass_of, (unsigned)o->replay_pass - 1);
-		passes = 1;
+		return 0;
 	}
-	text_release(&kernels);
-	return passes;
+	if (!o->replay_pass)
+		return passes;
+	o->counters = of_pass(&l, o->counters, of, devices, (unsigned)o->replay_pass - 1);
+	return 1;
 }
 
 static void add_events(struct text *t)
@@ -340,17 +433,13 @@ bool measures_check(struct run_options *o)
 		cli_error("--replay-pass goes with --replay application");
 		return false;
 	}
-	if (o->count_kernel && (!o->counters || !strstr(o->counters, OF_KERNELS))) {
-		cli_error("--count-kernel goes with --counters NAME:kernel");
-		return false;
-	}
 	if (o->pc_serialize && !o->pc_sampling) {
 		cli_error("--pc-serialize goes with --pc-sampling");
 		return false;
 	}
 	if (!sampling_check(o))
 		return false;
-	if (!o->counters && !o->sample_hz && !o->off_cpu)
+	if (!o->counters && !o->sample_hz && !o->off_cpu && !o->count_kernel)
 		return true;
 	if (o->sample_hz > 10000) {
 		cli_error("--sample takes at most 10000 samples a second");
@@ -358,6 +447,11 @@ bool measures_check(struct run_options *o)
 	}
 	if (!library_open(&l))
 		return false;
+	if (o->count_kernel && !counts_kernels(&l, o->counters)) {
+		cli_error("--count-kernel goes with counters of kernels: --counters NAME:kernel, "
+			  "those of devices, --metrics");
+		return false;
+	}
 	if (o->counters)
 		load_tools(o->tools);
 	if (o->counters && of_preset("counters"))
@@ -484,16 +578,56 @@ static void print_processors(void)
 	text_release(&pmus);
 }
 
+static void add_passes(struct list_output *o, const struct library *l, const char *list,
+		       struct planned of[KINDS], uint64_t devices)
+{
+	char *words = strdup(list), *rest = words, pass[16];
+	unsigned n = 0;
+
+	for (char *w = words ? next_item(l, &rest) : NULL; w; w = next_item(l, &rest), n++) {
+		bool kernel = cut_kernel(w);
+		struct planned *p = &of[kernel             ? OF_PROCESSORS
+					: devices >> n & 1 ? OF_DEVICES
+							   : OF_CALLS];
+		const unsigned at = p->passes ? p->pass_of[p->next++] : 0;
+
+		snprintf(pass, sizeof(pass), "%u", at + 1);
+		LIST_ROW(o, w,
+			 !p->passes                   ? "of calls and threads"
+			 : at == KYMO_COUNTER_NO_PASS ? "several by itself"
+						      : pass);
+	}
+	free(words);
+}
+
+/* How the counters of a list share passes. */
+static int list_passes(const struct library *l, const char *list)
+{
+	const uint64_t devices = devices_of(l, list);
+	struct planned of[KINDS] = {0};
+	struct list_output out;
+
+	if (!plan_all(l, list, of))
+		return CLI_USAGE;
+	list_begin(&out, "passes", "Passes", (const char *const[]){"name", "pass", NULL},
+		   (const unsigned[]){48, 0});
+	add_passes(&out, l, list, of, devices);
+	return list_end(&out);
+}
+
 static int run(int argc, char **argv)
 {
 	struct library l;
 	struct listing all = {.available = true};
 	int status;
 
-	if (argc)
-		return cli_usage("list", "list counters takes no more words, not \"%s\"", argv[0]);
+	if (argc > 1)
+		return cli_usage("list", "list counters takes one list, not \"%s\" as well",
+				 argv[1]);
 	if (!library_open(&l))
 		return CLI_FAILURE;
+	if (argc)
+		return list_passes(&l, argv[0]);
 	list_begin(&all.out, "counters", "Counters",
 		   (const char *const[]){"name", "description", "dimensions", "unit", "read_ns",
 					 "unavailable", NULL},
@@ -511,6 +645,7 @@ static int run(int argc, char **argv)
 }
 
 extern const struct list list_counters;
-const struct list list_counters = {
-	"counters", "What can be counted here (run --counters), and what cannot, and why", run,
-	NULL};
+const struct list list_counters = {"counters",
+				   "What can be counted here (run --counters), and what cannot, "
+				   "and why; LIST: the passes it takes",
+				   run, NULL};

@@ -82,35 +82,57 @@ static bool write_plot(const struct page *p, enum report_form form, const struct
 }
 
 #ifdef KYMO_HAVE_XLSX
-static void take_lines(struct text_lines *to, char **room, const struct text_lines *from,
-		       const struct text_lines *more)
+/* Lines of all of them, in `room`, which it returns behind them. */
+static char **take_lines(struct text_lines *to, char **room, const struct report *const *from,
+			 unsigned count, bool head)
 {
-	*to = (struct text_lines){.lines = room, .count = from->count + more->count};
-	for (unsigned i = 0; i < to->count; i++)
-		room[i] = i < from->count ? from->lines[i] : more->lines[i - from->count];
+	*to = (struct text_lines){.lines = room};
+	for (unsigned i = 0; i < count; i++) {
+		const struct text_lines *l = head ? &from[i]->head : &from[i]->foot;
+
+		for (unsigned n = 0; n < l->count; n++)
+			to->lines[to->count++] = l->lines[n];
+	}
+	return room + to->count;
 }
 
-/* The summary, and behind it the comparison, where there is one. NULL: written, else why not. */
-static const char *write_workbook(const struct page *p, const char *path)
+/* The reports behind each other. NULL: written, else why not. */
+static const char *write_reports(const struct report *const *from, unsigned count, const char *path)
 {
-	const struct report *a = &p->programs, *b = &p->comparison.programs;
-	struct report all = *a;
-	void **room = calloc((size_t)a->table_count + b->table_count + a->head.count +
-				     b->head.count + a->foot.count + b->foot.count + 1,
-			     sizeof(*room));
+	struct report all = *from[0];
+	size_t pieces = 1;
 	const char *why;
+	void **room;
+	char **lines;
 
+	for (unsigned i = 0; i < count; i++)
+		pieces += from[i]->table_count + from[i]->head.count + from[i]->foot.count;
+	room = calloc(pieces, sizeof(*room));
 	if (!room)
 		return "not enough memory";
 	all.tables = (struct table **)room;
-	all.table_count = a->table_count + b->table_count;
-	for (unsigned i = 0; i < all.table_count; i++)
-		all.tables[i] = i < a->table_count ? a->tables[i] : b->tables[i - a->table_count];
-	take_lines(&all.head, (char **)room + all.table_count, &a->head, &b->head);
-	take_lines(&all.foot, (char **)room + all.table_count + all.head.count, &a->foot, &b->foot);
+	all.table_count = 0;
+	for (unsigned i = 0; i < count; i++)
+		for (unsigned n = 0; n < from[i]->table_count; n++)
+			all.tables[all.table_count++] = from[i]->tables[n];
+	lines = take_lines(&all.head, (char **)room + all.table_count, from, count, true);
+	take_lines(&all.foot, lines, from, count, false);
 	why = report_workbook(&all, path);
 	free(room);
 	return why;
+}
+
+/* The summary, behind it kernels and the comparison, where there are some. */
+static const char *write_workbook(const struct page *p, const char *path)
+{
+	const struct report *from[3] = {&p->programs};
+	unsigned count = 1;
+
+	if (page_kernels_programs(p->kernels))
+		from[count++] = page_kernels_programs(p->kernels);
+	if (p->comparison.with)
+		from[count++] = &p->comparison.programs;
+	return write_reports(from, count, path);
 }
 #endif
 

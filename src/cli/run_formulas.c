@@ -124,18 +124,29 @@ static bool has_item(const struct text *list, const char *item)
 	return false;
 }
 
-static void add_item(struct taken *t, const char *name, const char *cpus)
+static void add_item(struct taken *t, const char *name, const char *behind)
 {
 	struct text item = {0};
 
-	text_addf(&item, "%s%s", name, cpus);
+	text_addf(&item, "%s%s", name, behind);
 	if (item.length && !has_item(&t->list, item.s))
 		text_addf(&t->list, "%s%s", t->list.length ? "," : "", item.s);
 	text_release(&item);
 }
 
-/* `cpus`: ":cpu=..." or "". */
-static bool add_formula(struct taken *t, const char *line, const char *cpus)
+/* What stands behind a formula and is said of each of its counters: ":cpu=...", ":kernel", or "". */
+static const char *behind_formula(const char *item)
+{
+	static const char kernel[] = ":kernel";
+	const char *cpus = strstr(item, ":cpu="), *end = item + strlen(item);
+	const size_t n = sizeof(kernel) - 1;
+
+	if (cpus)
+		return cpus;
+	return (size_t)(end - item) > n && strcmp(end - n, kernel) == 0 ? end - n : end;
+}
+
+static bool add_formula(struct taken *t, const char *line, const char *behind)
 {
 	struct formula f;
 	bool good = formula_parse(&f, line, t->error, sizeof(t->error));
@@ -145,7 +156,7 @@ static bool add_formula(struct taken *t, const char *line, const char *cpus)
 		good = false;
 	}
 	for (unsigned i = 0; good && i < f.name_count; i++)
-		add_item(t, f.names[i], cpus);
+		add_item(t, f.names[i], behind);
 	formula_release(&f);
 	if (good)
 		text_addf(&t->formulas, "%s%s", t->formulas.length ? "\n" : "", line);
@@ -154,21 +165,20 @@ static bool add_formula(struct taken *t, const char *line, const char *cpus)
 
 static bool take_item(struct taken *t, char *item)
 {
-	char *cpus = strstr(item, ":cpu=");
-	const char *known;
-	size_t n = cpus ? (size_t)(cpus - item) : strlen(item);
+	const char *behind = behind_formula(item), *known;
+	size_t n = (size_t)(behind - item);
 	struct text line = {0};
 	bool good = true;
 
 	if (formula_begins(item)) {
 		text_add_bytes(&line, item, n);
-		good = line.s && add_formula(t, line.s, cpus ? cpus : "");
+		good = line.s && add_formula(t, line.s, behind);
 		text_release(&line);
 		return good;
 	}
 	known = line_of(t, item, n);
 	if (known)
-		return add_formula(t, known, cpus ? cpus : "");
+		return add_formula(t, known, behind);
 	if (*item)
 		add_item(t, item, "");
 	return true;

@@ -118,6 +118,12 @@ struct cap_op {
 			     another time */
 	_Atomic uint64_t
 		paused; /* bit n: a started context that is paused would record it into buffer n */
+	/*
+	 * Of activities and of calls, bit n: a context that is paused or was stopped would record it into buffer n. Work of
+	 * calls that began before goes there, if the filters of stopped ones (NULL: none) want it.
+	 */
+	_Atomic uint64_t resting;
+	const struct core_subscribers *_Atomic resting_filters;
 };
 
 /*
@@ -220,6 +226,16 @@ static inline bool cap_wants(uint32_t activities)
 	return (atomic_load_explicit(&cap_activities, memory_order_relaxed) & activities) != 0;
 }
 
+/* The same of contexts that are paused or were stopped, for the work of calls that began before. */
+extern _Atomic uint32_t cap_activities_resting;
+
+/* Asked inside a call: what it does is wanted by those who record now, or by those who did when it began. */
+static inline bool cap_call_wants(uint32_t activities)
+{
+	return cap_likely(cap_wants(activities)) ||
+	       (atomic_load_explicit(&cap_activities_resting, memory_order_relaxed) & activities);
+}
+
 /* A function ran that Kymo hands out untraced (unknown or later extension): counted and noted once. */
 void cap_count_untraced(const char *part, const char *function);
 /* The same for `calls` of them, counted elsewhere. `part` is kept, `function` copied. */
@@ -237,6 +253,8 @@ void cap_ids_sample(struct cap_thread *t, struct cap_frame *f); /* the same wher
 void cap_left_out_slow(const struct cap_op *op);
 /* Both stack pointers are of the calling thread's own stack. */
 bool cap_same_stack(const void *a, const void *b);
+/* What `busy` is to be before it counts one more section, which begins inside another, unless a jump has left that. */
+uint64_t cap_read_inside(struct cap_thread *t, const void *sp);
 void cap_unwind(struct cap_thread *t, const void *sp); /* closes frames longjmp left behind */
 
 /* Non-zero when somebody wants it: then no call takes the straight path. */
@@ -299,19 +317,28 @@ static inline void cap_count_record(struct cap_thread *t)
  * Around what uses subscribers and buffers. The other side (core_grace_period_over()) makes all threads pass a memory
  * barrier, so that plain stores are enough here: what is loaded inside is seen to be in use.
  */
-static inline void cap_read_lock(struct cap_thread *t)
+static inline __attribute__((always_inline)) void cap_read_lock(struct cap_thread *t)
 {
-	uint32_t n = atomic_load_explicit(&t->busy, memory_order_relaxed);
+	uint64_t busy = atomic_load_explicit(&t->busy, memory_order_relaxed);
 
-	atomic_store_explicit(&t->busy, n + 1, memory_order_relaxed);
+	if (cap_unlikely(busy & CAP_BUSY))
+		busy = cap_read_inside(t, cap_sp());
+	else
+		busy = (uint64_t)(uintptr_t)cap_sp();
+	atomic_store_explicit(&t->busy, busy + 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
 static inline void cap_read_unlock(struct cap_thread *t)
 {
-	uint32_t n = atomic_load_explicit(&t->busy, memory_order_relaxed);
+	uint64_t busy = atomic_load_explicit(&t->busy, memory_order_relaxed);
 
-	atomic_store_explicit(&t->busy, n - 1, memory_order_release);
+	atomic_store_explicit(&t->busy, busy - 1, memory_order_release);
+}
+
+static inline bool cap_reads(const struct cap_thread *t)
+{
+	return (atomic_load_explicit(&t->busy, memory_order_acquire) & CAP_BUSY) != 0;
 }
 
 /* A call that is not recorded because the mode leaves it out. After a fork the array reads NULL. */
@@ -654,8 +681,9 @@ struct cap_submission {
 };
 
 /*
- * Takes the submission of work of kind `op` that the call `f` (NULL: none) submits; `subject` may be NULL.
- * False: no started context wants it; nothing is to be recorded and there is nothing to end.
+ * Takes the submission of work of kind `op` that the call `f` submits; `subject` may be NULL. It belongs to the buffers
+ * that the call was in when it began, whatever was started or stopped since; without a call (NULL) to those of the contexts
+ * that are started. False: nobody wants it; nothing is to be recorded and there is nothing to end.
  */
 bool cap_submission_take(struct cap_submission *o, const struct cap_frame *f,
 			 const struct cap_op *op, const struct cap_subject *subject);

@@ -19,7 +19,8 @@ struct core_subscribers;
 #define CAP_FRAMES  256u /* nested traced calls; deeper ones run untraced and are counted */
 #define CAP_BUFFERS 64u
 #define CAP_SITES   256u
-#define CAP_CALLING 8u /* tools called from inside each other; deeper ones are left out */
+#define CAP_BUSY    15u /* stacks of functions end at multiples of 16 */
+#define CAP_CALLING 8u  /* tools called from inside each other; deeper ones are left out */
 
 /* Two cache lines, found by a shift. `retire` of a frame that is not in use is NULL. */
 struct cap_frame {
@@ -48,6 +49,8 @@ struct cap_frame {
 		struct core_submission *submission; /* activities */
 	};
 	uint64_t inside; /* ticks spent in traced calls inside; kept for tallies, else 0 */
+	uint64_t
+		entered; /* what `buffers` was at entry; not kept where the plan is STRAIGHT, which never changes it */
 };
 
 /* A context's buffer as seen from the capture side; see core/ring/ring.h. */
@@ -67,10 +70,11 @@ struct cap_thread {
 	};
 	_Atomic uint32_t depth;
 	/*
-	 * > 0: the thread may be using subscribers and buffers that it has loaded and that no frame below
-	 * `depth` shows. Written by the thread alone; see core_grace_period_over().
+	 * The thread may be using subscribers and buffers that it has loaded and that no frame below `depth` shows: in so
+	 * many sections (CAP_BUSY), the outermost of which began in a function whose stack ends at the address in the other
+	 * bits. Written by the thread alone; see core_grace_period_over().
 	 */
-	_Atomic uint32_t busy;
+	_Atomic uint64_t busy;
 	uint64_t current; /* id of the innermost call that has not returned, or 0 */
 	uint64_t next_id;
 	uint64_t id_limit; /* at this one something is due; see cap_ids_refill() */

@@ -123,8 +123,13 @@ static void begin_idle(struct beside *b)
 	b->waited = 0;
 }
 
+/*
+ * A thread that gets no processor while the kernel forgets its files in /proc keeps who waits for the process busy, for seconds: so the end is not
+ * idle, where the system allows it (CAP_SYS_NICE, RLIMIT_NICE).
+ */
 static void end_idle(struct beside *b)
 {
+	set_idle(b->tid, false);
 	if (b->waits >= 0)
 		close(b->waits);
 	b->waits = -1;

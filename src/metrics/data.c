@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "analysis/summary.h"
 #include "base/bulk.h"
 #include "base/hash.h"
 #include "base/map.h"
@@ -393,6 +394,20 @@ bool kernel_data_read(struct kernel_data *d, struct store *s, struct stream_log 
 	if (d->group_count)
 		qsort(d->groups, d->group_count, sizeof(*d->groups), by_time);
 	return good;
+}
+
+bool kernel_counters_in(const struct summary *s)
+{
+	const struct tally_set *set = &s->tallies->set[TALLY_COUNTER];
+	const struct trace *t = s->trace;
+
+	for (uint32_t i = 0; i < set->count; i++) {
+		uint32_t op = set->rows[i]->key[KEY_OP];
+
+		if (op < t->ops_count && strcmp(t->ops[op].name, "dispatch") == 0)
+			return true;
+	}
+	return false;
 }
 
 void kernel_data_release(struct kernel_data *d)

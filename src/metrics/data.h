@@ -11,6 +11,7 @@
 #include "metrics/metrics.h"
 
 struct store;
+struct summary;
 
 /* What every dispatch has, where its runtime tells it; docs/metrics.md explains them. */
 enum kernel_column {
@@ -74,6 +75,9 @@ struct kernel_data {
 /* False: the log says why. `d` is to be released in any case. */
 bool kernel_data_read(struct kernel_data *d, struct store *s, struct stream_log *log);
 void kernel_data_release(struct kernel_data *d);
+
+/* The trace has counters of kernels: for those a store is worth its while. */
+bool kernel_counters_in(const struct summary *s);
 
 /* The column of that name, or the counter (NAME, PROVIDER:NAME); NULL: there is none. */
 const double *kernel_values_of(const struct kernel_group *g, const char *name);

@@ -67,6 +67,7 @@ enum metric_style {
 	METRIC_KERNELS, /* what the report makes by itself: kernels, dispatches, samples */
 	METRIC_DISPATCHES,
 	METRIC_SAMPLES,
+	METRIC_INSTRUCTIONS,
 	METRIC_STYLES
 };
 

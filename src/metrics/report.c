@@ -59,16 +59,15 @@ static bool evaluate(const struct kernel_report *k, struct made *m)
 
 /* ---- rows -------------------------------------------------------------------------------------------- */
 
-/* "Flops / $per": what they are divided by with --normalize. */
-static void unit_text(const struct kernel_report *k, const char *unit, struct text *out)
+void kernel_unit(const struct metric_set *set, const struct metric *m, struct text *out)
 {
 	static const char *const words[][2] = {{"per_kernel", "kernel"},
 					       {"per_group", "group"},
 					       {"per_wave", "wave"},
 					       {"per_cycle", "cycle"},
 					       {"per_second", "s"}};
-	const char *at = strstr(unit, "$per"),
-		   *denom = k->set->denom ? k->set->denom : "per_kernel";
+	const char *unit = m->unit ? m->unit : "", *at = strstr(unit, "$per"),
+		   *denom = set->denom ? set->denom : "per_kernel";
 
 	if (!at) {
 		text_add(out, unit);
@@ -114,10 +113,10 @@ static void change_text(struct table *t, struct cell *c, const struct kernel_cha
 }
 
 static struct cell *put_changes(const struct kernel_report *k, struct table *t, struct cell *c,
-				const struct kernel_change *x)
+				const struct kernel_change *x, double by)
 {
 	for (uint32_t b = 0; b < k->base_count; b++, x++) {
-		real(c++, x->value);
+		real(c++, x->value / by);
 		real(c++, x->change);
 		change_text(t, c++, x);
 	}
@@ -137,6 +136,18 @@ static void put_note(struct table *t, struct cell *c, const struct metric_value 
 	text_release(&note);
 }
 
+/* People read times in the unit that fits the value: the row is divided by `by`. */
+static const char *time_unit(double value, double *by)
+{
+	static const char *const names[] = {"ns", "us", "ms", "s"};
+	unsigned at = 0;
+
+	*by = 1;
+	for (; at < 3 && fabs(value) >= 1000 * *by; at++)
+		*by *= 1000;
+	return names[at];
+}
+
 static void put_row(const struct kernel_report *k, const struct report *r, struct table *t,
 		    const struct made *m, uint32_t i)
 {
@@ -145,9 +156,14 @@ static void put_row(const struct kernel_report *k, const struct report *r, struc
 	struct cell *c = table_row(t);
 	char id[METRIC_ID_TEXT], bar[BAR + 1];
 	struct text unit = {0};
+	double by = 1;
 
 	if (!c)
 		return;
+	if (r->people && x->unit && strcmp(x->unit, "ns") == 0)
+		text_add(&unit, time_unit(v->value, &by));
+	else
+		kernel_unit(k->set, x, &unit);
 	metric_id(m->panel, m->table, x, id);
 	if (m->table->style != METRIC_DEVICE)
 		cell_text(t, c, m->group->name);
@@ -155,14 +171,13 @@ static void put_row(const struct kernel_report *k, const struct report *r, struc
 	cell_text(t, c++, m->group->device->label);
 	cell_text(t, c++, id);
 	cell_text(t, c++, x->name);
-	real(c++, v->value);
-	c = put_changes(k, t, c, &m->changes[(size_t)i * k->base_count]);
-	real(c++, v->least);
-	real(c++, v->most);
-	unit_text(k, x->unit ? x->unit : "", &unit);
+	real(c++, v->value / by);
+	c = put_changes(k, t, c, &m->changes[(size_t)i * k->base_count], by);
+	real(c++, v->least / by);
+	real(c++, v->most / by);
 	cell_text(t, c++, unit.s ? unit.s : "");
 	text_release(&unit);
-	real(c++, v->peak);
+	real(c++, v->peak / by);
 	real(c++, metric_share(v));
 	if (r->people) {
 		if (!isnan(metric_share(v)) && !isnan(v->value)) {
@@ -433,6 +448,8 @@ static bool put_common(struct report *r, const struct kernel_report *k,
 		put_dispatches(r, k, id, title.s);
 	else if (table->style == METRIC_SAMPLES)
 		good = samples_table(r, k, id, title.s);
+	else if (table->style == METRIC_INSTRUCTIONS && (k->panels || !r->people))
+		good = instructions_table(r, k, id, title.s);
 	for (uint32_t d = 0; table->style == METRIC_DEVICE && good && d < k->data->device_count;
 	     d++)
 		for (uint32_t i = 0; i < k->data->group_count; i++) {
@@ -487,6 +504,41 @@ static void tell_rest(struct report *r, const struct kernel_report *k, uint32_t 
 			    "%" PRIu32 " values of counters are of calls that submitted several "
 			    "kernels of one name, and belong to none of them",
 			    k->data->ambiguous);
+}
+
+/* Into `t`, which gets its columns with the first of them. */
+static bool put_flat(struct report *r, const struct kernel_report *k, struct table **t,
+		     struct made *m)
+{
+	bool good = evaluate(k, m);
+
+	if (good && !*t && (*t = report_table(r, "kernel_metrics", "Metrics of kernels")))
+		put_columns(k, r, *t, m);
+	if (good && *t)
+		put_rows(k, r, *t, m);
+	release(m);
+	return good && *t;
+}
+
+bool kernel_report_flat(struct report *r, const struct kernel_report *k)
+{
+	struct table *t = NULL;
+	bool good = true;
+
+	for (uint32_t i = 0; i < k->data->group_count && (!k->top || i < k->top); i++)
+		for (uint32_t p = 0; p < k->set->panels.count; p++) {
+			const struct metric_panel *panel = &k->set->panels.at[p];
+
+			for (uint32_t n = 0; good && n < panel->tables.count; n++) {
+				struct made m = {.panel = panel,
+						 .table = &panel->tables.at[n],
+						 .group = &k->data->groups[i]};
+
+				if (!is_common(m.table))
+					good = put_flat(r, k, &t, &m);
+			}
+		}
+	return good && !r->failed;
 }
 
 bool kernel_report_make(struct report *r, const struct kernel_report *k)

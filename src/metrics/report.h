@@ -34,6 +34,12 @@ struct kernel_change {
 /* False: no memory, or the log says why. */
 bool kernel_report_make(struct report *r, const struct kernel_report *k);
 
+/* All metrics of the first `top` kernels as one table, for programs. False: no memory. */
+bool kernel_report_flat(struct report *r, const struct kernel_report *k);
+
+/* The unit of a metric: of "Flops / $per" what it is divided by with --normalize. */
+void kernel_unit(const struct metric_set *set, const struct metric *m, struct text *out);
+
 /* ---- baselines (compare.c) ------------------------------------------------------------------------- */
 
 /* The kernel there that is this one: of the same name, on a device of the same name, or else the only one of its kind. */
@@ -54,8 +60,10 @@ bool kernel_fails(const struct kernel_report *k, const char *list, struct text *
 /* The picture of a table of style `chart`: lines of at most 120 columns; false: there is nothing to draw. */
 bool chart_draw(const struct metric_table *t, const struct metric_value *values, struct text *out);
 
-/* Panel of samples by line. False: the log says why. */
+/* Panel of samples by line, and by instruction. False: the log says why. */
 bool samples_table(struct report *r, const struct kernel_report *k, const char *id,
 		   const char *title);
+bool instructions_table(struct report *r, const struct kernel_report *k, const char *id,
+			const char *title);
 
 #endif

@@ -119,6 +119,11 @@ bool document_markdown(const struct page *p, FILE *out)
 	    !markdown_sensors(p, out, CURVE_TELEMETRY, "Telemetry") ||
 	    !markdown_sensors(p, out, CURVE_COUNTER, "Counters"))
 		return false;
+	if (page_kernels_people(p->kernels)) {
+		fputs("\n## Kernels\n\n", out);
+		if (!report_print(page_kernels_people(p->kernels), REPORT_MARKDOWN, out))
+			return false;
+	}
 	if (p->comparison.with) {
 		fputs("\n## Comparison\n\n", out);
 		markdown_line(out, "A: ", page_title(p), "; ");
@@ -410,6 +415,8 @@ static bool put_pages(struct pages *g, const struct page *p)
 		put_wrapped(g, p->people.head.lines[i]);
 	g->y += LINE;
 	ok = (!p->diagnosis || put_findings(g, p)) && put_plots(g, p) && put_tables(g, p) &&
+	     (!page_kernels_people(p->kernels) ||
+	      put_report(g, page_kernels_people(p->kernels), "Kernels")) &&
 	     (!p->comparison.with || put_comparison(g, p));
 	number_page(g);
 	return draw_end(g->d) && ok;

@@ -554,6 +554,8 @@ static void put_head(FILE *out, const struct page *p)
 	members_put(out, &p->members, p->data.of_process);
 	member(out, "comparison");
 	comparison_put(out, &p->comparison, &p->data, page_title(p));
+	member(out, "kernels");
+	page_kernels_put(out, p->kernels);
 	put_drawn(out, p);
 	fputs("}\n", out);
 }

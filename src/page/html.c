@@ -67,6 +67,11 @@ static void plain_part(FILE *out, const struct page *p)
 	}
 	tables(out, &p->people, "kymo summary --all");
 	lines(out, &p->people.foot);
+	if (page_kernels_people(p->kernels)) {
+		fputs("<h2>Kernels</h2>\n", out);
+		tables(out, page_kernels_people(p->kernels), "kymo kernels --all");
+		lines(out, &page_kernels_people(p->kernels)->foot);
+	}
 	if (p->comparison.with) {
 		html_text(out, "<h2>Comparison with ", p->comparison.name, "</h2>\n");
 		lines(out, &p->comparison.people.head);

@@ -129,6 +129,14 @@ static kymo_status_t read_drawn(struct page *p, const char *folder, bool flames,
 	return status;
 }
 
+/* Behind judge(), to whose findings it adds. */
+static kymo_status_t read_kernels(struct page *p, const struct format_options *o)
+{
+	struct diagnosis *d = p->diagnosis ? &p->findings : NULL;
+
+	return page_kernels_read(&p->kernels, &p->read, d, o) ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+}
+
 static kymo_status_t read_summary(struct page *p, const char *trace, const struct format_options *o)
 {
 	kymo_status_t status;
@@ -139,6 +147,8 @@ static kymo_status_t read_summary(struct page *p, const char *trace, const struc
 		return status;
 	p->summary = &p->read;
 	status = judge(p, o);
+	if (status == KYMO_OK && !p->without_kernels)
+		status = read_kernels(p, o);
 	if (status == KYMO_OK)
 		status = make_tables(p);
 	if (status == KYMO_OK && p->comparison.with)
@@ -185,6 +195,7 @@ void page_release(struct page *p)
 	page_data_release(&p->data);
 	flames_release(&p->flames);
 	matrix_release(&p->matrix);
+	page_kernels_release(p->kernels);
 	members_release(&p->members);
 	clusters_release(&p->clusters);
 	comparison_release(&p->comparison);

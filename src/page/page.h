@@ -14,6 +14,7 @@
 #include "page/comparison.h"
 #include "page/encode.h"
 #include "page/flames.h"
+#include "page/kernels.h"
 #include "page/matrix.h"
 #include "report/report.h"
 
@@ -25,6 +26,7 @@ enum {
 struct page {
 	uint64_t size;                /* bytes that it should have at most; 0: whatever is needed */
 	struct comparison comparison; /* made by page_read(), where `with` names another trace */
+	bool without_kernels;         /* nobody asks for them */
 	/* Made by page_make(). */
 	const struct summary *summary;
 	const struct diagnosis *diagnosis; /* NULL: the trace has no records to judge */
@@ -32,6 +34,7 @@ struct page {
 	struct page_data data;
 	struct flames flames;
 	struct matrix matrix;
+	struct page_kernels *kernels; /* NULL: the trace has no counters of kernels */
 	struct members members;
 	struct page_encoded encoded;
 	struct page_plan plan;

@@ -336,7 +336,7 @@ static const struct plot durations = {
 /* ------------------------------------------------------------------------------------------------ */
 
 extern const struct plot plot_bandwidth, plot_memory, plot_messages, plot_comparison,
-	plot_telemetry, plot_counters;
+	plot_telemetry, plot_counters, plot_roofline;
 extern const struct plot plot_flame_samples, plot_flame_off_cpu, plot_flame_device,
 	plot_flame_stacks, plot_flame_heap;
 
@@ -354,5 +354,6 @@ const struct plot *const plots[] = {&busy,
 				    &plot_messages,
 				    &plot_telemetry,
 				    &plot_counters,
+				    &plot_roofline,
 				    &plot_comparison};
 const unsigned plots_count = sizeof(plots) / sizeof(*plots);

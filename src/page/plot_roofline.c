@@ -397,3 +397,30 @@ void roofline_draw(struct draw *d, const struct roofline *l, bool dark)
 		draw_point(&p, i);
 	draw_legend(&p, legend);
 }
+
+/* ---- as a plot of `kymo report` ------------------------------------------------------------------ */
+
+static bool has_rooflines(const struct page *p)
+{
+	return page_kernels_rooflines(p->kernels);
+}
+
+static bool draw_rooflines(const struct page *p, struct draw *d, unsigned picture)
+{
+	page_kernels_draw(p->kernels, picture, d);
+	return true;
+}
+
+static unsigned roofline_pictures(const struct page *p)
+{
+	return page_kernels_rooflines(p->kernels);
+}
+
+extern const struct plot plot_roofline;
+const struct plot plot_roofline = {"roofline",
+				   "Roofline",
+				   "counted kernels below what their device attains "
+				   "(kymo calibrate)",
+				   has_rooflines,
+				   draw_rooflines,
+				   roofline_pictures};

@@ -30,21 +30,7 @@ static kymo_status_t is_of_device(kymo_counter_t counter, const char *provider,
 	return info->agent && strcmp(provider, wanted) == 0 ? KYMO_ERROR_EXISTS : KYMO_OK;
 }
 
-/* Counters of devices are counted of kernels. */
-static void on_provider(const char *provider, void *data)
-{
-	kymo_context_t *context = data;
-	kymo_counter_set_t set;
-
-	if (kymo_counters(KYMO_COUNTER_ALL, is_of_device, (void *)(uintptr_t)provider) !=
-		    KYMO_ERROR_EXISTS ||
-	    kymo_counter_set_parse("recorder", later, &set) != KYMO_OK)
-		return;
-	kymo_counter_dispatch_service(*context, set, NULL, NULL);
-	kymo_counter_set_destroy(set);
-}
-
-/* ---- kernels on processors ---- */
+/* ---- kernels ---- */
 
 #define OF_KERNELS ":kernel"
 
@@ -99,26 +85,39 @@ static bool all_known(const char *list)
 	return known;
 }
 
-/* Tools bring providers when they are loaded, which is after the recorder has started. */
-static void count_kernels(const char *provider, void *data)
+static void count_list(const kymo_context_t *context, const char *list)
 {
-	const kymo_context_t *context = data;
 	const kymo_counter_kernel_desc_t desc = {.size = sizeof(desc),
 						 .replay = kernel_options->replay,
 						 .pass = kernel_options->replay_pass,
 						 .filter = launch_is_chosen,
 						 .data = &kernel_patterns};
-	char *list = kernel_list;
 	kymo_counter_set_t set;
+
+	if (kymo_counter_set_parse("recorder", list, &set) != KYMO_OK)
+		return;
+	kymo_counter_kernel_service(*context, set, &desc);
+	kymo_counter_set_destroy(set);
+}
+
+/* Tools bring providers when they are loaded, which is after the recorder has started. */
+static void count_kernels(const char *provider, void *data)
+{
+	char *list = kernel_list;
 
 	if (!list || !all_known(list))
 		return;
 	kernel_list = NULL;
-	if (kymo_counter_set_parse("recorder", list, &set) == KYMO_OK) {
-		kymo_counter_kernel_service(*context, set, &desc);
-		kymo_counter_set_destroy(set);
-	}
+	count_list(data, list);
 	free(list);
+}
+
+/* Counters of devices are counted of kernels. */
+static void on_provider(const char *provider, void *data)
+{
+	if (kymo_counters(KYMO_COUNTER_ALL, is_of_device, (void *)(uintptr_t)provider) ==
+	    KYMO_ERROR_EXISTS)
+		count_list(data, later);
 }
 
 /* ---- all ---- */
@@ -147,7 +146,8 @@ static void count_all(kymo_context_t context, const char *list,
 	char *kernels = calloc(1, strlen(list) + 1);
 
 	later = calloc(1, strlen(list) + 1);
-	if (words && now && later && kernels) {
+	if (words && now && later && kernels &&
+	    patterns_compile(&kernel_patterns, &kernel_options->count_kernels) == KYMO_OK) {
 		for (char *w = words; *w;) {
 			size_t length = kymo_counter_item(w);
 			char *next = w[length] ? w + length + 1 : w + length;
@@ -162,8 +162,7 @@ static void count_all(kymo_context_t context, const char *list,
 		if (*now)
 			request_counters(context, now, counted);
 		whose = context;
-		if (*kernels &&
-		    patterns_compile(&kernel_patterns, &kernel_options->count_kernels) == KYMO_OK) {
+		if (*kernels) {
 			kernel_list = strdup(kernels);
 			kymo_counter_providers(count_kernels, &whose);
 		}

@@ -400,9 +400,19 @@ bool filter_comm(const struct filter_binding *b, const struct rec_comm *r)
 	       filter_when(b, r->base.process, r->base.start, r->base.end);
 }
 
+/* What was counted of a kernel goes with its execution. */
+static bool kernel_counted(const struct filter_binding *b, const struct rec_counter *r)
+{
+	if (!r->kernel)
+		return !b->only_kernels;
+	return (!b->kernels || b->kernels[r->kernel]) &&
+	       (!b->counts ||
+		counts_have_call(b->counts, r->base.process, r->correlation, r->kernel));
+}
+
 bool filter_counter(const struct filter_binding *b, const struct rec_counter *r)
 {
-	return !b->only_kernels && filter_op(b, r->base.op) && on_device(b, r->agent, 0) &&
+	return kernel_counted(b, r) && filter_op(b, r->base.op) && on_device(b, r->agent, 0) &&
 	       (b->host && r->correlation ? beside_call(b, &r->base, r->correlation)
 					  : filter_host(b, &r->base)) &&
 	       (!b->host || !b->filter->spec.memory || r->correlation) &&

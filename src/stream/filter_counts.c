@@ -2,11 +2,13 @@
 /*
  * Executions of kernels by number: each process counts those of a name, from 1, in the order in which they were launched,
  * whichever thread, queue or device. A pass ahead finds them; 56 bytes of memory for each execution of a kernel that
- * numbers are asked of. What one call launched without times cannot be told apart: of these all are chosen if one is.
+ * numbers are asked of, some 30 more for those that are wanted. What one call launched without times cannot be told apart: of these all are chosen if one is.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "stream/filter_parts.h"
 
@@ -24,6 +26,7 @@ struct filter_counts {
 	uint32_t *name; /* by kernel: the first one that is called so; 0: numbers do not matter */
 	struct execution *at;
 	size_t count, room;
+	struct map of_call; /* of those that are wanted, by process and call: index + 1 */
 };
 
 static bool are_numbered(const struct pattern *p)
@@ -109,6 +112,7 @@ void counts_free(struct filter_counts *c)
 {
 	if (!c)
 		return;
+	map_release(&c->of_call);
 	free(c->name);
 	free(c->at);
 	free(c);
@@ -217,6 +221,17 @@ static uint64_t number_all(struct filter_counts *c)
 	return most;
 }
 
+static bool find_calls(struct filter_counts *c)
+{
+	bool good = true;
+
+	for (size_t i = 0; good && i < c->count; i++)
+		if (c->at[i].wanted)
+			good = map_add(&c->of_call, hash_mix(c->at[i].process, c->at[i].call),
+				       i + 1);
+	return good;
+}
+
 static bool any_wanted(const struct filter_counts *c)
 {
 	for (uint32_t i = 1; i < c->b->trace->kernels_count; i++)
@@ -246,6 +261,8 @@ kymo_status_t counts_looked(struct filter_counts *c, struct filter_binding *b)
 	if (c->count)
 		qsort(c->at, c->count, sizeof(*c->at), by_launch);
 	most = number_all(c);
+	if (!find_calls(c))
+		return KYMO_ERROR_NO_MEMORY;
 	if (!b->filter->kernels.set)
 		return KYMO_OK;
 	text_addf(&what, "no process has executed a kernel of that name so often, but %llu time%s",
@@ -289,4 +306,20 @@ bool counts_have_unfinished(const struct filter_counts *c, const struct t_unfini
 	const struct execution e = of_unfinished(c, u);
 
 	return have(c, &e);
+}
+
+bool counts_have_call(const struct filter_counts *c, uint32_t process, uint64_t call,
+		      uint32_t kernel)
+{
+	uint64_t i;
+
+	if (!c->name[kernel])
+		return true;
+	map_each(&c->of_call, hash_mix(process, call), i) {
+		const struct execution *e = &c->at[i - 1];
+
+		if (e->process == process && e->call == call && e->name == c->name[kernel])
+			return true;
+	}
+	return false;
 }

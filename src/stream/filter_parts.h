@@ -156,6 +156,9 @@ struct stream_sink *counts_look(struct filter_counts *c,
 kymo_status_t counts_looked(struct filter_counts *c, struct filter_binding *b);
 bool counts_have(const struct filter_counts *c, const struct rec_dispatch *r);
 bool counts_have_unfinished(const struct filter_counts *c, const struct t_unfinished *u);
+/* An execution of the kernel that the call launched. */
+bool counts_have_call(const struct filter_counts *c, uint32_t process, uint64_t call,
+		      uint32_t kernel);
 
 /* filter_calls.c */
 struct filter_calls *calls_new(struct filter_binding *b);

@@ -98,11 +98,11 @@ static void open_file(struct symbols *s, struct file *f)
 	}
 }
 
-/* Where a name ends that a compiler has added to, for a copy that it made of the function. */
+/* Where a name ends that a compiler has added to, for a copy that it made of the function, or a linker, for its version. */
 static size_t written_length(const char *name)
 {
-	static const char *const added[] = {".constprop.", ".isra.",    ".part.",
-					    ".cold",       ".lto_priv", ".llvm."};
+	static const char *const added[] = {".constprop.", ".isra.", ".part.", ".cold",
+					    ".lto_priv",   ".llvm.", "@"};
 	size_t length = strlen(name);
 
 	for (unsigned i = 0; i < sizeof(added) / sizeof(*added); i++) {

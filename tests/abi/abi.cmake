@@ -27,13 +27,16 @@ if(NOT KYMO_SANITIZE)
   set_tests_properties(abi.needed abi.relocations PROPERTIES LABELS abi)
 endif()
 add_test(NAME lint COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/check/lint.py)
-# As the sources were compiled, with what is generated. One build is enough.
+# As the sources were compiled, with what is generated. One build is enough. They start first, one after the other, and
+# take all processors as long as the tests beside them do not.
 if(NOT KYMO_SANITIZE)
-  add_test(NAME lint.cppcheck COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/check/lint.py
-           --build ${CMAKE_BINARY_DIR} cppcheck)
-  add_test(NAME lint.tidy COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/check/lint.py
-           --build ${CMAKE_BINARY_DIR} tidy)
-  set_tests_properties(lint.cppcheck lint.tidy PROPERTIES LABELS abi TIMEOUT 1800 PROCESSORS 2)
+  add_test(NAME lint.cppcheck COMMAND nice -n 19 $<TARGET_FILE:Python3::Interpreter> -B
+           ${PROJECT_SOURCE_DIR}/tools/check/lint.py --build ${CMAKE_BINARY_DIR} cppcheck)
+  add_test(NAME lint.tidy COMMAND nice -n 19 $<TARGET_FILE:Python3::Interpreter> -B
+           ${PROJECT_SOURCE_DIR}/tools/check/lint.py --build ${CMAKE_BINARY_DIR} tidy)
+  set_tests_properties(lint.cppcheck lint.tidy PROPERTIES LABELS abi TIMEOUT 2400 RESOURCE_LOCK spare_processors)
+  set_tests_properties(lint.cppcheck PROPERTIES COST 1000)
+  set_tests_properties(lint.tidy PROPERTIES COST 900)
 endif()
 add_test(NAME abi.lint_planted COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/test_lint.py
          ${PROJECT_SOURCE_DIR}/tools/check/lint.py)

@@ -19,7 +19,7 @@ static const char source[] = "kernel void SPIN(global float *a, int n)\n"
 			     "	a[get_global_id(0)] = x;\n"
 			     "}\n";
 
-enum { ITEMS = 64, ROUNDS = 20, TRANSFER = 64 << 20 };
+enum { ITEMS = 64, ROUNDS = 20, BUILDS = 8, TRANSFER = 64 << 20 };
 
 static cl_platform_id platform;
 static cl_context context;
@@ -59,23 +59,33 @@ static void use_device(void)
 	buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, ITEMS * sizeof(float), NULL, NULL);
 }
 
-static cl_kernel build_called(const char *name, int number)
+static cl_kernel build_with(const char *options)
 {
 	const char *text = source;
 	cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, NULL);
-	char options[128];
+	cl_kernel kernel = NULL;
 
-	/* A program that no cache knows. */
-	snprintf(options, sizeof(options), "-DSPIN=%s -DN%d=%ld", name, number,
-		 (long)(now() * 1e6));
 	if (clBuildProgram(program, 1, &device, options, NULL, NULL) != CL_SUCCESS)
 		exit(1);
-	return clCreateKernel(program, name, NULL);
+	clCreateKernelsInProgram(program, 1, &kernel, NULL);
+	return kernel;
 }
 
-static cl_kernel build(int number)
+static cl_kernel build_called(const char *name)
 {
-	return build_called("spin", number);
+	char options[128];
+
+	snprintf(options, sizeof(options), "-DSPIN=%s", name);
+	return build_with(options);
+}
+
+/* A program that no cache knows. */
+static cl_kernel build_anew(int number)
+{
+	char options[128];
+
+	snprintf(options, sizeof(options), "-DSPIN=spin -DN%d=%ld", number, (long)(now() * 1e6));
+	return build_with(options);
 }
 
 static void run(cl_kernel kernel, int n)
@@ -90,13 +100,14 @@ static void run(cl_kernel kernel, int n)
 		exit(1);
 }
 
-/* Kernels until they have taken so long. */
-static void compute(cl_kernel kernel, double seconds)
+/* Kernels until they have taken so long. Returns how long they took. */
+static double compute(cl_kernel kernel, double seconds)
 {
 	double begin = now();
 
 	while (now() - begin < seconds)
 		run(kernel, 400000);
+	return now() - begin;
 }
 
 static void transfer(double seconds)
@@ -121,8 +132,8 @@ static void builds(double seconds)
 	/* A runtime may compile a part of what is launched when that is launched: more is built than that. */
 	for (int i = 0; now() - begin < seconds; i += 4) {
 		for (int k = 1; k < 4; k++)
-			build(i + k);
-		run(build(i), 1);
+			build_anew(i + k);
+		run(build_anew(i), 1);
 	}
 }
 
@@ -135,9 +146,10 @@ static void much(void)
 	cl_kernel kernels[6];
 
 	for (int i = 0; i < 6; i++)
-		kernels[i] = build_called(names[i], i);
+		kernels[i] = build_called(names[i]);
 	for (int i = 0; i < ROUNDS; i++) {
-		run(build(i), 1);
+		if (i < BUILDS)
+			run(build_anew(i), 1);
 		host_sleep(0.01);
 		for (int k = 0; k < 6; k++)
 			run(kernels[k], 1000);
@@ -150,7 +162,7 @@ static void much(void)
 		device = devices[i];
 		use_device();
 		for (cl_uint k = 0; k < i; k++)
-			run(build_called("ncclDevKernel_spin", 0), 400000);
+			run(build_called("ncclDevKernel_spin"), 400000);
 	}
 }
 
@@ -172,7 +184,7 @@ int main(int argc, char **argv)
 	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) != CL_SUCCESS)
 		return 1;
 	use_device();
-	kernel = build(0);
+	kernel = build_called("spin");
 	if (strcmp(what, "start-up") == 0 || strcmp(what, "much") == 0)
 		host_sleep(long_enough());
 	run(kernel, 1);
@@ -183,14 +195,13 @@ int main(int argc, char **argv)
 		host_sleep(seconds / ROUNDS);
 		run(kernel, 1);
 	}
-	for (int i = 0; strcmp(what, "late") == 0 && i < ROUNDS; i++) {
-		host_sleep(seconds / ROUNDS);
-		compute(kernel, seconds / ROUNDS);
-	}
+	for (int i = 0; strcmp(what, "late") == 0 && i < ROUNDS; i++)
+		host_sleep(compute(kernel,
+				   seconds / ROUNDS)); /* as long, however busy the machine is */
 	if (strcmp(what, "kernels") == 0)
 		compute(kernel, seconds);
 	if (strcmp(what, "communication") == 0) /* by its name it sends to other devices */
-		compute(build_called("ncclDevKernel_spin", 1), seconds);
+		compute(build_called("ncclDevKernel_spin"), seconds);
 	if (strcmp(what, "transfers") == 0)
 		transfer(seconds);
 	if (strcmp(what, "builds") == 0)

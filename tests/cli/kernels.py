@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import shutil
 import sqlite3
 import sys
 
@@ -148,11 +149,15 @@ def part_roofline(folder):
     for n in (1, 2):
         s.dispatch("saxpy", "NVIDIA H200 #0", counters=operations(time=1000, dfma=1000 * n, dadd=1000, hadd=1500, l1=100000, l2=55000, read=100000, written=10000))
     s.dispatch("other", "NVIDIA L4 #0", counters=operations(time=900, ffma=5, l1=10, l2=10, read=10, written=10))
+    for name in ("copy", "turn"):
+        s.dispatch(name, "NVIDIA H200 #0", counters=operations(time=1, l1=10, l2=10, read=10, written=10))
     path, roofs, picture = s.done(), folder + "/roofs.json", folder + "/a.svg"
     with open(roofs, "w") as f:
         json.dump(roofs_of(("NVIDIA L4", 1e9), ("NVIDIA H200", 10e9)), f)
     p = run(KYMO, "kernels", "--roofline", "-", "--roofs", roofs, path)
     checks.equal(f"status: {p.stderr}", (p.returncode, "is that of NVIDIA H200 #0" in p.stderr), (0, True))
+    checks.equal(f"what did none: {p.stderr}", "no floating-point operations: copy, turn\n" in p.stderr or "operations: turn, copy\n" in p.stderr, True)
+    checks.equal("they are not drawn", ("copy" in p.stdout, "turn" in p.stdout), (False, False))
     told = {re.sub(r":.*", "", line[2:]): line for line in p.stdout.splitlines() if re.match(r"[12] \w", line)}
     flops = 2 * 3000 + 2000 + 3000
     for kernel, rate, share, at in (
@@ -179,7 +184,12 @@ def part_roofline(folder):
     s.device("NVIDIA H200 #0")
     s.dispatch("bare", "NVIDIA H200 #0", 1000)
     bare = s.done()
+    s = Store(folder + "/empty.kymo/store.db", folder + "/d.db")
+    s.device("NVIDIA H200 #0")
+    s.dispatch("copy", "NVIDIA H200 #0", counters=operations(time=1, l1=10, l2=10, read=10, written=10))
+    copies = s.done()
     for words, status, error in ((["--roofline", "-", "--roofs", roofs, path], 3, "NVIDIA H200"), (["--roofline", "-", "--roofs", roofs, bare], 3, "--metrics 4"),
+                                 (["--roofline", "-", "--roofs", roofs, copies], 3, "did no floating-point operations: copy"),
                                  (["--roofline", "a.doc", path], 2, ".svg, .png"), (["--roofs", roofs, path], 2, "--roofline FILE"),
                                  (["--roofline", picture, "--roofs", roofs, lone], 3, "File exists")):
         p = run(KYMO, "kernels", *words)
@@ -389,6 +399,10 @@ def part_findings(folder):
     s.dispatch("latency", d, 7000, **big, counters=counters(compute=10, memory=20, time=7000))
     s.dispatch("registers", d, 6000, items=(256 * 132 * 80,), registers=255, counters=counters(time=6000))
     s.dispatch("strided", d, 5000, **big, counters={**counters(time=5000), used: 12.5})
+    levels = {"l1tex__throughput.avg.pct_of_peak_sustained_active": 98, "lts__throughput.avg.pct_of_peak_sustained_elapsed": 49,
+              "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": 40}
+    s.dispatch("lines", d, 4700, **big, counters={**counters(compute=7, memory=98, time=4700), **levels, used: 12.5})
+    s.dispatch("pipes", d, 4600, **big, counters={**counters(compute=56, memory=98, time=4600), **levels, used: 12.5})
     s.dispatch("sectors", d, 4500, **big, counters=counters(time=4500, sectors=3200, requests=100))
     s.dispatch("banks", d, 4000, **big, counters=counters(time=4000, passes_ld=100, passes_st=0, lost_ld=75, lost_st=0))
     s.dispatch("small", d, 3000, items=(256 * 12,), counters=counters(time=3000))
@@ -397,10 +411,14 @@ def part_findings(folder):
     report = json.loads(must(KYMO, "kernels", "-f", "json", path))
     found = {(r["kernel"], r["rule"]): (r["finding"], r["panel"]) for t in report["tables"] if t["name"] == "findings" for r in t["rows"]}
     wanted = {("memory", "memory-bound"): ("memory bound: memory and caches at 85.0 % of their peak, computing at 30.0 %", "30"),
+              ("lines", "memory-bound"): ("memory bound: memory and caches at 98.0 % of their peak, computing at 7.0 %", "30"),
+              ("pipes", "memory-bound"): ("memory bound: memory and caches at 98.0 % of their peak, computing at 56.0 %", "30"),
               ("compute", "compute-bound"): ("compute bound: a pipe at 90.0 % of its peak, memory and caches at 20.0 %", "11"),
               ("latency", "latency-bound"): ("latency bound: computing at 10.0 %, memory and caches at 20.0 % of their peak", "7.2"),
               ("registers", "low-occupancy"): ("occupancy can be 12.5 % at most: registers leave room for 1 group of a unit", "7.2"),
               ("strided", "uncoalesced"): ("uncoalesced access: 12.5 % of what global loads bring in is used", "16"),
+              **{(name, "uncoalesced"): ("uncoalesced access: 12.5 % of what global loads bring in is used; L1 is at 98.0 % of its peak, what comes "
+                                         f"next at {busy} %: up to {gain} times as fast without", "16") for name, busy, gain in (("lines", "49.0", "2.0"), ("pipes", "56.0", "1.8"))},
               ("sectors", "uncoalesced"): ("uncoalesced access: a global load takes 32.0 sectors, where 16 bytes of each work item take 16", "16"),
               ("banks", "bank-conflicts"): ("bank conflicts: 75.0 % of the passes of local memory are repetitions", "12"),
               ("small", "few-groups"): ("small grid: 12 groups for 132 units leave 90.9 % of them empty", "7.1"),
@@ -480,6 +498,10 @@ def part_real(folder):
     if p.returncode == 0 and "task-clock is not counted" not in p.stderr:
         counted = rows(folder + "/m.kymo", "--panel", "7.3.8")
         checks.equal("kernels that were counted", {k[0]: r["of"] for k, r in counted.items()}, {k[0]: r["of"] for k, r in missing.items()})
+        some = rows(folder + "/m.kymo", "--panel", "7.3.8", "--kernel", got[0]["kernel"] + "#2-3")
+        checks.equal("counters of what is selected", {(k[0], r["of"], r["dispatches"]) for k, r in some.items()}, {(got[0]["kernel"], 2, 2)})
+        others = rows(folder + "/m.kymo", "--panel", "7.3.8", "--exclude-kernel", got[0]["kernel"])
+        checks.equal("counters of the others", {k: r["value"] for k, r in others.items()}, {k: r["value"] for k, r in counted.items() if k[0] != got[0]["kernel"]})
         checks.equal("processor time", {k: r["value"] is not None and r["value"] > 0 for k, r in counted.items()}, {k: True for k in counted})
     p = run(KYMO, "kernels", "--kernel", "none-of-them", trace)
     checks.equal(f"nothing selected: {p.stderr}", (p.returncode, "no records that match --kernel" in p.stderr), (2, True))
@@ -509,6 +531,14 @@ def part_baseline(folder):
     checks.equal("a base of 0", (r["value"], r["base_1"], r["change_1_percent"], r["changed_1"], r["changed_2"]), (50, 0, None, "was 0", "+0.0 %"))
     r = got["z", device, "17.1.1"]
     checks.equal("0 and 0; no such kernel", (r["change_1_percent"], r["changed_2"]), (0, "no such kernel"))
+    # Colons stand between paths, and in them.
+    os.makedirs(folder + "/x:y")
+    shutil.copy(b, folder + "/x:y/b.db")
+    got = rows(a, "--baseline", folder + "/x:y/b.db", "--baseline", c, "--panel", "7.3.1")["k", device, "7.3.1"]
+    checks.equal("a path with a colon", (got["base_1"], got["base_2"]), (880, 1100))
+    # People read times in the unit that fits the row's value, and its base, least and most in the same.
+    told = must(KYMO, "kernels", "--baseline", b, "--panel", "7.3.1", "--top", "1", a)
+    checks.equal(f"times: {told}", re.search(r"7\.3\.1 +Time +(\S+) +(\S+) +(\S+) % +(\S+) +(\S+) +(\S+)", told).groups(), ("1.1", "0.88", "+25.0", "1", "1.2", "us"))
     for limit, status in (("7.3.1>20%", 1), ("7.3.1>25", 0), ("Time>24.9", 1), ("7.3.1<-5", 0), ("17.1.1>0", 0), ("17.1.1>1,7.3.1>24", 1), ("2.1.1>5", 3), ("7.3.1>1,2.1.1>5", 3)):
         p = run(KYMO, "kernels", "--baseline", b, "--fail-on", limit, a)
         checks.equal(f"--fail-on {limit}: {p.stderr}", p.returncode, status)

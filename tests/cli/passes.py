@@ -118,7 +118,8 @@ def check_application(folder, alone):
 def check_refusals(trace):
     """Each case has a kernel of its own name."""
     reasons = {"printf": "uses printf", "binary": "source is not known",
-               "svm": "shared virtual memory", "user_event": "user events", "callback": "event callback"}
+               "svm": "shared virtual memory", "user_event": "user events", "callback": "event callback",
+               "queues": "more than 128 queues"}
     assert record(trace, "--tool", PROVIDER, "--counters", MADE, ONCE).stdout == run(ONCE).stdout
     kernels = {r["name"][5:]: r["n"] for r in query("SELECT name, count(*) AS n FROM kernels GROUP BY 1", trace)}
     values = {}
@@ -129,11 +130,11 @@ def check_refusals(trace):
     assert "user_event" not in values, values  # nothing waits for it: not even in one pass
     for case in ("printf", "binary", "svm"):  # the first pass has values, nothing was repeated
         assert values[case] == {"made1": kernels[case], "made2": kernels[case]}, (case, values)
-    for case in ("callback", "out_of_order", "clone"):
-        n = 1 if case == "callback" else kernels[case]
+    for case in ("callback", "out_of_order", "clone", "queues"):
+        n = 1 if case in ("callback", "queues") else kernels[case]
         assert values[case] == {f"made{i}": n for i in range(1, 6)}, (case, values)
     for case, reason in reasons.items():
-        n = 1 if case == "callback" else kernels[case]
+        n = {"callback": 1, "queues": 2}.get(case, kernels[case])
         assert any(t.startswith(f"{n} launches") and reason in t for t in said), (case, said)
     missing = sum(int(t.split()[0]) for t in said if "other threads" in t or "others" in t)
     assert len(values["threads"]) == 5 and kernels["threads"] == 80, values["threads"]
@@ -163,12 +164,18 @@ def check_host(trace, alone):
 
 
 def check_errors(folder):
+    many = ",".join(f"sm__a{i}.sum" for i in range(65))
     for words, text in ((("--counters", "nothing:kernel"), "no provider has a counter"),
+                        (("--counters", many), "that are 65 counters, and a run counts 64 at most"),
+                        (("--counters", many[:many.rindex(",")] + ",nothing"), "that are 65 counters"),
+                        (("--counters", many[:many.rindex(",")] + ",sm__a0.sum"), "named twice"),
+                        (("--metrics", "nvidia:2,nvidia:3,nvidia:4,nvidia:7,nvidia:11,nvidia:12,nvidia:16,nvidia:17"), "and a run counts 64 at most"),
                         (("--count-kernel", "a"), "--count-kernel goes with"),
                         (("--replay-pass", "1"), "--replay-pass goes with"),
                         (("--tool", PROVIDER, "--counters", MADE, "--replay", "application", "--replay-pass", "4"),
                          "3 passes"),
-                        (("--counters", "minflt:kernel,minflt:kernel"), "named twice")):
+                        (("--counters", "minflt:kernel,minflt:kernel"), "named twice"),
+                        (("--tool", PROVIDER, "--counters", "minflt:kernel,lone:kernel"), "it counts single threads alone")):
         p = record(os.path.join(folder, "e.kymo"), *words, REPLAY, status=2)
         assert text in p.stderr, (words, p.stderr)
     assert not os.path.exists(os.path.join(folder, "e.kymo"))

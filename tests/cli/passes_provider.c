@@ -27,7 +27,12 @@ static kymo_status_t list(kymo_counter_list_fn add, void *to, void *data)
 		snprintf(names[i], sizeof(names[i]), "made%d", (int)i + 1);
 		add(&info, to);
 	}
-	return KYMO_OK;
+	return add(&(kymo_counter_info_t){.size = sizeof(kymo_counter_info_t),
+					  .name = "lone",
+					  .description = "Of the calling thread",
+					  .modes = KYMO_COUNTER_THREAD,
+					  .handle = COUNTERS + 1},
+		   to);
 }
 
 static kymo_status_t admit(const kymo_counter_request_t *r, void *data)

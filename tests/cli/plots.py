@@ -570,7 +570,7 @@ def test_fonts(folder):
 
 def test_words(trace, folder):
     plots = [r["plot"] for r in json.loads(must(KYMO, "list", "plots", "-f", "json"))["tables"][0]["rows"]]
-    checks.equal("plots", plots, ["devices", "flame_samples", "flame_device", "flame_device_stacks", "flame_off_cpu", "flame_heap", "durations", "idle", "overlap", "bandwidth", "memory", "messages", "telemetry", "counters", "comparison"])
+    checks.equal("plots", plots, ["devices", "flame_samples", "flame_device", "flame_device_stacks", "flame_off_cpu", "flame_heap", "durations", "idle", "overlap", "bandwidth", "memory", "messages", "telemetry", "counters", "roofline", "comparison"])
     report = lambda *argv: run(KYMO, "report", *argv, trace)
     for words, argv in (("devices, flame_samples", ("-o", "b.svg")), ("there is no plot", ("--plot", "deviecs")), ("goes with", ("--plot", "idle", "-o", "b.md")),
                         ("standard output", ("--format", "xlsx", "-o", "-"))):

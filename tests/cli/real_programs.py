@@ -62,8 +62,7 @@ def check(kymo, layer, name, folder):
     counts = os.path.join(folder, "counts.%p.json")
     trace = os.path.join(folder, "trace.kymo")
 
-    # Once before, so that what the program or PoCL keeps compiled is there in both runs.
-    traced.Run(command, folder)
+    # The plain run is the first: what it or PoCL compiles and keeps is there in the traced one.
     plain = traced.Run(command, folder)
     # The layer goes on top of Kymo's: it must see the program's calls, not Kymo's.
     on_top = ["sh", "-c", 'OPENCL_LAYERS="$OPENCL_LAYERS:$0" exec "$@"', layer, *command]

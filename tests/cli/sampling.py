@@ -109,6 +109,9 @@ def clocks(folder):
         check(f"{options}: who works: {rows.get('spinner')}", rows["spinner"][1] >= 100, True)
     rows = query(record(folder, "--sample=200", "--sample-clock", "wall", "--sample-threads", "sleeper", scene=("wait",)), sums)
     check("of one thread", [name for name, _, _ in rows], ["sleeper"])
+    trace = record(folder, "--sample=200", "--sample-clock", "wall", "--sample-threads", "spinner", scene=("wait",))
+    check("of the other", [name for name, _, _ in query(trace, sums)], ["spinner"])
+    check("who is not chosen is sent no signals", "wall ended" in must(KYMO, "summary", trace), False)
 
 
 def refused(folder):

@@ -58,6 +58,18 @@ def check_calls(kymo, heat, folder):
     assert [n["name"] for n in names] == ["minflt", "nvcsw"], names  # each counter once
 
 
+def check_kernels(kymo, heat, folder):
+    """Of each kernel: what the counters of its launches give."""
+    trace = os.path.join(folder, "kernels.kymo")
+    run(kymo, "run", "--no-summary", "--counters", "load{%}=100*minflt / (minflt + nvcsw + 1):kernel", "-o", trace, heat, "--size", "64", "--frames", "2")
+    rows = {(r["kind"], r["name"], r["counter"]): r for r in table(kymo, trace, "counters")}
+    made = {name: r for (kind, name, counter), r in rows.items() if counter == "load"}
+    assert {kind for kind, _, counter in rows if counter == "load"} == {"dispatch"} and len(made) >= 3, rows
+    for name, r in made.items():
+        minflt, nvcsw = ((rows.get(("dispatch", name, c)) or {"average": 0})["average"] for c in ("minflt", "nvcsw"))
+        assert abs(r["average"] - 100 * minflt / (minflt + nvcsw + 1)) < 1e-6, (r, minflt, nvcsw)
+
+
 def check_processors(kymo, folder):
     """Over time: of each processor, from counters of that processor."""
     trace = os.path.join(folder, "cpus.kymo")
@@ -94,6 +106,11 @@ def check_refused(kymo, folder):
     assert "KYMO_COUNTERS=task-clock,page-faults" in p.stdout, p.stdout
     p = subprocess.run([kymo, "run", "--dry-run", "--counters", "ipc", "--", "true"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert "KYMO_COUNTERS=instructions,cycles" in p.stdout or "counter instructions cannot be counted here" in p.stderr, p
+    # Of kernels: each counter of the formula.
+    p = run(kymo, "run", "--dry-run", "--counters", "minflt,x=task-clock/(page-faults + 1):kernel,nvcsw:kernel,task-clock:kernel", "--", "true")
+    assert "KYMO_COUNTERS=minflt,task-clock:kernel,page-faults:kernel,nvcsw:kernel \\\n" in p.stdout, p.stdout
+    p = subprocess.run([kymo, "run", "--dry-run", "--counters", "ipc:kernel", "--", "true"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert "KYMO_COUNTERS=instructions:kernel,cycles:kernel" in p.stdout or "counter instructions cannot be counted here" in p.stderr, p
     with open(file, "w") as f:
         f.write("ipc = page-faults/task-clock\n")
     p = run(kymo, "run", "--dry-run", "--formulas", file, "--counters", "ipc", "--", "true")
@@ -104,6 +121,7 @@ def main():
     kymo, heat = sys.argv[1:]
     with kymotest.Folder() as folder:
         check_calls(kymo, heat, folder)
+        check_kernels(kymo, heat, folder)
         check_processors(kymo, folder)
         check_refused(kymo, folder)
     return 0

@@ -82,6 +82,7 @@ void fake_init(void)
 int cuInit(unsigned flags)
 {
 	fake_init();
+	fake_resource(5, NULL, NULL);
 	return 0;
 }
 

@@ -32,6 +32,8 @@ void fake_capture(bool on);
 void fake_graph(void);
 /* A kernel of so many warps ran in the context. */
 void fake_range(void *context, double warps);
+/* How often it was started. */
+unsigned fake_range_starts(void);
 /* Whether the range profiler holds a context. */
 bool fake_range_on(void);
 

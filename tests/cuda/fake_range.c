@@ -11,6 +11,7 @@ enum {
 	INVALID_PARAMETER = 1,
 	INVALID_OPERATION = 7,
 	INVALID_METRIC_NAME = 17,
+	NOT_SUPPORTED = 27,
 	INVALID_CHIP = 46
 };
 
@@ -41,6 +42,7 @@ struct image {
 static struct profiler {
 	void *context; /* NULL: off */
 	bool started, initialized;
+	unsigned starts;
 	struct image ran;
 	struct image *image;
 	size_t most;
@@ -68,6 +70,11 @@ void fake_range(void *context, double value)
 		return;
 	if (profiler.started && profiler.context == context && profiler.ran.count < profiler.most)
 		profiler.ran.values[profiler.ran.count++] = value;
+}
+
+unsigned fake_range_starts(void)
+{
+	return profiler.starts;
 }
 
 bool fake_range_on(void)
@@ -210,9 +217,13 @@ struct metrics {
 
 int cuptiProfilerHostConfigAddMetrics(struct metrics *p)
 {
+	const char *apart = getenv("FAKE_APART"); /* in names of what it takes by itself alone, as CUPTI 13 that of links */
+
 	if (p->size != sizeof(*p) || p->host->count || p->count > NAMES)
 		return INVALID_PARAMETER;
 	for (size_t i = 0; i < p->count; i++) {
+		if (apart && p->count > 1 && strstr(p->names[i], apart))
+			return NOT_SUPPORTED;
 		if (metric_of(p->names[i], false) < 0)
 			return INVALID_METRIC_NAME;
 		p->host->names[p->host->count++] = strdup(p->names[i]);
@@ -228,9 +239,12 @@ struct config {
 	uint8_t *image;
 };
 
+/* Two metrics fit into a pass; a throughput alone needs two. */
 int cuptiProfilerHostGetConfigImageSize(struct config *p)
 {
-	p->bytes = p->host->count;
+	p->bytes = 0;
+	for (size_t i = 0; i < p->host->count; i++)
+		p->bytes += metric_of(p->host->names[i], false) / 4 == 2 ? 3 : 1;
 	return p->size == offsetof(struct config, image) ? OK : INVALID_PARAMETER;
 }
 
@@ -320,6 +334,7 @@ int cuptiRangeProfilerStart(struct range *p)
 	if (p->size != sizeof(*p) || p->profiler->started || !p->profiler->image)
 		return INVALID_OPERATION;
 	p->profiler->started = true;
+	p->profiler->starts++;
 	p->profiler->ran.count = 0;
 	return OK;
 }

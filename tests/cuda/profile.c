@@ -112,6 +112,19 @@ struct thread {
 	unsigned number;
 };
 
+void now_ran(const char *name,
+	     uint32_t correlation); /* of calls.c, whose other names are taken here */
+
+/* With their records. */
+static void hot_cold_hot_hot_cold(void *context)
+{
+	static const char *const names[] = {hot, cold, hot, hot, cold};
+
+	for (unsigned i = 0; i < 5; i++)
+		now_ran(names[i], launch_of(context, names[i], 4 << i));
+	fake_deliver();
+}
+
 /* Kernels of 1000 * thread + n warps. */
 static void *many_launches(void *arg)
 {
@@ -133,6 +146,28 @@ static void threads(void *context)
 	}
 	for (unsigned i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
+}
+
+static void *launch_hot(void *context)
+{
+	launch_of(context, hot, 8);
+	return NULL;
+}
+
+/* While a launch that is not counted is being made another thread makes one that is to be; then it makes one itself. */
+static void launch_inside(void *context)
+{
+	struct fake_call c = {DRIVER, CU_LAUNCH, NULL, 0, fake_correlation(), 1, 0, cold};
+	unsigned starts;
+	pthread_t t;
+
+	fake_enter(&c);
+	pthread_create(&t, NULL, launch_hot, context);
+	pthread_join(t, NULL);
+	starts = fake_range_starts();
+	fake_leave(&c, 0);
+	launch_of(context, hot, 16);
+	printf("starts %u, then %u\n", starts, fake_range_starts());
 }
 
 static sem_t launched, forked;
@@ -183,6 +218,10 @@ int main(int argc, char **argv)
 	fake_module(false);
 	if (strcmp(scene, "pc") == 0) {
 		hot_and_cold(context);
+	} else if (strcmp(scene, "ran") == 0) { /* with a record of a kernel */
+		hot_and_cold(context);
+		now_ran(hot, launch(hot));
+		fake_deliver();
 	} else if (strcmp(scene, "many") == 0) { /* more than are fetched at once */
 		for (unsigned i = 0; i < 5000; i++)
 			fake_pc(context, 77, hot, 16 * i, "wait", 1, 0, 0);
@@ -210,6 +249,11 @@ int main(int argc, char **argv)
 		capture(context, 900); /* does not begin */
 		launch_of(context, cold, 64);
 		printf("counting %d\n", fake_range_on());
+	} else if (strcmp(scene, "chosen") == 0) {
+		hot_cold_hot_hot_cold(context);
+		printf("starts %u\n", fake_range_starts());
+	} else if (strcmp(scene, "inside") == 0) {
+		launch_inside(context);
 	} else if (strcmp(scene, "forked") == 0) {
 		fork_while_launching(context);
 	} else if (strcmp(scene, "threads") == 0) {

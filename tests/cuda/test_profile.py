@@ -3,6 +3,7 @@
 """Sampling and counting of kernels, on the fake for CUPTI: test_profile.py KYMO WHAT."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -25,7 +26,8 @@ class Test(base.Test):
         self.library = self.compile(
             "libcupti-fake.so", *flags, "-shared", "-fPIC", os.path.join(HERE, "fake.c"),
             os.path.join(HERE, "fake_profile.c"), os.path.join(HERE, "fake_range.c"))
-        self.built = self.compile("program", *flags, os.path.join(HERE, "profile.c"), self.library)
+        self.built = self.compile("program", *flags, os.path.join(HERE, "profile.c"),
+                                  os.path.join(HERE, "calls.c"), self.library)
 
     def scene(self, *words, version="130001", options=("--pc-sampling",), env=None):
         more = {"KYMO_CUPTI": self.library, "FAKE_VERSION": version, **(env or {})}
@@ -54,6 +56,11 @@ class Test(base.Test):
             check(f"{version}: notes", self.notes(), [])
         check("module", self.rows("SELECT DISTINCT function, module FROM device_samples ORDER BY 1"),
               [(COLD, "4e"), (HOT, "4d")])
+        page = self.trace + ".md"
+        must(self.kymo, "report", "-f", "-o", page, self.trace)
+        with open(page, encoding="utf-8") as f:
+            lines = f.read().replace("\\*", "*").partition("Samples by line")[2].splitlines()
+        check("in the report", [line.split(" | ")[4] for line in lines if HOT in line][:2], ["75", "20"])
         check("agent, period", self.rows("SELECT DISTINCT agent_name, cycles FROM device_samples"),
               [("Fake GPU", 1 << 18)])
         check("call", self.rows("SELECT count(call_id) FROM device_samples"), [(0,)])
@@ -101,6 +108,38 @@ class Test(base.Test):
         for r in SAMPLED:
             wanted[r[0]] = wanted.get(r[0], 0) + r[5]
         check("otf2", (found["sampled"], found["events"]["CallingContextSample"]), (wanted, len(SAMPLED)))
+
+    def instructions(self, tool):
+        """{(function, address): instruction} and the table's notes, with that disassembler alone in PATH."""
+        folder = self.path(f"with-{tool}")
+        os.makedirs(folder, exist_ok=True)
+        if tool:
+            shutil.copy(os.path.join(HERE, "nvdisasm.sh"), os.path.join(folder, tool))
+        env = dict(os.environ, PATH=f"{folder}:/usr/bin:/bin", CUDA_HOME="", CUDA_PATH="")
+        command = (self.kymo, "kernels", "--panel", "21.2", self.trace)
+        rows = json.loads(base.run(*command, "-f", "json", env=env).stdout)["tables"][0]["rows"]
+        return {(r["function"], r["address"]): r for r in rows}, " ".join(base.run(*command, env=env).stdout.split())
+
+    def test_instructions(self):
+        """Samples by instruction, with the text that a disassembler has of the code in the trace."""
+        self.build()
+        self.scene("ran")
+        check("the code, once", self.rows("SELECT what, stored = total FROM blob"), [("cubin 4d", 1)])
+        rows, _ = self.instructions("nvdisasm")
+        check("by nvdisasm", {k: r["instruction"] for k, r in rows.items()},
+              {(HOT, "0x20"): "@!P0 LDG.E R2, desc[UR4][R2.64]", (HOT, "0x28"): "FFMA R2, R2, R2, 1",
+               (HOT, "0x40"): "BRA `(.L_x_0)", (COLD, "0x20"): None})
+        r = rows[HOT, "0x20"]
+        check("samples", (r["file"], r["line"], r["samples"], r["share_percent"], r["stalls"]),
+              ("/src/hot.cu", 102, 70, 70, "long_scoreboard 60, wait 10"))
+        rows, said = self.instructions("cuobjdump")
+        check("by cuobjdump", rows[HOT, "0x20"]["instruction"], "@!P0 LDG.E R2, desc[UR4][R2.64]")
+        check("unknown ones are counted", "text of 3 instructions N/A" in said, True)
+        if os.path.exists("/usr/local/cuda/bin/nvdisasm") or shutil.which("nvdisasm", path="/usr/bin:/bin"):
+            return
+        rows, said = self.instructions("")
+        check("without", ({r["instruction"] for r in rows.values()}, "install NVIDIA's CUDA toolkit" in said),
+              ({None}, True))
 
     def test_many(self):
         """More instructions than are fetched at once; what the device dropped is counted."""
@@ -246,6 +285,74 @@ class Test(base.Test):
                                                    "sm__cycles_elapsed.sum"))
         self.noted("passes", "run 2 times each")
         check("values", len(self.rows(self.COUNTED)), 15)
+
+    WARPS, INSTRUCTIONS, CYCLES = "smsp__warps_launched.sum", "smsp__inst_executed.sum", "sm__cycles_elapsed.avg"
+    THROUGHPUT = "sm__throughput.avg.pct_of_peak_sustained_elapsed"  # needs two passes by itself
+    TIMES = {WARPS: 1, INSTRUCTIONS: 100, CYCLES: 10}
+    LAUNCHES = [(HOT, 1, 4), (COLD, 1, 8), (HOT, 2, 16), (HOT, 3, 32), (COLD, 2, 64)]
+
+    def counted(self, which):
+        """Values of each launch, of the metrics that which(kernel, launch) names."""
+        return sorted((k, n, m, w * self.TIMES[m]) for k, n, w in self.LAUNCHES for m in which(k, n))
+
+    LAUNCHED = "SELECT kernel_name, launch, name, value FROM kernel_counters ORDER BY 1, 2, 3"
+
+    def note(self, words):
+        notes = [r[0] for r in self.rows("SELECT text FROM note WHERE part = 'counter'")]
+        check(f"note {notes}", any(words in n for n in notes), True)
+
+    def test_chosen(self):
+        """Kernels that are not chosen are neither counted nor alone."""
+        self.build()
+        out = self.scene("chosen", options=("--counters", self.WARPS, "--count-kernel", "hot#2-3"))
+        check("values", self.rows(self.LAUNCHED), self.counted(lambda k, n: [self.WARPS] * (k == HOT and n > 1)))
+        check("started", out.splitlines()[-1], "starts 2")
+        self.note("2 launches of kernels ran alone to be counted, 2 times in all; passes: 1;")
+        out = self.scene("inside", options=("--counters", self.WARPS, "--count-kernel", "hot"))
+        check("none is counted while another launch is being made", out.splitlines()[-1], "starts 0, then 1")
+        check("values", [r[2] for r in self.rows(self.COUNTED)], [16])
+        self.note("1 launches of kernels have no values, or not all: launches of other threads did not return in time")
+        p = base.run(self.kymo, "run", "-o", self.trace, "--counters", "page-faults", "--count-kernel", "hot", "true")
+        check("of calls", (p.returncode, "goes with counters of kernels" in p.stderr), (2, True))
+
+    def test_replay(self):
+        """What becomes of metrics that do not fit into one pass."""
+        self.build()
+        three = [self.WARPS, self.INSTRUCTIONS, self.CYCLES]
+        options = ("--counters", ",".join([*three, self.THROUGHPUT]))
+        self.scene("chosen", options=("--counters", ",".join(three)))
+        check("kernel", self.rows(self.LAUNCHED), self.counted(lambda k, n: three))
+        self.note("5 launches of kernels ran alone to be counted, 10 times in all; passes: 2, kernel replay")
+        self.scene("chosen", options=("--counters", ",".join(three)), env={"FAKE_APART": self.INSTRUCTIONS})
+        check("apart", self.rows(self.LAUNCHED), self.counted(lambda k, n: [self.WARPS, self.CYCLES]))
+        self.note(f"takes them only without the others (a run of their own counts them): {self.INSTRUCTIONS}")
+        self.scene("chosen", options=(*options, "--replay", "rotate"))
+        check("rotate", self.rows(self.LAUNCHED), self.counted(lambda k, n: three[:2] if n % 2 else three[2:]))
+        self.note("5 launches of kernels ran alone to be counted, 5 times in all; passes: 2, each launch in one of them")
+        self.note("needs several passes by itself, which --replay kernel gives it: " + self.THROUGHPUT)
+        self.scene("chosen", options=(*options, "--replay", "off"))
+        check("off", self.rows(self.LAUNCHED), self.counted(lambda k, n: three[:2]))
+        self.note(f"pass 1 of 2 alone, without: {self.CYCLES};")
+
+    def test_replay_application(self):
+        """A run for each pass, planned by the devices of this machine; the runs are joined."""
+        self.build()
+        os.symlink(self.library, self.path("libcuda.so.1"))
+        env = {"KYMO_CUPTI": self.library, "LD_LIBRARY_PATH": os.path.dirname(self.library), "FAKE_VERSION": "130001"}
+        three = [self.WARPS, self.INSTRUCTIONS, self.CYCLES]
+        self.record(self.built, "chosen", env=env, plain=False, options=(
+            "--replay", "application", "--counters", ",".join([self.WARPS, "page-faults", *three[1:], self.THROUGHPUT])))
+        traces = [self.trace.replace(".kymo", f".pass{i}.kymo") for i in (1, 2)]
+        rows = json.loads(must(self.kymo, "query", "--kernel-counters", "--format", "json", *traces))
+        check("joined", sorted((r["kernel"], r["launch"], m, r[m]) for r in rows for m in three),
+              self.counted(lambda k, n: three))
+        for name, value in env.items():
+            os.environ[name] = value
+        passes = must(self.kymo, "list", "counters", ",".join(["page-faults", *three, self.THROUGHPUT]))
+        check("told", [" ".join(line.split()[1:]) for line in passes.splitlines()[-5:]],
+              ["of calls and threads", "1", "1", "2", "several by itself"])
+        self.trace = traces[1]
+        check("second", self.rows("SELECT DISTINCT name FROM counters ORDER BY 1"), [("page-faults",), (self.CYCLES,)])
 
     def test_count_threads(self):
         """Every value belongs to the call that its thread made."""

@@ -111,6 +111,7 @@ class Test(test_cuda.Test):
         def recorded(*names):
             return [(name, everything[name]) for name in sorted(names)]
 
+        # Records that were switched off and on again would be missing of threads that were in a launch.
         for options, names in ((["--start-paused"], ["inside", "driver"]),
                                ([], ["before", "inside", "driver"]),
                                (["--start-paused", "--pauses", "count"], ["inside", "nested", "other", "driver"]),
@@ -120,7 +121,7 @@ class Test(test_cuda.Test):
             check(f"{options}: kernels", self.rows("SELECT name, count(*) FROM kernels GROUP BY 1 ORDER BY 1"), recorded(*names))
             check(f"{options}: each with its call", self.one("SELECT count(*) FROM kernels WHERE call_id IS NULL"), 0)
             check(f"{options}: nothing else lost", self.lost_records(), 0)
-            check(f"{options}: CUPTI records in a pause", out.split()[-1], str(int("after" in names)))
+            check(f"{options}: CUPTI goes on with its records", out.split()[-1], "1")
 
     def test_dropped(self):
         """What CUPTI dropped is counted though nothing is recorded when it says so."""

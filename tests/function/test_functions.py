@@ -11,6 +11,7 @@ instrumented  the same of a program and a library that were patched on disk: wit
 debian     the same of python3, of xz with its library, and of small programs without symbols, of node
 opened     libraries that are opened later, twice each, named by their paths; in one that starts a thread nothing is patched
 xray       a program of clang's XRay that has its handlers called meanwhile: both count all
+sampled    samples in instructions that a patch has moved are the function's, below its caller; by signals too, while a library is loaded by another one
 stepped    with gdb: a debugger finds the whole stack from each instruction of calls and returns
 given      deep recursions that longjmp leaves: their places for return addresses are for other threads
 signaled   a timer's handler calls functions wherever the thread is: each call is recorded once, or said to be untraced
@@ -397,6 +398,24 @@ class Functions(unittest.TestCase):
             self.assertTrue(found, p.stdout[-2000:] + p.stderr)
             self.assertGreater(int(found[1]), 20)
             self.assertEqual(found[2], "{}")
+
+    @unittest.skipUnless(WHAT == "sampled", "")
+    def test_sampled(self):
+        program = self.build("sampled.c", *PLAIN)
+        for words in ((), ("--sample-clock", "wall")):
+            with self.subTest(words=words):
+                self.trace_it(program, "filler|filling", patched=True, more=("--sample=500", *words))
+                rows = kymotest.query(KYMO, self.trace, "SELECT s.id, k.end, n.text AS name FROM sample s JOIN stack k ON k.id = s.stack "
+                                      "JOIN stack_frame f ON f.stack = k.id JOIN site i ON i.id = f.site LEFT JOIN string n ON n.id = i.function "
+                                      "ORDER BY s.id, f.depth")
+                stacks = {}
+                for r in rows:
+                    stacks.setdefault((r["id"], r["end"]), []).append(r["name"])
+                there = [(end, names) for (_, end), names in stacks.items() if names[0] == "filler"]
+                self.assertGreater(len(there), 10, stacks)
+                self.assertEqual([(end, names) for end, names in there if end != "thread start" or names[1:3] != ["filling", "main"]], [])
+                self.assertNotIn("not in an object", {end for _, end in stacks})
+                self.assertEqual([n for names in stacks.values() for n in names if n and "@" in n], [])  # versions are no part of names
 
     @unittest.skipUnless(WHAT == "leaving", "")
     def test_leaving(self):

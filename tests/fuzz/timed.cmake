@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every fuzz target (mini_fuzz_NAME) for KYMO_FUZZ_SECONDS over its corpus fuzz/NAME. Where the
 # compiler has libFuzzer and the tree is built with it (CC=clang, KYMO_SANITIZE=address: make fuzz), that does it.
-set(KYMO_FUZZ_SECONDS 15 CACHE STRING "Seconds that each fuzz target runs as a test")
+set(KYMO_FUZZ_SECONDS 5 CACHE STRING "Seconds that each fuzz target runs as a test")
 
 function(kymo_fuzz_for_a_while)
   add_custom_target(fuzz_targets)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fuzz target for so many seconds, where there is no libFuzzer. The files that are named, then mutations of them, the
+ * The fuzz target, where there is no libFuzzer. The files that are named, then for so many seconds mutations of them, the
  * same ones each time, so that what was green stays so; KYMO_FUZZ_SEED=NUMBER makes others. An input that ends it, or
  * takes a minute of a processor, which no load of the machine makes longer, is left in a file beside the working
  * directory's others, which the target without a fuzzer repeats: mini_fuzz_NAME FILE.
@@ -132,14 +132,14 @@ int main(int argc, char **argv)
 	struct timespec now, end;
 	unsigned count;
 
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += argc > 1 ? atoi(argv[1]) : 0;
 	seed = (chosen ? strtoull(chosen, NULL, 0) * 2 : 0x2545f4914f6cdd1cu) | 1;
 	snprintf(left, sizeof(left), "%s-%016llx.input", name ? name + 1 : argv[0],
 		 (unsigned long long)seed);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
 		signal(ends[i], on_end);
 	count = load(argc, argv);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += argc > 1 ? atoi(argv[1]) : 0;
 	do {
 		if (!count)
 			return 1;

@@ -49,6 +49,6 @@ foreach(name ${KYMO_MPI_MODULES})
   add_test(NAME mpi.launch.${name} COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/test_launch.py
            $<TARGET_FILE:kymo> ${name} ${mpi_dir})
   set_tests_properties(mpi.${name} mpi.jobs.${name} mpi.launch.${name} mpi.slurm.${name} PROPERTIES LABELS mpi TIMEOUT 600
-                       SKIP_RETURN_CODE 77 RUN_SERIAL ON)
+                       SKIP_RETURN_CODE 77 RESOURCE_LOCK mpi_ranks) # more ranks than processors in one of them
 endforeach()
 add_custom_target(mpi_programs ALL DEPENDS ${mpi_programs})

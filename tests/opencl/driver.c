@@ -5,6 +5,7 @@
  */
 #include "driver.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define EXPORT   __attribute__((visibility("default")))
@@ -82,6 +83,7 @@ __attribute__((constructor)) static void start(void)
 	ENTRY(clCreateEventFromEGLSyncKHR);
 	fake_dispatch(&table);
 	fake.complete_at_once = true;
+	fake.processor = getenv("FAKE_PROCESSOR") != NULL;
 	fake.buffers = fake_buffers_version;
 }
 

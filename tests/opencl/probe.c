@@ -30,7 +30,22 @@ void probe_say(const char *name, int result)
 	printf("%s %d\n", name, result);
 }
 
-int main(void)
+static void launch(const char *name)
+{
+	static const char *source = "kernel void a() {}";
+	const size_t one = 1;
+	cl_program program = clCreateProgramWithSource(probe_context, 1, &source, NULL, NULL);
+	cl_kernel kernel;
+
+	clBuildProgram(program, 1, &probe_device, NULL, NULL, NULL);
+	kernel = clCreateKernel(program, name, NULL);
+	clEnqueueNDRangeKernel(probe_queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL);
+	clReleaseKernel(kernel);
+	clReleaseProgram(program);
+}
+
+/* With an argument: a kernel before all functions, and two afterwards. */
+int main(int argc, char **argv)
 {
 	cl_int error;
 
@@ -40,7 +55,13 @@ int main(void)
 		return 1;
 	probe_context = clCreateContext(NULL, 1, &probe_device, NULL, NULL, &error);
 	probe_queue = clCreateCommandQueueWithProperties(probe_context, probe_device, NULL, &error);
+	if (argc > 1)
+		launch("before");
 	probe_all();
+	if (argc > 1) {
+		launch("after");
+		launch("after");
+	}
 	printf("no such function: %d\n",
 	       clGetExtensionFunctionAddressForPlatform(probe_platform, "clNoSuchKHR") == NULL);
 	/* The loader's own functions of sharing lead through the table. */

@@ -93,6 +93,17 @@ class Extensions(unittest.TestCase):
         self.assertEqual(copies["clEnqueueReadHostPipeINTEL"], "read")
         self.assertEqual(copies["clEnqueueWriteHostPipeINTEL"], "write")
 
+    def test_counted(self):
+        """Kernels that follow a wait for semaphores are not counted, and it is told why: those who signal them may come later."""
+        trace = os.path.join(self.folder.name, "counted.kymo")
+        done = traced.Run([KYMO, "run", "--no-summary", "--counters", "nvcsw:kernel", "-o", trace, "--", PROBE, "launch"], None,
+                          dict(ENVIRONMENT, FAKE_PROCESSOR="1"), timeout=60)
+        self.assertEqual((done.status, done.out), (0, self.plain.out), done.err)
+        counted = traced.query(KYMO, trace, "select distinct kernel_name as k from counters where kind = 'dispatch'")
+        self.assertEqual([r["k"] for r in counted], ["before"])
+        said = [r["text"] for r in traced.query(KYMO, trace, "select text from note")]
+        self.assertTrue(any(t.startswith("2 launches") and "semaphores" in t for t in said), said)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)

@@ -272,6 +272,30 @@ static void case_error(const struct all *a)
 	CHECK(clReleaseProgram, program);
 }
 
+/* More queues than anybody waits for; one of them has something to do. */
+static void case_queues(const struct all *a)
+{
+	enum { QUEUES = 130 };
+	cl_program program = make_program(a->context, ADD("queues"));
+	cl_kernel kernel = make_kernel(program, "once_queues");
+	cl_mem cell = cell_new(a);
+	cl_command_queue queues[QUEUES];
+
+	for (unsigned i = 0; i < QUEUES; i++)
+		queues[i] = make_queue(a->context, a->device, 0);
+	CHECK(clSetKernelArg, kernel, 0, sizeof(cell), &cell);
+	launch(queues[QUEUES - 1], kernel, 0, NULL);
+	launch(a->queue, kernel, 0, NULL);
+	for (unsigned i = 0; i < QUEUES; i++) {
+		CHECK(clFinish, queues[i]);
+		CHECK(clReleaseCommandQueue, queues[i]);
+	}
+	launch(a->queue, kernel, 0, NULL);
+	expect_cell(a, cell, 3);
+	CHECK(clReleaseKernel, kernel);
+	CHECK(clReleaseProgram, program);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -287,6 +311,7 @@ int main(int argc, char **argv)
 		{"threads", case_threads},
 		{"error", case_error},
 		{"callback", case_callback},
+		{"queues", case_queues},
 	};
 	static const char *chosen;
 	static const struct program_option options[] = {{"case", NULL, &chosen},

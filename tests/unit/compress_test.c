@@ -649,7 +649,7 @@ static int hurry_as_user(void)
 
 	if (setgid(65534) != 0 || setuid(65534) != 0)
 		return 2;
-	make_file(&f, 4 * BESIDE_GROWN / PAYLOAD);
+	make_file(&f, BESIDE_GROWN / PAYLOAD);
 	g = beside_add(b, f.path);
 	while (!has_idle_thread() && clock_ns(CLOCK_MONOTONIC) < limit)
 		usleep(1000);

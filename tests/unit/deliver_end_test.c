@@ -2,7 +2,7 @@
 /*
  * Private buffers at the end of a process: everything is delivered before tools are told, however
  * slow their callbacks are; what is not is counted; nothing is delivered while a tool hears of the
- * end. Each case is a process of its own.
+ * end. Each case is a process of its own, and most of its time somebody sleeps: all of them run at once.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 
 #define BUFFERS 2 /* of the tool, with a pool of their own, or one for both */
 
-static struct {
+static struct seen {
 	_Atomic uint32_t ended;  /* calls of finalize */
 	_Atomic uint32_t inside; /* callbacks that run */
 	_Atomic uint32_t beside; /* those found in finalize */
@@ -28,16 +28,54 @@ static struct {
 	kymo_buffer_info_t info[BUFFERS];
 	kymo_status_t drained;
 	uint64_t drain_ns;
-} * seen;
+} * seen; /* of one case */
 
 /* What the tool of a case is like. */
-static struct how {
+struct how {
 	uint64_t records;
 	uint32_t each_us;                  /* a callback takes */
 	uint32_t first_us;                 /* and the first of all; UINT32_MAX: for ever */
 	bool drain, pool, parallel, leave; /* by pthread_exit() */
 	kymo_policy_t policy;
-} how;
+};
+
+enum {
+	SLOW,
+	SLOW_POOL,
+	SLOW_PARALLEL,
+	SLOW_OVERWRITE,
+	LEAVES,
+	LEAVES_POOL,
+	LEAVES_PARALLEL,
+	DRAINED,
+	DRAINED_SLOW,
+	TOO_SLOW,
+	STUCK,
+	STUCK_PARALLEL,
+	CASES
+};
+
+static const struct how cases[CASES] = {
+	[SLOW] = {.records = 20000, .each_us = 10000},
+	[SLOW_POOL] = {.records = 10000, .each_us = 10000, .pool = true},
+	[SLOW_PARALLEL] = {.records = 10000, .each_us = 10000, .pool = true, .parallel = true},
+	[SLOW_OVERWRITE] = {.records = 10000, .each_us = 10000, .policy = KYMO_POLICY_OVERWRITE},
+	[LEAVES] = {.records = 10000, .leave = true, .drain = true},
+	[LEAVES_POOL] = {.records = 10000, .leave = true, .pool = true},
+	[LEAVES_PARALLEL] = {.records = 10000, .leave = true, .pool = true, .parallel = true},
+	[DRAINED] = {.records = 1000, .drain = true},
+	[DRAINED_SLOW] = {.records = 20000, .each_us = 10000, .drain = true},
+	[TOO_SLOW] = {.records = 5000, .first_us = 3000000, .drain = true},
+	[STUCK] = {.records = 5000, .first_us = UINT32_MAX},
+	[STUCK_PARALLEL] = {.records = 5000,
+			    .first_us = UINT32_MAX,
+			    .pool = true,
+			    .parallel = true},
+};
+
+static struct seen *seen_by_case;
+static pid_t pids[CASES];
+static struct how how; /* of the case whose process this is */
 
 static kymo_context_t contexts[BUFFERS];
 static kymo_buffer_t buffers[BUFFERS];
@@ -123,29 +161,42 @@ static void child(void)
 	exit(0);
 }
 
-static void run(const struct how *h)
+static int begin_all(void **state)
+{
+	for (int i = 0; i < CASES; i++) {
+#ifdef __SANITIZE_THREAD__ /* whose own thread keeps such a process alive, without Kymo as well */
+		if (cases[i].leave)
+			continue;
+#endif
+		how = cases[i];
+		seen = &seen_by_case[i];
+		fflush(NULL);
+		pids[i] = fork();
+		if (pids[i] == 0)
+			child();
+		if (pids[i] < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void finish(int number)
 {
 	int status = -1;
-	pid_t pid;
 
-	memset(seen, 0, sizeof(*seen));
-	how = *h;
-	fflush(NULL);
-	pid = fork();
-	if (pid == 0)
-		child();
-	assert_int_equal(waitpid(pid, &status, 0), pid);
+	seen = &seen_by_case[number];
+	assert_int_equal(waitpid(pids[number], &status, 0), pids[number]);
 	assert_int_equal(status, 0);
 	assert_int_equal(seen->beside, 0);
 }
 
-static void expect_all(const struct how *h)
+static void expect_all(int number)
 {
-	run(h);
+	finish(number);
 	assert_int_equal(seen->ended, 1);
 	for (size_t i = 0; i < BUFFERS; i++) {
-		assert_int_equal(seen->told[i], h->records);
-		assert_int_equal(seen->info[i].delivered, h->records);
+		assert_int_equal(seen->told[i], cases[number].records);
+		assert_int_equal(seen->info[i].delivered, cases[number].records);
 		assert_int_equal(seen->info[i].lost, 0);
 	}
 }
@@ -153,33 +204,31 @@ static void expect_all(const struct how *h)
 /* Far longer than the time that a callback which does not come back is given. */
 static void test_slow(void **state)
 {
-	expect_all(&(struct how){.records = 20000, .each_us = 10000});
-	expect_all(&(struct how){.records = 10000, .each_us = 10000, .pool = true});
-	expect_all(
-		&(struct how){.records = 10000, .each_us = 10000, .pool = true, .parallel = true});
-	expect_all(
-		&(struct how){.records = 10000, .each_us = 10000, .policy = KYMO_POLICY_OVERWRITE});
+	expect_all(SLOW);
+	expect_all(SLOW_POOL);
+	expect_all(SLOW_PARALLEL);
+	expect_all(SLOW_OVERWRITE);
 }
 
 /* The process ends on a thread of Kymo's, one that delivers among others. */
 static void test_main_leaves(void **state)
 {
-#ifdef __SANITIZE_THREAD__ /* whose own thread keeps such a process alive, without Kymo as well */
+#ifdef __SANITIZE_THREAD__
 	skip();
 #endif
-	expect_all(&(struct how){.records = 10000, .leave = true, .drain = true});
+	expect_all(LEAVES);
 	assert_int_equal(seen->drained, KYMO_OK);
-	expect_all(&(struct how){.records = 10000, .leave = true, .pool = true});
-	expect_all(&(struct how){.records = 10000, .leave = true, .pool = true, .parallel = true});
+	expect_all(LEAVES_POOL);
+	expect_all(LEAVES_PARALLEL);
 }
 
 /* All is delivered by then, and said to be at once. */
 static void test_drain_at_the_end(void **state)
 {
-	expect_all(&(struct how){.records = 1000, .drain = true});
+	expect_all(DRAINED);
 	assert_int_equal(seen->drained, KYMO_OK);
 	assert_true(seen->drain_ns < 60000000000u);
-	expect_all(&(struct how){.records = 20000, .each_us = 10000, .drain = true});
+	expect_all(DRAINED_SLOW);
 	assert_int_equal(seen->drained, KYMO_OK);
 	assert_true(seen->drain_ns < 60000000000u);
 }
@@ -187,12 +236,13 @@ static void test_drain_at_the_end(void **state)
 /* It comes back, but not soon: the rest is lost, and counted. */
 static void test_too_slow(void **state)
 {
-	run(&(struct how){.records = 5000, .first_us = 3000000, .drain = true});
+	finish(TOO_SLOW);
 	assert_int_equal(seen->ended, 1);
 	assert_int_equal(seen->drained, KYMO_OK);
 	for (size_t i = 0; i < BUFFERS; i++) {
 		assert_int_equal(seen->info[i].delivered, seen->told[i]);
-		assert_int_equal(seen->info[i].delivered + seen->info[i].lost, 5000);
+		assert_int_equal(seen->info[i].delivered + seen->info[i].lost,
+				 cases[TOO_SLOW].records);
 	}
 	assert_true(seen->info[0].lost + seen->info[1].lost > 0);
 }
@@ -200,9 +250,9 @@ static void test_too_slow(void **state)
 /* It never comes back: the process ends, and the tool is not told beside it. */
 static void test_stuck(void **state)
 {
-	run(&(struct how){.records = 5000, .first_us = UINT32_MAX});
+	finish(STUCK);
 	assert_int_equal(seen->ended, 0);
-	run(&(struct how){.records = 5000, .first_us = UINT32_MAX, .pool = true, .parallel = true});
+	finish(STUCK_PARALLEL);
 	assert_int_equal(seen->ended, 0);
 }
 
@@ -216,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_stuck),
 	};
 
-	seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return seen == MAP_FAILED ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+	seen_by_case = mmap(NULL, CASES * sizeof(*seen), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return seen_by_case == MAP_FAILED ? 1 : cmocka_run_group_tests(tests, begin_all, NULL);
 }

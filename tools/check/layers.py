@@ -34,10 +34,10 @@ ALLOWED = {
     "formats": {"base", "record", "wire", "stream", "tally", "sql"},
     "follow": {"base", "record", "wire", "stream", "drain", "formats"},
     "analysis": {"base", "record", "wire", "sql", "stream", "tally", "formats"},
-    "metrics": {"base", "record", "wire", "sql", "stream", "tally", "formats", "analysis"},
     "report": {"base", "record", "wire", "sql", "stream", "tally", "formats", "analysis"},
     "roofs": {"base", "topology"},
-    "page": {"base", "record", "wire", "stream", "tally", "formats", "analysis", "report", "roofs"},
+    "metrics": {"base", "record", "wire", "sql", "stream", "tally", "formats", "analysis", "roofs"},
+    "page": {"base", "record", "wire", "sql", "stream", "tally", "formats", "analysis", "metrics", "report", "roofs"},
     "functions": {"base", "record", "wire", "stream"},
     "cli": {"base", "record", "wire", "sql", "topology", "stream", "tally", "drain", "telemetry", "formats", "follow", "analysis", "metrics", "report", "roofs",
             "page", "functions", "launch", "attach"},
@@ -50,7 +50,7 @@ VENDOR = re.compile(r"(^|/)(CL|rdma|cuda|cupti|nvtx3|level_zero|hip|hsa|rocprofi
                     r"ittnotify|ze_|zes_|zet_|Kokkos|kp_)(\b|[a-z_]*\.h$|/)")
 # Libraries that are no vendor's: which layers may see their headers.
 LIBRARIES = {
-    "sqlite3": {"sql", "formats", "analysis", "metrics", "report", "cli"},
+    "sqlite3": {"sql", "formats", "analysis", "metrics", "report", "page", "cli"},
     "zstd": {"drain", "formats"}, "xxhash": {"drain", "formats", "follow"},
     "jansson": {"formats", "roofs"}, "protobuf-c": {"formats"},
     "libdw": {"stream", "attach"}, "libdwfl": {"stream", "attach"}, "libelf": {"stream", "attach"}, "gelf": {"stream", "attach"}, "dwarf": {"stream"},

@@ -50,7 +50,7 @@ esac
 programs=${GPU_PROGRAMS:-}
 if [ -z "$programs" ]; then
 	programs=$work
-	for p in launch_rate app hot edge hang loop; do
+	for p in launch_rate app hot edge hang loop transpose matmul; do
 		nvcc -O2 -arch=native -lineinfo -o "$work/$p" "$root/tests/cuda/gpu/$p.cu" -lcuda || exit 3
 	done
 	cuda=${CUDA_HOME:-/usr/local/cuda}
@@ -66,6 +66,13 @@ if [ -z "${CUPTI_SAMPLE:-}" ] && [ -d "$sample" ]; then
 		>>"$out/build.log" 2>&1
 	CUPTI_SAMPLE=$(find "$work/samples/cupti_trace_injection" -name '*.so' | head -1)
 	export CUPTI_SAMPLE
+	# Those that count kernels, where this CUPTI has them and they build.
+	for s in profiling_injection range_profiling; do
+		make -C "$work/samples/$s" CUDA_INSTALL_PATH="${CUDA_HOME:-/usr/local/cuda}" >>"$out/build.log" 2>&1
+	done
+	CUPTI_COUNTING=$(find "$work/samples/profiling_injection" -name '*.so' 2>/dev/null | head -1)
+	CUPTI_RANGES=$(find "$work/samples/range_profiling" -type f -perm -1 ! -name '*.so' 2>/dev/null | head -1)
+	export CUPTI_COUNTING CUPTI_RANGES
 fi
 python3 -B "$root/tools/gpu/run_all.py" --kymo "$build/bin/kymo" --programs "$programs" --out "$out" \
 	--seconds "${GPU_SECONDS:-30}" \

@@ -34,10 +34,14 @@ static struct listening {
 	bool open;       /* one that has a frame goes on */
 	bool told;       /* CUPTI was told that they are on */
 } * listening[CUDA_APIS];
-static uint64_t kinds;      /* activity kinds that are on */
+static uint64_t kinds;       /* activity kinds that are on */
+static uint64_t kinds_asked; /* ... that are wanted */
+static _Atomic bool
+	rest_due; /* some are not wanted any more: what is under way has a moment for its end */
 static _Atomic int updates; /* asked for and not yet done */
-enum { BUSY, IDLE, IDLE_LONG };
-static _Atomic int idle; /* whether nothing is wanted, and the collector has looked since */
+enum { NOT_YET, BUSY, IDLE, IDLE_LONG };
+static _Atomic int
+	idle; /* whether nothing is wanted any more, and the collector has looked since */
 static _Atomic bool managed;
 static _Atomic int *driver_use; /* by op: whether the program itself launches kernels by it */
 enum { DRIVER_ON_TRIAL, DRIVER_UNUSED, DRIVER_USED };
@@ -372,8 +376,11 @@ static uint64_t kinds_wanted(uint32_t activities)
  */
 static void kinds_update(uint32_t activities)
 {
-	const uint64_t want = kinds_wanted(activities) & ~kinds;
+	const uint64_t asked = kinds_wanted(activities), want = asked & ~kinds;
 
+	if (kinds_asked & ~asked)
+		atomic_store(&rest_due, true);
+	kinds_asked = asked;
 	for (int kind = 0; kind < 64; kind++) {
 		cupti_result r;
 
@@ -406,11 +413,15 @@ static void update(uint32_t activities)
 		return;
 	for (int api = 0; api < CUDA_APIS; api++)
 		keep_update(api, activities);
-	if (any && (atomic_load(&state) != DETACHED || attach_again())) {
-		atomic_store(&idle, BUSY);
+	/* Before the first recording the program's own starts of one are listened to. */
+	if (any ? atomic_load(&state) != DETACHED || attach_again()
+		: atomic_load(&idle) == NOT_YET) {
+		atomic_store(&idle, any ? BUSY : NOT_YET);
 		callbacks_update();
 		kinds_update(activities);
 	} else if (!any && atomic_load(&idle) == BUSY) {
+		kinds_asked = 0;
+		atomic_store(&rest_due, true);
 		atomic_store(&idle, IDLE);
 		cuda_collector_wake();
 	}
@@ -599,7 +610,7 @@ static void flush(uint64_t deadline)
 	/* At the very end buffers with work that is still running are taken too. */
 	if (atomic_load(&cap_ending))
 		cuda_collect(CUDA_TELL_LAST);
-	else if (atomic_load(&idle) != BUSY)
+	else if (atomic_exchange(&rest_due, false))
 		collect_rest();
 	else
 		cuda_collect(CUDA_TELL_ALL);
@@ -681,7 +692,7 @@ void cuda_detach_when_idle(void)
 {
 	int at = IDLE, running = RUNNING;
 
-	if (atomic_load(&idle) == BUSY || atomic_load(&state) != RUNNING)
+	if (atomic_load(&idle) < IDLE || atomic_load(&state) != RUNNING)
 		return;
 	cuda_collector_wake();
 	if (!atomic_compare_exchange_strong(&idle, &at, IDLE_LONG) && at == IDLE_LONG &&

@@ -111,7 +111,7 @@ static void sync(const struct cuda_role *r, const struct cap_frame *f, unsigned 
 
 	uint32_t id;
 
-	if (!cap_wants(CAP_ACTIVITY_SYNC)) /* asking for the queue may make a definition */
+	if (!cap_call_wants(CAP_ACTIVITY_SYNC)) /* asking for the queue may make a definition */
 		return;
 	id = queue(r, d);
 	if (op == SYNC_OP_QUEUE)

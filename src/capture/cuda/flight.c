@@ -77,7 +77,8 @@ static _Atomic uint64_t queue_marks[MARKS],
 static _Atomic uint32_t contexts_of[MARKS]; /* by queue */
 static _Atomic uint64_t forgotten;          /* likewise, of all */
 static _Thread_local unsigned capturing __attribute__((tls_model("initial-exec")));
-static _Thread_local unsigned captured_at __attribute__((tls_model("initial-exec"))); /* ... in that use of CUPTI */
+static _Thread_local unsigned captured_at
+	__attribute__((tls_model("initial-exec"))); /* ... in that use of CUPTI */
 static _Atomic unsigned uses;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -40,13 +40,20 @@ static void start_devices(const char *library)
 {
 	void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 	void *symbol = cuda ? dlsym(cuda, "cuInit") : NULL;
+	char *own = getenv(CUDA_INJECTION) ? strdup(getenv(CUDA_INJECTION)) : NULL;
 	int (*initialize)(unsigned flags);
 
 	memcpy(&initialize, &symbol, sizeof(symbol));
-	if (!initialize)
-		return;
-	setenv(CUDA_INJECTION, library, 1);
-	initialize(0);
+	if (initialize) {
+		setenv(CUDA_INJECTION, library, 1);
+		initialize(0);
+		if (own)
+			setenv(CUDA_INJECTION, own,
+			       1); /* a program that is run afterwards has it */
+		else
+			unsetenv(CUDA_INJECTION);
+	}
+	free(own);
 }
 
 /* ---- kymo doctor ---- */

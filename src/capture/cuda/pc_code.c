@@ -4,6 +4,7 @@
  * line. CUPTI tells these from the module's binary, which is kept while the process runs.
  */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@
 struct module {
 	struct module *next;
 	uint64_t crc;
+	bool told; /* it is in the trace; of the thread that hands samples over */
 	size_t bytes;
 	uint8_t cubin[];
 };
@@ -44,9 +46,9 @@ static bool has_lines(const void *cubin, size_t bytes)
 	return memmem(cubin, bytes, section, sizeof(section)) != NULL;
 }
 
-static const struct module *module_of(uint64_t crc)
+static struct module *module_of(uint64_t crc)
 {
-	const struct module *m = atomic_load(&modules);
+	struct module *m = atomic_load(&modules);
 
 	while (m && m->crc != crc)
 		m = m->next;
@@ -70,6 +72,7 @@ static void add_module(uint64_t crc, const void *cubin, size_t bytes)
 	}
 	kept += bytes;
 	m->crc = crc;
+	m->told = false;
 	m->bytes = bytes;
 	memcpy(m->cubin, cubin, bytes);
 	m->next = atomic_load(&modules);
@@ -106,10 +109,22 @@ static char *path_of(const struct cupti_source *s)
 	return path;
 }
 
+/* In the trace, for who wants to see its instructions. */
+static void keep_module(struct module *m)
+{
+	char name[32];
+
+	if (m->told)
+		return;
+	m->told = true;
+	snprintf(name, sizeof(name), "cubin %llx", (unsigned long long)m->crc);
+	cap_define_blob(name, m->cubin, m->bytes);
+}
+
 /* The line of an instruction, with its file in *path, to be freed. 0: not known. */
 static uint32_t line_of(const struct cupti_pc *pc, char **path)
 {
-	const struct module *m = module_of(pc->crc);
+	struct module *m = module_of(pc->crc);
 	struct cupti_source s = {.size = CUPTI_SIZE(cupti_source, folder),
 				 .function = pc->function,
 				 .offset = pc->offset};
@@ -117,6 +132,7 @@ static uint32_t line_of(const struct cupti_pc *pc, char **path)
 
 	if (!m)
 		return 0;
+	keep_module(m);
 	s.cubin = m->cubin;
 	s.bytes = m->bytes;
 	if (cupti_pc.GetSassToSourceCorrelation(&s) == CUPTI_OK && s.file && s.line) {

@@ -11,11 +11,13 @@
 struct range_session {
 	struct range_session *next;
 	uint32_t device;
+	unsigned slot; /* its bit, where several are meant */
 	bool closed, said;
 	size_t count;
 	const char **names; /* of the metrics, which live for ever */
 	double *values;
 	void (*deliver)(void *to, const kymo_counter_dispatch_t *d);
+	bool (*chosen)(void *to, const kymo_counter_launch_t *launch);
 	void *to;
 };
 
@@ -30,7 +32,8 @@ void range_session_free(struct range_session *s);
 
 /* ---- range_profiler.c ---- */
 
-void range_session_add(struct range_session *s);
+/* False: there are too many. */
+bool range_session_add(struct range_session *s);
 /* Frees it, too, as soon as nothing is being delivered to it. */
 void range_session_remove(struct range_session *s);
 void range_profiler_rest(void);

@@ -259,6 +259,7 @@ static struct range_session *session_new(const kymo_counter_request_t *r)
 	s->names = calloc(r->count, sizeof(*s->names));
 	s->values = calloc(r->count, sizeof(*s->values));
 	s->deliver = r->deliver;
+	s->chosen = r->chosen;
 	s->to = r->to;
 	if (!s->names || !s->values) {
 		range_session_free(s);
@@ -276,7 +277,7 @@ static struct range_session *session_new(const kymo_counter_request_t *r)
 static kymo_status_t admit(const kymo_counter_request_t *r, void *data)
 {
 	struct range_session *s = session_new(r);
-	size_t bytes, passes;
+	size_t bytes, passes = 0;
 	uint8_t *config = NULL;
 	cupti_result result;
 	char text[160];
@@ -289,9 +290,11 @@ static kymo_status_t admit(const kymo_counter_request_t *r, void *data)
 	if (result != CUPTI_OK)
 		snprintf(r->reason, r->reason_size, "%s",
 			 cuda_profiler_refusal(result, text, sizeof(text)));
+	else if (r->once && passes > 1)
+		snprintf(r->reason, r->reason_size, "that takes %zu passes", passes);
 	free(config);
 	range_session_free(s);
-	return result == CUPTI_OK ? KYMO_OK : KYMO_ERROR_UNSUPPORTED;
+	return result == CUPTI_OK && (!r->once || passes == 1) ? KYMO_OK : KYMO_ERROR_UNSUPPORTED;
 }
 
 static kymo_status_t open_session(const kymo_counter_request_t *r, void **session, void *data)
@@ -303,7 +306,10 @@ static kymo_status_t open_session(const kymo_counter_request_t *r, void **sessio
 	s = session_new(r);
 	if (!s)
 		return KYMO_ERROR_NO_MEMORY;
-	range_session_add(s);
+	if (!range_session_add(s)) {
+		range_session_free(s);
+		return KYMO_ERROR_LIMIT;
+	}
 	cuda_launches_changed();
 	*session = s;
 	return KYMO_OK;

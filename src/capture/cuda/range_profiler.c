@@ -1,35 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counting what kernels do, by CUPTI's range profiler: each kernel is a range of its own, runs while
- * its launch waits, and is repeated where its metrics do not fit into one pass. So launches of all
- * threads go one after the other, from entry to exit of the driver's call, while something is
- * counted; values are there when the launch returns.
+ * Counting what kernels do, by CUPTI's range profiler: each chosen kernel is a range of its own, runs
+ * alone while its launch waits, and is repeated where its metrics do not fit into one pass. So counted
+ * launches of all threads go one after the other, from entry to exit of the driver's call; values are
+ * there when the launch returns. The profiler is started for such a launch alone: all others run as
+ * ever, but none begins meanwhile.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/locks.h"
+#include "base/vec.h"
 #include "capture/cuda/range.h"
+#include "core/counter/kernel.h"
 
-#define CONTEXTS 64u
-#define RANGES   16u /* of launches that were not seen; the last one is the launch's own */
+#define CONTEXTS   64u
+#define RANGES     16u /* of launches that were not seen; the last one is the launch's own */
+#define PATIENCE_S 1   /* until launches of other threads have returned */
+
+/* What some sessions count together. */
+struct setup {
+	uint64_t sessions; /* bit n: that of slot n */
+	uint8_t *config, *image;
+	size_t config_bytes, image_bytes, passes;
+};
 
 struct device_context {
 	void *handle; /* NULL: free */
 	uint32_t device;
 	bool failed;      /* refused: not tried again */
-	bool paused;      /* stopped, to be started again */
+	bool busy;        /* kernels that were not counted may be running */
 	uint64_t without; /* launches of which CUPTI gave nothing */
-	uint32_t version; /* of what is counted when it was configured; 0: not */
-	void *profiler;
-	uint8_t *config, *image;
-	size_t config_bytes, image_bytes;
+	uint32_t version; /* of the sessions that its setups are of */
+	void *profiler;   /* NULL: not enabled */
+	struct setup *setups;
+	uint32_t count, room;
 };
 
 static pthread_mutex_t lock;
+static pthread_rwlock_t
+	others; /* launches that are not counted hold it to read; taken after `lock` */
 static struct device_context contexts[CONTEXTS];
 static struct range_session *sessions;
+static uint64_t slots;       /* that sessions have */
 static uint32_t version = 1; /* changes with the sessions */
 static _Atomic unsigned open_sessions;
 _Atomic unsigned cuda_range_active;
@@ -45,6 +61,7 @@ static void lock_init(void)
 	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(&lock, &recursive);
 	pthread_mutexattr_destroy(&recursive);
+	pthread_rwlock_init(&others, NULL);
 }
 
 void range_profiler_init(void)
@@ -59,15 +76,22 @@ bool cuda_range_counting(void)
 
 /* ---- what is counted ---- */
 
-void range_session_add(struct range_session *s)
+bool range_session_add(struct range_session *s)
 {
 	pthread_mutex_lock(&lock);
+	if (!~slots) {
+		pthread_mutex_unlock(&lock);
+		return false;
+	}
+	s->slot = (unsigned)__builtin_ctzll(~slots);
+	slots |= 1ull << s->slot;
 	s->next = sessions;
 	sessions = s;
 	version++;
 	atomic_fetch_add(&open_sessions, 1);
 	atomic_fetch_add(&cuda_range_active, 1);
 	pthread_mutex_unlock(&lock);
+	return true;
 }
 
 /* Caller holds the lock. */
@@ -81,6 +105,7 @@ static void sweep(void)
 			continue;
 		}
 		*at = s->next;
+		slots &= ~(1ull << s->slot);
 		range_session_free(s);
 	}
 }
@@ -96,8 +121,8 @@ void range_session_remove(struct range_session *s)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Names of all metrics that are wanted of a device, each once. Returns how many; *names is malloc'ed. */
-static size_t names_of(uint32_t device, const char ***names)
+/* Names of all metrics that these sessions want, each once. Returns how many; *names is malloc'ed. */
+static size_t names_of(uint64_t wanted, const char ***names)
 {
 	size_t n = 0, room = 1;
 
@@ -105,7 +130,7 @@ static size_t names_of(uint32_t device, const char ***names)
 		room += s->count;
 	*names = calloc(room, sizeof(**names));
 	for (const struct range_session *s = sessions; *names && s; s = s->next) {
-		for (size_t i = 0; i < s->count && s->device == device && !s->closed; i++) {
+		for (size_t i = 0; i < s->count && wanted >> s->slot & 1; i++) {
 			size_t k = 0;
 
 			while (k < n && strcmp((*names)[k], s->names[i]) != 0)
@@ -119,53 +144,47 @@ static size_t names_of(uint32_t device, const char ***names)
 
 /* ---- a device context; the caller holds the lock ---- */
 
-static void unconfigure(struct device_context *c, bool alive)
+static void drop_setups(struct device_context *c)
 {
-	struct cupti_range_stop stop = {.size = CUPTI_SIZE(cupti_range_stop, all_submitted),
-					.profiler = c->profiler};
+	for (uint32_t i = 0; i < c->count; i++) {
+		free(c->setups[i].config);
+		free(c->setups[i].image);
+	}
+	free(c->setups);
+	c->setups = NULL;
+	c->count = c->room = 0;
+}
+
+static void let_go(struct device_context *c, bool alive)
+{
 	struct cupti_range off = {CUPTI_SIZE(cupti_range, profiler), NULL, c->profiler};
 
-	if (c->profiler && alive) {
-		if (c->version && !c->paused)
-			cupti_range.RangeProfilerStop(&stop);
+	if (c->profiler && alive)
 		cupti_range.RangeProfilerDisable(&off);
-	}
+	c->profiler = NULL;
+	drop_setups(c);
 	if (c->without)
 		cap_note(2, "cuda", "%llu launches of kernels have no values: CUPTI gave none",
 			 (unsigned long long)c->without);
 	c->without = 0;
-	c->paused = false;
-	free(c->config);
-	free(c->image);
-	c->profiler = c->config = c->image = NULL;
-	c->version = 0;
 }
 
-static cupti_result image_prepare(struct device_context *c)
+static cupti_result enable(struct device_context *c)
 {
-	struct cupti_image image = {CUPTI_SIZE(cupti_image, image), NULL, c->profiler,
-				    c->image_bytes, c->image};
-	struct cupti_range_config config = {.size = CUPTI_SIZE(cupti_range_config, target_nesting),
-					    .profiler = c->profiler,
-					    .config_bytes = c->config_bytes,
-					    .config = c->config,
-					    .image_bytes = c->image_bytes,
-					    .image = c->image,
-					    .range = CUPTI_AUTO_RANGE,
-					    .replay = CUPTI_KERNEL_REPLAY,
-					    .ranges = RANGES,
-					    .nesting_levels = 1,
-					    .least_nesting = 1,
-					    .target_nesting = 1};
-	struct cupti_range start = {CUPTI_SIZE(cupti_range, profiler), NULL, c->profiler};
-	cupti_result r = cupti_range.RangeProfilerCounterDataImageInitialize(&image);
+	struct cupti_profiler_init init = {CUPTI_SIZE(cupti_profiler_init, reserved), NULL};
+	struct cupti_range_enable on = {.size = CUPTI_SIZE(cupti_range_enable, profiler),
+					.context = c->handle};
+	cupti_result r = cupti_range.ProfilerInitialize(&init);
 
 	if (r == CUPTI_OK)
-		r = cupti_range.RangeProfilerSetConfig(&config);
-	return r == CUPTI_OK ? cupti_range.RangeProfilerStart(&start) : r;
+		r = cupti_range.RangeProfilerEnable(&on);
+	if (r == CUPTI_OK)
+		c->profiler = on.profiler;
+	return r;
 }
 
-static cupti_result image_make(struct device_context *c, const char **names, size_t count)
+static cupti_result fill_setup(const struct device_context *c, struct setup *u, const char **names,
+			       size_t count)
 {
 	struct cupti_image_size size = {.size = CUPTI_SIZE(cupti_image_size, bytes),
 					.profiler = c->profiler,
@@ -173,80 +192,130 @@ static cupti_result image_make(struct device_context *c, const char **names, siz
 					.count = count,
 					.ranges = RANGES,
 					.nodes = RANGES};
-	cupti_result r = cupti_range.RangeProfilerGetCounterDataSize(&size);
+	cupti_result r =
+		range_config(c->device, names, count, &u->config, &u->config_bytes, &u->passes);
 
+	if (r == CUPTI_OK)
+		r = cupti_range.RangeProfilerGetCounterDataSize(&size);
 	if (r != CUPTI_OK)
 		return r;
-	c->image_bytes = size.bytes;
-	c->image = malloc(size.bytes);
-	return c->image ? image_prepare(c) : CUPTI_OUT_OF_MEMORY;
+	u->image_bytes = size.bytes;
+	u->image = malloc(size.bytes);
+	return u->image ? CUPTI_OK : CUPTI_OUT_OF_MEMORY;
 }
 
-static cupti_result configure(struct device_context *c, const char **names, size_t count)
+/* Adds what these sessions count to the setups of the context. */
+static cupti_result make_setup(struct device_context *c, uint64_t wanted)
 {
-	struct cupti_profiler_init init = {CUPTI_SIZE(cupti_profiler_init, reserved), NULL};
-	struct cupti_range_enable on = {.size = CUPTI_SIZE(cupti_range_enable, profiler),
-					.context = c->handle};
-	size_t passes;
-	cupti_result r =
-		range_config(c->device, names, count, &c->config, &c->config_bytes, &passes);
+	struct setup *u;
+	const char **names = NULL;
+	size_t count = names_of(wanted, &names);
+	cupti_result r = CUPTI_OUT_OF_MEMORY;
 
-	if (r == CUPTI_OK)
-		r = cupti_range.ProfilerInitialize(&init);
-	if (r == CUPTI_OK)
-		r = cupti_range.RangeProfilerEnable(&on);
-	if (r != CUPTI_OK)
-		return r;
-	c->profiler = on.profiler;
-	r = image_make(c, names, count);
-	if (r != CUPTI_OK)
-		return r;
-	c->version = version;
-	if (passes > 1)
-		cap_note(1, "cuda",
-			 "kernels of device %u run %zu times each: their counters do not "
-			 "fit into fewer passes",
-			 c->device, passes);
+	if (count && vec_reserve(&c->setups, &c->room, c->count, 1)) {
+		u = &c->setups[c->count++];
+		*u = (struct setup){.sessions = wanted};
+		r = fill_setup(c, u, names, count);
+		if (r == CUPTI_OK && u->passes > 1)
+			cap_note(1, "cuda",
+				 "kernels of device %u run %zu times each: their counters do not "
+				 "fit into fewer passes",
+				 c->device, u->passes);
+	}
+	free(names);
 	return r;
 }
 
-/* Makes it count what is wanted now. */
-static void follow(struct device_context *c)
+static struct setup *find_setup(struct device_context *c, uint64_t wanted)
 {
-	const char **names = NULL;
-	char text[160];
-	size_t count;
-	cupti_result r = CUPTI_OK;
+	for (uint32_t i = 0; i < c->count; i++)
+		if (c->setups[i].sessions == wanted)
+			return &c->setups[i];
+	return NULL;
+}
 
-	if (c->failed || (c->version == version && !c->paused))
+static cupti_result start(const struct device_context *c, const struct setup *u)
+{
+	struct cupti_image image = {CUPTI_SIZE(cupti_image, image), NULL, c->profiler,
+				    u->image_bytes, u->image};
+	struct cupti_range_config config = {.size = CUPTI_SIZE(cupti_range_config, target_nesting),
+					    .profiler = c->profiler,
+					    .config_bytes = u->config_bytes,
+					    .config = u->config,
+					    .image_bytes = u->image_bytes,
+					    .image = u->image,
+					    .range = CUPTI_AUTO_RANGE,
+					    .replay = CUPTI_KERNEL_REPLAY,
+					    .ranges = RANGES,
+					    .nesting_levels = 1,
+					    .least_nesting = 1,
+					    .target_nesting = 1};
+	struct cupti_range begin = {CUPTI_SIZE(cupti_range, profiler), NULL, c->profiler};
+	cupti_result r = cupti_range.RangeProfilerCounterDataImageInitialize(&image);
+
+	if (r == CUPTI_OK)
+		r = cupti_range.RangeProfilerSetConfig(&config);
+	return r == CUPTI_OK ? cupti_range.RangeProfilerStart(&begin) : r;
+}
+
+/* CUPTI orders what it sees; kernels that were launched before it was started are waited for. */
+static void wait_for_others(struct device_context *c)
+{
+	static int (*synchronize)(void);
+
+	if (!c->busy)
 		return;
-	if (c->version == version) {
-		r = image_prepare(c);
-		c->paused = r != CUPTI_OK;
-	} else {
-		unconfigure(c, true);
-		count = names_of(c->device, &names);
-		r = count ? configure(c, names, count) : CUPTI_OK;
-		free(names);
+	c->busy = false;
+	if (!synchronize) {
+		void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+		void *at = driver ? dlsym(driver, "cuCtxSynchronize") : NULL;
+
+		memcpy(&synchronize, &at, sizeof(at));
+	}
+	if (synchronize)
+		synchronize();
+}
+
+/* Begins to count with these sessions; NULL: it cannot. */
+static struct setup *begin(struct device_context *c, uint64_t wanted)
+{
+	cupti_result r = CUPTI_OK;
+	struct setup *u;
+	char text[160];
+
+	if (c->version != version)
+		let_go(c, true);
+	c->version = version;
+	if (!c->profiler)
+		r = enable(c);
+	u = find_setup(c, wanted);
+	if (r == CUPTI_OK && !u) {
+		r = make_setup(c, wanted);
+		u = find_setup(c, wanted);
 	}
 	if (r == CUPTI_OK)
-		return;
-	unconfigure(c, true);
+		wait_for_others(c);
+	if (r == CUPTI_OK)
+		r = start(c, u);
+	if (r == CUPTI_OK)
+		return u;
+	let_go(c, true);
 	c->failed = true;
 	cap_note(2, "cuda", "kernels of device %u are not counted: %s", c->device,
 		 cuda_profiler_refusal(r, text, sizeof(text)));
+	return NULL;
 }
 
 /* ---- values ---- */
 
-static void evaluate(struct range_session *s, const struct device_context *c, size_t range,
-		     kymo_counter_dispatch_t *d)
+static void evaluate(struct range_session *s, const struct device_context *c, const struct setup *u,
+		     size_t range, kymo_counter_dispatch_t *d)
 {
 	struct cupti_evaluation e = {CUPTI_SIZE(cupti_evaluation, values),
 				     NULL,
 				     range_host(c->device),
-				     c->image,
-				     c->image_bytes,
+				     u->image,
+				     u->image_bytes,
 				     range,
 				     s->names,
 				     s->count,
@@ -263,30 +332,32 @@ static void evaluate(struct range_session *s, const struct device_context *c, si
 	s->deliver(s->to, d);
 }
 
-static void deliver(const struct device_context *c, size_t range, uint32_t correlation,
-		    const char *symbol)
+static void deliver(const struct device_context *c, const struct setup *u, size_t range,
+		    uint32_t correlation, const char *symbol)
 {
 	kymo_counter_dispatch_t d = {.size = sizeof(d),
 				     .correlation = cuda_submission_call(correlation),
-				     .kernel = cuda_kernel(symbol)};
+				     .kernel = cuda_kernel(symbol),
+				     .passes = (uint32_t)u->passes};
 
 	delivering++;
 	for (struct range_session *s = sessions; s; s = s->next)
-		if (s->device == c->device && !s->closed)
-			evaluate(s, c, range, &d);
+		if (u->sessions >> s->slot & 1 && !s->closed)
+			evaluate(s, c, u, range, &d);
 	delivering--;
 	sweep();
 }
 
-static void collect_values(struct device_context *c, uint32_t correlation, const char *symbol)
+static void collect_values(struct device_context *c, const struct setup *u, uint32_t correlation,
+			   const char *symbol)
 {
 	struct cupti_range_stop stop = {.size = CUPTI_SIZE(cupti_range_stop, all_submitted),
 					.profiler = c->profiler};
 	struct cupti_decode decode = {.size = CUPTI_SIZE(cupti_decode, dropped),
 				      .profiler = c->profiler};
 	struct cupti_image_info info = {.size = CUPTI_SIZE(cupti_image_info, ranges),
-					.image = c->image,
-					.bytes = c->image_bytes};
+					.image = u->image,
+					.bytes = u->image_bytes};
 	char text[160];
 	cupti_result r = cupti_range.RangeProfilerStop(&stop);
 
@@ -295,16 +366,14 @@ static void collect_values(struct device_context *c, uint32_t correlation, const
 	if (r == CUPTI_OK)
 		r = cupti_range.RangeProfilerGetCounterDataInfo(&info);
 	if (r == CUPTI_OK && info.ranges)
-		deliver(c, info.ranges - 1, correlation, symbol);
+		deliver(c, u, info.ranges - 1, correlation, symbol);
 	else if (r == CUPTI_OK)
 		c->without++;
-	if (r == CUPTI_OK)
-		r = image_prepare(c);
 	if (r == CUPTI_OK)
 		return;
 	cap_note(2, "cuda", "kernels of device %u are counted no further: %s", c->device,
 		 cuda_profiler_refusal(r, text, sizeof(text)));
-	unconfigure(c, true);
+	let_go(c, true);
 	c->failed = true;
 }
 
@@ -318,27 +387,86 @@ static struct device_context *context_of(void *handle)
 	return NULL;
 }
 
-/* The launch of this thread that holds the lock. */
+/* The launch that this thread is in. */
 static _Thread_local struct {
-	struct device_context *context; /* NULL: none does */
+	struct device_context *context; /* NULL: it is not counted */
+	struct setup *setup;
 	uint32_t correlation;
+	bool other; /* it holds `others` to read */
 } launching;
+
+/* The sessions that count this launch. Caller holds the lock. */
+static uint64_t choose(const struct device_context *c, const struct cupti_callback *data)
+{
+	const struct cap_launch launch = {.agent = cuda_agent(c->device),
+					  .kernel = cuda_kernel(data->symbol)};
+	kymo_counter_launch_t l;
+	uint64_t wanted = 0;
+
+	cap_launch_describe(&launch, &l);
+	for (const struct range_session *s = sessions; s; s = s->next)
+		if (s->device == c->device && !s->closed && s->chosen(s->to, &l))
+			wanted |= 1ull << s->slot;
+	return c->failed ? 0 : wanted;
+}
+
+/* False: other threads' launches do not return, perhaps as one waits for what comes after this one. */
+static bool keep_others_out(void) UNCHECKED_LOCKS
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += PATIENCE_S;
+	if (pthread_rwlock_timedwrlock(&others, &until) == 0)
+		return true;
+	cap_launch_not_counted("launches of other threads did not return in time");
+	return false;
+}
+
+/* Caller holds the lock; with `others` to write it returns what counts the launch. */
+static struct setup *begin_alone(struct device_context *c, uint64_t wanted) UNCHECKED_LOCKS
+{
+	struct setup *u = NULL;
+
+	if (wanted && keep_others_out()) {
+		u = begin(c, wanted);
+		if (!u)
+			pthread_rwlock_unlock(&others);
+	}
+	return u;
+}
+
+/* A launch that runs as ever. Caller holds the lock, which it lets go. */
+static void other_begins(struct device_context *c, uint32_t correlation) UNCHECKED_LOCKS
+{
+	if (c)
+		c->busy = true;
+	pthread_rwlock_rdlock(&others);
+	pthread_mutex_unlock(&lock);
+	launching.other = true;
+	launching.correlation = correlation;
+	atomic_fetch_add(&cuda_range_active, 1);
+}
 
 static void launch_begins(const struct cupti_callback *data) UNCHECKED_LOCKS
 {
 	struct device_context *c;
+	struct setup *u = NULL;
 
+	if (launching.context || launching.other)
+		return;
 	pthread_mutex_lock(&lock);
-	c = data->context && !ended && !captures ? context_of(data->context) : NULL;
+	c = data->context ? context_of(data->context) : NULL;
 	cap_guard_enter();
-	if (c)
-		follow(c);
+	if (c && !ended && !captures)
+		u = begin_alone(c, choose(c, data));
 	cap_guard_leave();
-	if (!c || !c->version) {
-		pthread_mutex_unlock(&lock);
+	if (!u) {
+		other_begins(c, data->correlation);
 		return;
 	}
 	launching.context = c;
+	launching.setup = u;
 	launching.correlation = data->correlation;
 	atomic_fetch_add(&cuda_range_active, 1);
 }
@@ -347,38 +475,31 @@ static void launch_ends(const struct cupti_callback *data) UNCHECKED_LOCKS
 {
 	struct device_context *c = launching.context;
 
-	if (!c || launching.correlation != data->correlation)
+	if ((!c && !launching.other) || launching.correlation != data->correlation)
 		return;
 	launching.context = NULL;
-	cap_guard_enter();
-	if (c->version && !ended)
-		collect_values(c, data->correlation, data->symbol);
-	cap_guard_leave();
 	atomic_fetch_sub(&cuda_range_active, 1);
+	if (launching.other) {
+		launching.other = false;
+		pthread_rwlock_unlock(&others);
+		return;
+	}
+	cap_guard_enter();
+	if (c->profiler && !ended)
+		collect_values(c, launching.setup, data->correlation, data->symbol);
+	cap_guard_leave();
+	pthread_rwlock_unlock(&others);
 	pthread_mutex_unlock(&lock);
-}
-
-static void pause_context(struct device_context *c)
-{
-	struct cupti_range_stop stop = {.size = CUPTI_SIZE(cupti_range_stop, all_submitted),
-					.profiler = c->profiler};
-
-	if (c->version && !c->paused && !ended && cupti_range.RangeProfilerStop(&stop) == CUPTI_OK)
-		c->paused = true;
 }
 
 /*
  * While a stream is captured into a graph, what the profiler does to a launch would end the capture;
  * and after a launch of a graph that it saw it gives no values any more. Caller holds the lock.
  */
-static void pause_all(void)
+static void tell_of_graphs(void)
 {
 	static bool said;
 
-	cap_guard_enter();
-	for (uint32_t i = 0; i < CONTEXTS; i++)
-		pause_context(&contexts[i]);
-	cap_guard_leave();
 	if (!said)
 		cap_note(1, "cuda",
 			 "kernels of graphs, and those that are launched while a stream is "
@@ -386,11 +507,13 @@ static void pause_all(void)
 	said = true;
 }
 
-static void graph_begins(void)
+static void graph_begins(const struct cupti_callback *data) UNCHECKED_LOCKS
 {
+	if (launching.context || launching.other)
+		return;
 	pthread_mutex_lock(&lock);
-	pause_all();
-	pthread_mutex_unlock(&lock);
+	tell_of_graphs();
+	other_begins(data->context ? context_of(data->context) : NULL, data->correlation);
 }
 
 static void capture_begins(void)
@@ -398,7 +521,7 @@ static void capture_begins(void)
 	pthread_mutex_lock(&lock);
 	captures++;
 	atomic_fetch_add(&cuda_range_active, 1);
-	pause_all();
+	tell_of_graphs();
 	pthread_mutex_unlock(&lock);
 }
 
@@ -438,10 +561,10 @@ void cuda_range_call(enum cuda_range_role role, bool enter, const struct cupti_c
 
 	if (role == CUDA_RANGE_LAUNCH && enter)
 		launch_begins(data);
-	else if (role == CUDA_RANGE_LAUNCH)
-		launch_ends(data);
 	else if (role == CUDA_RANGE_GRAPH && enter)
-		graph_begins();
+		graph_begins(data);
+	else if (role == CUDA_RANGE_LAUNCH || role == CUDA_RANGE_GRAPH)
+		launch_ends(data);
 	else if (role == CUDA_RANGE_CAPTURE && enter)
 		capture_begins();
 	else if (role == CUDA_RANGE_CAPTURE ? failed : role == CUDA_RANGE_CAPTURED && !enter)
@@ -468,7 +591,7 @@ void cuda_range_context_end(void *handle)
 	pthread_mutex_lock(&lock);
 	c = context_of(handle);
 	if (c) {
-		unconfigure(c, !ended);
+		let_go(c, !ended);
 		*c = (struct device_context){0};
 	}
 	pthread_mutex_unlock(&lock);
@@ -480,7 +603,7 @@ void range_profiler_rest(void)
 	pthread_mutex_lock(&lock);
 	for (uint32_t i = 0; i < CONTEXTS && !sessions; i++)
 		if (contexts[i].handle)
-			unconfigure(&contexts[i], !ended);
+			let_go(&contexts[i], !ended);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -489,7 +612,7 @@ void cuda_range_end(void)
 	pthread_mutex_lock(&lock);
 	for (uint32_t i = 0; i < CONTEXTS; i++)
 		if (contexts[i].handle)
-			unconfigure(&contexts[i], true);
+			let_go(&contexts[i], true);
 	ended = true;
 	pthread_mutex_unlock(&lock);
 }
@@ -501,4 +624,5 @@ void cuda_range_fork_child(void)
 	ended = true;
 	captures = 0;
 	launching.context = NULL;
+	launching.other = false;
 }

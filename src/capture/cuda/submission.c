@@ -224,7 +224,7 @@ put_ordinary(struct slot *s, uint32_t correlation, const struct cap_frame *call,
 	if (cap_unlikely(atomic_load_explicit(&s->kept, memory_order_relaxed) != NULL) ||
 	    cap_unlikely(
 		    !cap_submission_ordinary(&o, call, &core_dispatch_ops[DISPATCH_OP_LAUNCH])) ||
-	    (!launch && cap_unlikely(!copies_alike(&copies))))
+	    (!launch && cap_unlikely(!copies_alike(&copies) || copies != o.buffers)))
 		return false;
 	write_slot(s, correlation, call->start, &o, copies);
 	return true;

@@ -257,7 +257,7 @@ static void after_compile(const struct compiler *c, const struct table_call *cal
 	struct text options;
 	uint32_t program;
 
-	if (!cap_wants(CAP_ACTIVITY_CODE_OBJECT))
+	if (!cap_call_wants(CAP_ACTIVITY_CODE_OBJECT))
 		return;
 	options = options_of(c, call);
 	program = program_of(c, call, handle, &options);
@@ -268,7 +268,7 @@ static void after_compile(const struct compiler *c, const struct table_call *cal
 
 static void after_link(const struct table_call *call)
 {
-	if (cap_wants(CAP_ACTIVITY_CODE_OBJECT))
+	if (cap_call_wants(CAP_ACTIVITY_CODE_OBJECT))
 		record_build(call, find_program(pointer(&hiprtc, call, "hip_link_state"), NULL), 0,
 			     0);
 }

@@ -7,10 +7,13 @@
  *	for each function	the op, `call *beginning`, the copy
  */
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "capture/function/patch.h"
 #include "capture/function/returns.h"
+#include "core/unwind/unwind.h"
 
 #if defined(__x86_64__)
 
@@ -52,6 +55,77 @@ static void put32(uint8_t *at, int64_t distance)
 
 	memcpy(at, &near, sizeof(near));
 }
+
+/* ---- which function a place in trampolines is of ---- */
+
+/* Of one module each; for good, as its trampolines are. */
+struct area {
+	struct area *next;
+	uintptr_t start, end, bias;
+};
+
+static struct area *_Atomic areas;
+
+static void add_area(struct area *a, const struct near *n, uintptr_t bias)
+{
+	*a = (struct area){atomic_load(&areas), n->runs, n->runs + n->bytes, bias};
+	while (!atomic_compare_exchange_weak(&areas, &a->next, a))
+		;
+}
+
+static const struct area *area_of(uintptr_t pc)
+{
+	const struct area *a = atomic_load_explicit(&areas, memory_order_acquire);
+
+	while (a && (pc < a->start + HEAD || pc >= a->end))
+		a = a->next;
+	return a;
+}
+
+/* Whose trampoline begins there; NULL: none does. */
+static const struct plan_function *begins(const struct area *a, uintptr_t at)
+{
+	static const uint8_t call[] = {0xff, 0x15};
+	uintptr_t op, number;
+	int32_t back;
+
+	memcpy(&op, (const void *)at, sizeof(op));
+	memcpy(&back, (const void *)(at + OP + 2), sizeof(back));
+	number = (op - (uintptr_t)function_ops) / sizeof(*function_ops);
+	return op >= (uintptr_t)function_ops && number < function_plan.function_count &&
+			       op == (uintptr_t)&function_ops[number] &&
+			       memcmp((const void *)(at + OP), call, sizeof(call)) == 0 &&
+			       at + OP + CALL + (uintptr_t)(intptr_t)back == a->start
+		       ? &function_plan.functions[number]
+		       : NULL;
+}
+
+static void undo(struct unwind_registers *r, uintptr_t bias, const struct plan_function *f,
+		 uint32_t offset)
+{
+	r->pc = bias + plan_origin(&function_plan, f, offset);
+	/* Of a call the return address was pushed, and the jump is still to come. */
+	if (f->flags & PLAN_CALLS && offset > function_plan.moves[f->first_move + f->moves - 1u].to)
+		r->sp += sizeof(uint64_t);
+}
+
+void function_undo(struct unwind_registers *r)
+{
+	const struct area *a = area_of(r->pc);
+	const struct plan_function *f = NULL;
+	uintptr_t at = r->pc & ~(uintptr_t)(ALIGN - 1), before = 0;
+
+	for (; a && !f && at > a->start && before <= OP + CALL + PLAN_CODE_MAX;
+	     at -= ALIGN, before += ALIGN)
+		f = begins(a, at);
+	if (!f)
+		return;
+	at = r->pc - (at + ALIGN); /* of the trampoline */
+	if (at < OP + CALL + (uintptr_t)f->code_bytes)
+		undo(r, a->bias, f, at < OP + CALL ? 0 : (uint32_t)(at - OP - CALL));
+}
+
+/* ---- writing ---- */
 
 /* The trampoline of a function at offset `to`. */
 static enum refusal write_trampoline(const struct near *n, size_t to, uintptr_t bias,
@@ -100,6 +174,7 @@ static void tell(const struct plan_module *m, const uint32_t count[REFUSALS])
 static void patch_all(struct near *n, uintptr_t bias, const struct plan_module *m,
 		      uint32_t count[REFUSALS])
 {
+	struct area *area = malloc(sizeof(*area));
 	const void *entry = function_entry_patched;
 	const struct plan_function *f = &function_plan.functions[m->first_function];
 	size_t to = HEAD;
@@ -115,8 +190,11 @@ static void patch_all(struct near *n, uintptr_t bias, const struct plan_module *
 	}
 	if (!near_close(n)) {
 		count[NOT_WRITTEN] = (uint32_t)m->functions;
+		free(area);
 		return;
 	}
+	if (area)
+		add_area(area, n, bias);
 	to = HEAD;
 	for (uint64_t i = 0; i < m->functions; i++) {
 		if (has_code(&f[i]) && ((const uint8_t *)n->runs)[to + OP])
@@ -134,6 +212,7 @@ void function_patch(uintptr_t bias, const struct plan_module *m)
 
 	if (!bytes)
 		return;
+	unwind_copies(function_undo);
 	if (!function_returns_usable(&why))
 		cap_note(2, "function", "functions of %s are not traced: %s",
 			 plan_string(&function_plan, m->path), why);

@@ -18,6 +18,13 @@ void function_patch(uintptr_t bias, const struct plan_module *m);
 /* Nothing was done to it since it was loaded: it was unloaded and came back to the same place. */
 bool function_is_fresh(uintptr_t bias, const struct plan_module *m);
 
+/*
+ * A thread that stands in a trampoline stands, for those who look at its stack, in the function: the same registers, the same
+ * stack. Anything else stays as it is. In signal handlers, too.
+ */
+struct unwind_registers;
+void function_undo(struct unwind_registers *r);
+
 /* The module was instrumented; then its slots are filled, whatever its threads do (instrumented.c). */
 bool function_has_slots(const struct plan_module *m);
 void function_fill(uintptr_t bias, const struct plan_module *m);

@@ -540,9 +540,13 @@ static uint64_t period(void)
 	uint64_t samples = copies_stacks(&config) ? held(&config) : PAGES * 4096u / record;
 	uint64_t half = samples / 2 * config.interval_ns;
 
-	if (config.event || config.off_cpu) /* which may come fast */
-		return PERIOD_MIN_NS;
 	return half < PERIOD_MIN_NS ? PERIOD_MIN_NS : half > PERIOD_MAX_NS ? PERIOD_MAX_NS : half;
+}
+
+/* And not only as the process runs. */
+static bool comes_fast(void)
+{
+	return config.event || config.off_cpu;
 }
 
 static void run(void)
@@ -555,7 +559,8 @@ static void run(void)
 		return;
 	}
 	helper_ready(&helper, true);
-	while (helper_wait(&helper, period())) {
+	while (comes_fast() ? helper_wait(&helper, PERIOD_MIN_NS)
+			    : helper_wait_run(&helper, period())) {
 		drain(helper_is_asked(&helper));
 		helper_done(&helper);
 	}

@@ -226,13 +226,19 @@ static bool arm(struct slot *s, uint32_t tid)
 	return false;
 }
 
+/* The thread goes on, and is sent no more signals. */
+static void let_go(struct slot *s)
+{
+	timer_delete(s->timer);
+	hand_over(s);
+	atomic_store(&s->tid, 0);
+}
+
 static void disarm(struct slot *s)
 {
 	uint32_t tid = atomic_load(&s->tid);
 
-	timer_delete(s->timer);
-	hand_over(s);
-	atomic_store(&s->tid, 0);
+	let_go(s);
 	cap_sample_thread_ended(tid);
 }
 
@@ -253,17 +259,28 @@ static struct slot *slot_of(uint32_t tid)
 	return empty;
 }
 
+/* Signals disturb: threads that are not chosen get none. */
+static void look_at(uint32_t tid)
+{
+	const bool wanted = cap_sample_wants(tid);
+	struct slot *s = slot_of(tid);
+
+	if (!s || wanted == (atomic_load(&s->tid) != 0))
+		return;
+	if (wanted)
+		arm(s, tid);
+	else
+		let_go(s);
+}
+
 static void look_for_threads(void)
 {
 	static pid_t tids[THREADS];
 	unsigned n = perf_threads(tids, THREADS);
 
-	for (unsigned i = 0; i < n && i < THREADS; i++) {
-		struct slot *s = (uint32_t)tids[i] == own_tid ? NULL : slot_of((uint32_t)tids[i]);
-
-		if (s && !atomic_load(&s->tid))
-			arm(s, (uint32_t)tids[i]);
-	}
+	for (unsigned i = 0; i < n && i < THREADS; i++)
+		if ((uint32_t)tids[i] != own_tid)
+			look_at((uint32_t)tids[i]);
 }
 
 /* The folder of threads is no proof: while some end, others may be missing in it. */
@@ -320,10 +337,12 @@ static void run(void)
 
 	own_tid = (uint32_t)syscall(SYS_gettid);
 	unwind_look();
-	python_look();
 	look_for_threads();
 	helper_ready(&helper, true);
-	while (helper_wait(&helper, LOOK_NS)) {
+	/* Who waits for this may be loading an object: asking the loader before would be for ever. */
+	python_look();
+	while (config.clock == KYMO_SAMPLE_CPU ? helper_wait_run(&helper, LOOK_NS)
+					       : helper_wait(&helper, LOOK_NS)) {
 		if (ours && !still_ours()) {
 			ours = false;
 			disarm_all();

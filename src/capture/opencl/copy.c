@@ -57,7 +57,7 @@ static void blocking_wait(const struct cap_frame *f, bool blocking)
 {
 	const struct ocl_queue *q = ocl_submission.queue;
 
-	if (q && blocking && cap_wants(CAP_ACTIVITY_SYNC))
+	if (q && blocking && cap_call_wants(CAP_ACTIVITY_SYNC))
 		cap_sync_record(f, 0, SYNC_OP_BLOCKING, q->object.id, 1, NULL);
 }
 

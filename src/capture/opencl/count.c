@@ -11,10 +11,11 @@
 
 #include "opencl_ops.h"
 
-#define QUEUES_MAX 128u
+#define QUEUES_MAX 128u /* alone() and docs/counters.md name it */
 
 _Thread_local unsigned ocl_in_callback __attribute__((tls_model("initial-exec")));
 static _Atomic int user_events; /* that wait for the program to set them */
+static _Atomic bool semaphores; /* queues have waited for some */
 
 /* ---- what is followed ---- */
 
@@ -39,9 +40,15 @@ void ocl_user_event(int change)
 	atomic_fetch_add(&user_events, change);
 }
 
+void ocl_semaphores_wait(void)
+{
+	atomic_store(&semaphores, true);
+}
+
 void ocl_count_fork_child(void)
 {
 	atomic_store(&user_events, 0);
+	atomic_store(&semaphores, false);
 }
 
 /* ---- until nothing else runs ---- */
@@ -49,6 +56,7 @@ void ocl_count_fork_child(void)
 struct queues {
 	cl_command_queue at[QUEUES_MAX];
 	uint32_t count;
+	bool more; /* there are others */
 };
 
 /* Under the table's lock: the handle is alive, and is kept alive. */
@@ -57,20 +65,25 @@ static void take_queue(struct ocl_object *o, void *data)
 	struct queues *all = data;
 	cl_command_queue queue = (cl_command_queue)o->handle;
 
-	if (all->count < QUEUES_MAX && !((struct ocl_queue *)o)->on_device_default &&
-	    ocl_next.clRetainCommandQueue(queue) == CL_SUCCESS)
+	if (((struct ocl_queue *)o)->on_device_default)
+		return;
+	all->more |= all->count == QUEUES_MAX;
+	if (!all->more && ocl_next.clRetainCommandQueue(queue) == CL_SUCCESS)
 		all->at[all->count++] = queue;
 }
 
-static void finish_all(void)
+/* False: there are more queues than are waited for. */
+static bool finish_all(void)
 {
 	struct queues all = {.count = 0};
 
 	ocl_each(OCL_QUEUE, take_queue, &all);
 	for (uint32_t i = 0; i < all.count; i++) {
-		ocl_next.clFinish(all.at[i]);
+		if (!all.more)
+			ocl_next.clFinish(all.at[i]);
 		ocl_next.clReleaseCommandQueue(all.at[i]);
 	}
+	return !all.more;
 }
 
 static cl_int status_of(cl_event event)
@@ -89,6 +102,9 @@ static const char *alone(const struct ocl_launch *l)
 	if (atomic_load(&user_events) > 0)
 		return "the program had user events that it had not completed: what waits for them "
 		       "cannot be waited for";
+	if (atomic_load(&semaphores))
+		return "the program's queues had waited for semaphores: what waits for them cannot "
+		       "be waited for";
 	for (cl_uint i = 0; l->wait_list && i < l->waits; i++) {
 		cl_command_type type = 0;
 
@@ -97,7 +113,8 @@ static const char *alone(const struct ocl_launch *l)
 		if (type == CL_COMMAND_USER && status_of(l->wait_list[i]) > CL_COMPLETE)
 			return "they wait for an event that only the program completes";
 	}
-	finish_all();
+	if (!finish_all())
+		return "the program had more than 128 queues, which are not all waited for";
 	for (cl_uint i = 0; l->wait_list && i < l->waits; i++)
 		if (status_of(l->wait_list[i]) != CL_COMPLETE)
 			return "they wait for events that failed, or that are no command's of a "

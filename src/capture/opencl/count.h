@@ -32,6 +32,8 @@ extern _Thread_local unsigned ocl_in_callback __attribute__((tls_model("initial-
 
 /* A user event was made (1), or its status set (-1). */
 void ocl_user_event(int change);
+/* A queue is about to wait for semaphores: who signals them, and when, nobody tells. */
+void ocl_semaphores_wait(void);
 
 /* Follows what is needed to count, from now on. */
 void ocl_count_begin(void);

@@ -259,7 +259,7 @@ static struct build *build_between(const struct cap_frame *f, const char *option
 {
 	struct build *b;
 
-	if (!notify || !cap_wants(CAP_ACTIVITY_CODE_OBJECT))
+	if (!notify || !cap_call_wants(CAP_ACTIVITY_CODE_OBJECT))
 		return NULL;
 	b = calloc(1, sizeof(*b));
 	if (!b || !cap_submission_take(&b->submission, f,
@@ -280,7 +280,7 @@ static void build_returned(const struct cap_frame *f, cl_program program, const 
 {
 	struct build b = {.start = f->start};
 
-	if (!cap_wants(CAP_ACTIVITY_CODE_OBJECT) ||
+	if (!cap_call_wants(CAP_ACTIVITY_CODE_OBJECT) ||
 	    !cap_submission_take(&b.submission, f, &core_code_object_ops[CODE_OBJECT_OP_BUILD],
 				 NULL))
 		return;

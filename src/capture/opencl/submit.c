@@ -27,7 +27,7 @@ _Thread_local struct ocl_submission ocl_submission __attribute__((tls_model("ini
 static inline struct ocl_queue *wanted_queue(cl_command_queue queue, uint32_t activity)
 {
 	ocl_last_queue = queue;
-	return cap_wants(activity) ? ocl_queue_get(queue) : NULL;
+	return cap_call_wants(activity) ? ocl_queue_get(queue) : NULL;
 }
 
 /* The call returned: keeps the event for the hook that runs after the record. */

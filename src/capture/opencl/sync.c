@@ -15,7 +15,7 @@
 /* Id of a queue for a record; 0 where no sync is wanted. */
 static uint32_t queue_id(cl_command_queue queue)
 {
-	struct ocl_queue *q = cap_wants(CAP_ACTIVITY_SYNC) ? ocl_queue_get(queue) : NULL;
+	struct ocl_queue *q = cap_call_wants(CAP_ACTIVITY_SYNC) ? ocl_queue_get(queue) : NULL;
 
 	return q ? q->object.id : 0;
 }
@@ -30,7 +30,7 @@ OCL_HOT void ocl_post_clFinish(struct cap_frame *f, cl_command_queue command_que
 	if (!q)
 		return;
 	ocl_last_queue = command_queue;
-	if (cap_wants(CAP_ACTIVITY_SYNC))
+	if (cap_call_wants(CAP_ACTIVITY_SYNC))
 		cap_sync_record(f, 0, SYNC_OP_QUEUE, q->object.id, 0, NULL);
 	/* All of it, else what is done would pass for unfinished. */
 	ocl_collect_at(q, OCL_COMPLETE, UINT32_MAX, now);
@@ -70,7 +70,7 @@ void ocl_post_clWaitForEvents(struct cap_frame *f, cl_uint num_events, const cl_
 	/* Anything else than these says that nothing was waited for. */
 	if (result != CL_SUCCESS && result != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
 		return;
-	if (cap_wants(CAP_ACTIVITY_SYNC)) {
+	if (cap_call_wants(CAP_ACTIVITY_SYNC)) {
 		q = num_events == 1 ? ocl_queue_of_event(event_list[0]) : NULL;
 		cap_sync_record(f, 0, SYNC_OP_EVENTS, q ? q->object.id : 0, num_events, NULL);
 	}
@@ -143,7 +143,7 @@ cl_int ocl_call_clSetEventCallback(struct cap_frame *f, ocl_pfn_clSetEventCallba
 static void queue_side(const struct cap_frame *f, unsigned op, cl_command_queue queue,
 		       cl_uint events, cl_int result)
 {
-	if (result == CL_SUCCESS && cap_wants(CAP_ACTIVITY_SYNC))
+	if (result == CL_SUCCESS && cap_call_wants(CAP_ACTIVITY_SYNC))
 		cap_sync_record(f, 0, op, queue_id(queue), events, NULL);
 }
 
@@ -208,6 +208,16 @@ QUEUE_SIDE(clEnqueueReleaseExternalMemObjectsKHR, SYNC_OP_RELEASE, num_mem_objec
 QUEUE_SIDE(clEnqueueWaitSemaphoresKHR, SYNC_OP_SEMAPHORE_WAIT, num_sema_objects, SEMAPHORES)
 QUEUE_SIDE(clEnqueueSignalSemaphoresKHR, SYNC_OP_SEMAPHORE_SIGNAL, num_sema_objects, SEMAPHORES)
 
+void ocl_pre_clEnqueueWaitSemaphoresKHR(struct cap_frame *f, cl_command_queue command_queue,
+					cl_uint num_sema_objects,
+					const cl_semaphore_khr *sema_objects,
+					const cl_semaphore_payload_khr *sema_payload_list,
+					cl_uint num_events_in_wait_list,
+					const cl_event *event_wait_list, cl_event *event)
+{
+	ocl_semaphores_wait();
+}
+
 void ocl_post_clCreateUserEvent(struct cap_frame *f, cl_context context, cl_int *errcode_ret,
 				cl_event result)
 {
@@ -221,6 +231,6 @@ void ocl_post_clSetUserEventStatus(struct cap_frame *f, cl_event event, cl_int e
 	if (result != CL_SUCCESS)
 		return;
 	ocl_user_event(-1);
-	if (cap_wants(CAP_ACTIVITY_SYNC))
+	if (cap_call_wants(CAP_ACTIVITY_SYNC))
 		cap_sync_record(f, 0, SYNC_OP_USER_EVENT, 0, 1, NULL);
 }

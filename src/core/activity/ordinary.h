@@ -26,13 +26,16 @@ static inline __attribute__((always_inline)) bool cap_submission_ordinary(struct
 	uint32_t epoch = atomic_load_explicit(&core_epoch, memory_order_acquire);
 	uint64_t buffers = atomic_load_explicit(&op->buffers, memory_order_acquire);
 
-	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC || !buffers || f->retire ||
+	/* The call began with those who record now, and with nobody else. */
+	if (cap_unlikely(!t || t->magic != CAP_THREAD_MAGIC || !buffers ||
+			 atomic_load_explicit(&f->buffers, memory_order_relaxed) != buffers ||
+			 atomic_load_explicit(&op->resting, memory_order_relaxed) || f->retire ||
 			 atomic_load_explicit(&f->callbacks, memory_order_relaxed) ||
 			 atomic_load_explicit(&op->callbacks, memory_order_relaxed) ||
 			 atomic_load_explicit(&t->externals, memory_order_relaxed) ||
 			 atomic_load_explicit(&t->paused, memory_order_relaxed)))
 		return false;
-	o->call = atomic_load_explicit(&f->buffers, memory_order_relaxed) ? f->id : 0;
+	o->call = f->id;
 	o->scope = f->scope;
 	o->buffers = buffers;
 	o->epoch = epoch;

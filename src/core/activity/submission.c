@@ -103,12 +103,13 @@ static void ask_filters(struct cap_thread *t, const struct core_subscribers *sub
 	kymo_work_t work = {.size = sizeof(work),
 			    .domain = core_domains[op->domain].desc,
 			    .op = op->number,
-			    .correlation = o->call,
-			    .framework_device = core_framework_device()};
+			    .correlation = o->call};
 	uint64_t filtered = 0, wanted = 0;
 	struct core_calling k;
 	bool may = core_calling_begin(&k, t);
 
+	if (may) /* which asks others */
+		work.framework_device = core_framework_device();
 	if (s) {
 		work.agent = s->agent;
 		work.queue = s->queue;
@@ -171,6 +172,18 @@ static uint64_t entry_external(struct cap_thread *t, const struct cap_frame *f,
 	return core_external_top(t, e->context);
 }
 
+/* Of contexts that were stopped since the call began; what they skip nobody looks at. */
+static void ask_resting(struct cap_thread *t, const struct cap_op *op, const struct cap_subject *s,
+			struct cap_submission *o)
+{
+	const struct core_subscribers *filters =
+		atomic_load_explicit(&op->resting_filters, memory_order_acquire);
+	bool skip[filters ? filters->count + 1 : 1];
+
+	if (filters)
+		ask_filters(t, filters, op, s, o, skip);
+}
+
 /* All in one piece of memory: it is kept whole or not at all. NULL: there is none. */
 static struct core_submission *more_new(struct cap_thread *t, struct cap_frame *f,
 					const struct cap_op *op, const struct cap_subject *subject,
@@ -194,6 +207,7 @@ static struct core_submission *more_new(struct cap_thread *t, struct cap_frame *
 	memset(skip, 0, sizeof(skip));
 	if (subscribers && subscribers->filters)
 		ask_filters(t, subscribers, op, subject, o, skip);
+	ask_resting(t, op, subject, o);
 	for (uint32_t i = 0; i < count; i++) {
 		m->entries[i].skip = skip[i];
 		m->entries[i].external = entry_external(t, f, &subscribers->entries[i]);
@@ -283,6 +297,17 @@ static __attribute__((noinline, cold)) bool take_more(struct cap_thread *t, stru
 	return o->more || o->buffers;
 }
 
+/* Buffers that the work goes into. A child finds the frame of a call that its parent was in wiped: it has begun nowhere. */
+static uint64_t buffers_of(const struct cap_thread *t, const struct cap_frame *f,
+			   const struct cap_op *op)
+{
+	uint64_t buffers = atomic_load_explicit(&op->buffers, memory_order_acquire);
+
+	if (f && f->id)
+		buffers = core_call_buffers(f, core_op_wanted(op));
+	return buffers & ~atomic_load_explicit(&t->paused, memory_order_relaxed);
+}
+
 bool cap_submission_take(struct cap_submission *o, const struct cap_frame *call,
 			 const struct cap_op *op, const struct cap_subject *subject)
 {
@@ -298,8 +323,7 @@ bool cap_submission_take(struct cap_submission *o, const struct cap_frame *call,
 	}
 	cap_read_lock(t);
 	o->epoch = atomic_load_explicit(&core_epoch, memory_order_acquire);
-	o->buffers = atomic_load_explicit(&op->buffers, memory_order_acquire) &
-		     ~atomic_load_explicit(&t->paused, memory_order_relaxed);
+	o->buffers = buffers_of(t, f, op);
 	subscribers = atomic_load_explicit(&op->callbacks, memory_order_acquire);
 	o->more = NULL;
 	o->call = f && (atomic_load_explicit(&f->callbacks, memory_order_relaxed) ||
@@ -309,7 +333,9 @@ bool cap_submission_take(struct cap_submission *o, const struct cap_frame *call,
 	o->scope = f ? f->scope : t->scope;
 	if (!o->buffers && !subscribers)
 		wanted = false;
-	else if (cap_unlikely(subscribers || (f && f->retire > CORE_RETIRE_SAMPLED) ||
+	else if (cap_unlikely(subscribers ||
+			      atomic_load_explicit(&op->resting_filters, memory_order_relaxed) ||
+			      (f && f->retire > CORE_RETIRE_SAMPLED) ||
 			      atomic_load_explicit(&t->externals, memory_order_relaxed) ||
 			      (f && atomic_load_explicit(&f->callbacks, memory_order_relaxed))))
 		wanted = take_more(t, f, op, subject, subscribers, o);
@@ -433,7 +459,7 @@ static void late_end(struct cap_thread *t)
 
 /*
  * Where cap_activity_ring() knows none: what tools and other buffers want is noted in the frame. `owned`:
- * the submission ends with the record.
+ * the submission ends with the record. The thread reads already, and does not any more where there is none.
  */
 static __attribute__((noinline)) struct wire_ring *
 ring_for_any(struct cap_thread *t, struct cap_frame *f, struct cap_op *op,
@@ -442,7 +468,6 @@ ring_for_any(struct cap_thread *t, struct cap_frame *f, struct cap_op *op,
 	const struct core_subscribers *subscribers = NULL;
 	struct wire_ring *r;
 
-	cap_read_lock(t);
 	f->submission = submission->more;
 	f->owns_submission = owned;
 	if (cap_unlikely(submission->more != NULL))
@@ -489,7 +514,10 @@ bool cap_activity_start(struct cap_frame *f, struct wire_enc *e, struct cap_op *
 	f->ordinary = r != NULL;
 	if (cap_unlikely(!r)) {
 		t = t && t->magic == CAP_THREAD_MAGIC ? t : cap_thread_attach();
-		r = t ? ring_for_any(t, f, op, s, !submission, start) : NULL;
+		if (t) { /* from a function that the caller has called, and not one inside: see is_left() */
+			cap_read_lock(t);
+			r = ring_for_any(t, f, op, s, !submission, start);
+		}
 	}
 	if (cap_unlikely(!r)) {
 		cap_submission_end(&own);

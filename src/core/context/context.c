@@ -16,6 +16,7 @@
 
 #define PIECE        64u
 #define LET_GO_TRIES 500 /* a millisecond each */
+#define CALLS_NS     2000000000u
 
 /* Pieces of the table; what a piece holds never moves. */
 static struct core_context *_Atomic pieces[CORE_CONTEXTS / PIECE];
@@ -662,6 +663,7 @@ static kymo_status_t buffer_setup(struct core_context *c, const kymo_buffer_desc
 	cap_args_of[index] = (uint8_t)desc->arguments;
 	atomic_fetch_or(&core_buffers_open, 1ull << index);
 	atomic_store(&c->buffer_index, index);
+	core_span_reset(index);
 	core_externals_mirror(c, index);
 	if (desc->threads_paused)
 		core_rings_pause(index);
@@ -714,6 +716,24 @@ kymo_status_t kymo_buffer_lost(kymo_buffer_t buffer, uint64_t *lost)
 	return b ? KYMO_OK : core_not_found(buffer.handle);
 }
 
+/*
+ * What it has stopped to record may yet submit work: calls that began before. They are waited for as their work is, but
+ * for no longer than they take as a rule.
+ */
+static void calls_return(const struct core_buffer *b, uint64_t *timeout_ns)
+{
+	const uint64_t most = *timeout_ns < CALLS_NS ? *timeout_ns : CALLS_NS;
+	const uint64_t begun = clock_ns(CLOCK_MONOTONIC);
+	const struct timespec nap = {0, 100000};
+	uint64_t spent = 0;
+
+	while (spent < most && core_calls_submit(1ull << b->index)) {
+		nanosleep(&nap, NULL);
+		spent = clock_ns(CLOCK_MONOTONIC) - begun;
+	}
+	*timeout_ns -= spent < *timeout_ns ? spent : *timeout_ns;
+}
+
 kymo_status_t kymo_drain(kymo_context_t context, uint64_t timeout_ns)
 {
 	const uint64_t year =
@@ -722,10 +742,12 @@ kymo_status_t kymo_drain(kymo_context_t context, uint64_t timeout_ns)
 	struct core_context *c;
 	struct core_buffer *b;
 	kymo_status_t status = lock_context(context, &c);
+	bool rests;
 
 	if (status != KYMO_OK)
 		return status;
 	kymo_assert_held(&core_live->configure);
+	rests = !c->active || c->paused;
 	timeout_ns = timeout_ns < year ? timeout_ns : year;
 	b = c->buffer;
 	status = core_deliver_inside(b) ? KYMO_ERROR_BUSY : KYMO_OK;
@@ -734,6 +756,8 @@ kymo_status_t kymo_drain(kymo_context_t context, uint64_t timeout_ns)
 	unlock();
 	if (status != KYMO_OK)
 		return status;
+	if (b && rests)
+		calls_return(b, &timeout_ns);
 	core_domains_flush(tick_now() + timeout_ns / 1000000 * rate);
 	if (b && b->ready)
 		status = core_buffer_drain(b, timeout_ns);

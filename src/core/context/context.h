@@ -150,6 +150,32 @@ static inline bool core_service_selects(const struct core_service *s, uint16_t w
 	return wire / 64u < s->words && s->ops[wire / 64] >> wire % 64 & 1;
 }
 
+/* ---- what calls began with (domain.c) ---- */
+
+/* By buffer: from when to when it recorded, last (ticks); UINT64_MAX: until now. Changed under `configure`. */
+struct core_span {
+	_Atomic uint64_t since, until;
+};
+extern struct core_span core_spans[CAP_BUFFERS];
+void core_span_reset(uint32_t buffer) REQUIRES(core_live->configure);
+
+/* Buffers that a call's record was to go into when it began. */
+static inline uint64_t core_frame_entered(const struct cap_frame *f)
+{
+	return f->plan & CAP_PLAN_STRAIGHT ? atomic_load_explicit(&f->buffers, memory_order_relaxed)
+					   : f->entered;
+}
+
+/* Those that want the op, or would if their contexts were not paused or stopped. Any thread, no lock. */
+uint64_t core_op_wanted(const struct cap_op *op);
+/*
+ * Those of `buffers` that recorded when the call began: its own record says so, or, where they do not want that, the
+ * time does. Any thread, no lock.
+ */
+uint64_t core_call_buffers(const struct cap_frame *f, uint64_t buffers);
+/* Some other thread is in a call that may yet submit work to one of `buffers`. */
+bool core_calls_submit(uint64_t buffers);
+
 /* ---- lists of subscribers (subscribers.c): whom to call back of an op ---- */
 
 struct core_subscriber {

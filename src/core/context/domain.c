@@ -20,7 +20,8 @@
 
 struct cap_domain core_domains[CORE_DOMAINS];
 _Atomic uint32_t core_domain_count;
-_Atomic uint32_t cap_activities;
+_Atomic uint32_t cap_activities, cap_activities_resting;
+struct core_span core_spans[CAP_BUFFERS];
 static uint16_t next_wire_op = 1;
 static uint16_t domain_by_wire[65536]; /* index of the domain */
 static _Atomic bool untraced;          /* some runtime is there that is not */
@@ -56,6 +57,11 @@ static void stack_update(uint16_t wire, bool wanted, bool *any)
 
 #define WANTS 128u /* services for which no memory has to be found */
 
+/* CAP_ACTIVITY_* bits: of contexts that are started; of those that rest, for the work of calls that began before. */
+struct wanted_work {
+	uint32_t now, resting;
+};
+
 struct wants {
 	struct want {
 		struct core_context *context;
@@ -66,24 +72,38 @@ struct wants {
 	uint64_t paused;                 /* buffers of contexts that are */
 };
 
+static bool want_add(struct wants *w, struct core_context *c, const struct core_service *s)
+{
+	if (w->count == w->room) {
+		bool first = !w->more;
+
+		if (!vec_reserve(&w->more, &w->room, w->count, 1))
+			return false;
+		if (first && w->count)
+			memcpy(w->more, w->list, w->count * sizeof(*w->more));
+		w->list = w->more;
+	}
+	w->list[w->count++] = (struct want){c, s};
+	return true;
+}
+
 static void gather(struct core_context *c, void *data)
 {
 	struct wants *w = data;
 
 	if (c->paused && c->buffer)
 		w->paused |= 1ull << c->buffer->index;
-	for (uint32_t i = 0; c->active && i < c->service_count; i++) {
-		if (w->count == w->room) {
-			bool first = !w->more;
+	for (uint32_t i = 0; c->active && i < c->service_count; i++)
+		if (!want_add(w, c, &c->services[i]))
+			return;
+}
 
-			if (!vec_reserve(&w->more, &w->room, w->count, 1))
-				return;
-			if (first && w->count)
-				memcpy(w->more, w->list, w->count * sizeof(*w->more));
-			w->list = w->more;
-		}
-		w->list[w->count++] = (struct want){c, &c->services[i]};
-	}
+/* What those that are stopped would record. */
+static void gather_stopped(struct core_context *c, void *data)
+{
+	for (uint32_t i = 0; !c->active && i < c->service_count; i++)
+		if (c->services[i].kind == SERVICE_BUFFER && !want_add(data, c, &c->services[i]))
+			return;
 }
 
 static void entry_of(const struct want *w, struct core_subscriber *e)
@@ -218,14 +238,32 @@ static void buffers_ensure(void) REQUIRES(core_live->configure)
 		core_contexts_each(ensure, NULL);
 }
 
-static void domain_masks(const struct cap_domain *d, const struct wants *w, uint32_t *activities,
-			 bool *stacks) REQUIRES(core_live->configure)
+/* Before `buffers` loses a bit, and after it has got one: core_op_wanted() finds it in one of the two, with its filter. */
+static void rest_begins(struct cap_op *op, uint64_t resting, const struct core_subscribers *filters)
+{
+	if (filters)
+		atomic_store(&op->resting_filters, filters);
+	atomic_fetch_or(&op->resting, resting);
+}
+
+static void rest_ends(struct cap_op *op, uint64_t resting, const struct core_subscribers *filters)
+{
+	atomic_store(&op->resting, resting);
+	atomic_store(&op->resting_filters, filters);
+}
+
+static void domain_masks(const struct cap_domain *d, const struct wants *w,
+			 const struct wants *stopped, struct wanted_work *work, bool *stacks)
+	REQUIRES(core_live->configure)
 {
 	for (uint32_t op = 0; op < d->desc->op_count; op++) {
-		const struct core_subscribers *subscribers;
-		uint64_t buffers;
+		const struct core_subscribers *subscribers, *filters;
+		uint64_t buffers, resting;
 
 		subscribers = op_wants(d, op, w, &buffers);
+		filters = op_wants(d, op, stopped, &resting);
+		resting |= buffers & w->paused;
+		rest_begins(&d->info->ops[op], resting, filters);
 		stack_update((uint16_t)(d->base + op),
 			     wants_kind(w, SERVICE_STACK, (uint16_t)(d->base + op)), stacks);
 		atomic_store(&d->info->ops[op].left_out,
@@ -239,8 +277,11 @@ static void domain_masks(const struct cap_domain *d, const struct wants *w, uint
 		atomic_fetch_or(&d->info->ops[op].paused, buffers & w->paused);
 		atomic_store(&d->info->ops[op].buffers, buffers & ~w->paused);
 		atomic_store(&d->info->ops[op].paused, buffers & w->paused);
+		rest_ends(&d->info->ops[op], resting, filters);
 		if (subscribers || buffers)
-			*activities |= d->activity;
+			work->now |= d->activity;
+		if (resting)
+			work->resting |= d->activity;
 	}
 	for (uint32_t i = 0; i < d->info->slot_count; i++)
 		slot_update(d, &d->info->slots[i]);
@@ -290,32 +331,84 @@ const struct core_subscribers *core_subscribers_of(struct core_context *c, const
 	return subscribers;
 }
 
+static void span_update(struct core_context *c, void *unused)
+{
+	struct core_span *s = c->buffer ? &core_spans[c->buffer->index] : NULL;
+	bool on = c->active && !c->paused;
+
+	if (!s || on == (atomic_load(&s->until) == UINT64_MAX))
+		return;
+	if (on)
+		atomic_store(&s->since, tick_now());
+	atomic_store(&s->until, on ? UINT64_MAX : tick_now());
+}
+
+/* It wants nothing yet: no call can have begun in it. */
+void core_span_reset(uint32_t buffer)
+{
+	atomic_store(&core_spans[buffer].until, 0);
+}
+
+uint64_t core_op_wanted(const struct cap_op *op)
+{
+	/* One that goes from there to here between the two is found by the second look. */
+	return atomic_load_explicit(&op->buffers, memory_order_acquire) |
+	       atomic_load_explicit(&op->resting, memory_order_acquire) |
+	       atomic_load_explicit(&op->buffers, memory_order_acquire);
+}
+
+static bool recorded_at(uint32_t buffer, uint64_t tick)
+{
+	const struct core_span *s = &core_spans[buffer];
+
+	return tick >= atomic_load(&s->since) && tick < atomic_load(&s->until);
+}
+
+uint64_t core_call_buffers(const struct cap_frame *f, uint64_t buffers)
+{
+	uint64_t in = core_frame_entered(f) & buffers;
+	uint64_t left = buffers & ~in & ~(f->op ? core_op_wanted(f->op) : 0);
+
+	for (; left; left &= left - 1)
+		if (recorded_at((uint32_t)__builtin_ctzll(left), f->start))
+			in |= left & -left;
+	return in;
+}
+
 void core_masks_update(void)
 {
 	/* Memory that is there: who cannot update the masks records nothing. Under `configure`. */
-	static struct want list[WANTS];
+	static struct want list[WANTS], stopped_list[WANTS];
 	static struct core_subscriber entries[WANTS + 1];
 	struct wants w = {.list = list, .room = WANTS, .entries = entries};
-	uint32_t activities = 0;
+	struct wants stopped = {.list = stopped_list, .room = WANTS};
+	struct wanted_work work = {0};
+	uint32_t most;
 	bool stacks = false;
 
 	buffers_ensure();
+	core_contexts_each(span_update, NULL);
 	core_contexts_each(gather, &w);
-	if (w.count > WANTS)
-		w.entries = calloc(w.count + 1, sizeof(*w.entries));
+	core_contexts_each(gather_stopped, &stopped);
+	most = w.count > stopped.count ? w.count : stopped.count;
+	if (most > WANTS)
+		w.entries = calloc(most + 1, sizeof(*w.entries));
+	stopped.entries = w.entries;
 	if (w.entries)
 		core_subscribers_update();
 	for (uint32_t i = 0; w.entries && i < atomic_load(&core_domain_count); i++)
-		domain_masks(&core_domains[i], &w, &activities, &stacks);
+		domain_masks(&core_domains[i], &w, &stopped, &work, &stacks);
 	if (w.entries)
 		core_subscribers_sweep();
 	if (w.entries != entries)
 		free(w.entries);
 	free(w.more);
-	atomic_store(&cap_activities, activities);
+	free(stopped.more);
+	atomic_store(&cap_activities_resting, work.resting);
+	atomic_store(&cap_activities, work.now);
 	atomic_store(&cap_slow_features,
 		     (stacks ? CAP_SLOW_STACKS : 0u) |
-			     (activities & CAP_ACTIVITY_RETIREMENT ? CAP_SLOW_RETIREMENT : 0u));
+			     (work.now & CAP_ACTIVITY_RETIREMENT ? CAP_SLOW_RETIREMENT : 0u));
 	for (uint32_t i = 0; w.entries && i < atomic_load(&core_domain_count); i++)
 		domain_plans(&core_domains[i]);
 }

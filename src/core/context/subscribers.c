@@ -84,7 +84,7 @@ static void look_at(struct cap_thread *t, void *data)
 	struct use *u = data;
 	uint32_t depth;
 
-	if (atomic_load_explicit(&t->busy, memory_order_acquire)) {
+	if (cap_reads(t)) {
 		u->used = true;
 		return;
 	}
@@ -133,6 +133,38 @@ void cap_open_calls(cap_open_call_fn fn, void *data)
 	core_threads_each(tell_open, &o);
 }
 
+struct submitting {
+	uint64_t buffers;
+	bool yes;
+};
+
+/* As look_at(): a thread that is busy may be about to show a call. */
+static void look_submitting(struct cap_thread *t, void *data)
+{
+	struct submitting *s = data;
+	uint32_t depth;
+
+	if (t == cap_thread_current)
+		return;
+	s->yes |= cap_reads(t);
+	depth = atomic_load_explicit(&t->depth, memory_order_acquire);
+	for (uint32_t i = 0; i < depth && i < CAP_FRAMES && !s->yes; i++) {
+		const struct cap_op *op = t->frames[i].op;
+
+		s->yes = (core_domains[op->domain].desc->ops[op->number].flags & KYMO_OP_SUBMITS) &&
+			 core_call_buffers(&t->frames[i], s->buffers);
+	}
+}
+
+bool core_calls_submit(uint64_t buffers)
+{
+	struct submitting s = {buffers, false};
+
+	core_barrier();
+	core_threads_each(look_submitting, &s);
+	return s.yes;
+}
+
 /* NULL: any may be in use. */
 static void mark(const struct core_subscribers *used) REQUIRES(core_live->configure)
 {
@@ -145,7 +177,7 @@ static void mark_of(struct cap_thread *t, void *data) REQUIRES(core_live->config
 {
 	uint32_t depth;
 
-	if (atomic_load_explicit(&t->busy, memory_order_acquire)) {
+	if (cap_reads(t)) {
 		mark(NULL);
 		return;
 	}

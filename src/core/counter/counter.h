@@ -65,10 +65,33 @@ struct sessions {
 	void *session[COUNTER_PARTS];
 };
 
+struct counter_kernel_pass;
+
 /* Where a provider delivers kernels to. */
 struct dispatched {
 	struct core_counter_service *service;
-	uint32_t part;
+	struct counter_kernel_pass *pass;
+	uint32_t part; /* of the pass's set */
+};
+
+/* What is counted together of kernels. */
+struct counter_kernel_pass {
+	struct counter_set *set;
+	uint64_t choices; /* of the service's set */
+	struct sessions sessions;
+	double *from, *to, *scratch, *values, *out;  /* `out` as the service's set has it */
+	struct dispatched dispatched[COUNTER_PARTS]; /* of devices */
+};
+
+/* A service that counts kernels one by one. */
+struct counter_kernels {
+	kymo_counter_kernel_desc_t desc;
+	uint32_t passes;
+	bool left; /* its context ended while a kernel was counted: never freed */
+	/* Of devices, since it was last told: launches that ran alone, how often, and the most of one. */
+	_Atomic uint64_t alone, ran;
+	_Atomic uint32_t most;
+	struct counter_kernel_pass pass[];
 };
 
 /* Which pass each choice of a set is counted in. */
@@ -91,11 +114,10 @@ struct core_counter_service {
 	struct counter_set *set;
 	kymo_counter_values_fn callback;
 	void *data;
-	struct sessions sessions; /* of windows and dispatches */
+	struct sessions sessions; /* of windows */
 	struct counter_window *window;
 	struct counter_kernels *kernels; /* of services that count kernels one by one, else NULL */
 	uint64_t interval_ns;
-	struct dispatched dispatched[COUNTER_PARTS];
 };
 
 extern pthread_mutex_t counters_lock;
@@ -122,8 +144,9 @@ void counter_set_difference(const struct counter_set *s, const double *from, con
 			    double *scratch, double *out);
 
 /* session.c */
+/* `to`: of mode DISPATCH, for each part; else NULL. */
 kymo_status_t sessions_open(struct sessions *s, const struct counter_set *set, uint32_t mode,
-			    struct core_counter_service *service);
+			    struct dispatched *to);
 bool sessions_read(struct sessions *s, const struct counter_set *set, double *values);
 void sessions_close(struct sessions *s, const struct counter_set *set);
 
@@ -139,18 +162,26 @@ struct counter_event {
 	uint64_t correlation;
 	int64_t scope;
 	uint64_t start, end; /* ns */
-	uint32_t part;       /* only this part's values were counted, plus 1; 0: all */
 	uint64_t choices;    /* bit n: choice n was counted; 0: all */
 };
 void counter_deliver(const struct core_counter_service *s, const struct counter_event *e,
 		     const double *out);
 
 /* plan.c */
-kymo_status_t counter_plan_make(const struct counter_set *set, struct counter_plan *out);
+/* For kernels of processors (mode AGENT) or devices (mode DISPATCH). */
+kymo_status_t counter_plan_make(const struct counter_set *set, uint32_t mode,
+				struct counter_plan *out);
+/* One pass with as much of the set as providers count at once, however often they repeat kernels for it. */
+void counter_plan_one(const struct counter_set *set, uint32_t mode, struct counter_plan *out);
+/* Which of them kernels of the set are counted in. */
+uint32_t counter_kernel_mode(const struct counter_set *set);
 
 /* service.c */
-/* Whether the provider can count `count` counters of the part's agent at once; `reason`: why not. */
-kymo_status_t counter_ask(const struct part *p, uint32_t mode, const uint64_t *handles,
+/*
+ * Whether the provider can count `count` counters of the part's agent at once (`once`: in one pass of
+ * kernels); `reason`: why not.
+ */
+kymo_status_t counter_ask(const struct part *p, uint32_t mode, bool once, const uint64_t *handles,
 			  uint32_t count, char *reason, size_t size);
 /* Whether the set fits beside what others count. */
 kymo_status_t counter_admit(const struct counter_set *set, uint32_t mode);
@@ -168,17 +199,27 @@ void counter_threads_flush(void);
 void counter_threads_stop(struct core_counter_service *s);
 void counter_threads_fork_child(void);
 
-/* window.c: windows and dispatches, which open and close with their context */
+/* window.c: windows, which open and close with their context */
 void counter_window_start(struct core_counter_service *s);
 void counter_window_stop(struct core_counter_service *s);
 /* Ends a window now. False: nothing could be read. */
 bool counter_window_end(struct core_counter_service *s);
+
+/* dispatch.c: kernels of devices, which their providers count and deliver; `to` is a `dispatched` */
 void counter_dispatched(void *to, const kymo_counter_dispatch_t *d);
+bool counter_dispatch_chosen(void *to, const kymo_counter_launch_t *launch);
 
 /* kernel.c: kernels that run alone; see kernel.h */
-kymo_status_t counter_kernels_admit(const struct counter_kernels *k);
+kymo_status_t counter_kernels_admit(const struct core_counter_service *s);
 /* Opens and closes each pass, so that a refusal comes now. */
-kymo_status_t counter_kernels_try(struct counter_kernels *k);
+kymo_status_t counter_kernels_try(struct core_counter_service *s);
+/* Whether the service counts this launch, whatever its pass. */
+bool counter_kernel_chosen(const struct core_counter_service *s, const kymo_counter_launch_t *l);
+/* Whether launch `number` of the kernels of a name is counted in the pass. */
+bool counter_kernel_in_pass(const struct counter_kernels *k, uint32_t pass, uint64_t number);
+/* The values of the pass among those of the whole set, `out`. */
+void counter_kernel_spread(const struct counter_set *set, const struct counter_kernel_pass *p,
+			   const double *values, double *out);
 void counter_kernels_start(struct core_counter_service *s);
 void counter_kernels_stop(struct core_counter_service *s);
 void counter_kernels_flush(void);

@@ -13,21 +13,6 @@
 #define REASONS     32u
 #define PATIENCE_NS 1000000000u /* of whoever waits for a kernel that is counted */
 
-/* What is counted together. */
-struct counter_kernel_pass {
-	struct counter_set *set;
-	uint64_t choices; /* of the service's set */
-	struct sessions sessions;
-	double *from, *to, *scratch, *values, *out; /* `out` as the service's set has it */
-};
-
-struct counter_kernels {
-	kymo_counter_kernel_desc_t desc;
-	uint32_t passes;
-	bool left; /* its context ended while a kernel was counted: never freed */
-	struct counter_kernel_pass pass[];
-};
-
 _Atomic uint32_t cap_counting_kernels;
 
 /* Held by the launch that is counted (write), and by other enqueues (read). */
@@ -71,7 +56,7 @@ void cap_launch_saved(uint64_t bytes)
 }
 
 /* What was since the last such notes. */
-static void tell(const struct counter_kernels *k)
+static void tell(struct counter_kernels *k)
 {
 	static const char *const how[] = {
 		[KYMO_REPLAY_KERNEL] = "kernel replay",
@@ -79,6 +64,16 @@ static void tell(const struct counter_kernels *k)
 		[KYMO_REPLAY_ONE] = "each launch in one of them alone",
 	};
 
+	const uint64_t alone = atomic_exchange(&k->alone, 0), ran = atomic_exchange(&k->ran, 0);
+	const uint32_t passes =
+		k->desc.replay == KYMO_REPLAY_KERNEL ? atomic_exchange(&k->most, 0) : k->passes;
+
+	if (alone)
+		cap_note(1, "counter",
+			 "%llu launches of kernels ran alone to be counted, %llu times in all; "
+			 "passes: %u%s%s; the device's library puts back what they write",
+			 (unsigned long long)alone, (unsigned long long)ran, passes,
+			 passes == 1 ? "" : ", ", passes == 1 ? "" : how[k->desc.replay]);
 	pthread_mutex_lock(&telling);
 	if (launches_alone)
 		cap_note(1, "counter",
@@ -127,31 +122,41 @@ static bool pass_make(struct counter_kernel_pass *p, const struct counter_set *s
 	return true;
 }
 
-static kymo_status_t kernels_new(const struct counter_set *set,
+/* What a device's provider repeats kernels for is one pass here, however often they run. */
+static kymo_status_t plan(const struct counter_set *set, uint32_t mode, kymo_replay_t replay,
+			  struct counter_plan *out)
+{
+	if (mode == KYMO_COUNTER_AGENT || replay != KYMO_REPLAY_KERNEL)
+		return counter_plan_make(set, mode, out);
+	counter_plan_one(set, mode, out);
+	return KYMO_OK;
+}
+
+static kymo_status_t kernels_new(const struct counter_set *set, uint32_t mode,
 				 const kymo_counter_kernel_desc_t *desc,
 				 struct counter_kernels **out)
 {
-	struct counter_plan plan;
-	kymo_status_t status = counter_plan_make(set, &plan);
+	struct counter_plan p;
+	kymo_status_t status = plan(set, mode, desc->replay, &p);
 	struct counter_kernels *k;
 
 	if (status != KYMO_OK)
 		return status;
-	if (desc->replay == KYMO_REPLAY_ONE && desc->pass >= plan.passes) {
+	if (desc->replay == KYMO_REPLAY_ONE && desc->pass >= p.passes) {
 		counter_refuse("the counters of the set \"%s\" need %u passes: there is no pass %u",
-			       set->name, plan.passes, desc->pass);
+			       set->name, p.passes, desc->pass);
 		return KYMO_ERROR_LIMIT;
 	}
-	k = calloc(1, sizeof(*k) + plan.passes * sizeof(k->pass[0]));
+	k = calloc(1, sizeof(*k) + p.passes * sizeof(k->pass[0]));
 	if (!k)
 		return KYMO_ERROR_NO_MEMORY;
 	k->desc = *desc;
-	k->passes = plan.passes;
-	for (uint32_t pass = 0; pass < plan.passes && status == KYMO_OK; pass++) {
+	k->passes = p.passes;
+	for (uint32_t pass = 0; pass < p.passes && status == KYMO_OK; pass++) {
 		uint64_t choices = 0;
 
 		for (uint32_t i = 0; i < set->choice_count; i++)
-			choices |= (uint64_t)(plan.pass_of[i] == pass) << i;
+			choices |= (uint64_t)(p.pass_of[i] == pass) << i;
 		if (!pass_make(&k->pass[pass], set, choices))
 			status = KYMO_ERROR_NO_MEMORY;
 	}
@@ -162,18 +167,37 @@ static kymo_status_t kernels_new(const struct counter_set *set,
 	return status;
 }
 
+/* Names of the choices that are in `out` and not in `in`; false: there are none. */
+static bool list_choices(const struct counter_set *set, uint64_t out, uint64_t in, char list[400])
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < set->choice_count && n < 400; i++)
+		if ((out & ~in) >> i & 1)
+			n += (size_t)snprintf(list + n, 400 - n, "%s%s", n ? ", " : "",
+					      set->choices[i].name);
+	return n != 0;
+}
+
 /* Of what was asked for it is said, where it will not be counted. */
 static void tell_left_out(const struct counter_set *set, const struct counter_kernels *k)
 {
 	char list[400] = "";
-	size_t n = 0;
+	uint64_t planned = 0;
 
-	if (k->desc.replay != KYMO_REPLAY_ONE || k->passes == 1)
+	for (uint32_t i = 0; i < k->passes; i++)
+		planned |= k->pass[i].choices;
+	if (list_choices(set, UINT64_MAX, planned, list))
+		cap_note(2, "counter", "not counted, as %s: %s",
+			 k->desc.replay == KYMO_REPLAY_KERNEL
+				 ? "the device's library takes them only without the others (a "
+				   "run of their own counts them)"
+				 : "each needs several passes by itself, which --replay kernel "
+				   "gives it",
+			 list);
+	if (k->desc.replay != KYMO_REPLAY_ONE || k->passes == 1 ||
+	    !list_choices(set, planned, k->pass[k->desc.pass].choices, list))
 		return;
-	for (uint32_t i = 0; i < set->choice_count && n < sizeof(list); i++)
-		if (!(k->pass[k->desc.pass].choices >> i & 1))
-			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "",
-					      set->choices[i].name);
 	cap_note(2, "counter",
 		 "kernels are counted in pass %u of %u alone, without: %s; --replay kernel, rotate "
 		 "or "
@@ -181,24 +205,33 @@ static void tell_left_out(const struct counter_set *set, const struct counter_ke
 		 k->desc.pass + 1, k->passes, list);
 }
 
-/* Of the host, each by the whole process. */
-static kymo_status_t check(const struct counter_set *set)
+static kymo_status_t service_of(kymo_context_t context, kymo_counter_set_t handle, uint32_t mode,
+				struct counter_set *set, const kymo_counter_kernel_desc_t *desc)
 {
-	for (uint32_t i = 0; i < set->part_count; i++) {
-		if (set->parts[i].agent == 0 && set->modes & KYMO_COUNTER_AGENT)
-			continue;
-		counter_refuse("the counters of the set \"%s\" cannot all be counted of the whole "
-			       "process, as kernels on processors are",
-			       set->name);
-		return KYMO_ERROR_UNSUPPORTED;
-	}
-	return KYMO_OK;
+	struct core_counter_service with = {.mode = mode,
+					    .context = context,
+					    .callback = desc->callback,
+					    .data = desc->data},
+				    *s;
+	kymo_status_t status;
+
+	counter_set_define(set); /* the passes call their values alike */
+	status = kernels_new(set, mode, desc, &with.kernels);
+	if (status == KYMO_ERROR_UNSUPPORTED)
+		cap_note(2, "counter", "not counted: %s", kymo_counter_error());
+	if (status != KYMO_OK)
+		return status;
+	status = counter_service_add(&with, handle, &s);
+	if (status == KYMO_OK)
+		tell_left_out(set, with.kernels);
+	else
+		kernels_free(with.kernels);
+	return status;
 }
 
 kymo_status_t kymo_counter_kernel_service(kymo_context_t context, kymo_counter_set_t handle,
 					  const kymo_counter_kernel_desc_t *desc)
 {
-	struct core_counter_service with = {.mode = KYMO_COUNTER_AGENT, .context = context}, *s;
 	struct counter_set *set;
 	kymo_status_t status;
 
@@ -207,46 +240,50 @@ kymo_status_t kymo_counter_kernel_service(kymo_context_t context, kymo_counter_s
 	set = counter_set_get(handle);
 	if (!set)
 		return KYMO_ERROR_NOT_FOUND;
-	status = check(set);
-	if (status == KYMO_OK) {
-		counter_set_define(set); /* the passes call their values alike */
-		status = kernels_new(set, desc, &with.kernels);
-	}
-	if (status == KYMO_OK) {
-		with.callback = desc->callback;
-		with.data = desc->data;
-		status = counter_service_add(&with, handle, &s);
-		if (status == KYMO_OK)
-			tell_left_out(set, with.kernels);
-		else
-			kernels_free(with.kernels);
-	}
+	status = service_of(context, handle, counter_kernel_mode(set), set, desc);
 	counter_set_put(set);
 	return status;
 }
 
-kymo_status_t counter_kernels_admit(const struct counter_kernels *k)
+kymo_status_t kymo_counter_dispatch_service(kymo_context_t context, kymo_counter_set_t handle,
+					    kymo_counter_values_fn callback, void *data)
 {
-	kymo_status_t status = KYMO_OK;
+	const kymo_counter_kernel_desc_t desc = {
+		.size = sizeof(desc), .callback = callback, .data = data};
+	struct counter_set *set = counter_set_get(handle);
+	kymo_status_t status;
 
-	for (uint32_t i = 0; i < k->passes && status == KYMO_OK; i++)
-		status = counter_admit(k->pass[i].set, KYMO_COUNTER_AGENT);
+	if (!set)
+		return KYMO_ERROR_NOT_FOUND;
+	status = service_of(context, handle, KYMO_COUNTER_DISPATCH, set, &desc);
+	counter_set_put(set);
 	return status;
 }
 
-static kymo_status_t pass_open(struct counter_kernel_pass *p)
-{
-	return p->sessions.generation
-		       ? KYMO_OK
-		       : sessions_open(&p->sessions, p->set, KYMO_COUNTER_AGENT, NULL);
-}
-
-kymo_status_t counter_kernels_try(struct counter_kernels *k)
+kymo_status_t counter_kernels_admit(const struct core_counter_service *s)
 {
 	kymo_status_t status = KYMO_OK;
 
+	for (uint32_t i = 0; i < s->kernels->passes && status == KYMO_OK; i++)
+		status = counter_admit(s->kernels->pass[i].set, s->mode);
+	return status;
+}
+
+static kymo_status_t pass_open(struct counter_kernel_pass *p, uint32_t mode)
+{
+	return p->sessions.generation ? KYMO_OK
+				      : sessions_open(&p->sessions, p->set, mode, p->dispatched);
+}
+
+kymo_status_t counter_kernels_try(struct core_counter_service *s)
+{
+	struct counter_kernels *k = s->kernels;
+	kymo_status_t status = KYMO_OK;
+
 	for (uint32_t i = 0; i < k->passes && status == KYMO_OK; i++) {
-		status = pass_open(&k->pass[i]);
+		for (uint32_t part = 0; part < COUNTER_PARTS; part++)
+			k->pass[i].dispatched[part] = (struct dispatched){s, &k->pass[i], part};
+		status = pass_open(&k->pass[i], s->mode);
 		if (status == KYMO_OK)
 			sessions_close(&k->pass[i].sessions, k->pass[i].set);
 	}
@@ -264,15 +301,40 @@ static bool gate_lock(bool write)
 		      : pthread_rwlock_timedrdlock(&gate, &until)) == 0;
 }
 
+static void open_all(struct core_counter_service *s)
+{
+	struct counter_kernels *k = s->kernels;
+
+	for (uint32_t i = 0; i < k->passes; i++)
+		if ((k->desc.replay != KYMO_REPLAY_ONE || i == k->desc.pass) &&
+		    pass_open(&k->pass[i], s->mode) != KYMO_OK)
+			cap_note(2, "counter", "%s", kymo_counter_error());
+}
+
 void counter_kernels_start(struct core_counter_service *s)
 {
-	atomic_fetch_add(&cap_counting_kernels, 1);
+	if (s->mode == KYMO_COUNTER_DISPATCH)
+		open_all(s);
+	else
+		atomic_fetch_add(&cap_counting_kernels, 1);
+}
+
+/* The provider's lock keeps launches that are under way apart from this. */
+static void close_all(struct counter_kernels *k)
+{
+	for (uint32_t i = 0; i < k->passes; i++)
+		sessions_close(&k->pass[i].sessions, k->pass[i].set);
+	tell(k);
 }
 
 void counter_kernels_stop(struct core_counter_service *s)
 {
 	struct counter_kernels *k = s->kernels;
 
+	if (s->mode == KYMO_COUNTER_DISPATCH) {
+		close_all(k);
+		return;
+	}
 	atomic_fetch_sub(&cap_counting_kernels, 1);
 	if (gate_lock(true)) {
 		for (uint32_t i = 0; i < k->passes; i++)
@@ -373,22 +435,24 @@ static uint64_t number_of(const char *name)
 	return number;
 }
 
+bool counter_kernel_in_pass(const struct counter_kernels *k, uint32_t pass, uint64_t number)
+{
+	return k->desc.replay == KYMO_REPLAY_KERNEL ||
+	       pass == (k->desc.replay == KYMO_REPLAY_ONE ? k->desc.pass
+							  : (number - 1) % k->passes);
+}
+
 static void add_passes(struct cap_counted_launch *c, struct core_counter_service *s,
 		       uint64_t number)
 {
 	struct counter_kernels *k = s->kernels;
-	uint32_t first = 0, last = k->passes;
 
-	if (k->desc.replay != KYMO_REPLAY_KERNEL) {
-		first = k->desc.replay == KYMO_REPLAY_ONE ? k->desc.pass
-							  : (uint32_t)((number - 1) % k->passes);
-		last = first + 1;
-	}
-	for (uint32_t i = first; i < last && c->passes < CAP_LAUNCH_PASSES; i++)
-		c->pass[c->passes++] = (struct cap_launch_pass){s, &k->pass[i]};
+	for (uint32_t i = 0; i < k->passes && c->passes < CAP_LAUNCH_PASSES; i++)
+		if (counter_kernel_in_pass(k, i, number))
+			c->pass[c->passes++] = (struct cap_launch_pass){s, &k->pass[i]};
 }
 
-static bool chosen(const struct core_counter_service *s, const kymo_counter_launch_t *l)
+bool counter_kernel_chosen(const struct core_counter_service *s, const kymo_counter_launch_t *l)
 {
 	bool yes;
 
@@ -402,19 +466,33 @@ static bool chosen(const struct core_counter_service *s, const kymo_counter_laun
 	return yes;
 }
 
+void cap_launch_describe(const struct cap_launch *launch, kymo_counter_launch_t *out)
+{
+	*out = (kymo_counter_launch_t){.size = sizeof(*out),
+				       .agent = launch->agent,
+				       .queue = launch->queue,
+				       .kernel = launch->kernel,
+				       .name = ""};
+	kymo_ref_name("kernel", launch->kernel, &out->name);
+	out->number = number_of(out->name);
+}
+
+/* A service that counts kernels of processors. */
+static bool counts(const struct core_counter_service *s)
+{
+	return s->used && s->kernels && s->mode == KYMO_COUNTER_AGENT && atomic_load(&s->active);
+}
+
 bool cap_launch_counted(struct cap_counted_launch *c, const struct cap_launch *launch)
 {
-	kymo_counter_launch_t l = {.size = sizeof(l),
-				   .agent = launch->agent,
-				   .queue = launch->queue,
-				   .kernel = launch->kernel,
-				   .name = ""};
+	kymo_counter_launch_t l;
 	uint32_t wanted = 0;
 
-	kymo_ref_name("kernel", launch->kernel, &l.name);
-	l.number = number_of(l.name);
+	cap_launch_describe(launch, &l);
 	for (uint32_t i = 0; l.number && i < COUNTER_SERVICES; i++)
-		wanted |= (uint32_t)chosen(&core_counter_services[i], &l) << i;
+		wanted |= (uint32_t)(counts(&core_counter_services[i]) &&
+				     counter_kernel_chosen(&core_counter_services[i], &l))
+			  << i;
 	if (!wanted)
 		return false;
 	if (!gate_lock(true)) {
@@ -425,9 +503,7 @@ bool cap_launch_counted(struct cap_counted_launch *c, const struct cap_launch *l
 	}
 	*c = (struct cap_counted_launch){.launch = *launch};
 	for (uint32_t i = 0; i < COUNTER_SERVICES; i++)
-		if (wanted >> i & 1 && core_counter_services[i].used &&
-		    core_counter_services[i].kernels &&
-		    atomic_load(&core_counter_services[i].active))
+		if (wanted >> i & 1 && counts(&core_counter_services[i]))
 			add_passes(c, &core_counter_services[i], l.number);
 	if (!c->passes)
 		pthread_rwlock_unlock(&gate);
@@ -439,12 +515,13 @@ void cap_pass_begin(struct cap_counted_launch *c)
 	struct counter_kernel_pass *p = c->pass[c->at].pass;
 
 	c->disturbed = atomic_load(&disturbed);
-	c->good = pass_open(p) == KYMO_OK && sessions_read(&p->sessions, p->set, p->from);
+	c->good = pass_open(p, KYMO_COUNTER_AGENT) == KYMO_OK &&
+		  sessions_read(&p->sessions, p->set, p->from);
 	c->start = clock_ns(CLOCK_MONOTONIC_RAW);
 }
 
-/* The values of the pass among those of the whole set. */
-static void spread(const struct counter_set *set, struct counter_kernel_pass *p)
+void counter_kernel_spread(const struct counter_set *set, const struct counter_kernel_pass *p,
+			   const double *values, double *out)
 {
 	uint32_t from = 0;
 
@@ -452,8 +529,7 @@ static void spread(const struct counter_set *set, struct counter_kernel_pass *p)
 		const struct choice *c = &set->choices[i];
 
 		for (uint32_t k = 0; k < c->outputs; k++)
-			p->out[c->out + k] =
-				p->choices >> i & 1 ? p->values[from++] : __builtin_nan("");
+			out[c->out + k] = p->choices >> i & 1 ? values[from++] : __builtin_nan("");
 	}
 }
 
@@ -469,7 +545,7 @@ static void deliver(const struct cap_counted_launch *c, const struct core_counte
 					.choices = p->choices};
 
 	counter_set_difference(p->set, p->from, p->to, p->scratch, p->values);
-	spread(s->set, p);
+	counter_kernel_spread(s->set, p, p->values, p->out);
 	counter_deliver(s, &e, p->out);
 }
 

@@ -14,6 +14,8 @@
 #ifndef CORE_COUNTER_KERNEL_H
 #define CORE_COUNTER_KERNEL_H
 
+#include <kymo/counter.h>
+
 #include "core/capture.h"
 
 #define CAP_LAUNCH_PASSES 64u /* of all services together, at most */
@@ -22,6 +24,9 @@ struct cap_launch {
 	uint32_t agent, queue, kernel;
 	uint64_t correlation; /* of the call */
 };
+
+/* What tools are told of a launch, which is counted as one of its kernel's. */
+void cap_launch_describe(const struct cap_launch *launch, kymo_counter_launch_t *out);
 
 struct counter_kernel_pass;
 

@@ -28,8 +28,9 @@ static uint32_t handles_of(const struct counter_set *set, const struct counter_p
 	return n;
 }
 
-static bool fits(const struct counter_set *set, const struct counter_plan *plan, uint32_t i,
-		 uint32_t pass, char *reason, size_t size)
+static bool fits(const struct counter_set *set, uint32_t mode, bool once,
+		 const struct counter_plan *plan, uint32_t i, uint32_t pass, char *reason,
+		 size_t size)
 {
 	const struct choice *c = &set->choices[i];
 	uint64_t handles[KYMO_COUNTER_CHOICES];
@@ -39,30 +40,93 @@ static bool fits(const struct counter_set *set, const struct counter_plan *plan,
 		if (handles[k] == c->counter->info.handle)
 			return true; /* another reduction of the same counter */
 	handles[n++] = c->counter->info.handle;
-	return counter_ask(&set->parts[c->part], KYMO_COUNTER_AGENT, handles, n, reason, size) ==
-	       KYMO_OK;
+	return counter_ask(&set->parts[c->part], mode, once, handles, n, reason, size) == KYMO_OK;
 }
 
-kymo_status_t counter_plan_make(const struct counter_set *set, struct counter_plan *out)
+uint32_t counter_kernel_mode(const struct counter_set *set)
+{
+	const uint32_t modes = set->modes & (KYMO_COUNTER_AGENT | KYMO_COUNTER_DISPATCH);
+
+	return modes == KYMO_COUNTER_DISPATCH ? KYMO_COUNTER_DISPATCH : KYMO_COUNTER_AGENT;
+}
+
+/* Of the host, each by the whole process. */
+static kymo_status_t check(const struct counter_set *set)
+{
+	for (uint32_t i = 0; i < set->choice_count; i++) {
+		const struct choice *c = &set->choices[i];
+
+		if (set->parts[c->part].agent == 0 && c->counter->info.modes & KYMO_COUNTER_AGENT)
+			continue;
+		counter_refuse("%s cannot count %s of kernels: these are counted of the whole "
+			       "process, and it counts %s",
+			       c->counter->provider->name, c->name,
+			       set->parts[c->part].agent ? "another agent than the host"
+							 : "single threads alone");
+		return KYMO_ERROR_UNSUPPORTED;
+	}
+	return KYMO_OK;
+}
+
+/* A device's counter may need several passes by itself: then the others are counted without it. */
+kymo_status_t counter_plan_make(const struct counter_set *set, uint32_t mode,
+				struct counter_plan *out)
 {
 	char reason[COUNTER_REASON] = "";
 
 	*out = (struct counter_plan){.passes = 0};
+	if (mode == KYMO_COUNTER_AGENT && check(set) != KYMO_OK)
+		return KYMO_ERROR_UNSUPPORTED;
 	for (uint32_t i = 0; i < set->choice_count; i++) {
+		const struct choice *c = &set->choices[i];
 		uint32_t pass = 0;
 
-		while (pass < out->passes && !fits(set, out, i, pass, reason, sizeof(reason)))
+		out->pass_of[i] = KYMO_COUNTER_NO_PASS;
+		while (pass < out->passes &&
+		       !fits(set, mode, true, out, i, pass, reason, sizeof(reason)))
 			pass++;
-		if (pass == out->passes && !fits(set, out, i, pass, reason, sizeof(reason))) {
+		if (pass == out->passes &&
+		    !fits(set, mode, true, out, i, pass, reason, sizeof(reason))) {
 			counter_refuse("%s cannot count %s of the set \"%s\", not even alone: %s",
-				       set->choices[i].counter->provider->name,
-				       set->choices[i].name, set->name, reason);
+				       c->counter->provider->name, c->name, set->name, reason);
+			if (mode == KYMO_COUNTER_DISPATCH)
+				continue;
 			return KYMO_ERROR_UNSUPPORTED;
 		}
 		out->pass_of[i] = (uint8_t)pass;
 		out->passes += pass == out->passes;
 	}
-	return KYMO_OK;
+	return out->passes ? KYMO_OK : KYMO_ERROR_UNSUPPORTED;
+}
+
+static bool all_at_once(const struct counter_set *set, uint32_t mode)
+{
+	char reason[COUNTER_REASON];
+	bool good = true;
+
+	for (uint32_t i = 0; i < set->part_count && good; i++)
+		good = counter_ask(&set->parts[i], mode, false, set->parts[i].handles,
+				   set->parts[i].count, reason, sizeof(reason)) == KYMO_OK;
+	return good;
+}
+
+/* CUPTI takes what counts links and PCI Express by themselves, but not beside what counts multiprocessors. */
+void counter_plan_one(const struct counter_set *set, uint32_t mode, struct counter_plan *out)
+{
+	char reason[COUNTER_REASON];
+	bool any = false;
+
+	*out = (struct counter_plan){.passes = 1};
+	if (all_at_once(set, mode))
+		return;
+	memset(out->pass_of, KYMO_COUNTER_NO_PASS, sizeof(out->pass_of));
+	for (uint32_t i = 0; i < set->choice_count; i++)
+		if (fits(set, mode, false, out, i, 0, reason, sizeof(reason))) {
+			out->pass_of[i] = 0;
+			any = true;
+		}
+	if (!any) /* who counts them is refused, and told why */
+		memset(out->pass_of, 0, sizeof(out->pass_of));
 }
 
 kymo_status_t kymo_counter_passes(kymo_counter_set_t handle, uint8_t pass_of[KYMO_COUNTER_CHOICES],
@@ -74,7 +138,7 @@ kymo_status_t kymo_counter_passes(kymo_counter_set_t handle, uint8_t pass_of[KYM
 
 	if (!set)
 		return KYMO_ERROR_NOT_FOUND;
-	status = counter_plan_make(set, &plan);
+	status = counter_plan_make(set, counter_kernel_mode(set), &plan);
 	if (status == KYMO_OK && passes)
 		*passes = plan.passes;
 	if (status == KYMO_OK && pass_of)

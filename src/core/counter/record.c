@@ -79,7 +79,7 @@ static void write_values(const struct core_counter_service *s, const struct coun
 	for (uint32_t i = 0; i < s->set->choice_count; i++) {
 		const struct choice *c = &s->set->choices[i];
 
-		if ((e->part && e->part != c->part + 1) || (e->choices && !(e->choices >> i & 1)))
+		if (e->choices && !(e->choices >> i & 1))
 			continue;
 		for (uint32_t k = 0; k < c->outputs; k++)
 			write_value(&op, e, c->definition, k, out[c->out + k]);

@@ -56,7 +56,7 @@ static void together_make(struct together *t, const struct part *p)
 	}
 }
 
-kymo_status_t counter_ask(const struct part *p, uint32_t mode, const uint64_t *handles,
+kymo_status_t counter_ask(const struct part *p, uint32_t mode, bool once, const uint64_t *handles,
 			  uint32_t count, char *reason, size_t size)
 {
 	kymo_counter_request_t request = {
@@ -67,6 +67,7 @@ kymo_status_t counter_ask(const struct part *p, uint32_t mode, const uint64_t *h
 		.count = count,
 		.reason = reason,
 		.reason_size = size,
+		.once = once,
 	};
 
 	return p->provider->admit ? p->provider->admit(&request, p->provider->data) : KYMO_OK;
@@ -84,7 +85,7 @@ static kymo_status_t admit_part(const struct counter_set *set, const struct part
 	strncpy(holder, t.holder ? t.holder : "", sizeof(holder) - 1);
 	holder[sizeof(holder) - 1] = '\0';
 	pthread_mutex_unlock(&counters_lock);
-	status = counter_ask(p, mode, p->handles, p->count, reason, sizeof(reason));
+	status = counter_ask(p, mode, false, p->handles, p->count, reason, sizeof(reason));
 	if (status != KYMO_OK) {
 		counter_refuse("%s cannot count the set \"%s\" on agent %u: %s", p->provider->name,
 			       set->name, p->agent, reason[0] ? reason : kymo_status_text(status));
@@ -92,7 +93,7 @@ static kymo_status_t admit_part(const struct counter_set *set, const struct part
 	}
 	if (!holder[0])
 		return KYMO_OK;
-	status = counter_ask(p, mode, t.handles, t.count, reason, sizeof(reason));
+	status = counter_ask(p, mode, false, t.handles, t.count, reason, sizeof(reason));
 	if (status != KYMO_OK) {
 		counter_refuse("agent %u of %s is held by the set \"%s\", and \"%s\" does not fit "
 			       "beside it: %s",
@@ -124,7 +125,7 @@ kymo_status_t counter_admit(const struct counter_set *set, uint32_t mode)
 static kymo_status_t try_open(const struct counter_set *set, struct core_counter_service *s)
 {
 	struct sessions sessions;
-	kymo_status_t status = sessions_open(&sessions, set, s->mode, s);
+	kymo_status_t status = sessions_open(&sessions, set, s->mode, NULL);
 
 	if (status == KYMO_OK)
 		sessions_close(&sessions, set);
@@ -146,16 +147,14 @@ static void fill(struct core_counter_service *s, struct core_counter_service *wi
 	static uint32_t numbers;
 
 	with->number = ++numbers;
-	for (uint32_t i = 0; i < COUNTER_PARTS; i++)
-		with->dispatched[i] = (struct dispatched){s, i};
 	*s = *with;
 	s->used = true;
 }
 
 static kymo_status_t add(struct core_counter_service *with, struct core_counter_service **out)
 {
-	kymo_status_t status = with->kernels ? counter_kernels_admit(with->kernels)
-					     : counter_admit(with->set, with->mode);
+	kymo_status_t status =
+		with->kernels ? counter_kernels_admit(with) : counter_admit(with->set, with->mode);
 	struct core_counter_service *s;
 
 	if (status != KYMO_OK)
@@ -168,7 +167,7 @@ static kymo_status_t add(struct core_counter_service *with, struct core_counter_
 	if (!s)
 		return KYMO_ERROR_LIMIT;
 	counter_set_define(with->set);
-	status = with->kernels ? counter_kernels_try(with->kernels) : try_open(with->set, s);
+	status = with->kernels ? counter_kernels_try(s) : try_open(with->set, s);
 	if (status != KYMO_OK) {
 		pthread_mutex_lock(&counters_lock);
 		s->used = false;
@@ -241,18 +240,6 @@ kymo_status_t kymo_counter_window_service(kymo_context_t context, kymo_counter_s
 
 	if (interval_ns && interval_ns < 1000000)
 		return KYMO_ERROR_INVALID_ARGUMENT;
-	return counter_service_add(&with, set, &s);
-}
-
-kymo_status_t kymo_counter_dispatch_service(kymo_context_t context, kymo_counter_set_t set,
-					    kymo_counter_values_fn callback, void *data)
-{
-	struct core_counter_service with = {.mode = KYMO_COUNTER_DISPATCH,
-					    .context = context,
-					    .callback = callback,
-					    .data = data},
-				    *s;
-
 	return counter_service_add(&with, set, &s);
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static kymo_status_t open_part(struct sessions *s, const struct counter_set *set, uint32_t i,
-			       uint32_t mode, struct core_counter_service *service)
+			       uint32_t mode, struct dispatched *to)
 {
 	const struct part *p = &set->parts[i];
 	char reason[COUNTER_REASON] = "";
@@ -23,7 +23,8 @@ static kymo_status_t open_part(struct sessions *s, const struct counter_set *set
 
 	if (mode == KYMO_COUNTER_DISPATCH) {
 		request.deliver = counter_dispatched;
-		request.to = &service->dispatched[i];
+		request.chosen = counter_dispatch_chosen;
+		request.to = &to[i];
 	}
 	status = p->provider->open(&request, &s->session[i], p->provider->data);
 	if (status != KYMO_OK)
@@ -33,11 +34,11 @@ static kymo_status_t open_part(struct sessions *s, const struct counter_set *set
 }
 
 kymo_status_t sessions_open(struct sessions *s, const struct counter_set *set, uint32_t mode,
-			    struct core_counter_service *service)
+			    struct dispatched *to)
 {
 	memset(s, 0, sizeof(*s));
 	for (uint32_t i = 0; i < set->part_count; i++) {
-		kymo_status_t status = open_part(s, set, i, mode, service);
+		kymo_status_t status = open_part(s, set, i, mode, to);
 
 		if (status == KYMO_OK)
 			continue;

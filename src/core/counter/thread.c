@@ -292,7 +292,7 @@ static bool open_now(struct core_counter_service *s, struct counted *c)
 {
 	if (c->sessions.generation)
 		return true;
-	if (sessions_open(&c->sessions, c->set, KYMO_COUNTER_THREAD, s) != KYMO_OK) {
+	if (sessions_open(&c->sessions, c->set, KYMO_COUNTER_THREAD, NULL) != KYMO_OK) {
 		c->failed = true;
 		cap_note(2, "counter", "a thread is not counted: %s", kymo_counter_error());
 		return false;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Counting agents: windows of time, which a thread of Kymo's ends at intervals or a tool when it
- * likes, and dispatches, which the provider itself delivers.
- */
+/* Counting agents: windows of time, which a thread of Kymo's ends at intervals or a tool when it likes. */
 #include "base/futex.h"
 #include "core/counter/counter.h"
 #include "core/process/life.h"
@@ -139,11 +136,11 @@ static bool window_start(struct core_counter_service *s)
 
 void counter_window_start(struct core_counter_service *s)
 {
-	if (sessions_open(&s->sessions, s->set, s->mode, s) != KYMO_OK) {
+	if (sessions_open(&s->sessions, s->set, s->mode, NULL) != KYMO_OK) {
 		cap_note(2, "counter", "%s", kymo_counter_error());
 		return;
 	}
-	if (s->mode == KYMO_COUNTER_AGENT && !window_start(s)) {
+	if (!window_start(s)) {
 		cap_note(2, "counter", "the counters of the set \"%s\" cannot be read",
 			 s->set->name);
 		sessions_close(&s->sessions, s->set);
@@ -168,43 +165,4 @@ void counter_window_stop(struct core_counter_service *s)
 		window_free(w);
 	}
 	sessions_close(&s->sessions, s->set);
-}
-
-/* ---- dispatches ---- */
-
-static uint32_t first_input(const struct counter_set *set, uint32_t part)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < part; i++)
-		n += set->parts[i].instances;
-	return n;
-}
-
-/* A kernel of one agent: what the others count is not known of it. */
-void counter_dispatched(void *to, const kymo_counter_dispatch_t *d)
-{
-	const struct dispatched *where = to;
-	struct core_counter_service *s = where->service;
-	const struct part *p = &s->set->parts[where->part];
-	struct counter_event e = {
-		.op = KYMO_COUNTER_OP_DISPATCH, .agent = p->agent, .part = where->part + 1};
-	double *in;
-
-	if (!d || d->size < offsetof(kymo_counter_dispatch_t, kernel) || !d->values ||
-	    !atomic_load(&s->active))
-		return;
-	in = malloc((s->set->inputs + s->set->outputs) * sizeof(*in));
-	if (!in)
-		return;
-	for (uint32_t i = 0; i < s->set->inputs; i++)
-		in[i] = __builtin_nan("");
-	memcpy(in + first_input(s->set, where->part), d->values, p->instances * sizeof(*in));
-	e.correlation = d->correlation;
-	e.kernel = d->size >= sizeof(*d) ? d->kernel : 0;
-	e.start = d->start;
-	e.end = d->end;
-	counter_set_reduce(s->set, in, in + s->set->inputs);
-	counter_deliver(s, &e, in + s->set->inputs);
-	free(in);
 }

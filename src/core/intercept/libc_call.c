@@ -150,8 +150,10 @@ bool libc_domain_start(struct libc_domain *d)
 	if (atomic_compare_exchange_strong(&d->started, &none, -1))
 		atomic_store(&d->started,
 			     cap_domain_register(&d->info, &d->domain) == KYMO_OK ? 1 : -1);
-	if (atomic_load(&d->started) > 0)
+	if (atomic_load(&d->started) > 0) {
+		cap_records_alone(&d->caps[0]);
 		cap_thread_attach();
+	}
 	errno = saved;
 	return atomic_load(&d->started) > 0;
 }

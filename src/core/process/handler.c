@@ -12,8 +12,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/assert.h"
+#include "core/context/context.h"
 #include "core/process/handler.h"
 #include "core/process/process.h"
+#include "core/ring/ring.h"
+#include "core/unwind/unwind.h"
 
 /* Of the kernel's size, for small stacks. The C library's own two stay: whoever changes the user waits for all threads. */
 void core_signals_block(uint64_t *before)
@@ -107,11 +111,10 @@ static bool is_live(const char *at)
 	return (now & ~before) != 0 || (frame[SP_AT / 8] > (uintptr_t)at && some_block_nothing());
 }
 
-enum { WORDS = 256, LOOKED_AT = 16384, PAGE = 4096 /* at least */ };
+enum { WORDS = 256, LOOKED_AT = 16384, FAR = 1 << 20, PAGE = 4096 /* at least */ };
 
-static bool is_above(const char *at)
+static bool is_between(const char *at, const char *end)
 {
-	const char *end = at + LOOKED_AT;
 	uintptr_t words[WORDS] = {0};
 
 	while (at < end) {
@@ -124,18 +127,43 @@ static bool is_above(const char *at)
 		    (long)here.iov_len)
 			return false;
 		for (size_t k = 0; k < here.iov_len / sizeof(*words); k++)
-			if (words[k] == restorer && is_live(at + k * sizeof(*words)))
+			if (unwind_original(words[k]) == restorer && is_live(at + k * sizeof(*words)))
 				return true;
 		at += here.iov_len;
 	}
 	return false;
+}
+/* Of a handler that does not return by way of the C library nobody knows where it runs. */
+static bool some_return_elsewhere(void)
+{
+	struct kernel_action seen;
+
+	for (int signal = 1; signal <= SIGNALS; signal++) {
+		memset(&seen, 0, sizeof(seen));
+		if (syscall(SYS_rt_sigaction, signal, NULL, &seen, sizeof(seen.mask)) == 0 &&
+		    seen.handler != SIG_DFL && seen.handler != SIG_IGN &&
+		    (uintptr_t)seen.restorer != restorer)
+			return true;
+	}
+	return false;
+}
+
+/* Nothing below `end` was interrupted for what runs at `at`. */
+static bool none_between(const char *at, const char *end)
+{
+	return restorer && end - at < FAR && !is_between(at, end) && !some_return_elsewhere();
 }
 #else
 static void init(void)
 {
 }
 
-static bool is_above(const char *at)
+static bool is_between(const char *at, const char *end)
+{
+	return false;
+}
+
+static bool none_between(const char *at, const char *end)
 {
 	return false;
 }
@@ -148,15 +176,90 @@ void cap_handlers_init(void)
 	pthread_once(&once, init);
 }
 
+static bool on_alternate_stack(void)
+{
+	stack_t alternate;
+
+	return sigaltstack(NULL, &alternate) == 0 && (alternate.ss_flags & SS_ONSTACK);
+}
+
+static const char *word_at(const void *sp)
+{
+	return (const char *)((uintptr_t)sp & ~(uintptr_t)7);
+}
+
 bool cap_in_handler(const void *sp)
 {
 	int saved = errno;
-	stack_t alternate;
-	bool in = (sigaltstack(NULL, &alternate) == 0 && (alternate.ss_flags & SS_ONSTACK)) ||
-		  (restorer && is_above((const char *)((uintptr_t)sp & ~(uintptr_t)7)));
+	bool in = on_alternate_stack() ||
+		  (restorer && is_between(word_at(sp), word_at(sp) + LOOKED_AT));
 
 	errno = saved;
 	return in;
+}
+
+/* ---- what handlers have left ---- */
+
+/*
+ * A function whose stack ends at `end` is not there any more. It has called nothing that is traced (but tools, see `guard`):
+ * whoever calls is above it, or in a handler. The C library is asked where the stack lies: in a handler only if that is known.
+ */
+static bool is_left(const void *sp, const void *end)
+{
+	if ((const char *)sp < (const char *)end && !none_between(word_at(sp), end))
+		return false;
+	return !on_alternate_stack() && (core_stack_known() || !cap_in_handler(sp)) &&
+	       cap_same_stack(sp, end);
+}
+
+static const void *section_of(uint64_t busy)
+{
+	return (const void *)(uintptr_t)(busy & ~(uint64_t)CAP_BUSY);
+}
+
+uint64_t cap_read_inside(struct cap_thread *t, const void *sp)
+{
+	const uint64_t busy = atomic_load_explicit(&t->busy, memory_order_relaxed);
+	int saved = errno;
+
+	if (cap_unlikely((const char *)sp >= (const char *)section_of(busy)) &&
+	    is_left(sp, section_of(busy))) {
+		errno = saved;
+		return (uint64_t)(uintptr_t)sp;
+	}
+	kymo_assert((busy & CAP_BUSY) < CAP_BUSY);
+	return busy;
+}
+
+static _Atomic uint64_t alone[CORE_DOMAINS / 64]; /* by domain */
+
+void cap_records_alone(const struct cap_op *op)
+{
+	atomic_fetch_or(&alone[op->domain / 64], 1ull << op->domain % 64);
+}
+
+/* The call that was being recorded. Of others' runtimes calls may come while that is done. */
+static bool frame_is_left(const struct cap_frame *f, const void *sp)
+{
+	return atomic_load(&alone[f->op->domain / 64]) >> f->op->domain % 64 & 1 &&
+	       is_left(sp, f->sp);
+}
+
+bool cap_recording_left(struct cap_thread *t, const void *sp)
+{
+	const uint64_t busy = atomic_load_explicit(&t->busy, memory_order_relaxed);
+	int saved = errno;
+	bool left = !t->guard && (!(busy & CAP_BUSY) || is_left(sp, section_of(busy)));
+
+	if (left)
+		atomic_store_explicit(&t->busy, 0, memory_order_release);
+	if (left && cap_is_recording(t, sp)) {
+		left = frame_is_left(&t->frames[t->depth - 1], sp);
+		if (left)
+			core_frame_left(t);
+	}
+	errno = saved;
+	return left;
 }
 
 /* ---- calls ---- */
@@ -180,9 +283,10 @@ static bool is_unwanted(const struct cap_op *op)
 
 bool cap_may_enter(struct cap_op *op, const void *caller, const void *sp)
 {
-	const struct cap_thread *t = cap_thread_current;
+	struct cap_thread *t = cap_thread_current;
 
-	if (cap_unlikely(t && t->magic == CAP_THREAD_MAGIC && cap_is_recording(t, sp)))
+	if (cap_unlikely(t && t->magic == CAP_THREAD_MAGIC && cap_is_recording(t, sp)) &&
+	    !cap_recording_left(t, sp))
 		return false;
 	return cap_likely(is_ready(t, op, caller)) || is_unwanted(op) || !cap_in_handler(sp);
 }

@@ -24,10 +24,18 @@ static inline bool cap_is_recording(const struct cap_thread *t, const void *sp)
 {
 	uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
 
-	return atomic_load_explicit(&t->busy, memory_order_relaxed) ||
-	       (depth && depth <= CAP_FRAMES && t->frames[depth - 1].end &&
-		(const char *)t->frames[depth - 1].sp > (const char *)sp);
+	return cap_reads(t) || (depth && depth <= CAP_FRAMES && t->frames[depth - 1].end &&
+				(const char *)t->frames[depth - 1].sp > (const char *)sp);
 }
+
+/*
+ * Where cap_is_recording() says so: a handler has left the record, or the frame, by siglongjmp(), and `sp` is of a call of
+ * the program that came later: it is brought in order, and the call may be entered. Never where that is in doubt. Slow.
+ */
+bool cap_recording_left(struct cap_thread *t, const void *sp);
+
+/* While a call of the op's domain is recorded nothing but Kymo runs on the thread, and tools. */
+void cap_records_alone(const struct cap_op *op);
 
 /* False: entering this call could do harm. Else cap_enter_at() is to be next. Keeps errno. */
 bool cap_may_enter(struct cap_op *op, const void *caller, const void *sp);

@@ -98,8 +98,8 @@ struct cap_frame *cap_enter_slow(struct cap_op *op, const void *caller, const vo
 	atomic_store_explicit(&f->callbacks,
 			      atomic_load_explicit(&op->callbacks, memory_order_acquire),
 			      memory_order_relaxed);
-	atomic_store_explicit(&f->buffers, atomic_load_explicit(&op->buffers, memory_order_acquire),
-			      memory_order_relaxed);
+	f->entered = atomic_load_explicit(&op->buffers, memory_order_acquire);
+	atomic_store_explicit(&f->buffers, f->entered, memory_order_relaxed);
 	atomic_store_explicit(&t->depth, depth + 1, memory_order_release);
 	cap_read_unlock(t);
 	if (atomic_load_explicit(&cap_slow_features, memory_order_relaxed))
@@ -321,11 +321,13 @@ bool cap_same_stack(const void *a, const void *b)
 	return core_stack_end(a) && core_stack_end(b);
 }
 
+static _Thread_local const char *low, *high;
+
 /*
  * The C library reads a file for the main thread's. A handler that left it by siglongjmp() would crash in what the C library
  * does then about locks of the file.
  */
-static void find_stack(const char **low, const char **high)
+static void find_stack(void)
 {
 	pthread_attr_t attr;
 	uint64_t before;
@@ -333,23 +335,26 @@ static void find_stack(const char **low, const char **high)
 	size_t size;
 
 	core_signals_block(&before);
-	*high = (const char *)1;
+	high = (const char *)1;
 	if (pthread_getattr_np(pthread_self(), &attr) == 0) {
 		if (pthread_attr_getstack(&attr, &base, &size) == 0) {
-			*low = base;
-			*high = *low + size;
+			low = base;
+			high = low + size;
 		}
 		pthread_attr_destroy(&attr);
 	}
 	core_signals_restore(&before);
 }
 
+bool core_stack_known(void)
+{
+	return high != NULL;
+}
+
 const void *core_stack_end(const void *sp)
 {
-	static _Thread_local const char *low, *high;
-
 	if (!high)
-		find_stack(&low, &high);
+		find_stack();
 	return (const char *)sp >= low && (const char *)sp < high ? high : NULL;
 }
 
@@ -368,6 +373,11 @@ static void close_frame(struct cap_thread *t, struct cap_frame *f)
 	if (f->retire)
 		cap_retire(f);
 	atomic_store(&t->depth, (uint32_t)(f - t->frames));
+}
+
+void core_frame_left(struct cap_thread *t)
+{
+	close_frame(t, &t->frames[atomic_load(&t->depth) - 1]);
 }
 
 void cap_unwind(struct cap_thread *t, const void *sp)
@@ -400,6 +410,7 @@ void cap_unwound(struct cap_frame *f)
 	if (!t || !cap_frame_lives(t, f))
 		return;
 	cap_left_inside(t, f);
+	f->entered = core_frame_entered(f);
 	f->plan = CAP_PLAN_LOOK | CAP_PLAN_UNWOUND;
 }
 

@@ -172,6 +172,7 @@ struct cap_thread *core_thread_for_call(uint64_t buffers);
 uint32_t core_stack_here(struct cap_thread *t, const void *caller);
 /* Where the calling thread's own stack ends; NULL: `sp` lies in another (of signals, a coroutine). Looked up once a thread. */
 const void *core_stack_end(const void *sp);
+bool core_stack_known(void);
 /* Runs `fn` for every live thread; under the `threads` lock. */
 void core_threads_each(void (*fn)(struct cap_thread *t, void *data), void *data);
 /*
@@ -204,6 +205,8 @@ void core_sites_fork_child(void);
 
 /* Of several buffers those stay in the frame that take the record; the ring of the first. */
 struct wire_ring *core_ring_many(struct cap_thread *t, struct cap_frame *f, bool call);
+/* A jump has left the innermost call. */
+void core_frame_left(struct cap_thread *t);
 /* The thread ends inside calls (pthread_exit). */
 void core_unwind_all(struct cap_thread *t);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that hands samples over; see helper.h. */
+#include "base/clock.h"
 #include "base/futex.h"
 #include "core/sample/helper.h"
 
@@ -12,6 +13,8 @@
 #include "core/process/life.h"
 
 enum { HELPER_NONE, HELPER_STARTING, HELPER_FAILED, HELPER_READY, HELPER_STOPPING };
+
+#define SECOND 1000000000u
 
 static void helper_main(void *arg)
 {
@@ -85,6 +88,20 @@ bool helper_wait(struct helper *h, uint64_t ns)
 		futex_wait(&h->wake, wake, ns);
 	h->seen = atomic_load(&h->asked);
 	return atomic_load(&h->state) != HELPER_STOPPING;
+}
+
+bool helper_wait_run(struct helper *h, uint64_t ns)
+{
+	uint64_t begin = clock_ns(CLOCK_MONOTONIC), ran;
+
+	do {
+		if (!helper_wait(h, ns))
+			return false;
+		ran = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	} while (!helper_is_asked(h) && ran - h->ran < ns / 2 &&
+		 clock_ns(CLOCK_MONOTONIC) - begin < SECOND);
+	h->ran = ran;
+	return true;
 }
 
 /* Answers those who asked before the round began; a later one gets the next. */

@@ -13,6 +13,7 @@ struct helper {
 	_Atomic uint32_t wake;  /* changes when it has something to do */
 	_Atomic uint32_t asked, done;
 	uint32_t seen; /* `asked` when the round began */
+	uint64_t ran;  /* ns of the process until then; see helper_wait_run() */
 	void (*run)(void);
 	char reason[256];
 };
@@ -30,6 +31,11 @@ void helper_ask(struct helper *h);
 void helper_ready(struct helper *h, bool ok);
 /* Sleeps, at most so long. False: it is to end. */
 bool helper_wait(struct helper *h, uint64_t ns);
+/*
+ * The same, but for samples by processor time, which come as the process runs: goes on sleeping until it has run for half as long, a second at
+ * most. On a machine that has no processor for it the thread would take more time than the program.
+ */
+bool helper_wait_run(struct helper *h, uint64_t ns);
 void helper_done(struct helper *h);
 /* Somebody waits for the end of this round. */
 bool helper_is_asked(const struct helper *h);

@@ -88,6 +88,8 @@ uint32_t sample_stack(const uint64_t *addresses, uint32_t count, enum stack_end 
 
 /* ---- of samplers ---- */
 
+/* Samples of the thread are wanted. Its name, by which it may be chosen, may come late. */
+bool cap_sample_wants(uint32_t tid);
 /* A thread got a name; it may have ended when its samples are taken. */
 void cap_sample_thread_named(uint32_t tid, const char *name);
 /* A thread ended (of which samples may still come in this batch). */

@@ -293,6 +293,16 @@ uint32_t sample_thread_index(uint32_t tid)
 	return index;
 }
 
+bool cap_sample_wants(uint32_t tid)
+{
+	bool wanted;
+
+	pthread_mutex_lock(&lock);
+	wanted = !opted_out(tid) && is_chosen(tid);
+	pthread_mutex_unlock(&lock);
+	return wanted;
+}
+
 uint32_t sample_thread_number(uint32_t tid)
 {
 	uint32_t index;

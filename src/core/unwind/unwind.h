@@ -56,6 +56,15 @@ uint32_t unwind_copied(const struct unwind_registers *from, const struct unwind_
  */
 void unwind_stubs(uint64_t start, uint64_t bytes, const void *originals, uint64_t stride);
 
+/* What the return address stands for: itself, if it is none of those. */
+uint64_t unwind_original(uint64_t pc);
+
+/*
+ * Who has copied instructions puts the place where a thread would stand among the original ones in place of that in the copy;
+ * others stay as they are. Called in signal handlers: it takes no lock. Once.
+ */
+void unwind_copies(void (*original)(struct unwind_registers *r));
+
 /* Tables of the object whose code `pc` is. False: of none. */
 bool unwind_object(uint64_t pc, struct cfi_tables *out);
 

@@ -235,7 +235,7 @@ void unwind_stubs(uint64_t start, uint64_t bytes, const void *originals, uint64_
 	atomic_store(&stubs.bytes, bytes);
 }
 
-static uint64_t original_of(uint64_t pc)
+uint64_t unwind_original(uint64_t pc)
 {
 	uint64_t bytes = atomic_load_explicit(&stubs.bytes, memory_order_acquire), original;
 
@@ -246,11 +246,31 @@ static uint64_t original_of(uint64_t pc)
 	return original;
 }
 
+static void (*_Atomic copies)(struct unwind_registers *r);
+
+void unwind_copies(void (*original)(struct unwind_registers *r))
+{
+	atomic_store(&copies, original);
+}
+
+/* Where the thread would stand, or return to, if Kymo had replaced nothing there. */
+static void undo(struct walk *w)
+{
+	void (*original)(struct unwind_registers * r) =
+		atomic_load_explicit(&copies, memory_order_acquire);
+
+	if (!w->exact)
+		undo(w);
+	else if (original)
+		original(&w->r);
+}
+
 static uint32_t walk(struct walk *w, uint64_t *out, uint32_t most, enum stack_end *end)
 {
 	uint32_t n = 0;
 
 	w->exact = true;
+	undo(w);
 	while (n < most) {
 		out[n++] = w->r.pc;
 		w->cut = false;
@@ -259,7 +279,7 @@ static uint32_t walk(struct walk *w, uint64_t *out, uint32_t most, enum stack_en
 				*end = STACK_CUT;
 			return n;
 		}
-		w->r.pc = original_of(w->r.pc);
+		w->r.pc = unwind_original(w->r.pc);
 		if (!w->r.pc) { /* who made the stack has put none below it */
 			*end = STACK_OUTERMOST;
 			return n;

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 
 export const KEYS = [
-  ["Everywhere", [["1 2 3 4 5", "overview, timeline, tables, plots, comparison"], ["/", "search"], ["?", "this list"], ["t", "light, dark, as the system has it"]]],
+  ["Everywhere", [["1  2  ...  6", "overview, timeline, tables, plots, and, where they are, kernels, comparison"], ["/", "search"], ["?", "this list"], ["t", "light, dark, as the system has it"]]],
   ["Timeline: where", [["w  s   or   +  −", "zoom in, out"], ["a  d   or   ←  →", "left, right; with Shift farther"], ["0", "the whole run"], ["Home  End", "its beginning, its end"], ["Page Up  Page Down", "scroll tracks"],
     ["wheel", "zoom about the pointer; with Shift left and right, with Alt up and down"], ["drag", "move; with Shift measure, with Ctrl zoom to what was dragged over; the same on the time axis"], ["two fingers", "zoom"]]],
   ["Timeline: slices", [["click", "select"], ["n  p   or   .  ,", "next, previous slice of the row"], ["↑  ↓", "slice in the row above, below"], ["f   or   Enter   or   double click", "zoom to it"],

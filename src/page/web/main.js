@@ -6,6 +6,7 @@ import { h, icon, liveRegion, say } from "./dom.js";
 import { line as clean, percent } from "./format.js";
 import { help } from "./help.js";
 import { Input } from "./input.js";
+import { kernels } from "./kernels.js";
 import { Model } from "./model.js";
 import { Overlay } from "./overlay.js";
 import { overview } from "./overview.js";
@@ -21,13 +22,13 @@ import { countOps, countRow } from "./count.js";
 import { paintRow } from "./paint.js";
 
 const PAPER = 1010; // pixels across A4 or Letter, lying
-const TABS = ["overview", "timeline", "tables", "plots"]; // and "comparison", where there is one
+const TABS = ["overview", "timeline", "tables", "plots"]; // and "kernels", "comparison", where they are
 
 class Page {
   // `at`: where to begin, if not at the address; what is prepared meanwhile is given to `show`.
   constructor(model, at, show) {
     this.model = model;
-    this.tabs = model.head.comparison ? [...TABS, "comparison"] : TABS;
+    this.tabs = [...TABS, ...["kernels", "comparison"].filter(t => model.head[t])];
     this.tab = "overview";
     document.title = `${clean(model.head.trace?.name || "trace", 100)} - Kymo`;
     this.frame();
@@ -47,6 +48,8 @@ class Page {
     this.panes.plots.append(this.plots.element);
     this.comparison = comparison(model, ops => this.find(ops));
     if (this.comparison) this.panes.comparison.append(this.comparison.element);
+    this.kernels = kernels(model);
+    if (this.kernels) this.panes.kernels.append(this.kernels.element);
     this.address = new Address(() => this.state(), a => this.apply(a));
     this.timeline.on("view", jump => this.address.changed(jump));
     this.timeline.on("select", () => this.address.changed(true));
@@ -132,6 +135,7 @@ class Page {
     }
     if (tab === "tables") this.tables.shown();
     if (tab === "plots") this.plots.shown();
+    if (tab === "kernels") this.kernels.shown();
     if (tab === "comparison") this.comparison.shown();
     if (tab === "timeline") { this.timeline.resize(); this.panel.later(); }
     this.address?.changed(step);
@@ -193,7 +197,7 @@ class Page {
     else if (e.key === "?") this.help.showModal();
     else if (e.key === "t") this.nextTheme();
     else if (e.key === "/") {
-      if (this.tab === "tables" || this.tab === "comparison") this.panes[this.tab].querySelector("input")?.focus();
+      if (["tables", "kernels", "comparison"].includes(this.tab)) this.panes[this.tab].querySelector("input")?.focus();
       else { this.open("timeline", true); this.search.input.focus(); }
     } else if (this.tab === "timeline" && (e.target === document.body || (e.target.closest(".toolbar, .panel") && /^[^ ]$/.test(e.key)))) {
       this.input.key(e);
@@ -222,6 +226,7 @@ class Page {
     this.timeline.theme();
     this.patterns.replaceWith(this.patterns = this.timeline.legend());
     this.plots.themed();
+    this.kernels?.themed();
     this.comparison?.themed();
   }
 
@@ -237,6 +242,7 @@ class Page {
     this.paper = new Paper(this.timeline, PAPER / Math.max(PAPER, innerWidth));
     pane.prepend(this.paper.element);
     this.plots.print();
+    this.kernels?.printed();
     this.comparison?.printed();
     pane.style.zoom = this.paper.zoom;
   }

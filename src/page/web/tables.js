@@ -25,12 +25,13 @@ const titled = c => {
 const arrow = () => h("span.arrow", { "aria-hidden": "true" });
 const named = t => t.title ? clean(t.title, 200) : clean(titled(t), 200).replace(/^[a-z]/, c => c.toUpperCase());
 
-// `link`: what a row leads to, or nothing, from the cell of column `at`, else its first; `choice`: a column of which one value can be chosen.
+// `link`: what a row leads to, or nothing, from the cell of column `at`, else its first; `choice`: a column of which one value can be chosen; `leads`: what a link does.
 export class Sheet {
-  constructor(table, link = () => null, { choice, at } = {}) {
+  constructor(table, link = () => null, { choice, at, leads = "Show in the timeline" } = {}) {
     this.table = table;
     this.link = link;
     this.at = at;
+    this.leads = leads;
     this.choice = table.columns.findIndex(c => c.name === choice);
     this.columns = table.columns.map((c, n) => ({ ...c, n, unit: unitOf(c), ids: c.unit === "id", number: table.rows.some(r => typeof r[n] === "number") }));
     // A curve is drawn; columns that say nothing are left out.
@@ -118,7 +119,7 @@ export class Sheet {
   cells(r) {
     const cells = this.columns.map(c => this.cell(c, r[c.n])), go = this.link(r);
     const first = cells[Math.max(0, this.columns.findIndex(c => c.name === this.at))];
-    if (go) first.replaceChildren(h("button.link", { type: "button", title: "Show in the timeline", onclick: go, text: first.textContent }));
+    if (go) first.replaceChildren(h("button.link", { type: "button", title: this.leads, onclick: go, text: first.textContent }));
     return cells;
   }
 

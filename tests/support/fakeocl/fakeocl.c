@@ -155,7 +155,7 @@ static cl_int give_versions(QUERY)
 static cl_int get_device_info(cl_device_id d, cl_device_info what, QUERY)
 {
 	struct object *o = (struct object *)d;
-	cl_device_type type = CL_DEVICE_TYPE_GPU;
+	cl_device_type type = fake.processor ? CL_DEVICE_TYPE_CPU : CL_DEVICE_TYPE_GPU;
 	cl_uint units = 4;
 
 	if (!is(d, FAKE_DEVICE))

@@ -30,6 +30,7 @@ struct fake_behaviour {
 	bool refuse_profiling;    /* queues with profiling cannot be created */
 	bool refuse_times;        /* clGetEventProfilingInfo fails for complete events, too */
 	bool offer_timer;         /* clGetDeviceAndHostTimer works */
+	bool processor;           /* the devices are processors */
 	bool plain_buffers;       /* no command buffers for queues with profiling, and it says so */
 	cl_version buffers;       /* version of what is about command buffers, 0: not said */
 	cl_int fail_enqueue;      /* error that the next enqueue returns */

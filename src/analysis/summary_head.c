@@ -427,6 +427,21 @@ static bool is_recording(const struct trace *t)
 	return false;
 }
 
+/* By the clock, by events, or times without a processor. */
+static bool is_sampled(const char *trace)
+{
+	char path[PATH_MAX], *manifest;
+	bool yes;
+
+	snprintf(path, sizeof(path), "%.*s/manifest.json", PATH_MAX - 32, trace);
+	manifest = file_read_regular(path, NULL);
+	yes = manifest &&
+	      (strstr(manifest, "\"KYMO_SAMPLE=") || strstr(manifest, "\"KYMO_SAMPLE_EVENT=") ||
+	       strstr(manifest, "\"KYMO_OFF_CPU="));
+	free(manifest);
+	return yes;
+}
+
 /* Why a trace is empty: what the processes noted, else what is left, unless something was said before. */
 static void head_nothing(struct report *r, const struct summary *s, bool said)
 {
@@ -456,6 +471,12 @@ static void head_nothing(struct report *r, const struct summary *s, bool said)
 		report_head(r,
 			    "  No process used an interface that is traced (`kymo list backends`), "
 			    "or none could be traced; `kymo doctor` shows more.");
+	else if (!said && is_sampled(s->path))
+		report_head(
+			r,
+			"  No samples: no thread met what takes one (an interval of its time, an "
+			"event, a time without a processor); nor did one call an API that is "
+			"traced (`kymo list backends`).");
 	else if (!said)
 		report_head(r, "  The processes in it called none of the APIs that were traced "
 			       "(`kymo list backends`).");

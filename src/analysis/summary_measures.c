@@ -155,6 +155,31 @@ static void function_row(struct table *t, const struct functions *f, const struc
 	cell_real(c, 100.0 * (double)total / (double)(all ? all : 1));
 }
 
+/* As core/sample/sample.c notes it. */
+bool summary_is_short_threads(const struct t_note *n)
+{
+	return strcmp(n->part, "short-lived threads") == 0;
+}
+
+static void note_short_threads(struct table *t, const struct summary *s)
+{
+	const struct trace *trace = s->trace;
+	const struct t_note *first = NULL;
+	uint64_t n = 0;
+
+	for (uint32_t i = 1; i < trace->notes_count; i++) {
+		const struct t_note *note = &trace->notes[i];
+
+		if (!summary_is_short_threads(note))
+			continue;
+		first = first ? first : note;
+		n += note->count;
+	}
+	if (first)
+		table_note(t, "%s %s %s", UNITS_COUNT(n), n == 1 ? "thread" : "threads",
+			   first->text);
+}
+
 bool summary_functions(struct report *r, const struct summary *s, unsigned count, unsigned by)
 {
 	struct functions f = {0};
@@ -187,6 +212,8 @@ bool summary_functions(struct report *r, const struct summary *s, unsigned count
 				   UNITS_COUNT(f.count - shown));
 		if (f.lost)
 			table_note(t, "%s samples were lost", UNITS_COUNT(f.lost));
+		for (unsigned i = 0; i < count; i++)
+			note_short_threads(t, &s[i]);
 	}
 	functions_release(&f);
 	return !f.failed;

@@ -14,6 +14,8 @@ bool summary_option(const struct summary *s, const char *variable);
 
 /* Of the head: there is nothing to tell of; and its numbers. Kymo's own threads are not counted. */
 bool summary_nothing_recorded(const struct summary *s);
+/* The note is told beside the table of functions, where there is one. */
+bool summary_is_short_threads(const struct t_note *n);
 uint64_t summary_duration(const struct trace *t);
 const char *summary_command(const struct trace *t);
 /* Ranks whose tallies were added up in their job; of them those without a file (threads unknown). */

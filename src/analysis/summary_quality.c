@@ -656,6 +656,8 @@ static void add_notes(struct report *r, const struct summary *s)
 		const struct said *x = &said[i];
 		char often[64] = "";
 
+		if (summary_is_short_threads(x->note) && s->tallies->set[TALLY_SAMPLE].count)
+			continue;
 		if (x->count > x->processes)
 			snprintf(often, sizeof(often), " (%s times)", UNITS_COUNT(x->count));
 		else if (x->processes > 1)

@@ -24,6 +24,8 @@ struct search {
 	const void *data;
 	void **out;
 	unsigned found, most;
+	bool data_too;  /* not functions alone */
+	uint64_t bytes; /* of the last one found */
 };
 
 static uint32_t sysv_hash_of(const char *s)
@@ -78,13 +80,15 @@ static bool tables_of(const struct dl_phdr_info *object, struct tables *t)
 	return t->symbols && t->strings && (t->hash || t->gnu_hash);
 }
 
-static bool is_it(const struct tables *t, uint32_t i, const char *name)
+static bool is_it(const struct tables *t, uint32_t i, const struct search *wanted)
 {
 	const ElfW(Sym) *s = &t->symbols[i];
+	const unsigned type = s->st_info & 0xf;
 
-	return s->st_shndx != SHN_UNDEF && (s->st_info & 0xf) == STT_FUNC &&
+	return s->st_shndx != SHN_UNDEF &&
+	       (type == STT_FUNC || (wanted->data_too && type == STT_OBJECT)) &&
 	       !(t->versions && (t->versions[i] & HIDDEN)) &&
-	       strcmp(t->strings + s->st_name, name) == 0;
+	       strcmp(t->strings + s->st_name, wanted->name) == 0;
 }
 
 static const ElfW(Sym) * by_gnu_hash(const struct tables *t, const struct search *s)
@@ -107,7 +111,7 @@ static const ElfW(Sym) * by_gnu_hash(const struct tables *t, const struct search
 	if (i < first)
 		return NULL;
 	for (;; i++) {
-		if ((chain[i - first] | 1) == (s->gnu_hash | 1) && is_it(t, i, s->name))
+		if ((chain[i - first] | 1) == (s->gnu_hash | 1) && is_it(t, i, s))
 			return &t->symbols[i];
 		if (chain[i - first] & 1)
 			return NULL;
@@ -122,7 +126,7 @@ static const ElfW(Sym) * by_hash(const struct tables *t, const struct search *s)
 		return NULL;
 	for (uint32_t i = t->hash[2 + s->hash % buckets]; i && i < symbols;
 	     i = t->hash[2 + buckets + i])
-		if (is_it(t, i, s->name))
+		if (is_it(t, i, s))
 			return &t->symbols[i];
 	return NULL;
 }
@@ -138,15 +142,23 @@ static int look_in_object(struct dl_phdr_info *object, size_t size, void *data)
 	if (!tables_of(object, &t))
 		return 0;
 	symbol = t.gnu_hash ? by_gnu_hash(&t, s) : by_hash(&t, s);
-	if (symbol)
+	if (symbol) {
 		s->out[s->found++] = (void *)(object->dlpi_addr + symbol->st_value);
+		s->bytes = symbol->st_size;
+	}
 	return s->found == s->most;
 }
 
 unsigned elf_find_in(elf_wanted_fn wanted, const void *data, const char *name, void **out,
 		     unsigned most)
 {
-	struct search s = {name, sysv_hash_of(name), gnu_hash_of(name), wanted, data, out, 0, most};
+	struct search s = {.name = name,
+			   .hash = sysv_hash_of(name),
+			   .gnu_hash = gnu_hash_of(name),
+			   .wanted = wanted,
+			   .data = data,
+			   .out = out,
+			   .most = most};
 
 	if (most)
 		dl_iterate_phdr(look_in_object, &s);
@@ -156,6 +168,20 @@ unsigned elf_find_in(elf_wanted_fn wanted, const void *data, const char *name, v
 unsigned elf_find_everywhere(const char *name, void **out, unsigned most)
 {
 	return elf_find_in(NULL, NULL, name, out, most);
+}
+
+bool elf_symbol(const char *name, void **at, uint64_t *size)
+{
+	struct search s = {.name = name,
+			   .hash = sysv_hash_of(name),
+			   .gnu_hash = gnu_hash_of(name),
+			   .out = at,
+			   .most = 1,
+			   .data_too = true};
+
+	dl_iterate_phdr(look_in_object, &s);
+	*size = s.bytes;
+	return s.found != 0;
 }
 
 static int read_adds(struct dl_phdr_info *object, size_t size, void *data)

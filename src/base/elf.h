@@ -27,6 +27,9 @@ unsigned elf_find_in(elf_wanted_fn wanted, const void *data, const char *name, v
 /* Definitions of the function `name` in all loaded objects, in load order; at most `most`. */
 unsigned elf_find_everywhere(const char *name, void **out, unsigned most);
 
+/* The first definition of `name` in load order, of a function or data, and how many bytes it has. False: there is none. */
+bool elf_symbol(const char *name, void **at, uint64_t *size);
+
 /* Changes whenever an object was loaded. */
 uint64_t elf_objects_loaded(void);
 

@@ -164,6 +164,8 @@ struct cap_domain_info {
 	bool late;
 	/* A child after fork: forget device work and locks of the parent. */
 	void (*fork_child)(void);
+	/* It records in children that do nothing: they are brought in order when fork() returns. May be NULL. */
+	bool (*follows)(void);
 	/* Its threads end (true), and are made again: process/rest.h. May be NULL. */
 	void (*rest)(bool rests);
 	/*
@@ -978,6 +980,9 @@ extern _Atomic bool cap_ending;
 /* Something the user should know; shown by every report. Severity 1 info, 2 warning, 3 error. */
 void cap_note(int severity, const char *part, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* The same of something that was `count` times; counts of one text are added up. */
+void cap_note_count(int severity, const char *part, const char *text, uint64_t count);
 
 enum cap_cost_of {
 	CAP_COST_PROGRAM, /* time of the program's threads: work that is no part of a recorded call, or is

@@ -72,9 +72,14 @@ def summary(trace):
         expect(abs(rows[reason]["time_ns"] - sum(times)) <= 1000 * len(times), reason, rows[reason], sum(times))
     head = must(KYMO, "summary", trace)
     expect(re.search(r", 0 calls, 0 kernels", head), head)
-    # Of the main threads alone: it waits for no lock, but to join, and sleeps as long as any.
+    # Of the main threads alone: they wait for no lock, but to join, and sleep as long as any.
     found = re.search(r"^Main off CPU +(\S+) (\S+) +(\d+) x  (\w+)\n +\S+ \S+ +\d+ x  (\w+)$", head, re.M)
-    mine = {reason: sum(t for t, _ in times) for (tid, reason), times in waits(trace).items() if tid == min(t for t, _ in waits(trace))}
+    main_threads = {r["pid"] for r in json.loads(must(KYMO, "query", "-f", "json", trace, "SELECT pid FROM processes"))}
+    check("forked children are sampled as well", len(main_threads), 4)
+    mine = {}
+    for (tid, reason), times in waits(trace).items():
+        if tid in main_threads:
+            mine[reason] = mine.get(reason, 0) + sum(t for t, _ in times)
     expect(found, head)
     check("the two longest of main's", [found[4], found[5]], sorted(mine, key=lambda r: -mine[r])[:2])
     expect(abs(float(found[1]) * {"ms": 1e6, "s": 1e9}[found[2]] - mine[found[4]]) < 1e-3 * mine[found[4]] + 1e5, found[0], mine)
@@ -167,3 +172,4 @@ def main():
 
 if __name__ == "__main__":
     main()
+    sys.exit(1 if kymotest.wrong else 0)

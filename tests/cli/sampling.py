@@ -64,7 +64,40 @@ def threads(folder):
     check("nothing to tell", "no thread that has records" in summary(folder), False)
     trace = record(folder, "--threads", "--sample=997", "--sample-threads", "main,nobody", scene=("fork",))
     check("of a forked child, which --threads knows from its beginning", query(
-        trace, "SELECT count(DISTINCT t.process), count(*) > 50 FROM sample s JOIN thread t ON t.id = s.thread"), [(2, 1)])
+        trace, "SELECT count(DISTINCT t.process), count(*) > 50 FROM sample s JOIN thread t ON t.id = s.thread"), [(3, 1)])
+
+
+def forked(folder):
+    """Children that call nothing: of each there is what there is of its parent."""
+    samples = "SELECT count(*) > 50 FROM sample s JOIN thread t ON t.id = s.thread GROUP BY t.process"
+    for options in (("--sample=997",), ("--sample=997", "--sample-clock", "wall")):
+        check(f"{options}: of each process", query(record(folder, *options, scene=("fork",)), samples), [(1,)] * 3)
+        check(f"{options}: processes", "3 processes" in summary(folder).split("\n")[1], True)
+    trace = record(folder, "--off-cpu", scene=("fork",))
+    slept = [line for line in must(KYMO, "show", trace).splitlines() if "off_cpu:sleep(" in line]
+    check("--off-cpu: each child sleeps", len({re.search(r" \S+/(\d+) ", line)[1] for line in slept}), 2)
+
+
+def signals(folder):
+    """The program has the signals that it handles for itself, whoever used them before."""
+    wall = ("--sample=500", "--sample-clock", "wall")
+    for scene, said in (("signals", r"no more samples: the program uses signal \d+ itself, and all the others"),
+                        ("signal", r"the program uses signal (\d+) itself: samples are taken by signal \d+ from then on")):
+        trace = record(folder, *wall, scene=(scene,))
+        check(f"{scene}: told", len(re.findall(said, summary(folder))), 1)
+    check("they are taken by another", query(trace, "SELECT count(*) > 20 FROM sample"), [(1,)])
+    record(folder, *wall, scene=("blocked",))
+    check("who blocks it", sorted(re.findall(r"thread \d+ \((\w+)\) has no samples while it blocks signal \d+", summary(folder))), ["deaf", "shy"])
+
+
+def few(folder):
+    record(folder, "--sample=5", scene=("short",))
+    check("threads that ended before", summary(folder).count("2 threads lived less than one interval (200 ms) and had no samples"), 1)
+    record(folder, "--sample=1", scene=("short",))  # no table of functions
+    said = summary(folder)
+    check("without any sample", (said.count("lived less than one interval (1000 ms) and had no samples"), "called none of the APIs" in said), (1, False))
+    said = kymotest.run(KYMO, "run", "-f", "--sample=1", "-o", os.path.join(folder, "t.kymo"), "--", "true").stderr
+    check("nothing", ("No samples: no thread met what takes one" in said, "called none of the APIs" in said), (True, False))
 
 
 def events(folder):
@@ -141,6 +174,9 @@ def main():
         threads(folder)
         events(folder)
         clocks(folder)
+        forked(folder)
+        signals(folder)
+        few(folder)
 
 
 main()

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program for samples: two threads, "alpha" and "beta", and "gamma" in a process of its own, each meet a known number of
- * page faults and spend processor time, as main does. With "wait": "sleeper" sleeps 800 ms, "spinner" spends processor time. With "fork": two
- * processes spend some.
+ * page faults and spend processor time, as main does. With "wait": "sleeper" sleeps 800 ms, "spinner" spends processor time. With "fork": it and two
+ * children spend some and wait, of which one ends by _exit(). With "signals" ("signal") it handles all real-time signals (the last
+ * one) and gets each once; with "blocked" two threads let none come; with "short" two threads end at once.
  */
 #include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,13 +32,18 @@ TOUCH(alpha)
 TOUCH(beta)
 TOUCH(gamma)
 
-static void spend(void)
+static void spend_ms(long ms)
 {
 	struct timespec t;
 
 	do
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	while (t.tv_sec * 1000 + t.tv_nsec / 1000000 < SPEND_MS);
+	while (t.tv_sec * 1000 + t.tv_nsec / 1000000 < ms);
+}
+
+static void spend(void)
+{
+	spend_ms(SPEND_MS);
 }
 
 static void work(const char *name, void (*touch)(volatile char *, unsigned), unsigned pages)
@@ -97,25 +105,111 @@ static void run_two(void *(*first)(void *), void *(*second)(void *))
 	pthread_join(threads[1], NULL);
 }
 
+static void *blocked(void *name)
+{
+	sigset_t all;
+
+	prctl(PR_SET_NAME, name);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	spend();
+	return NULL;
+}
+
+static void *blocked_one(void *data)
+{
+	return blocked("shy");
+}
+
+static void *blocked_two(void *data)
+{
+	return blocked("deaf");
+}
+
+static void *nothing(void *data)
+{
+	return NULL;
+}
+
+static volatile sig_atomic_t came[65];
+
+static void handle(int number)
+{
+	came[number]++;
+}
+
+/* By sigaction(), the last one by signal(), which is that of another library's. */
+static void handle_signals(int first)
+{
+	const struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
+	struct sigaction before;
+
+	for (int s = first; s <= SIGRTMAX; s++) {
+		sigaction(s, NULL, &before);
+		if (before.sa_handler != SIG_DFL)
+			puts("somebody handles it");
+		if (s < SIGRTMAX)
+			sigaction(s, &action, NULL);
+		else
+			signal(s, handle);
+	}
+	for (int s = first; s <= SIGRTMAX; s++)
+		raise(s);
+	spend();
+	for (int s = first; s <= SIGRTMAX; s++)
+		if (came[s] != 1)
+			printf("%d came %d times\n", s, (int)came[s]);
+}
+
+static void fork_two(void)
+{
+	pid_t children[2];
+
+	for (int i = 0; i < 2; i++) {
+		children[i] = fork();
+		if (children[i] == 0) {
+			spend();
+			usleep(20000);
+			if (i)
+				_exit(0);
+			exit(0);
+		}
+	}
+	spend();
+	for (int i = 0; i < 2; i++)
+		waitpid(children[i], NULL, 0);
+}
+
+static bool act(const char *scene)
+{
+	if (strcmp(scene, "wait") == 0) {
+		run_two(sleeper, spinner);
+	} else if (strcmp(scene, "fork") == 0) {
+		fork_two();
+	} else if (strcmp(scene, "signals") == 0) {
+		handle_signals(SIGRTMIN);
+	} else if (strcmp(scene, "signal") == 0) {
+		handle_signals(SIGRTMAX);
+	} else if (strcmp(scene, "blocked") == 0) {
+		run_two(blocked_one, blocked_two);
+	} else if (strcmp(scene, "short") == 0) {
+		run_two(nothing, nothing);
+		spend_ms(600);
+	} else {
+		return false;
+	}
+	puts("done");
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread;
 	pid_t child;
 
-	if (argc > 1 && strcmp(argv[1], "wait") == 0) {
-		run_two(sleeper, spinner);
-		puts("done");
+	if (argc > 1 && act(argv[1]))
 		return 0;
-	}
-	if (argc > 1 && strcmp(argv[1], "fork") == 0) {
-		child = fork();
-		spend();
-		if (child == 0)
-			return 0;
-		waitpid(child, NULL, 0);
-		puts("done");
-		return 0;
-	}
+
 	if (argc > 1) {
 		pthread_create(&thread, NULL, gamma_thread, NULL);
 		pthread_join(thread, NULL);

@@ -357,6 +357,12 @@ class Functions(unittest.TestCase):
         self.assertIn("has folders of its own", noted)
 
     @unittest.skipUnless(WHAT == "opened", "")
+    def test_sampled_by_signals(self):
+        """Their thread begins while the loader is in a constructor of Kymo's, and must not wait for it."""
+        self.trace_it(self.build("hooked.c", *PLAIN), HOOKED, True, more=["--sample", "--sample-clock", "wall"])
+        self.assertGreater(self.table()["fib"], 1)
+
+    @unittest.skipUnless(WHAT == "opened", "")
     def test_opened_by_two_threads(self):
         plain = self.build("library.c", "-shared", "-fPIC", name="libplain.so")
         host = self.build("opened.c")

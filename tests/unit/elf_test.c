@@ -46,11 +46,27 @@ static void test_path(void **state)
 	assert_int_equal(elf_find_everywhere("elf_test_function", found, 0), 0);
 }
 
+/* Data too, and how large it is; the first in load order. */
+static void test_symbol(void **state)
+{
+	void *library = load(), *at = NULL;
+	uint64_t size = 0;
+
+	assert_true(elf_symbol("elf_test_data", &at, &size));
+	assert_ptr_equal(at, dlsym(library, "elf_test_data"));
+	assert_int_equal(size, sizeof(int));
+	assert_true(elf_symbol("elf_test_function", &at, &size));
+	assert_ptr_equal(at, dlsym(library, "elf_test_function"));
+	assert_true(size > 0);
+	assert_false(elf_symbol("elf_test_nothing", &at, &size));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_version),
 		cmocka_unit_test(test_path),
+		cmocka_unit_test(test_symbol),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "capture/hostsample/code.h"
 #include "capture/hostsample/hostsample.h"
@@ -68,6 +69,7 @@ struct lost {
 struct task {
 	struct perf_event_header header;
 	uint32_t pid, ppid, tid, ptid;
+	uint64_t time;
 };
 
 struct comm {
@@ -92,6 +94,12 @@ static bool leaving; /* the kernel tells the stacks with which threads leave the
 static uint32_t leaving_left; /* of a ring in this round */
 static uint32_t *inherited;   /* threads that the kernel said it has begun to sample */
 static uint32_t inherited_count, inherited_room;
+static struct map births; /* of threads, by tid: when */
+static struct {
+	uint32_t tid;
+	uint64_t time;
+} * ends; /* of this round: the ring with the birth may not have been read yet */
+static uint32_t end_count, end_room;
 
 static pthread_t thread;
 static struct helper helper;
@@ -185,10 +193,22 @@ static enum switch_kind kind_of(uint16_t misc)
 	return misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? SWITCH_OUT_PREEMPTED : SWITCH_OUT_WAITS;
 }
 
+static void take_birth(const struct task *t)
+{
+	if (inherited_room) /* while threads are being looked for */
+		note_inherited(t->tid);
+	if (t->pid == own_pid)
+		map_set(&births, t->tid, t->time);
+}
+
 static void take_exit(const struct task *t)
 {
 	if (t->pid != own_pid)
 		return;
+	if (vec_reserve(&ends, &end_room, end_count, 1)) {
+		ends[end_count].tid = t->tid;
+		ends[end_count++].time = t->time;
+	}
 	if (config.off_cpu)
 		take_switch(&t->header, SWITCH_THREAD_ENDED);
 	else
@@ -225,8 +245,7 @@ static void take(const struct perf_event_header *h)
 		take_name((const struct comm *)h);
 		break;
 	case PERF_RECORD_FORK:
-		if (inherited_room) /* while threads are being looked for */
-			note_inherited(((const struct task *)h)->tid);
+		take_birth((const struct task *)h);
 		break;
 	case PERF_RECORD_EXIT:
 		take_exit((const struct task *)h);
@@ -250,6 +269,19 @@ static void read_ring(struct perf_ring *r)
 	perf_ring_read(r, r->of_leaving ? take_leaving : take);
 }
 
+/* Which threads were gone before their first sample was due. */
+static void look_at_ends(void)
+{
+	for (uint32_t i = 0; i < end_count; i++) {
+		const uint64_t born = map_remove(&births, ends[i].tid);
+
+		if (born && !config.event && config.off_cpu != KYMO_OFF_CPU_ALONE &&
+		    ends[i].time - born < config.interval_ns)
+			cap_sample_thread_short(ends[i].tid);
+	}
+	end_count = 0;
+}
+
 static void drain(bool flush)
 {
 	uint64_t begun = clock_ns(CLOCK_MONOTONIC_RAW);
@@ -265,6 +297,8 @@ static void drain(bool flush)
 		switches_round(begun - LATE_NS);
 	cap_sample_lost(lost);
 	lost = 0;
+	look_at_ends();
+	cap_sample_end(flush, config.interval_ns);
 }
 
 /* ---- opening ---- */
@@ -618,6 +652,8 @@ static void fork_child(void)
 	free(rings);
 	rings = NULL;
 	ring_count = 0;
+	end_count = 0;
+	map_clear(&births);
 	jit_fork_child();
 	switches_fork_child();
 }

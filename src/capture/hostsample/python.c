@@ -3,7 +3,6 @@
 #include "capture/hostsample/python.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/careful.h"
+#include "base/elf.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "core/sample/sample.h"
@@ -60,20 +60,24 @@ static const struct layout *layout_of(uint32_t version)
 	return NULL;
 }
 
-static bool find_loop(struct python *p)
+/* By tables of objects: a thread that waits for the sampler's may hold the lock of the loader that dlsym() takes. */
+static void *find(const char *name, uint64_t *size)
 {
-	void *loop = dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
-	const ElfW(Sym) *symbol = NULL;
-	Dl_info info;
+	void *at = NULL;
 
-	if (!loop || !dladdr1(loop, &info, (void **)(uintptr_t)&symbol, RTLD_DL_SYMENT) || !symbol)
-		return false;
-	p->loop = (uint64_t)(uintptr_t)loop;
-	p->loop_end = p->loop + symbol->st_size;
-	return symbol->st_size != 0;
+	return elf_symbol(name, &at, size) ? at : NULL;
 }
 
-/* What is called in signal handlers must not be unloaded. */
+static bool find_loop(struct python *p)
+{
+	uint64_t size = 0;
+
+	p->loop = (uint64_t)(uintptr_t)find("_PyEval_EvalFrameDefault", &size);
+	p->loop_end = p->loop + size;
+	return p->loop && size;
+}
+
+/* What is called in signal handlers must not be unloaded. Once, and only where there is an interpreter. */
 static void keep_loaded(void *function)
 {
 	Dl_info info;
@@ -85,14 +89,15 @@ static void keep_loaded(void *function)
 bool python_look(void)
 {
 	const unsigned long *version;
+	uint64_t size;
 	void *state;
 
 	if (atomic_load(&python))
 		return true;
-	version = dlsym(RTLD_DEFAULT, "Py_Version");
-	state = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
+	version = find("Py_Version", &size);
+	state = find("PyGILState_GetThisThreadState", &size);
 	found.layout = version ? layout_of((uint32_t)*version) : NULL;
-	found.code_type = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "PyCode_Type");
+	found.code_type = (uint64_t)(uintptr_t)find("PyCode_Type", &size);
 	if (!found.layout || !state || !found.code_type || !find_loop(&found))
 		return false;
 	keep_loaded(state);

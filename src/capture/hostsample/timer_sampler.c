@@ -3,7 +3,7 @@
  * Method "timer": where perf events are forbidden. Every thread gets a timer that sends it a
  * real-time signal; the handler takes the stack (core/unwind) and leaves what it finds in a ring of the
  * thread's own, which a thread of Kymo's empties. That thread also looks for new threads, and gives
- * up when the program takes the signal for itself.
+ * the signal to the program when that wants it for itself.
  *
  * The handler touches nothing but its ring and its own stack: how far that stack reaches, the thread
  * of Kymo's has looked up; before it has, stacks are read with care.
@@ -25,12 +25,17 @@
 #include "capture/hostsample/jit.h"
 #include "capture/hostsample/python.h"
 #include "base/perf_event.h"
+#include "core/process/life.h"
 #include "core/unwind/unwind.h"
 
 #define THREADS 1024u
 #define RING    256u /* samples of a thread between two looks */
 #define LOOK_NS 20000000u
 #define LOOKS   50u /* between two at whether an interpreter was loaded */
+#define TOLD    16u /* of threads that block the signal so many are named */
+/* So long a thread has no samples before it is looked why, and twice as long each time. */
+#define PATIENCE_NS      100000000u
+#define PATIENCE_MOST_NS 10000000000u
 #define CPU_CLOCK(tid)                                                                             \
 	((clockid_t)(~(uint32_t)(tid) << 3 | 6)) /* of a thread, as the kernel has it */
 
@@ -52,18 +57,21 @@ struct slot {
 	_Atomic uint64_t last_sp;
 	_Atomic uint32_t head, tail;
 	_Atomic uint64_t lost;
-	struct sample ring[RING];
+	uint64_t heard,
+		patience;    /* ns: when it had the last sample, or was looked at; until it is */
+	struct sample *ring; /* RING of them, since it was first used */
 };
 
 static struct slot *slots;  /* kept for ever: a signal may be on its way */
 static uint32_t slots_used; /* those behind were never used: each is a page that needs no look */
 static _Atomic bool taking;
-static _Atomic uint32_t ended; /* calls of the system, by signals */
+static _Atomic bool ours, left; /* the signal; by the program */
+static _Atomic uint32_t ended;  /* calls of the system, by signals */
 static kymo_sample_desc_t config;
 static int signal_number;
 static pthread_t thread;
 static struct helper helper;
-static uint32_t own_tid;
+static uint32_t blocking_told; /* of threads that block the signal */
 
 /* ---- in the program's threads: only what signal handlers may do ---- */
 
@@ -177,6 +185,10 @@ static void hand_over(struct slot *s)
 	uint32_t tail = atomic_load(&s->tail);
 	uint64_t lost = atomic_exchange(&s->lost, 0);
 
+	if (tail != atomic_load(&s->head)) {
+		s->heard = clock_ns(CLOCK_MONOTONIC);
+		s->patience = PATIENCE_NS;
+	}
 	for (; tail != atomic_load(&s->head); atomic_store(&s->tail, ++tail)) {
 		struct sample *from = &s->ring[tail % RING];
 		struct cap_sample out = {
@@ -201,6 +213,15 @@ static void hand_over(struct slot *s)
 	find_stack(s);
 }
 
+/* Touched where it is used; NULL: there is none. */
+static void *map_memory(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
 static bool arm(struct slot *s, uint32_t tid)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
@@ -210,11 +231,17 @@ static bool arm(struct slot *s, uint32_t tid)
 			     (long)(config.interval_ns % 1000000000u)};
 	struct itimerspec every = {t, t};
 
+	if (!s->ring)
+		s->ring = map_memory(RING * sizeof(*s->ring));
+	if (!s->ring)
+		return false;
 	event._sigev_un._tid = (pid_t)tid;
 	atomic_store(&s->head, 0);
 	atomic_store(&s->tail, 0);
 	atomic_store(&s->last_sp, 0);
 	atomic_store(&s->stack_end, 0);
+	s->heard = clock_ns(CLOCK_MONOTONIC);
+	s->patience = PATIENCE_NS;
 	atomic_store(&s->tid, tid);
 	if (timer_create(config.clock == KYMO_SAMPLE_WALL ? CLOCK_MONOTONIC : CPU_CLOCK(tid),
 			 &event, &s->timer) == 0) {
@@ -279,7 +306,7 @@ static void look_for_threads(void)
 	unsigned n = perf_threads(tids, THREADS);
 
 	for (unsigned i = 0; i < n && i < THREADS; i++)
-		if ((uint32_t)tids[i] != own_tid)
+		if (!core_life_own((uint32_t)tids[i])) /* Kymo's own let no signal come */
 			look_at((uint32_t)tids[i]);
 }
 
@@ -294,13 +321,58 @@ static void look_for_ended(void)
 	}
 }
 
+/* What /proc says in a line of a thread's status that begins with `key`; false: the thread is gone. */
+static bool status_of(uint32_t tid, const char *key, char *out, size_t size)
+{
+	const size_t n = strlen(key);
+	char path[64], line[256];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/status", tid);
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		found = strncmp(line, key, n) == 0;
+		if (found)
+			snprintf(out, size, "%.*s", (int)strcspn(line + n, "\n"), line + n);
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* A thread without samples: it waits, where its processor's time is taken, or lets no signal come. */
+static void look_why_not(struct slot *s)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	const uint32_t tid = atomic_load(&s->tid);
+	char blocked[32], name[32];
+
+	if (blocking_told == TOLD || now - s->heard < s->patience ||
+	    now - s->heard < 4 * config.interval_ns)
+		return;
+	s->heard = now;
+	s->patience = s->patience * 2 < PATIENCE_MOST_NS ? s->patience * 2 : PATIENCE_MOST_NS;
+	if (!status_of(tid, "SigBlk:\t", blocked, sizeof(blocked)) ||
+	    !(strtoull(blocked, NULL, 16) >> (signal_number - 1) & 1) ||
+	    !status_of(tid, "Name:\t", name, sizeof(name)))
+		return;
+	cap_note(1, "sample", "thread %u (%s) has no samples while it blocks signal %d, as it does",
+		 tid, name, signal_number);
+	s->patience = UINT64_MAX; /* once, unless it has samples again */
+	blocking_told++;
+}
+
 static void drain(void)
 {
 	cap_sample_begin();
 	jit_begin();
-	for (uint32_t i = 0; i < slots_used; i++)
-		if (atomic_load(&slots[i].tid))
-			hand_over(&slots[i]);
+	for (uint32_t i = 0; i < slots_used; i++) {
+		if (!atomic_load(&slots[i].tid))
+			continue;
+		hand_over(&slots[i]);
+		look_why_not(&slots[i]);
+	}
 }
 
 static void disarm_all(void)
@@ -318,6 +390,44 @@ static bool still_ours(void)
 	return sigaction(signal_number, NULL, &now) == 0 && now.sa_sigaction == on_signal;
 }
 
+static bool take_signal(void);
+
+/*
+ * The program is about to handle the signal itself. No timer sends it any more; while it is ignored, the system takes back what
+ * has been sent and not come yet. Then it is as if nobody had used it.
+ */
+static void leave_signal(void)
+{
+	struct sigaction action = {.sa_handler = SIG_IGN};
+	const int number = signal_number;
+	bool another;
+
+	disarm_all();
+	sigaction(number, &action, NULL);
+	another = take_signal();
+	action.sa_handler = SIG_DFL;
+	sigaction(number, &action, NULL);
+	atomic_store(&ours, another);
+	atomic_store(&left, false);
+	if (another)
+		cap_note(1, "sample",
+			 "the program uses signal %d itself: samples are taken by signal %d from "
+			 "then on",
+			 number, signal_number);
+	else
+		cap_note(2, "sample",
+			 "no more samples: the program uses signal %d itself, and all the others",
+			 number);
+}
+
+/* It went past what stands before sigaction(). */
+static void lose_signal(void)
+{
+	atomic_store(&ours, false);
+	disarm_all();
+	cap_note(2, "sample", "no more samples: the program uses signal %d itself", signal_number);
+}
+
 /* Once: how often is not known before the end, which may be too late to say anything. */
 static void tell_ended(bool *told)
 {
@@ -332,27 +442,21 @@ static void tell_ended(bool *told)
 
 static void run(void)
 {
-	bool ours = true, told = false;
+	bool told = false;
 	uint32_t round = 0;
 
-	own_tid = (uint32_t)syscall(SYS_gettid);
-	unwind_look();
 	look_for_threads();
 	helper_ready(&helper, true);
-	/* Who waits for this may be loading an object: asking the loader before would be for ever. */
-	python_look();
 	while (config.clock == KYMO_SAMPLE_CPU ? helper_wait_run(&helper, LOOK_NS)
 					       : helper_wait(&helper, LOOK_NS)) {
-		if (ours && !still_ours()) {
-			ours = false;
-			disarm_all();
-			cap_note(2, "sample", "no more samples: the program uses signal %d itself",
-				 signal_number);
-		}
+		if (atomic_load(&left))
+			leave_signal();
+		else if (atomic_load(&ours) && !still_ours())
+			lose_signal();
 		unwind_look();
-		if (round++ % LOOKS == 0)
+		if (++round % LOOKS == 0)
 			python_look();
-		if (ours) {
+		if (atomic_load(&ours)) {
 			look_for_threads();
 			drain();
 			look_for_ended();
@@ -414,17 +518,18 @@ static bool take_signal(void)
 static kymo_status_t start(const kymo_sample_desc_t *d, char *reason, size_t size)
 {
 	config = *d;
-	if (!slots) {
-		void *p = mmap(NULL, THREADS * sizeof(*slots), PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-		slots = p == MAP_FAILED ? NULL : p;
-	}
+	if (!slots)
+		slots = map_memory(THREADS * sizeof(*slots));
 	if (!slots || !take_signal()) {
 		snprintf(reason, size, "no memory or no signal for it");
 		return KYMO_ERROR_SYSTEM;
 	}
 	atomic_store(&taking, true);
+	atomic_store(&left, false);
+	atomic_store(&ours, true);
+	/* Who starts it may be in dlopen(): nothing that the thread does before it is ready may need the loader. */
+	unwind_look();
+	python_look();
 	if (helper_start(&helper, "sample", &thread, run))
 		return KYMO_OK;
 	snprintf(reason, size, "%s", helper.reason);
@@ -434,7 +539,19 @@ static kymo_status_t start(const kymo_sample_desc_t *d, char *reason, size_t siz
 static void stop(void)
 {
 	helper_stop(&helper, thread);
+	atomic_store(&ours, false);
 	atomic_store(&taking, false);
+}
+
+static bool uses_signal(int number, bool leave)
+{
+	if (!atomic_load(&ours) || number != signal_number)
+		return false;
+	if (!leave)
+		return true;
+	atomic_store(&left, true);
+	helper_ask(&helper);
+	return false;
 }
 
 static void flush(void)
@@ -447,7 +564,9 @@ static void fork_child(void)
 {
 	for (uint32_t i = 0; i < slots_used; i++)
 		atomic_store(&slots[i].tid, 0);
+	atomic_store(&ours, false);
 	atomic_store(&taking, false);
+	blocking_told = 0;
 	jit_fork_child();
 }
 
@@ -465,5 +584,6 @@ const struct cap_sampler timer_sampler = {
 	.stop = stop,
 	.flush = flush,
 	.fork_child = fork_child,
+	.uses_signal = uses_signal,
 	.is_better = is_better,
 };

@@ -75,6 +75,8 @@ void core_domains_flush(uint64_t deadline) EXCLUDES(core_live->configure);
 /* The process ends: asks those that collect late. Not from a signal handler. Caller holds no lock. */
 void core_domains_end(void) EXCLUDES(core_live->configure);
 void core_domains_fork_child(void);
+/* Some of them records in children that make no traced call. */
+bool core_domains_follow(void);
 void core_domains_rest(bool rests) EXCLUDES(core_live->configure);
 /* (Re)publishes the definitions of a domain. */
 void core_domain_define(const struct cap_domain *d);

@@ -449,6 +449,14 @@ void core_domains_fork_child(void)
 			core_domains[i].info->fork_child();
 }
 
+bool core_domains_follow(void)
+{
+	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)
+		if (core_domains[i].info->follows && core_domains[i].info->follows())
+			return true;
+	return false;
+}
+
 void core_domains_rest(bool rests)
 {
 	for (uint32_t i = 0; i < atomic_load(&core_domain_count); i++)

@@ -363,7 +363,7 @@ uint32_t cap_define_blob(const char *what, const void *data, size_t length)
 
 /* ---- notes and counts ---- */
 
-static void note(int severity, const char *part, const char *text, uint64_t count)
+void cap_note_count(int severity, const char *part, const char *text, uint64_t count)
 {
 	struct wire_def d;
 
@@ -385,7 +385,7 @@ void cap_note(int severity, const char *part, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	note(severity, part, text, 1);
+	cap_note_count(severity, part, text, 1);
 }
 
 struct untraced {
@@ -431,7 +431,8 @@ static void note_untraced(void)
 		char text[128];
 
 		snprintf(text, sizeof(text), "%s ran untraced", untraced_list[i].function);
-		note(2, untraced_list[i].part, text, atomic_load(&untraced_list[i].count));
+		cap_note_count(2, untraced_list[i].part, text,
+			       atomic_load(&untraced_list[i].count));
 	}
 }
 
@@ -440,10 +441,11 @@ static void note_inner_calls(void)
 	uint64_t calls = kymo_inner_calls();
 
 	if (calls)
-		note(2, "core",
-		     "a tool called a traced runtime from its callbacks: those calls are not "
-		     "recorded",
-		     calls);
+		cap_note_count(
+			2, "core",
+			"a tool called a traced runtime from its callbacks: those calls are not "
+			"recorded",
+			calls);
 }
 
 void cap_count_untimed(void)

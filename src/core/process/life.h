@@ -51,6 +51,12 @@ void core_life_watched(void);
 /* In a child: after fork(), and at the first use, which may be after a clone() of another kind. */
 void core_life_fork_child(void);
 
+/*
+ * In a child, when fork() has returned: brings it in order now where something is recorded that needs no traced call. Not in a
+ * signal's handler, where nothing may be allocated: there it waits for the first traced call. Keeps errno.
+ */
+void kymo_process_forked(void);
+
 /* ---- threads of Kymo (announce.c) ---- */
 /*
  * Makes a thread of Kymo's, named "kymo-" and `name` (up to 10 characters): signals masked, calls

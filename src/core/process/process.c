@@ -8,9 +8,11 @@
 #include "core/define/define.h"
 #include "core/deliver/deliver.h"
 #include "core/marker/marker.h"
+#include "core/process/handler.h"
 #include "core/process/life.h"
 #include "core/process/process.h"
 #include "core/ring/ring.h"
+#include "core/sample/sample.h"
 #include "core/tally/tally.h"
 #include "core/tool/tool.h"
 #include "core/unwind/unwind.h"
@@ -187,6 +189,7 @@ static void fork_child(void)
 		core_deliver_threads_start();
 		core_steer_start();
 		core_ending_start(NULL);
+		core_sample_revived();
 	}
 	pthread_mutex_unlock(&core_live->fork);
 }
@@ -203,6 +206,15 @@ bool core_usable(void)
 		errno = saved;
 	}
 	return true;
+}
+
+__attribute__((visibility("default"))) void kymo_process_forked(void)
+{
+	const int saved = errno;
+
+	if (initialised && !failed && core_domains_follow() && !cap_in_handler(cap_sp()))
+		core_usable();
+	errno = saved;
 }
 
 kymo_status_t core_changeable(void)

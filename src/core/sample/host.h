@@ -18,6 +18,9 @@ void sample_threads_choose(const char *list);
 uint32_t sample_thread_index(uint32_t tid);
 void sample_thread_named(uint32_t tid, const char *name);
 void sample_thread_end(uint32_t tid);
+void sample_thread_short(uint32_t tid);
+/* How many of these had no samples, of which nothing was told yet; `last`: those of this batch too. */
+uint64_t sample_threads_short(bool last);
 
 /* off_cpu.c */
 /* The domain is registered: who asks for times without a processor gets them. */

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sampling service: who wants samples, who takes them, and their records; see kymo/sample.h. */
 #include "core/context/context.h"
+#include "core/process/handler.h"
+#include "core/process/life.h"
+#include "core/process/process.h"
 #include "core/process/refusal.h"
 #include "core/publish/publish.h"
 #include "core/sample/host.h"
 #include "core/sample/sample.h"
+#include "core/sample/signal.h"
 #include "core/tool/tool.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SERVICES    16u
 #define SAMPLERS    4u
@@ -34,7 +39,7 @@ static const struct cap_sampler *_Atomic running;
 /* Who gets records, by op: those who still are to get what was taken before they stopped, too. */
 static _Atomic uint64_t buffers[SAMPLE_OPS];
 static _Atomic uint32_t changes; /* not followed yet */
-static _Atomic bool resting;
+static _Atomic bool resting, reviving;
 
 void cap_sampler_register(const struct cap_sampler *s)
 {
@@ -130,6 +135,39 @@ void cap_sample_thread_ended(uint32_t tid)
 	sample_thread_end(tid);
 }
 
+void cap_sample_thread_short(uint32_t tid)
+{
+	sample_thread_short(tid);
+}
+
+/* Told when there are as many again as were told before, and at the end: a process that is killed has told of half of them. */
+void cap_sample_end(bool last, uint64_t interval_ns)
+{
+	static uint64_t untold, told;
+	char text[96];
+
+	untold += sample_threads_short(last);
+	if (!untold || (!last && untold < told))
+		return;
+	snprintf(text, sizeof(text), "lived less than one interval (%.4g ms) and had no samples",
+		 (double)interval_ns / 1e6);
+	cap_note_count(1, "short-lived threads", text, untold);
+	told += untold;
+	untold = 0;
+}
+
+/* Children of vfork() have their parent's memory, and handlers of their own. */
+__attribute__((visibility("default"))) bool kymo_sample_signal(int number, bool sets)
+{
+	const struct cap_sampler *s = atomic_load(&running);
+	const int saved = errno;
+	const bool yes = s && s->uses_signal && core_generation == (uint32_t)getpid() &&
+			 !core_life_here() && s->uses_signal(number, sets);
+
+	errno = saved;
+	return yes;
+}
+
 /* ---- following contexts ---- */
 
 static const struct cap_sampler *sampler_for(const kymo_sample_desc_t *d)
@@ -219,7 +257,7 @@ static void samplers_update(uint32_t activities)
 
 		if (last & ~wanted) /* fewer: they still get what was taken for them */
 			flush(0);
-		const bool samples = wanted && !atomic_load(&resting);
+		const bool samples = wanted && !atomic_load(&resting) && !atomic_load(&reviving);
 
 		if (!samples)
 			switch_sampler(NULL, NULL);
@@ -237,6 +275,12 @@ static void rest(bool rests)
 	samplers_update(0);
 }
 
+/* Of the parent, as long as the child is not in order. */
+static bool follows(void)
+{
+	return atomic_load(&running) != NULL;
+}
+
 static void fork_child(void)
 {
 	const struct cap_sampler *s = atomic_load(&running);
@@ -248,12 +292,18 @@ static void fork_child(void)
 	sample_threads_fork_child();
 	if (s)
 		s->fork_child();
-	samplers_update(0);
+	atomic_store(&reviving, true);
+}
+
+void core_sample_revived(void)
+{
+	if (atomic_exchange(&reviving, false))
+		samplers_update(0);
 }
 
 static const struct cap_domain_info info = {
 	RECORD_DESCRIPTION(sample), .ops = ops,   .wanted = samplers_update, .flush = flush,
-	.fork_child = fork_child,   .rest = rest,
+	.fork_child = fork_child,   .rest = rest, .follows = follows,
 };
 
 /* Not before somebody samples: a program that is not sampled needs no buffer for it. */
@@ -261,6 +311,7 @@ static kymo_status_t domain_ready(void)
 {
 	static _Atomic bool ready;
 
+	cap_handlers_init(); /* children are brought in order outside of them */
 	return core_domain_ready(&info, &ready);
 }
 

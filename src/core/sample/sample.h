@@ -60,6 +60,11 @@ struct cap_sampler {
 	void (*flush)(void); /* the same without stopping */
 	/* A child: what there was is the parent's. */
 	void (*fork_child)(void);
+	/*
+	 * In the program's threads, maybe in a signal's handler: it sends the program this signal. With `leave` it does not any more when
+	 * that returns, and false is. NULL: it sends none.
+	 */
+	bool (*uses_signal)(int number, bool leave);
 	/* Where no method is asked for: this one sees what the others do not. NULL: it never does. */
 	bool (*is_better)(const kymo_sample_desc_t *desc);
 };
@@ -70,6 +75,8 @@ void cap_sampler_register(const struct cap_sampler *s);
 void cap_sample_begin(void);
 void cap_sample(const struct cap_sample *s);
 void cap_sample_lost(uint64_t count);
+/* After a batch; `last`: it may be that none follows. */
+void cap_sample_end(bool last, uint64_t interval_ns);
 /*
  * What stands in a stack for a function of generated code or of an interpreter, as a return address in it; 0: no memory.
  * `file` may be "". By a thread of the sampler's.
@@ -86,6 +93,11 @@ void sample_threads_fork_child(void);
 /* stack.c: id of the stack, defined when it is new; 0: no memory. */
 uint32_t sample_stack(const uint64_t *addresses, uint32_t count, enum stack_end end);
 
+/*
+ * A child is in order: samplers start again. Before, their threads would wait for what is done there, and who does it for them.
+ */
+void core_sample_revived(void);
+
 /* ---- of samplers ---- */
 
 /* Samples of the thread are wanted. Its name, by which it may be chosen, may come late. */
@@ -94,5 +106,7 @@ bool cap_sample_wants(uint32_t tid);
 void cap_sample_thread_named(uint32_t tid, const char *name);
 /* A thread ended (of which samples may still come in this batch). */
 void cap_sample_thread_ended(uint32_t tid);
+/* One that did lived less than an interval: it is counted if it has no samples. */
+void cap_sample_thread_short(uint32_t tid);
 
 #endif

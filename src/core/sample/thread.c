@@ -28,6 +28,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 struct known {
 	uint32_t tid, index;
 	bool own; /* defined here */
+	bool sampled;
 };
 
 static struct known *list;
@@ -203,7 +204,7 @@ static void see(struct cap_thread *t, void *data)
 	struct known *k = know(t->tid);
 
 	if (k)
-		*k = (struct known){.tid = t->tid, .index = t->index};
+		*k = (struct known){.tid = t->tid, .index = t->index, .sampled = k->sampled};
 }
 
 /* The number is free for another thread. */
@@ -227,15 +228,53 @@ static void end_known(uint32_t tid)
 	}
 	k->index = 0;
 	k->own = false;
+	k->sampled = false;
 }
 
 /* Samples of a thread may lie in another ring than its end: it has ended when the batch is over. */
 static uint32_t *ended;
 static uint32_t ended_count, ended_room;
 
+/* Likewise, of those that lived less than an interval. */
+static uint32_t *shorts;
+static uint32_t short_count, short_room;
+static uint64_t short_untold;
+
+void sample_thread_short(uint32_t tid)
+{
+	pthread_mutex_lock(&lock);
+	if (vec_reserve(&shorts, &short_room, short_count, 1))
+		shorts[short_count++] = tid;
+	pthread_mutex_unlock(&lock);
+}
+
+static void count_shorts(void)
+{
+	for (uint32_t i = 0; i < short_count; i++) {
+		const struct known *k = find(shorts[i]);
+
+		short_untold += !(k && k->sampled) && !opted_out(shorts[i]) && is_chosen(shorts[i]);
+	}
+	short_count = 0;
+}
+
+uint64_t sample_threads_short(bool last)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&lock);
+	if (last)
+		count_shorts();
+	n = short_untold;
+	short_untold = 0;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
 void sample_threads_look(void)
 {
 	pthread_mutex_lock(&lock);
+	count_shorts();
 	for (uint32_t i = 0; i < ended_count; i++)
 		end_known(ended[i]);
 	ended_count = 0;
@@ -289,6 +328,8 @@ uint32_t sample_thread_index(uint32_t tid)
 	pthread_mutex_lock(&lock);
 	if (!opted_out(tid) && is_chosen(tid))
 		index = index_of(tid);
+	if (index)
+		find(tid)->sampled = true;
 	pthread_mutex_unlock(&lock);
 	return index;
 }
@@ -324,7 +365,8 @@ void sample_threads_fork_child(void)
 	pthread_mutex_init(&lock, NULL);
 	map_clear(&places);
 	map_clear(&choices);
-	count = ended_count = 0;
+	count = ended_count = short_count = 0;
+	short_untold = 0;
 	for (uint32_t i = 0; i < OUT_MAX; i++)
 		atomic_store(&out[i], 0);
 }

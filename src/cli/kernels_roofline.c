@@ -52,8 +52,9 @@ int kernels_roofline(const struct kernels_roofline *k)
 			cli_note("%u devices: the roofline is that of %s; --device chooses",
 				 k->data->device_count, d->label);
 		if (p.none.length)
-			cli_note("not in the roofline, as they did no floating-point operations: %s",
-				 p.none.s);
+			cli_note(
+				"not in the roofline, as they did no floating-point operations: %s",
+				p.none.s);
 		plot.points = p.at;
 		plot.count = p.count;
 		result = roofline_plot(&roofs, &plot);

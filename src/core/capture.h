@@ -323,7 +323,7 @@ static inline __attribute__((always_inline)) void cap_read_lock(struct cap_threa
 {
 	uint64_t busy = atomic_load_explicit(&t->busy, memory_order_relaxed);
 
-	if (cap_unlikely(busy & CAP_BUSY))
+	if (cap_unlikely(busy & CAP_SECTIONS))
 		busy = cap_read_inside(t, cap_sp());
 	else
 		busy = (uint64_t)(uintptr_t)cap_sp();
@@ -340,7 +340,7 @@ static inline void cap_read_unlock(struct cap_thread *t)
 
 static inline bool cap_reads(const struct cap_thread *t)
 {
-	return (atomic_load_explicit(&t->busy, memory_order_acquire) & CAP_BUSY) != 0;
+	return (atomic_load_explicit(&t->busy, memory_order_acquire) & CAP_SECTIONS) != 0;
 }
 
 /* A call that is not recorded because the mode leaves it out. After a fork the array reads NULL. */

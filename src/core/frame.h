@@ -16,11 +16,11 @@
 struct cap_op;
 struct core_subscribers;
 
-#define CAP_FRAMES  256u /* nested traced calls; deeper ones run untraced and are counted */
-#define CAP_BUFFERS 64u
-#define CAP_SITES   256u
-#define CAP_BUSY    15u /* stacks of functions end at multiples of 16 */
-#define CAP_CALLING 8u  /* tools called from inside each other; deeper ones are left out */
+#define CAP_FRAMES   256u /* nested traced calls; deeper ones run untraced and are counted */
+#define CAP_BUFFERS  64u
+#define CAP_SITES    256u
+#define CAP_SECTIONS 15u /* stacks of functions end at multiples of 16 */
+#define CAP_CALLING  8u  /* tools called from inside each other; deeper ones are left out */
 
 /* Two cache lines, found by a shift. `retire` of a frame that is not in use is NULL. */
 struct cap_frame {
@@ -71,7 +71,7 @@ struct cap_thread {
 	_Atomic uint32_t depth;
 	/*
 	 * The thread may be using subscribers and buffers that it has loaded and that no frame below `depth` shows: in so
-	 * many sections (CAP_BUSY), the outermost of which began in a function whose stack ends at the address in the other
+	 * many sections (CAP_SECTIONS), the outermost of which began in a function whose stack ends at the address in the other
 	 * bits. Written by the thread alone; see core_grace_period_over().
 	 */
 	_Atomic uint64_t busy;

@@ -217,7 +217,8 @@ struct metrics {
 
 int cuptiProfilerHostConfigAddMetrics(struct metrics *p)
 {
-	const char *apart = getenv("FAKE_APART"); /* in names of what it takes by itself alone, as CUPTI 13 that of links */
+	const char *apart = getenv(
+		"FAKE_APART"); /* in names of what it takes by itself alone, as CUPTI 13 that of links */
 
 	if (p->size != sizeof(*p) || p->host->count || p->count > NAMES)
 		return INVALID_PARAMETER;

@@ -127,7 +127,8 @@ static bool is_between(const char *at, const char *end)
 		    (long)here.iov_len)
 			return false;
 		for (size_t k = 0; k < here.iov_len / sizeof(*words); k++)
-			if (unwind_original(words[k]) == restorer && is_live(at + k * sizeof(*words)))
+			if (unwind_original(words[k]) == restorer &&
+			    is_live(at + k * sizeof(*words)))
 				return true;
 		at += here.iov_len;
 	}
@@ -214,7 +215,7 @@ static bool is_left(const void *sp, const void *end)
 
 static const void *section_of(uint64_t busy)
 {
-	return (const void *)(uintptr_t)(busy & ~(uint64_t)CAP_BUSY);
+	return (const void *)(uintptr_t)(busy & ~(uint64_t)CAP_SECTIONS);
 }
 
 uint64_t cap_read_inside(struct cap_thread *t, const void *sp)
@@ -227,7 +228,7 @@ uint64_t cap_read_inside(struct cap_thread *t, const void *sp)
 		errno = saved;
 		return (uint64_t)(uintptr_t)sp;
 	}
-	kymo_assert((busy & CAP_BUSY) < CAP_BUSY);
+	kymo_assert((busy & CAP_SECTIONS) < CAP_SECTIONS);
 	return busy;
 }
 
@@ -249,7 +250,7 @@ bool cap_recording_left(struct cap_thread *t, const void *sp)
 {
 	const uint64_t busy = atomic_load_explicit(&t->busy, memory_order_relaxed);
 	int saved = errno;
-	bool left = !t->guard && (!(busy & CAP_BUSY) || is_left(sp, section_of(busy)));
+	bool left = !t->guard && (!(busy & CAP_SECTIONS) || is_left(sp, section_of(busy)));
 
 	if (left)
 		atomic_store_explicit(&t->busy, 0, memory_order_release);

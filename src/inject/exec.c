@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stands before the functions that start programs: of one that cannot be recorded (base/recordable.h) nobody would hear, so
- * the trace is told. May run in a child of vfork(), which has its parent's memory: takes no lock and no memory, and changes
- * none. Not before execl() and its sisters, nor what the C library itself starts, which is a shell.
+ * the trace is told, and it is started without what is preloaded: other dynamic linkers say that they cannot load it, or, as
+ * musl's, give up. May run in a child of vfork(), which has its parent's memory: takes no lock and no memory but the stack's, and
+ * changes none. Not before execl() and its sisters, nor what the C library itself starts, which is a shell.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,44 +21,105 @@ enum { PATH_SIZE = 1024 };
 
 #define EXPORT __attribute__((visibility("default")))
 
-static void look(const char *path)
+#define PRELOAD "LD_PRELOAD="
+
+/* Whether the program cannot be recorded; the trace is told then. */
+static bool unseen(const char *path)
 {
 	const char *trace = variable("KYMO_TRACE");
 	char why[128];
 	int saved = errno;
+	bool is = path && access(path, X_OK) == 0 && !recordable(path, why, sizeof(why));
 
-	if (trace && *trace && path && access(path, X_OK) == 0 &&
-	    !recordable(path, why, sizeof(why)))
+	if (is && trace && *trace)
 		unseen_program(trace, path, why);
 	errno = saved;
+	return is;
 }
 
 /* As execvp() finds it. */
-static void look_in_path(const char *file)
+static bool unseen_in_path(const char *file)
 {
 	const char *folders = getenv("PATH");
 	int saved = errno;
+	bool is = false;
 
-	if (!file || strchr(file, '/')) {
-		look(file);
-		return;
-	}
+	if (!file || strchr(file, '/'))
+		return unseen(file);
 	for (const char *p = folders; p && *p;) {
 		const int n = (int)strcspn(p, ":");
 		char path[PATH_SIZE];
 
 		snprintf(path, sizeof(path), "%.*s/%s", n, p, file);
 		if (access(path, X_OK) == 0) {
-			look(path);
+			is = unseen(path);
 			break;
 		}
 		p += n + (p[n] != '\0');
 	}
 	errno = saved;
+	return is;
 }
 
-/* The next one of the name is looked up while that is allowed; before, by who comes early. */
-#define STAND_BEFORE(what, parameters, arguments, before, missing)                                 \
+/* ---- environments ---- */
+
+struct sizes {
+	size_t count, preload;
+};
+
+static struct sizes sizes_of(char *const envp[])
+{
+	struct sizes s = {0, sizeof(PRELOAD)};
+
+	for (; envp && envp[s.count]; s.count++)
+		if (strncmp(envp[s.count], PRELOAD, strlen(PRELOAD)) == 0)
+			s.preload = strlen(envp[s.count]) + 1;
+	return s;
+}
+
+/* What else is preloaded stays. */
+static void leave_others(const char *preload, char *out)
+{
+	strcpy(out, PRELOAD);
+	out += strlen(PRELOAD);
+	for (const char *p = preload + strlen(PRELOAD); *p; p += strspn(p, " :")) {
+		const size_t n = strcspn(p, " :");
+		const char *slash = memrchr(p, '/', n), *name = slash ? slash + 1 : p;
+
+		if (strncmp(name, "libkymo", strlen("libkymo")) != 0) {
+			if (out[-1] != '=')
+				*out++ = ':';
+			memcpy(out, p, n);
+			out += n;
+		}
+		p += n;
+	}
+	*out = '\0';
+}
+
+/* `out` has room for as many and an end, `preload` for that entry. */
+static char *const *without_kymo(char *const envp[], char **out, char *preload)
+{
+	size_t n = 0;
+
+	for (; envp && envp[n]; n++) {
+		out[n] = envp[n];
+		if (strncmp(envp[n], PRELOAD, strlen(PRELOAD)) == 0) {
+			leave_others(envp[n], preload);
+			out[n] = preload;
+		}
+	}
+	out[n] = NULL;
+	return envp ? out : NULL;
+}
+
+/* ---- the functions ---- */
+
+/*
+ * The next one of the name is looked up while that is allowed; before, by who comes early. `environment`: of the program,
+ * called `env` in `call`, where it is without Kymo if that cannot be recorded.
+ */
+#define STAND_BEFORE(what, parameters, is_unseen, environment, call, missing)                      \
 	static int(*next_##what) parameters;                                                       \
                                                                                                    \
 	__attribute__((constructor(102))) static void find_##what(void)                            \
@@ -67,14 +129,24 @@ static void look_in_path(const char *file)
 		memcpy(&next_##what, &symbol, sizeof(symbol));                                     \
 	}                                                                                          \
                                                                                                    \
+	static __attribute__((noinline)) int what##_without parameters                             \
+	{                                                                                          \
+		const struct sizes sizes = sizes_of(environment);                                  \
+		char *room[sizes.count + 1], preload[sizes.preload];                               \
+		char *const *env = without_kymo(environment, room, preload);                       \
+                                                                                                   \
+		return call;                                                                       \
+	}                                                                                          \
+                                                                                                   \
 	EXPORT int what parameters                                                                 \
 	{                                                                                          \
+		char *const *env = environment;                                                    \
+                                                                                                   \
 		if (!next_##what)                                                                  \
 			find_##what();                                                             \
 		if (!next_##what)                                                                  \
 			return missing;                                                            \
-		before;                                                                            \
-		return next_##what arguments;                                                      \
+		return is_unseen ? what##_without WITHOUT_##what : call;                           \
 	}
 
 static int no_function(void)
@@ -83,22 +155,36 @@ static int no_function(void)
 	return -1;
 }
 
-STAND_BEFORE(execve, (const char *path, char *const argv[], char *const envp[]), (path, argv, envp),
-	     look(path), no_function())
-STAND_BEFORE(execv, (const char *path, char *const argv[]), (path, argv), look(path), no_function())
-STAND_BEFORE(execvp, (const char *file, char *const argv[]), (file, argv), look_in_path(file),
-	     no_function())
+#define WITHOUT_execve       (path, argv, envp)
+#define WITHOUT_execvpe      (file, argv, envp)
+#define WITHOUT_posix_spawn  (pid, path, actions, attributes, argv, envp)
+#define WITHOUT_posix_spawnp (pid, file, actions, attributes, argv, envp)
+
+STAND_BEFORE(execve, (const char *path, char *const argv[], char *const envp[]), unseen(path), envp,
+	     next_execve(path, argv, env), no_function())
 STAND_BEFORE(execvpe, (const char *file, char *const argv[], char *const envp[]),
-	     (file, argv, envp), look_in_path(file), no_function())
+	     unseen_in_path(file), envp, next_execvpe(file, argv, env), no_function())
 STAND_BEFORE(posix_spawn,
 	     (pid_t *restrict pid, const char *restrict path,
 	      const posix_spawn_file_actions_t *restrict actions,
 	      const posix_spawnattr_t *restrict attributes, char *const argv[restrict],
 	      char *const envp[restrict]),
-	     (pid, path, actions, attributes, argv, envp), look(path), ENOSYS)
+	     unseen(path), envp, next_posix_spawn(pid, path, actions, attributes, argv, env),
+	     ENOSYS)
 STAND_BEFORE(posix_spawnp,
 	     (pid_t *restrict pid, const char *restrict file,
 	      const posix_spawn_file_actions_t *restrict actions,
 	      const posix_spawnattr_t *restrict attributes, char *const argv[restrict],
 	      char *const envp[restrict]),
-	     (pid, file, actions, attributes, argv, envp), look_in_path(file), ENOSYS)
+	     unseen_in_path(file), envp,
+	     next_posix_spawnp(pid, file, actions, attributes, argv, env), ENOSYS)
+
+EXPORT int execv(const char *path, char *const argv[])
+{
+	return execve(path, argv, environ);
+}
+
+EXPORT int execvp(const char *file, char *const argv[])
+{
+	return execvpe(file, argv, environ);
+}

@@ -8,6 +8,7 @@ Usage: sandbox.py KYMO SANDBOXED FAIL_ALLOC [TEST...]
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -123,6 +124,26 @@ class Sandbox(unittest.TestCase):
         summary = subprocess.run([KYMO, "summary", self.trace], capture_output=True, text=True, check=True).stdout
         self.assertEqual([line for line in summary.splitlines() if line.startswith("Not recorded")],
                          ['Not recorded: "./still" is statically linked (started 2 times).'])
+
+    def test_other_linker(self):
+        """A program of another dynamic linker runs as it does alone, and so do those that are preloaded beside Kymo."""
+        source, program = os.path.join(self.folder, "m.c"), os.path.join(self.folder, "other")
+        with open(source, "w", encoding="ascii") as f:
+            f.write('#include <stdio.h>\n#include <stdlib.h>\nint main(void)\n{\n\tprintf("%s\\n", getenv("LD_PRELOAD"));\n\treturn 7;\n}\n')
+        if not shutil.which("musl-gcc") or subprocess.run(["musl-gcc", "-o", program, source], check=False).returncode:
+            self.skipTest("no musl-gcc")
+        for how in ("./other", "exec ./other", "python3 -c 'import subprocess, sys; sys.exit(subprocess.run(\"./other\").returncode)'",
+                    "python3 -c 'import os; os.execvp(\"./other\", [\"other\"])'", "env ./other"):
+            done = subprocess.run([KYMO, "run", "-f", "--no-summary", "-b", "posix", "-o", self.trace, "sh", "-c", how], cwd=self.folder,
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (7, "\n"), done.stderr)
+            summary = subprocess.run([KYMO, "summary", self.trace], capture_output=True, text=True, check=True).stdout
+            self.assertIn('Not recorded: "./other" is', summary)
+        own = os.path.join(self.folder, "libnone.so")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", own, "-x", "c", "/dev/null"], check=True)
+        done = subprocess.run([KYMO, "run", "-f", "--no-summary", "-b", "posix", "-o", self.trace, "sh", "-c", f"LD_PRELOAD={own}:$LD_PRELOAD:{own} ./other"],
+                              cwd=self.folder, capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (7, f"{own}:{own}\n"), done.stderr)
 
     def test_never_records(self):
         """Who shares memory and records nothing is not in the trace, and nobody waits for it."""

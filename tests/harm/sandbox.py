@@ -125,6 +125,16 @@ class Sandbox(unittest.TestCase):
         self.assertEqual([line for line in summary.splitlines() if line.startswith("Not recorded")],
                          ['Not recorded: "./still" is statically linked (started 2 times).'])
 
+    def test_names_after_chroot(self):
+        """Functions of a program that has left where its file is have their names."""
+        done = subprocess.run([KYMO, "run", "--no-summary", "--sample=500", "--sample-clock", "wall", "-o", self.trace, SANDBOXED, "chroot", "3000000"],
+                              capture_output=True, text=True, check=False)
+        if done.returncode == 77:
+            self.skipTest("the system does not let a process do that")
+        functions, = (t["rows"] for t in json.loads(subprocess.run(
+            [KYMO, "summary", "-f", "json", "--tables", "functions", self.trace], capture_output=True, text=True, check=True).stdout)["tables"])
+        self.assertIn(os.path.basename(SANDBOXED), {r["module"] for r in functions})
+
     def test_other_linker(self):
         """A program of another dynamic linker runs as it does alone, and so do those that are preloaded beside Kymo."""
         source, program = os.path.join(self.folder, "m.c"), os.path.join(self.folder, "other")

@@ -512,18 +512,24 @@ static size_t environment(char *out, size_t size)
 	return used;
 }
 
+/* As it was at first: a program may go where there is no /proc (chroot). Called by one at a time. */
+static const char *program_path(void)
+{
+	static char path[PATH_MAX];
+	ssize_t n = path[0] ? 0 : readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (n > 0)
+		path[n] = '\0';
+	return path;
+}
+
 void core_define_process(void)
 {
-	static char argv[16384], env[8192], exe[PATH_MAX],
-		cwd[PATH_MAX]; /* the stack may be small */
+	static char argv[16384], env[8192], cwd[PATH_MAX]; /* the stack may be small */
 	char host[256] = "";
 	struct tick_sync now;
 	struct wire_def d;
-	ssize_t length;
 
-	length = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-
-	exe[length > 0 ? length : 0] = '\0';
 	if (!getcwd(cwd, sizeof(cwd)))
 		cwd[0] = '\0';
 	gethostname(host, sizeof(host) - 1);
@@ -531,7 +537,7 @@ void core_define_process(void)
 	wire_def_init(&d, DEF_PROCESS);
 	wire_def_u64(&d, (uint64_t)getpid());
 	wire_def_u64(&d, (uint64_t)getppid());
-	wire_def_string(&d, exe);
+	wire_def_string(&d, program_path());
 	wire_def_bytes(&d, argv, read_file("/proc/self/cmdline", argv, sizeof(argv)));
 	wire_def_string(&d, cwd);
 	wire_def_string(&d, host);
@@ -650,7 +656,6 @@ static const char *lasting_path(const char *path)
 static int define_module(struct dl_phdr_info *info, size_t size, void *data)
 {
 	uintptr_t start = UINTPTR_MAX, end = 0;
-	static char exe[PATH_MAX]; /* the loader calls one at a time */
 	const char *path = info->dlpi_name;
 	struct wire_def d;
 	const void *id;
@@ -665,12 +670,8 @@ static int define_module(struct dl_phdr_info *info, size_t size, void *data)
 		start = a < start ? a : start;
 		end = a + ph->p_memsz > end ? a + ph->p_memsz : end;
 	}
-	if (!path || !path[0]) {
-		ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-
-		exe[n > 0 ? n : 0] = '\0';
-		path = exe;
-	}
+	if (!path || !path[0])
+		path = program_path();
 	if (start >= end || seen_before(start, path))
 		return 0;
 	path = lasting_path(path);

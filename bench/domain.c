@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The made-up runtime; see domain.h. */
+#include "core/tally/job.h"
 #include "domain.h"
 
 #include <pthread.h>

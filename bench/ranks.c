@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "analysis/summary.h"
+#include "core/tally/job.h"
 #include "formats/raw/read.h"
 #include "support/synth.h"
 #include "wire/job_tally.h"

@@ -19,6 +19,7 @@
 #include "core/activity/comm.h"
 #include "core/process/process.h"
 #include "core/tally/count.h"
+#include "core/tally/job.h"
 #include "core/tally/tally.h"
 
 /* ---- a recording in mode summary, of a rank of a job ---- */
@@ -271,7 +272,8 @@ static void allocations(void **state)
 	static const unsigned ops[] = {ALLOCATION_OP_ALLOCATE, ALLOCATION_OP_ALLOCATE,
 				       ALLOCATION_OP_FREE};
 	struct cap_allocation a = {.agent = 42, .kind = MEMORY_DEVICE};
-	struct cap_frame f = {.id = 1};
+	const uint64_t now = tick_now(); /* the call began while it was recorded */
+	struct cap_frame f = {.id = 1, .start = now, .end = now};
 
 	for (unsigned i = 0; i < 3; i++) {
 		a.bytes = bytes[i];

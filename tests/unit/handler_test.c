@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a thread is in a signal's handler, also in one that blocks nothing, below functions, and on a stack of its own. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -35,42 +39,85 @@ static void handle(int signal)
 	deeper(room);
 }
 
-static void raise_with(int flags)
-{
-	struct sigaction action = {.sa_handler = handle, .sa_flags = flags};
+/* What was seen before a signal, in its handler and after it. */
+struct scene {
+	int flags;
+	bool alternate;
+	int before, inside, after;
+};
 
-	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+/* What handlers that have returned left on the stack may be taken for one that blocks nothing (handler.c). */
+static __attribute__((noinline)) void clear_below(void)
+{
+	char room[32768];
+
+	explicit_bzero(room, sizeof(room));
+}
+
+static __attribute__((noinline)) void raise_with(struct scene *s)
+{
+	struct sigaction action = {.sa_handler = handle, .sa_flags = s->flags};
+
+	if (sigaction(SIGUSR1, &action, NULL) != 0)
+		return;
 	look();
-	assert_int_equal(seen, 0);
+	s->before = seen;
 	seen = -1;
 	raise(SIGUSR1);
-	assert_int_equal(seen, 1);
+	s->inside = seen;
+	clear_below();
 	look();
-	assert_int_equal(seen, 0);
+	s->after = seen;
+}
+
+static void *on_own_stack(void *data)
+{
+	static char room[65536];
+	const stack_t alternate = {.ss_sp = room, .ss_size = sizeof(room)};
+	struct scene *s = data;
+
+	if (!s->alternate || sigaltstack(&alternate, NULL) == 0)
+		raise_with(s);
+	return NULL;
+}
+
+/* On a stack on which nothing was before: what was lies about in frames that do not use all of their room. */
+static void check(int flags, bool alternate)
+{
+	const size_t size = 1 << 20;
+	struct scene s = {flags, alternate, -1, -1, -1};
+	void *stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	assert_true(stack != MAP_FAILED);
+	pthread_attr_init(&attributes);
+	assert_int_equal(pthread_attr_setstack(&attributes, stack, size), 0);
+	assert_int_equal(pthread_create(&thread, &attributes, on_own_stack, &s), 0);
+	pthread_join(thread, NULL);
+	pthread_attr_destroy(&attributes);
+	munmap(stack, size);
+	assert_int_equal(s.before, 0);
+	assert_int_equal(s.inside, 1);
+	assert_int_equal(s.after, 0);
 }
 
 static void test_handlers(void **state)
 {
-	raise_with(0);
-	raise_with(SA_RESTART | SA_SIGINFO);
+	check(0, false);
+	check(SA_RESTART | SA_SIGINFO, false);
 }
 
 static void test_that_block_nothing(void **state)
 {
-	raise_with(SA_NODEFER);
-	raise_with(SA_NODEFER | SA_RESTART | SA_SIGINFO);
-	raise_with(0);
+	check(SA_NODEFER, false);
+	check(SA_NODEFER | SA_RESTART | SA_SIGINFO, false);
+	check(0, false);
 }
 
 static void test_alternate_stack(void **state)
 {
-	static char room[65536];
-	const stack_t alternate = {.ss_sp = room, .ss_size = sizeof(room)};
-	const stack_t none = {.ss_flags = SS_DISABLE};
-
-	assert_int_equal(sigaltstack(&alternate, NULL), 0);
-	raise_with(SA_ONSTACK | SA_NODEFER);
-	assert_int_equal(sigaltstack(&none, NULL), 0);
+	check(SA_ONSTACK | SA_NODEFER, true);
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 #include "core/annotation/map.h"
 #include "core/annotation/string.h"
 #include "core/ring/ring.h"
+#include "core/tally/job.h"
 #include "core/tally/tally.h"
 #include "wire/job_tally.h"
 

@@ -4,6 +4,7 @@
  * wanted or nested too deep. The same where nothing is out of the ordinary: returns.c.
  */
 #include "capture/function/function.h"
+#include "core/tally/job.h"
 
 static _Atomic uint64_t passed;
 

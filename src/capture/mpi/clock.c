@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "capture/mpi/backend.h"
 #include "capture/mpi/job.h"
+#include "core/tally/job.h"
 
 enum { EXCHANGES = 40, ENOUGH = 8, GOOD_NS = 500, BUDGET_NS = 5000000 };
 

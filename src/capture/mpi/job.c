@@ -6,6 +6,7 @@
 #include "capture/mpi/backend.h"
 #include "capture/mpi/host.h"
 #include "capture/mpi/job.h"
+#include "core/tally/job.h"
 
 static _Atomic int sessions;
 

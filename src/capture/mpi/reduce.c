@@ -9,6 +9,7 @@
 
 #include "capture/mpi/backend.h"
 #include "capture/mpi/job.h"
+#include "core/tally/job.h"
 #include "wire/job_tally.h"
 
 /* ---- the tree ------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #define CORE_TALLY_COUNT_H
 
 #include "core/capture.h"
+#include "core/tally/job.h"
 #include "record/fields.h"
 #include "wire/tally.h"
 

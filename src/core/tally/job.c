@@ -18,6 +18,7 @@
 #include "core/process/life.h"
 #include "core/process/process.h"
 #include "core/ring/ring.h"
+#include "core/tally/job.h"
 #include "core/tally/tally.h"
 #include "core/activity/activity.h"
 #include "wire/job_tally.h"

@@ -4,6 +4,7 @@
  * chunks of the buffer, so nothing has to be saved at the end and a crash loses nothing.
  */
 #include "base/locks.h"
+#include "core/tally/job.h"
 #include "wire/tally.h"
 
 #include <errno.h>

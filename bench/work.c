@@ -29,8 +29,18 @@ static int copy(void *handle, uint32_t index, size_t size, const void *value)
 	return kymo_copy_publish(&copy_of);
 }
 
+/* The call that waits and allocates is one that all record who record the rest. */
+static void call_begin(void)
+{
+	if (cap_unlikely(!wait_of.entered)) {
+		wait_of.entered = atomic_load(&core_sync_ops[SYNC_OP_QUEUE].buffers);
+		wait_of.buffers = wait_of.entered;
+	}
+}
+
 static int wait(void *handle, uint32_t index, size_t size, const void *value)
 {
+	call_begin();
 	cap_sync_record(&wait_of, 0, SYNC_OP_QUEUE, 2, 1, handle);
 	return 0;
 }
@@ -43,6 +53,7 @@ static int allocation(void *handle, uint32_t index, size_t size, const void *val
 					 .agent = 1,
 					 .kind = MEMORY_DEVICE};
 
+	call_begin();
 	cap_allocation_record(&wait_of, 0, index & 1 ? ALLOCATION_OP_FREE : ALLOCATION_OP_ALLOCATE,
 			      &a);
 	return 0;

@@ -202,7 +202,7 @@ static bool check_file(const char *path, unsigned depth, char *why, struct text 
 	ssize_t n = fd >= 0 ? read(fd, head, sizeof(head) - 1) : -1;
 	bool ok = true;
 
-	if (!*why && !recordable(path, reason, sizeof(reason)))
+	if (!*why && !recordable(path, reason, sizeof(reason), NULL))
 		snprintf(why, REASON, "\"%.140s\" %s", path, reason);
 	if (fd >= 0)
 		close(fd);

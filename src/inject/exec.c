@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stands before the functions that start programs: of one that cannot be recorded (base/recordable.h) nobody would hear, so
- * the trace is told, and it is started without what is preloaded: other dynamic linkers say that they cannot load it, or, as
- * musl's, give up. May run in a child of vfork(), which has its parent's memory: takes no lock and no memory but the stack's, and
+ * the trace is told. Where another dynamic linker starts it, it gets nothing preloaded: such say that they cannot load it, or, as
+ * musl's, give up. (Static programs hand the environment on to others, which can be recorded: valgrind.) May run in a child of vfork(), which has its parent's memory: takes no lock and no memory but the stack's, and
  * changes none. Not before execl() and its sisters, nor what the C library itself starts, which is a shell.
  */
 #include <dlfcn.h>
@@ -23,36 +23,37 @@ enum { PATH_SIZE = 1024 };
 
 #define PRELOAD "LD_PRELOAD="
 
-/* Whether the program cannot be recorded; the trace is told then. */
-static bool unseen(const char *path)
+/* A program that cannot be recorded is told of. True: nor can it load what is preloaded. */
+static bool is_other(const char *path)
 {
 	const char *trace = variable("KYMO_TRACE");
 	char why[128];
 	int saved = errno;
-	bool is = path && access(path, X_OK) == 0 && !recordable(path, why, sizeof(why));
+	bool other = false;
 
-	if (is && trace && *trace)
+	if (path && access(path, X_OK) == 0 && !recordable(path, why, sizeof(why), &other) &&
+	    trace && *trace)
 		unseen_program(trace, path, why);
 	errno = saved;
-	return is;
+	return other;
 }
 
 /* As execvp() finds it. */
-static bool unseen_in_path(const char *file)
+static bool is_other_in_path(const char *file)
 {
 	const char *folders = getenv("PATH");
 	int saved = errno;
 	bool is = false;
 
 	if (!file || strchr(file, '/'))
-		return unseen(file);
+		return is_other(file);
 	for (const char *p = folders; p && *p;) {
 		const int n = (int)strcspn(p, ":");
 		char path[PATH_SIZE];
 
 		snprintf(path, sizeof(path), "%.*s/%s", n, p, file);
 		if (access(path, X_OK) == 0) {
-			is = unseen(path);
+			is = is_other(path);
 			break;
 		}
 		p += n + (p[n] != '\0');
@@ -117,9 +118,9 @@ static char *const *without_kymo(char *const envp[], char **out, char *preload)
 
 /*
  * The next one of the name is looked up while that is allowed; before, by who comes early. `environment`: of the program,
- * called `env` in `call`, where it is without Kymo if that cannot be recorded.
+ * called `env` in `call`; without Kymo where `without` is true.
  */
-#define STAND_BEFORE(what, parameters, is_unseen, environment, call, missing)                      \
+#define STAND_BEFORE(what, parameters, without, environment, call, missing)                        \
 	static int(*next_##what) parameters;                                                       \
                                                                                                    \
 	__attribute__((constructor(102))) static void find_##what(void)                            \
@@ -146,7 +147,7 @@ static char *const *without_kymo(char *const envp[], char **out, char *preload)
 			find_##what();                                                             \
 		if (!next_##what)                                                                  \
 			return missing;                                                            \
-		return is_unseen ? what##_without WITHOUT_##what : call;                           \
+		return without ? what##_without WITHOUT_##what : call;                             \
 	}
 
 static int no_function(void)
@@ -160,23 +161,23 @@ static int no_function(void)
 #define WITHOUT_posix_spawn  (pid, path, actions, attributes, argv, envp)
 #define WITHOUT_posix_spawnp (pid, file, actions, attributes, argv, envp)
 
-STAND_BEFORE(execve, (const char *path, char *const argv[], char *const envp[]), unseen(path), envp,
-	     next_execve(path, argv, env), no_function())
+STAND_BEFORE(execve, (const char *path, char *const argv[], char *const envp[]), is_other(path),
+	     envp, next_execve(path, argv, env), no_function())
 STAND_BEFORE(execvpe, (const char *file, char *const argv[], char *const envp[]),
-	     unseen_in_path(file), envp, next_execvpe(file, argv, env), no_function())
+	     is_other_in_path(file), envp, next_execvpe(file, argv, env), no_function())
 STAND_BEFORE(posix_spawn,
 	     (pid_t *restrict pid, const char *restrict path,
 	      const posix_spawn_file_actions_t *restrict actions,
 	      const posix_spawnattr_t *restrict attributes, char *const argv[restrict],
 	      char *const envp[restrict]),
-	     unseen(path), envp, next_posix_spawn(pid, path, actions, attributes, argv, env),
+	     is_other(path), envp, next_posix_spawn(pid, path, actions, attributes, argv, env),
 	     ENOSYS)
 STAND_BEFORE(posix_spawnp,
 	     (pid_t *restrict pid, const char *restrict file,
 	      const posix_spawn_file_actions_t *restrict actions,
 	      const posix_spawnattr_t *restrict attributes, char *const argv[restrict],
 	      char *const envp[restrict]),
-	     unseen_in_path(file), envp,
+	     is_other_in_path(file), envp,
 	     next_posix_spawnp(pid, file, actions, attributes, argv, env), ENOSYS)
 
 EXPORT int execv(const char *path, char *const argv[])

@@ -116,14 +116,15 @@ class Sandbox(unittest.TestCase):
         """A program that nothing can be preloaded into is told of, with its starts; one that can be is not."""
         source = os.path.join(self.folder, "p.c")
         with open(source, "w", encoding="ascii") as f:
-            f.write("int main(void) { return 0; }\n")
+            f.write("#include <unistd.h>\nint main(int n, char **words)\n{\n\treturn n > 1 ? execv(words[1], words + 1) : 0;\n}\n")
         if subprocess.run(["cc", "-static", "-o", os.path.join(self.folder, "still"), source], stderr=subprocess.DEVNULL, check=False).returncode:
             self.skipTest("nothing can be linked statically here")
-        subprocess.run([KYMO, "run", "--no-summary", "-b", "posix", "-o", self.trace, "sh", "-c", "./still; ./still; cat p.c"], cwd=self.folder,
+        subprocess.run([KYMO, "run", "--no-summary", "-b", "posix", "-o", self.trace, "sh", "-c", "./still; ./still /bin/cat p.c; cat p.c"], cwd=self.folder,
                        stdout=subprocess.DEVNULL, check=True)
         summary = subprocess.run([KYMO, "summary", self.trace], capture_output=True, text=True, check=True).stdout
         self.assertEqual([line for line in summary.splitlines() if line.startswith("Not recorded")],
                          ['Not recorded: "./still" is statically linked (started 2 times).'])
+        self.assertEqual(self.ask("SELECT count(*) FROM process WHERE exe LIKE '%/cat'"), ["2"])
 
     def test_names_after_chroot(self):
         """Functions of a program that has left where its file is have their names."""

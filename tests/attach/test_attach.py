@@ -12,6 +12,7 @@ refused   what cannot be attached to, with the reason, and goes on
 odd       programs of other kinds and in other places: recorded, or refused with the reason; none is harmed
 openmpi, mpich   ranks that are attached to late: calls and messages, and they go on right
 samples   threads that were there before are sampled
+stuck     what threads wait for that waited before and wait on is told, with their stacks
 moments   many attaches at moments nobody chooses
 """
 import os
@@ -501,6 +502,25 @@ class Attached(unittest.TestCase):
         self.assertEqual(lost, [])  # of when it was left
         tell("end")
         self.assertEqual(q.wait(timeout=kymotest.WAIT), 0)
+
+    def test_stuck(self):
+        program = self.path("stuck")
+        must("cc", "-g", "-O1", "-pthread", os.path.join(os.path.dirname(os.path.abspath(__file__)), "stuck.c"), "-o", program)
+        q = subprocess.Popen([program], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(q.kill)
+        self.assertEqual(q.stdout.readline(), "ready\n")
+        for i in range(2):
+            p, path = self.begin(q.pid, f"{i}.kymo", "--off-cpu")
+            begun = time.monotonic()
+            kymotest.wait_for(lambda: time.monotonic() - begun > 0.5, "half a second is waited for")
+            self.stop(p)
+            rows = kymotest.query(KYMO, path, "SELECT t.tid, sum(r.end - r.start) AS ns FROM regions r JOIN threads t ON t.tid = r.tid "
+                                  "WHERE r.category = 'off_cpu' AND r.name = 'wait_lock' AND NOT t.own GROUP BY 1")
+            self.assertEqual({r["tid"] for r in rows}, {int(t) for t in os.listdir(f"/proc/{q.pid}/task")})
+            self.assertGreater(min(r["ns"] for r in rows), 500000000)
+            table = must(KYMO, "summary", "--all", "--tables", "off_cpu_stacks", path)
+            for function in ("main;take_second;", "other;take_first;"):
+                self.assertIn(function, table)
 
     def test_moments(self):
         t = self.target(4)

@@ -21,7 +21,7 @@ if(TARGET kymo AND TARGET kymo_attach AND TARGET kymo-posix AND KYMO_HAVE_SQLITE
   add_executable(attach_cuda ${folder}/cuda.c ${folder}/../cuda/calls.c)
   set_target_properties(attach_cuda PROPERTIES C_EXTENSIONS ON)
   target_link_libraries(attach_cuda PRIVATE attach_fake_cuda Threads::Threads)
-  foreach(what exact threads again ends refused recorded odd languages samples moments openmpi mpich cuda ${loop})
+  foreach(what exact threads again ends refused recorded odd languages samples stuck moments openmpi mpich cuda ${loop})
     add_test(NAME cli.attach.${what} COMMAND ${Python3_EXECUTABLE} -B ${folder}/test_attach.py $<TARGET_FILE:kymo>
              $<TARGET_FILE:attach_program> ${loop_program} $<TARGET_FILE:attach_cuda> ${what})
     set_tests_properties(cli.attach.${what} PROPERTIES LABELS cli TIMEOUT 300)

@@ -26,6 +26,7 @@
 #include "capture/hostsample/perf_ring.h"
 #include "capture/hostsample/perf_stack.h"
 #include "capture/hostsample/switches.h"
+#include "capture/hostsample/waiting.h"
 #include "base/perf_event.h"
 #include "base/perf_named.h"
 
@@ -88,6 +89,7 @@ static kymo_sample_desc_t config;
 static struct perf_ring *rings;
 static uint32_t ring_count, cpu_count;
 static uint32_t own_pid, own_tid;
+static uint32_t starter; /* waits until it is ready */
 static uint64_t lost;
 static bool throttled;
 static bool leaving; /* the kernel tells the stacks with which threads leave their processors */
@@ -521,6 +523,24 @@ static int open_all(void)
 	return error;
 }
 
+/* Threads that wait now may wait all the while: the kernel would tell nothing of them. */
+static void note_waiting(void)
+{
+	static struct waiting w; /* large */
+	pid_t *tids = malloc(THREADS * sizeof(*tids));
+	unsigned n = tids ? perf_threads(tids, THREADS) : 0;
+
+	for (unsigned i = 0; i < n && i < THREADS; i++) {
+		const uint32_t tid = (uint32_t)tids[i];
+		const uint64_t now =
+			clock_ns(CLOCK_MONOTONIC_RAW); /* what it does later, the kernel tells */
+
+		if (tid != own_tid && tid != starter && waiting_look(tid, &w))
+			switches_note(SWITCH_OUT_WAITS, tid, now, waiting_cpu(tid));
+	}
+	free(tids);
+}
+
 static void close_all(void)
 {
 	for (uint32_t i = 0; i < ring_count; i++)
@@ -558,6 +578,8 @@ static bool set_up(char *reason, size_t size)
 	free(inherited); /* from here on it is of no interest who inherits */
 	inherited = NULL;
 	inherited_count = inherited_room = 0;
+	if (!error && config.off_cpu)
+		note_waiting();
 	if (!error)
 		return true;
 	close_all();
@@ -630,6 +652,7 @@ static kymo_status_t check(const kymo_sample_desc_t *d, char *reason, size_t siz
 static kymo_status_t start(const kymo_sample_desc_t *d, char *reason, size_t size)
 {
 	config = *d;
+	starter = (uint32_t)syscall(SYS_gettid);
 	if (helper_start(&helper, "sample", &thread, run))
 		return KYMO_OK;
 	snprintf(reason, size, "%s", helper.reason);

@@ -175,3 +175,23 @@ bool waiting_look(uint32_t tid, struct waiting *out)
 	look_at_stack(out, words[n - 2]);
 	return true;
 }
+
+/* proc(5), /proc/pid/stat: field 39, counted from the state (3) on, as names may have anything in them. */
+uint32_t waiting_cpu(uint32_t tid)
+{
+	char path[64], text[1024], *at;
+	unsigned field = 3;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/stat", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	at = strrchr(text, ')');
+	for (at = at ? strchr(at, ' ') : NULL; at && field < 39; field++)
+		at = strchr(at + 1, ' ');
+	return at ? (uint32_t)strtoul(at, NULL, 10) : 0;
+}

@@ -24,5 +24,7 @@ struct waiting {
 
 /* False: it runs, or has ended. */
 bool waiting_look(uint32_t tid, struct waiting *out);
+/* The processor that it ran on last; 0 where that is not known. */
+uint32_t waiting_cpu(uint32_t tid);
 
 #endif

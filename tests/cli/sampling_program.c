@@ -168,8 +168,8 @@ static void fork_two(void)
 	for (int i = 0; i < 2; i++) {
 		children[i] = fork();
 		if (children[i] == 0) {
+			usleep(20000); /* of the last moments before _exit() nothing may be told */
 			spend();
-			usleep(20000);
 			if (i)
 				_exit(0);
 			exit(0);

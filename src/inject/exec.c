@@ -139,7 +139,7 @@ static char *const *without_kymo(char *const envp[], char **out, char *preload)
 		return call;                                                                       \
 	}                                                                                          \
                                                                                                    \
-	EXPORT int what parameters                                                                 \
+	static int look_##what parameters                                                          \
 	{                                                                                          \
 		char *const *env = environment;                                                    \
                                                                                                    \
@@ -147,7 +147,12 @@ static char *const *without_kymo(char *const envp[], char **out, char *preload)
 			find_##what();                                                             \
 		if (!next_##what)                                                                  \
 			return missing;                                                            \
-		return without ? what##_without WITHOUT_##what : call;                             \
+		return without ? what##_without ARGUMENTS_##what : call;                           \
+	}                                                                                          \
+                                                                                                   \
+	EXPORT int what parameters                                                                 \
+	{                                                                                          \
+		return look_##what ARGUMENTS_##what;                                               \
 	}
 
 static int no_function(void)
@@ -156,10 +161,10 @@ static int no_function(void)
 	return -1;
 }
 
-#define WITHOUT_execve       (path, argv, envp)
-#define WITHOUT_execvpe      (file, argv, envp)
-#define WITHOUT_posix_spawn  (pid, path, actions, attributes, argv, envp)
-#define WITHOUT_posix_spawnp (pid, file, actions, attributes, argv, envp)
+#define ARGUMENTS_execve       (path, argv, envp)
+#define ARGUMENTS_execvpe      (file, argv, envp)
+#define ARGUMENTS_posix_spawn  (pid, path, actions, attributes, argv, envp)
+#define ARGUMENTS_posix_spawnp (pid, file, actions, attributes, argv, envp)
 
 STAND_BEFORE(execve, (const char *path, char *const argv[], char *const envp[]), is_other(path),
 	     envp, next_execve(path, argv, env), no_function())
@@ -180,12 +185,13 @@ STAND_BEFORE(posix_spawnp,
 	     is_other_in_path(file), envp,
 	     next_posix_spawnp(pid, file, actions, attributes, argv, env), ENOSYS)
 
+/* Not by the names: the program may have functions of these names that call these. */
 EXPORT int execv(const char *path, char *const argv[])
 {
-	return execve(path, argv, environ);
+	return look_execve(path, argv, environ);
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
 {
-	return execvpe(file, argv, environ);
+	return look_execvpe(file, argv, environ);
 }

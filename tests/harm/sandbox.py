@@ -126,6 +126,16 @@ class Sandbox(unittest.TestCase):
                          ['Not recorded: "./still" is statically linked (started 2 times).'])
         self.assertEqual(self.ask("SELECT count(*) FROM process WHERE exe LIKE '%/cat'"), ["2"])
 
+    def test_own_function(self):
+        """A program whose own execve() calls execv()."""
+        source, program = os.path.join(self.folder, "o.c"), os.path.join(self.folder, "own")
+        with open(source, "w", encoding="ascii") as f:
+            f.write("#include <unistd.h>\nint execve(const char *path, char *const argv[], char *const envp[])\n{\n\treturn execv(path, argv);\n}\n"
+                    "int main(void)\n{\n\tchar *words[] = {\"echo\", \"done\", 0};\n\n\treturn execve(\"/bin/echo\", words, environ);\n}\n")
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-rdynamic", "-o", program, source], check=True)
+        done = subprocess.run([KYMO, "run", "--no-summary", "-b", "posix", "-o", self.trace, program], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "done\n"), done.stderr)
+
     def test_names_after_chroot(self):
         """Functions of a program that has left where its file is have their names."""
         done = subprocess.run([KYMO, "run", "--no-summary", "--sample=500", "--sample-clock", "wall", "-o", self.trace, SANDBOXED, "chroot", "3000000"],

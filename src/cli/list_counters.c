@@ -291,6 +291,13 @@ static bool plan_all(const struct library *l, const char *list, struct planned o
 	return ok;
 }
 
+/* Of word `n`. */
+static struct planned *planned_of(struct planned of[KINDS], bool kernel, uint64_t devices,
+				  unsigned n)
+{
+	return &of[kernel ? OF_PROCESSORS : devices >> n & 1 ? OF_DEVICES : OF_CALLS];
+}
+
 /*
  * All that is counted of calls and threads, and of kernels what is in this pass. `devices`: those counters that
  * are of devices, found before these were started.
@@ -304,9 +311,7 @@ static const char *of_pass(const struct library *l, const char *list, struct pla
 
 	for (char *w = words ? next_item(l, &rest) : NULL; w; w = next_item(l, &rest), n++) {
 		bool kernel = cut_kernel(w);
-		struct planned *p = &of[kernel             ? OF_PROCESSORS
-					: devices >> n & 1 ? OF_DEVICES
-							   : OF_CALLS];
+		struct planned *p = planned_of(of, kernel, devices, n);
 
 		if (!p->passes || p->pass_of[p->next++] == pass)
 			text_addf(&out, "%s%s%s", out.length ? "," : "", w,
@@ -586,9 +591,7 @@ static void add_passes(struct list_output *o, const struct library *l, const cha
 
 	for (char *w = words ? next_item(l, &rest) : NULL; w; w = next_item(l, &rest), n++) {
 		bool kernel = cut_kernel(w);
-		struct planned *p = &of[kernel             ? OF_PROCESSORS
-					: devices >> n & 1 ? OF_DEVICES
-							   : OF_CALLS];
+		struct planned *p = planned_of(of, kernel, devices, n);
 		const unsigned at = p->passes ? p->pass_of[p->next++] : 0;
 
 		snprintf(pass, sizeof(pass), "%u", at + 1);

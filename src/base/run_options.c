@@ -277,6 +277,8 @@ const struct knob_variable run_other_variables[] = {
 	 "set by kymo run: the program kymo, which processes start where nothing writes the trace"},
 	{"KYMO_FUNCTIONS_PLAN",
 	 "set by kymo run for --functions: the file that says what is patched"},
+	{"KYMO_PASS_COUNTERS",
+	 "set by kymo run for --replay application: what the run of a pass counts"},
 	{"KYMO_BEGAN", "set by kymo run for --after, --before and --period: when it began, "
 		       "nanoseconds of the system's "
 		       "clock"},

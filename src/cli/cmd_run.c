@@ -905,6 +905,7 @@ int run_attached(const struct attach_target *target, char **argv)
 static int run_run(int argc, char **argv)
 {
 	struct run *r = &the_run;
+	const char *const *of_each = NULL;
 	unsigned passes;
 	int status;
 
@@ -930,9 +931,9 @@ static int run_run(int argc, char **argv)
 		return CLI_USAGE;
 	if (!measures_check(&run_options_values) || !tools_check(&run_options_values))
 		return CLI_USAGE;
-	passes = passes_take(&run_options_values);
+	passes = passes_take(&run_options_values, &of_each);
 	if (passes != 1)
-		return passes ? passes_run(argv, passes) : CLI_USAGE;
+		return passes ? passes_run(argv, passes, of_each) : CLI_USAGE;
 	status = functions_take(r->options, r->program.path, &r->plan);
 	if (status >= 0)
 		return status;

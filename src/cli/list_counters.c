@@ -4,6 +4,7 @@
  * runs. The library that is loaded into programs knows; it is loaded here for that alone.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -339,14 +340,40 @@ static bool counts_kernels(const struct library *l, const char *list)
 	return list && (strstr(list, OF_KERNELS) || devices_of(l, list));
 }
 
-unsigned passes_take(struct run_options *o)
+/* The counters of each pass; kept. */
+static const char **of_each_pass(const struct library *l, const char *list,
+				 struct planned of[KINDS], uint64_t devices, uint32_t passes)
+{
+	const char **lists = calloc(passes, sizeof(*lists));
+
+	for (uint32_t i = 0; lists && i < passes; i++) {
+		for (enum kind k = 0; k < KINDS; k++)
+			of[k].next = 0;
+		lists[i] = of_pass(l, list, of, devices, i);
+	}
+	return lists;
+}
+
+/* Planning starts devices and asks them of each counter in each pass: whoever began the runs has done that for all. */
+static bool take_planned(struct run_options *o)
+{
+	const char *planned = getenv(PASS_COUNTERS);
+
+	if (planned && o->replay_pass)
+		o->counters = strdup(planned); /* kept */
+	unsetenv(PASS_COUNTERS);               /* of this run alone */
+	return planned && o->replay_pass;
+}
+
+unsigned passes_take(struct run_options *o, const char *const **of_each)
 {
 	struct planned of[KINDS] = {0};
+	const char *const *lists;
 	uint64_t devices;
 	uint32_t passes;
 	struct library l;
 
-	if (o->replay != RUN_REPLAY_APPLICATION || !o->counters)
+	if (take_planned(o) || o->replay != RUN_REPLAY_APPLICATION || !o->counters)
 		return 1;
 	if (!library_open(&l))
 		return 0;
@@ -361,9 +388,15 @@ unsigned passes_take(struct run_options *o)
 			  (long long)o->replay_pass, passes, passes == 1 ? "" : "es");
 		return 0;
 	}
+	lists = of_each_pass(&l, o->counters, of, devices, passes);
+	if (!lists) {
+		cli_error("--replay application: %s", strerror(ENOMEM));
+		return 0;
+	}
+	*of_each = lists;
 	if (!o->replay_pass)
 		return passes;
-	o->counters = of_pass(&l, o->counters, of, devices, (unsigned)o->replay_pass - 1);
+	o->counters = lists[o->replay_pass - 1];
 	return 1;
 }
 

@@ -103,8 +103,14 @@ bool node_find(struct node *n, const char *trace, const struct run_options *o, s
  */
 bool jobs_run(const struct run_options *o, char *const *argv, int *status);
 
-/* Runs the program once for each of so many passes, with --replay-pass; the status of the first that failed. */
-int passes_run(char *const *argv, unsigned passes);
+/* The environment variable that tells the run of a pass what it counts. */
+#define PASS_COUNTERS "KYMO_PASS_COUNTERS"
+
+/*
+ * Runs the program once for each of so many passes, with --replay-pass and what passes_take() has found for it; the
+ * status of the first that failed.
+ */
+int passes_run(char *const *argv, unsigned passes, const char *const *of_each);
 
 /* ---- cmd_run.c ---- */
 
@@ -229,10 +235,10 @@ int launch_in_place(const struct launch *l, int output, void (*tell)(void *, str
 bool measures_check(struct run_options *o);
 
 /*
- * With --replay application: how many runs the counters of kernels take; one pass that was asked for leaves
- * but its counters, and is 1. 0: an error was said.
+ * With --replay application: how many runs the counters of kernels take, and *of_each: what each of them counts; one
+ * pass that was asked for leaves but its counters, and is 1. 0: an error was said.
  */
-unsigned passes_take(struct run_options *o);
+unsigned passes_take(struct run_options *o, const char *const **of_each);
 
 /* ---- run_functions.c ---- */
 

@@ -160,7 +160,7 @@ static int run_jobs(const struct run_options *o, char *const *argv, char **names
 	return status ? status : run_all(names);
 }
 
-int passes_run(char *const *argv, unsigned passes)
+int passes_run(char *const *argv, unsigned passes, const char *const *of_each)
 {
 	int first = CLI_OK;
 	char pass[16];
@@ -178,6 +178,7 @@ int passes_run(char *const *argv, unsigned passes)
 
 		snprintf(pass, sizeof(pass), "%u", i);
 		cli_note("pass %u of %u", i, passes);
+		setenv(PASS_COUNTERS, of_each[i - 1], 1);
 		status = run_one("--replay-pass", pass, false);
 		if (status)
 			cli_note("pass %u ended with status %d", i, status);

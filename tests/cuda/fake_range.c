@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counting of kernels; see fake_profile.h. Sizes of CUPTI's are facts of its headers. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fake_profile.h"
 
@@ -263,8 +268,21 @@ struct passes {
 	size_t passes;
 };
 
+/* FAKE_ASKED: a file that gets a line with the program's name for each question. */
+static void asked(void)
+{
+	const char *path = getenv("FAKE_ASKED");
+	FILE *f = path ? fopen(path, "a") : NULL;
+
+	if (!f)
+		return;
+	fprintf(f, "%d %s\n", getpid(), program_invocation_short_name);
+	fclose(f);
+}
+
 int cuptiProfilerHostGetNumOfPasses(struct passes *p)
 {
+	asked();
 	if (p->size != sizeof(*p) || p->image[0] != 7)
 		return INVALID_PARAMETER;
 	p->passes = (p->bytes + 1) / 2;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Sampling and counting of kernels, on the fake for CUPTI: test_profile.py KYMO WHAT."""
+import collections
 import json
 import os
 import shutil
@@ -338,7 +339,8 @@ class Test(base.Test):
         """A run for each pass, planned by the devices of this machine; the runs are joined."""
         self.build()
         os.symlink(self.library, self.path("libcuda.so.1"))
-        env = {"KYMO_CUPTI": self.library, "LD_LIBRARY_PATH": os.path.dirname(self.library), "FAKE_VERSION": "130001"}
+        env = {"KYMO_CUPTI": self.library, "LD_LIBRARY_PATH": os.path.dirname(self.library), "FAKE_VERSION": "130001",
+               "FAKE_ASKED": self.path("asked")}
         three = [self.WARPS, self.INSTRUCTIONS, self.CYCLES]
         self.record(self.built, "chosen", env=env, plain=False, options=(
             "--replay", "application", "--counters", ",".join([self.WARPS, "page-faults", *three[1:], self.THROUGHPUT])))
@@ -346,6 +348,11 @@ class Test(base.Test):
         rows = json.loads(must(self.kymo, "query", "--kernel-counters", "--format", "json", *traces))
         check("joined", sorted((r["kernel"], r["launch"], m, r[m]) for r in rows for m in three),
               self.counted(lambda k, n: three))
+        with open(env["FAKE_ASKED"], encoding="utf-8") as f:
+            asked = collections.Counter(tuple(line.split()) for line in f)
+        # Of all, of each in each pass that there is then (1, 1, 2, 2); the program: planning, admission, configuration.
+        check("planned once", sorted((name, n) for (_, name), n in asked.items()),
+              [("kymo", 1 + 1 + 1 + 2 + 3), ("program", 3), ("program", 3)])
         for name, value in env.items():
             os.environ[name] = value
         passes = must(self.kymo, "list", "counters", ",".join(["page-faults", *three, self.THROUGHPUT]))

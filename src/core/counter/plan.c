@@ -68,6 +68,17 @@ static kymo_status_t check(const struct counter_set *set)
 	return KYMO_OK;
 }
 
+static bool all_at_once(const struct counter_set *set, uint32_t mode, bool once)
+{
+	char reason[COUNTER_REASON];
+	bool good = true;
+
+	for (uint32_t i = 0; i < set->part_count && good; i++)
+		good = counter_ask(&set->parts[i], mode, once, set->parts[i].handles,
+				   set->parts[i].count, reason, sizeof(reason)) == KYMO_OK;
+	return good;
+}
+
 /* A device's counter may need several passes by itself: then the others are counted without it. */
 kymo_status_t counter_plan_make(const struct counter_set *set, uint32_t mode,
 				struct counter_plan *out)
@@ -77,6 +88,10 @@ kymo_status_t counter_plan_make(const struct counter_set *set, uint32_t mode,
 	*out = (struct counter_plan){.passes = 0};
 	if (mode == KYMO_COUNTER_AGENT && check(set) != KYMO_OK)
 		return KYMO_ERROR_UNSUPPORTED;
+	if (all_at_once(set, mode, true)) { /* one question instead of one for each */
+		out->passes = 1;
+		return KYMO_OK;
+	}
 	for (uint32_t i = 0; i < set->choice_count; i++) {
 		const struct choice *c = &set->choices[i];
 		uint32_t pass = 0;
@@ -99,17 +114,6 @@ kymo_status_t counter_plan_make(const struct counter_set *set, uint32_t mode,
 	return out->passes ? KYMO_OK : KYMO_ERROR_UNSUPPORTED;
 }
 
-static bool all_at_once(const struct counter_set *set, uint32_t mode)
-{
-	char reason[COUNTER_REASON];
-	bool good = true;
-
-	for (uint32_t i = 0; i < set->part_count && good; i++)
-		good = counter_ask(&set->parts[i], mode, false, set->parts[i].handles,
-				   set->parts[i].count, reason, sizeof(reason)) == KYMO_OK;
-	return good;
-}
-
 /* CUPTI takes what counts links and PCI Express by themselves, but not beside what counts multiprocessors. */
 void counter_plan_one(const struct counter_set *set, uint32_t mode, struct counter_plan *out)
 {
@@ -117,7 +121,7 @@ void counter_plan_one(const struct counter_set *set, uint32_t mode, struct count
 	bool any = false;
 
 	*out = (struct counter_plan){.passes = 1};
-	if (all_at_once(set, mode))
+	if (all_at_once(set, mode, false))
 		return;
 	memset(out->pass_of, KYMO_COUNTER_NO_PASS, sizeof(out->pass_of));
 	for (uint32_t i = 0; i < set->choice_count; i++)

@@ -22,7 +22,8 @@ const struct kernel_rule *const kernel_rules[] = {
 };
 const uint32_t kernel_rules_count = sizeof(kernel_rules) / sizeof(*kernel_rules);
 
-double kernel_metric(struct kernel_findings *f, const struct kernel_group *g, const char *id)
+static double metric_of(struct kernel_findings *f, const struct kernel_group *g, const char *id,
+			bool least)
 {
 	const struct metric_panel *panel;
 	const struct metric_table *table;
@@ -33,9 +34,19 @@ double kernel_metric(struct kernel_findings *f, const struct kernel_group *g, co
 	if (!m)
 		return NAN;
 	f->failed |= !metric_evaluate(f->set, f->specs, m, g, &v);
-	value = v.value;
+	value = least ? v.least : v.value;
 	metric_value_release(&v);
 	return value;
+}
+
+double kernel_metric(struct kernel_findings *f, const struct kernel_group *g, const char *id)
+{
+	return metric_of(f, g, id, false);
+}
+
+double kernel_metric_least(struct kernel_findings *f, const struct kernel_group *g, const char *id)
+{
+	return metric_of(f, g, id, true);
 }
 
 void kernel_finding_add(struct kernel_findings *f, const struct kernel_group *g, const char *title,
@@ -50,11 +61,21 @@ void kernel_finding_add(struct kernel_findings *f, const struct kernel_group *g,
 		return;
 	}
 	x = &f->at[f->count++];
-	*x = (struct kernel_finding){.rule = f->rule, .group = g};
+	*x = (struct kernel_finding){.rule = f->rule, .group = g, .gain = NAN};
 	va_start(list, title);
 	vsnprintf(words, sizeof(words), title, list);
 	va_end(list);
 	text_add(&x->title, words);
+}
+
+void kernel_finding_bound(struct kernel_findings *f, double per_cent, const char *when)
+{
+	struct kernel_finding *x = f->failed ? NULL : &f->at[f->count - 1];
+
+	if (!x || !(per_cent > 0 && per_cent <= 100))
+		return;
+	x->gain = 100 / per_cent;
+	text_addf(&x->title, "; at most %.2f times as fast %s", x->gain, when);
 }
 
 bool kernel_findings_find(struct kernel_findings *f, const struct kernel_data *d, uint32_t most)
@@ -87,6 +108,7 @@ void kernel_findings_report(struct report *r, const struct kernel_findings *f)
 	table_column(t, "rule", "rule", CELL_TEXT);
 	table_column(t, "finding", "finding", CELL_TEXT);
 	table_column(t, "panel", "see panel", CELL_TEXT);
+	table_column_if(t, false, "at_most", "times as fast at most", CELL_NUMBER);
 	table_column_if(t, false, "advice", "advice", CELL_TEXT);
 	for (uint32_t i = 0; i < f->count; i++) {
 		const struct kernel_finding *x = &f->at[i];
@@ -99,6 +121,7 @@ void kernel_findings_report(struct report *r, const struct kernel_findings *f)
 		cell_text(t, c++, x->rule->rule.id);
 		cell_text(t, c++, x->title.s ? x->title.s : "");
 		cell_text(t, c++, x->rule->panel);
+		cell_real(c++, x->gain);
 		cell_text(t, c, x->rule->advice);
 	}
 	report_drop_empty(r);

@@ -25,6 +25,7 @@ struct kernel_finding {
 	const struct kernel_rule *rule;
 	const struct kernel_group *group;
 	struct text title;
+	double gain; /* so many times as fast at most; NaN: nothing that follows from counters */
 };
 
 struct kernel_findings {
@@ -50,9 +51,17 @@ bool kernel_findings_tell(const struct kernel_findings *f, struct diagnosis *d);
 
 /* The value of a metric; NaN: it has none, or not of this kernel. */
 double kernel_metric(struct kernel_findings *f, const struct kernel_group *g, const char *id);
+/* That of the dispatch that has least. */
+double kernel_metric_least(struct kernel_findings *f, const struct kernel_group *g, const char *id);
 
 /* A finding of the rule that is asked: a sentence without full stop that names its numbers. */
 void kernel_finding_add(struct kernel_findings *f, const struct kernel_group *g, const char *title,
 			...) __attribute__((format(printf, 3, 4)));
+
+/*
+ * Adds to the finding that was added last a bound on what can be gained: `per_cent` of its time the kernel takes in any
+ * case, `when`, the assumption. Nothing where that is unknown, or no share.
+ */
+void kernel_finding_bound(struct kernel_findings *f, double per_cent, const char *when);
 
 #endif

@@ -30,7 +30,10 @@ NAMES = {
     "read": "dram__bytes_read.sum", "written": "dram__bytes_write.sum",
     "passes_ld": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "passes_st": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
     "lost_ld": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", "lost_st": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
-    "fma": "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active"}
+    "fma": "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active",
+    "local_pipe": "l1tex__data_pipe_lsu_wavefronts_mem_shared.avg.pct_of_peak_sustained_active", "items": "smsp__thread_inst_executed.sum",
+    "spill_ld": "smsp__inst_executed_op_local_ld.sum", "spill_st": "smsp__inst_executed_op_local_st.sum",
+    "spilled_ld": "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", "spilled_st": "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum"}
 
 
 def counters(**values):
@@ -405,25 +408,59 @@ def part_findings(folder):
     s.dispatch("pipes", d, 4600, **big, counters={**counters(compute=56, memory=98, time=4600), **levels, used: 12.5})
     s.dispatch("sectors", d, 4500, **big, counters=counters(time=4500, sectors=3200, requests=100))
     s.dispatch("banks", d, 4000, **big, counters=counters(time=4000, passes_ld=100, passes_st=0, lost_ld=75, lost_st=0))
+    s.dispatch("busy banks", d, 3900, **big, counters=counters(time=3900, passes_ld=80, passes_st=20, lost_ld=60, lost_st=15, local_pipe=80))
+    slots = 4 * 132 * 100  # of instructions in 100 cycles
+    s.dispatch("parted", d, 3800, **big, counters=counters(time=3800, cycles=100, inst=0.8 * slots, items=16 * 0.8 * slots))
+    s.dispatch("idly parted", d, 3700, **big, counters=counters(time=3700, cycles=100, inst=0.4 * slots, items=16 * 0.4 * slots))
+    s.dispatch("full", d, 3600, **big, counters=counters(time=3600, cycles=100, inst=0.8 * slots, items=31 * 0.8 * slots))
+    s.dispatch("spilled", d, 3500, **big, counters=counters(
+        time=3500, cycles=100, inst=0.8 * slots, spill_ld=0.1 * slots, spill_st=0.06 * slots, spilled_ld=30, spilled_st=10, l1=100))
+    s.dispatch("few spills", d, 3400, **big, counters=counters(time=3400, inst=100, spill_ld=8, spill_st=4))
     s.dispatch("small", d, 3000, items=(256 * 12,), counters=counters(time=3000))
+    s.dispatch("small and busy", d, 2900, items=(256 * 12,), counters=counters(time=2900, compute=12.5, memory=65))
     s.dispatch("tail", d, 2000, items=(256 * (132 * 8 + 1),), counters=counters(time=2000))
+    for groups in (132 * 8 * 5 // 4, 132 * 8 * 3 // 2):
+        s.dispatch("tails", d, 900, items=(256 * groups,), counters=counters(time=900))
     path = s.done()
     report = json.loads(must(KYMO, "kernels", "-f", "json", path))
     found = {(r["kernel"], r["rule"]): (r["finding"], r["panel"]) for t in report["tables"] if t["name"] == "findings" for r in t["rows"]}
-    wanted = {("memory", "memory-bound"): ("memory bound: memory and caches at 85.0 % of their peak, computing at 30.0 %", "30"),
-              ("lines", "memory-bound"): ("memory bound: memory and caches at 98.0 % of their peak, computing at 7.0 %", "30"),
-              ("pipes", "memory-bound"): ("memory bound: memory and caches at 98.0 % of their peak, computing at 56.0 %", "30"),
-              ("compute", "compute-bound"): ("compute bound: a pipe at 90.0 % of its peak, memory and caches at 20.0 %", "11"),
-              ("latency", "latency-bound"): ("latency bound: computing at 10.0 %, memory and caches at 20.0 % of their peak", "7.2"),
+
+    def most(times, when):
+        return f"; at most {times:.2f} times as fast {when}"
+
+    def memory_bound(memory, compute):
+        return (f"memory bound: memory and caches at {memory:.1f} % of their peak, computing at {compute:.1f} %" + most(100 / memory, "if it moves as much")
+                + most(100 / compute, "if it moves less and computes as much"), "30")
+    parted = "divergence: 16.0 of 32 work items of a wave are active on average"
+    small = "small grid: 12 groups for 132 units leave 90.9 % of them empty"
+    spread = "on all units, if the time of one goes with its work"
+    wanted = {("memory", "memory-bound"): memory_bound(85, 30), ("lines", "memory-bound"): memory_bound(98, 7), ("pipes", "memory-bound"): memory_bound(98, 56),
+              ("small and busy", "memory-bound"): memory_bound(65, 12.5),
+              ("compute", "compute-bound"): ("compute bound: a pipe at 90.0 % of its peak, memory and caches at 20.0 %" + most(100 / 90, "if it computes as much")
+                                             + most(5, "if it computes less and moves as much"), "11"),
+              ("latency", "latency-bound"): ("latency bound: computing at 10.0 %, memory and caches at 20.0 % of their peak" + most(5, "with the same work"), "7.2"),
               ("registers", "low-occupancy"): ("occupancy can be 12.5 % at most: registers leave room for 1 group of a unit", "7.2"),
               ("strided", "uncoalesced"): ("uncoalesced access: 12.5 % of what global loads bring in is used", "16"),
               **{(name, "uncoalesced"): ("uncoalesced access: 12.5 % of what global loads bring in is used; L1 is at 98.0 % of its peak, what comes "
                                          f"next at {busy} %: up to {gain} times as fast without", "16") for name, busy, gain in (("lines", "49.0", "2.0"), ("pipes", "56.0", "1.8"))},
               ("sectors", "uncoalesced"): ("uncoalesced access: a global load takes 32.0 sectors, where 16 bytes of each work item take 16", "16"),
               ("banks", "bank-conflicts"): ("bank conflicts: 75.0 % of the passes of local memory are repetitions", "12"),
-              ("small", "few-groups"): ("small grid: 12 groups for 132 units leave 90.9 % of them empty", "7.1"),
-              ("tail", "tail"): ("tail: 1.00 rounds of groups fill 50.0 % of the room that 2 have", "7.1")}
+              ("busy banks", "bank-conflicts"): ("bank conflicts: 75.0 % of the passes of local memory are repetitions"
+                                                 + most(1 / (1 - 0.75 * 0.8), "without, if all units have as many"), "12"),
+              ("spilled", "spills"): ("spills: 40.0 % of the sectors of L1 are of spilled registers or of arrays of work items"
+                                      + most(1 / (0.8 - 0.16), "without, if all other instructions stay"), "10.3"),
+              ("few spills", "spills"): ("spills: 12.0 % of the instructions load and store spilled registers or arrays of work items", "10.3"),
+              ("parted", "divergence"): (parted + most(1 / (0.5 * 0.8), "with full waves, if work items execute as many instructions"), "11"),
+              ("idly parted", "divergence"): (parted, "11"),
+              ("small", "few-groups"): (small + most(11, spread), "7.1"), ("small and busy", "few-groups"): (small + most(100 / 65, spread), "7.1"),
+              ("tail", "tail"): ("tail: 1.00 rounds of groups fill 50.0 % of the room that 2 have"
+                                 + most(2 * 132 * 8 / (132 * 8 + 1), "with full rounds, if groups take equally long"), "7.1"),
+              ("tails", "tail"): ("tail: 1.38 rounds of groups fill 68.8 % of the room that 2 have"  # the bound is that of the worse
+                                  + most(8 / 5, "with full rounds, if groups take equally long"), "7.1")}
     checks.equal("findings", found, wanted)
+    gains = {(r["kernel"], r["rule"]): r["at_most"] for t in report["tables"] if t["name"] == "findings" for r in t["rows"]}
+    checks.equal("for programs", [gains[k] and round(gains[k], 6) for k in (("memory", "memory-bound"), ("registers", "low-occupancy"), ("busy banks", "bank-conflicts"))],
+                 [round(100 / 30, 6), None, 2.5])
     ids = {r["id"].split(".")[0] for r in json.loads(must(KYMO, "list", "metrics", "-f", "json"))["tables"][0]["rows"]}
     checks.equal("panels that they name", {p.split(".")[0] for _, p in wanted.values()} - ids, set())
 

@@ -45,7 +45,7 @@ const struct kernel_rule kernel_rule_low_occupancy = {
 	.rule = {.id = "low-occupancy",
 		 .what = "registers, shared memory or group size let a unit hold few waves",
 		 .why = "half of the waves mostly hide latencies as well as all",
-		 .cost = "none is told: it is of a kernel by itself"},
+		 .cost = "none is told: more waves may hide more, or nothing"},
 	.panel = "7.2",
 	.advice = "use fewer registers (launch bounds), less shared memory, or groups of another "
 		  "size",

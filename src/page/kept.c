@@ -13,12 +13,14 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/temporary.h"
+#include "roofs/keep.h"
 
-static const char magic[16] = "kymo page data 1";
+static const char magic[16] = "kymo page data 2";
 
 struct start {
 	char magic[16];
 	uint64_t of, script; /* script: the page's, which knows the layout */
+	uint64_t roofs;      /* that were kept, of pages with rooflines; 0: of others */
 	uint64_t head_bytes, count, data_bytes;
 };
 
@@ -46,6 +48,14 @@ static uint64_t hash_of_folder(const char *path)
 			sum += hash_of_file(dirfd(folder), e->d_name);
 	closedir(folder);
 	return sum;
+}
+
+/* What `kymo calibrate` keeps; not 0. */
+static uint64_t hash_of_roofs(void)
+{
+	char folder[PATH_MAX], why[ROOF_WHY];
+
+	return hash_mix(1, keep_folder(folder, why) ? hash_of_folder(folder) : 0) | 1;
 }
 
 uint64_t page_kept_of(const char *trace)
@@ -85,6 +95,7 @@ static bool write_all(const struct page *p, int fd, uint64_t of)
 	const struct sections *s = &p->encoded.sections;
 	struct start start = {.of = of,
 			      .script = hash_string(page_script.hash),
+			      .roofs = p->kernels ? hash_of_roofs() : 0,
 			      .count = s->count,
 			      .data_bytes = s->end};
 	size_t n = 0, directory = s->count * sizeof(*s->at);
@@ -154,6 +165,7 @@ static bool read_start(struct page_kept *k, uint64_t of)
 	if (fstat(k->fd, &st) != 0 || pread(k->fd, &start, sizeof(start), 0) != sizeof(start) ||
 	    memcmp(start.magic, magic, sizeof(magic)) != 0 || start.of != of ||
 	    start.script != hash_string(page_script.hash) ||
+	    (start.roofs && start.roofs != hash_of_roofs()) ||
 	    start.head_bytes > (uint64_t)st.st_size || start.count > (uint64_t)st.st_size)
 		return false;
 	k->head = sizeof(start);

@@ -297,15 +297,107 @@ static void draw_shape(const struct roofline_picture *p, unsigned shape, double 
 static void draw_point(const struct roofline_picture *p, unsigned i)
 {
 	const struct roofline_point *at = &p->l->points[i];
-	const double x = x_of(p, at->intensity), y = y_of(p, at->rate);
-	char told[300], number[8];
+	char told[300];
 
 	snprintf(told, sizeof(told), "%.160s, %s: %.4g FLOP/byte, %.4g FLOP/s", at->kernel,
 		 level_name(at->level), at->intensity, at->rate);
-	draw_shape(p, shape_of(at->level), x, y, kernel_colour(p, p->l->number[i]), told);
-	snprintf(number, sizeof(number), "%u", p->l->number[i] + 1u);
-	draw_text(p->d, x + MARK + 5, y + MARK + 10, SMALL, DRAW_BOLD, DRAW_LEFT, p->ink->text,
-		  number);
+	draw_shape(p, shape_of(at->level), x_of(p, at->intensity), y_of(p, at->rate),
+		   kernel_colour(p, p->l->number[i]), told);
+}
+
+/* ---- numbers of points: beside their shapes, apart from each other and from other points ---------- */
+
+enum {
+	POINTS = 64, /* more than ROOFLINE_KERNELS at each level */
+	DIGIT = 12,  /* height of a number */
+	AWAY = 20,   /* middle of the nearest one from the point */
+	RINGS = 8,   /* in which places are sought, and how many in each */
+	PLACES = 16,
+	STEP = 16
+};
+
+struct numbered {
+	double x, y; /* middle */
+	double half; /* of its width */
+};
+
+/* Pixels of both directions that two things share. */
+static double shared(const struct numbered *a, const struct numbered *b, double height)
+{
+	const double wide = a->half + b->half + 3 - fabs(a->x - b->x);
+	const double high = height + 3 - fabs(a->y - b->y);
+
+	return wide > 0 && high > 0 ? wide * high : 0;
+}
+
+/* What a number would lie on: points, numbers that have their places, what is outside of the axes. */
+static double lies_on(const struct roofline_picture *p, const struct numbered *at,
+		      const struct numbered *numbers, unsigned count)
+{
+	double all = 0;
+
+	if (at->x - at->half < p->b.left || at->x + at->half > p->b.right ||
+	    at->y - DIGIT < p->b.top || at->y + DIGIT > p->b.bottom)
+		all += DIGIT * DIGIT;
+	for (unsigned i = 0; i < p->l->points_count; i++) {
+		const struct roofline_point *o = &p->l->points[i];
+		const struct numbered point = {x_of(p, o->intensity), y_of(p, o->rate), MARK * 1.3};
+
+		all += shared(at, &point, DIGIT / 2.0 + MARK * 1.3);
+	}
+	for (unsigned i = 0; i < count; i++)
+		all += shared(at, &numbers[i], DIGIT);
+	return all;
+}
+
+/* The nearest place that is free, right below first; else the one that lies on least. */
+static struct numbered place_number(const struct roofline_picture *p, unsigned i, double half,
+				    const struct numbered *numbers, unsigned count)
+{
+	const double x = x_of(p, p->l->points[i].intensity), y = y_of(p, p->l->points[i].rate);
+	struct numbered best = {.half = half};
+	double least = INFINITY;
+
+	for (unsigned n = 0; n < RINGS * PLACES && least > 0; n++) {
+		const double turn = M_PI / 4 + 2 * M_PI * (n % PLACES) / PLACES;
+		const double away = AWAY + STEP * (double)(n / PLACES);
+		const struct numbered at = {x + (away + half / 2) * cos(turn), y + away * sin(turn),
+					    half};
+		const double on = lies_on(p, &at, numbers, count);
+
+		if (on < least) {
+			best = at;
+			least = on;
+		}
+	}
+	return best;
+}
+
+/* A number that stands farther away has a line to its point. */
+static void draw_lead(const struct roofline_picture *p, unsigned i, const struct numbered *at)
+{
+	const double x = x_of(p, p->l->points[i].intensity), y = y_of(p, p->l->points[i].rate);
+	const double dx = at->x - x, dy = at->y - y, length = hypot(dx, dy);
+	const double from = MARK * 1.3 / length, to = 1 - (DIGIT - 1) / length;
+	const double xy[] = {x + from * dx, y + from * dy, x + to * dx, y + to * dy};
+
+	if (length > AWAY + STEP)
+		draw_line(p->d, xy, 2, p->ink->muted, 1.2, 0, NULL);
+}
+
+static void draw_numbers(const struct roofline_picture *p)
+{
+	struct numbered at[POINTS];
+
+	for (unsigned i = 0; i < p->l->points_count && i < POINTS; i++) {
+		char number[8];
+
+		snprintf(number, sizeof(number), "%u", p->l->number[i] + 1u);
+		at[i] = place_number(p, i, draw_width(number, SMALL) / 2, at, i);
+		draw_lead(p, i, &at[i]);
+		draw_text(p->d, at[i].x, at[i].y + DIGIT / 2.0, SMALL, DRAW_BOLD, DRAW_MIDDLE,
+			  p->ink->text, number);
+	}
 }
 
 /* ---- legend -------------------------------------------------------------------------------------- */
@@ -395,6 +487,7 @@ void roofline_draw(struct draw *d, const struct roofline *l, bool dark)
 	draw_slanted(&p, &legend);
 	for (unsigned i = l->points_count; i-- > 0;)
 		draw_point(&p, i);
+	draw_numbers(&p);
 	draw_legend(&p, legend);
 }
 

@@ -18,7 +18,7 @@
 
 #define FOLDER "kymo/roofs"
 
-static bool folder(char out[PATH_MAX], char why[ROOF_WHY])
+bool keep_folder(char out[PATH_MAX], char why[ROOF_WHY])
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	int n = -1;
@@ -60,7 +60,7 @@ bool keep_path(const struct roof_device *d, char out[PATH_MAX], char why[ROOF_WH
 	char key[NAME_MAX];
 	size_t n;
 
-	if (!folder(out, why))
+	if (!keep_folder(out, why))
 		return false;
 	key_of(d, key);
 	n = strlen(out);
@@ -129,7 +129,7 @@ void keep_all(struct roofs_list *out)
 	size_t n;
 	DIR *d;
 
-	if (!folder(path, why))
+	if (!keep_folder(path, why))
 		return;
 	d = opendir(path);
 	n = strlen(path);
@@ -152,7 +152,7 @@ int keep_lock(void (*waiting)(void *data), void *data)
 	size_t n;
 	int fd;
 
-	if (!folder(path, why))
+	if (!keep_folder(path, why))
 		return -1;
 	gethostname(host, sizeof(host) - 1);
 	n = strlen(path);

@@ -7,7 +7,10 @@
 
 #include "roofs/roofs.h"
 
-/* False: no folder is known; `why` says what to set. */
+/* Where all are. False: no folder is known; `why` says what to set. */
+bool keep_folder(char out[PATH_MAX], char why[ROOF_WHY]);
+
+/* False: likewise. */
 bool keep_path(const struct roof_device *d, char out[PATH_MAX], char why[ROOF_WHY]);
 
 /* What is kept of this very device. */

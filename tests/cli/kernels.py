@@ -15,6 +15,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
 import kymotest  # noqa: E402
+import view  # noqa: E402
 from kernels_store import H200, MI300, Store, empty  # noqa: E402
 from kymotest import Checks, must, run  # noqa: E402
 
@@ -535,6 +536,7 @@ def part_real(folder):
     if p.returncode == 0 and "task-clock is not counted" not in p.stderr:
         counted = rows(folder + "/m.kymo", "--panel", "7.3.8")
         checks.equal("kernels that were counted", {k[0]: r["of"] for k, r in counted.items()}, {k[0]: r["of"] for k, r in missing.items()})
+        roofs_of_views(folder, folder + "/m.kymo")
         some = rows(folder + "/m.kymo", "--panel", "7.3.8", "--kernel", got[0]["kernel"] + "#2-3")
         checks.equal("counters of what is selected", {(k[0], r["of"], r["dispatches"]) for k, r in some.items()}, {(got[0]["kernel"], 2, 2)})
         others = rows(folder + "/m.kymo", "--panel", "7.3.8", "--exclude-kernel", got[0]["kernel"])
@@ -545,6 +547,22 @@ def part_real(folder):
     must(KYMO, "run", "--no-summary", "--sample", "-o", folder + "/none.kymo", "--", "sh", "-c", "for i in 1 2 3; do :; done")
     p = run(KYMO, "kernels", folder + "/none.kymo")
     checks.equal(f"no kernels: {p.stderr}", (p.returncode, "there are no kernels in the trace" in p.stderr), (3, True))
+
+
+def roofs_of_views(folder, trace):
+    """What `kymo view` has prepared is made anew once roofs are measured, of a trace with kernels alone."""
+    os.environ["XDG_CACHE_HOME"] = folder + "/cache"
+    view.KYMO = KYMO
+    made = []
+    for roofs in (False, False, True):
+        if roofs:
+            os.makedirs(folder + "/cache/kymo/roofs")
+            with open(folder + "/cache/kymo/roofs/a.json", "w") as f:
+                json.dump({"devices": []}, f)
+        with view.View(trace) as v:
+            v.prepared()
+        made.append(os.stat(trace + "/page.data").st_ino)
+    checks.equal("prepared anew", [made[1] == made[0], made[2] == made[0]], [True, False])
 
 
 # ---- baselines --------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 """Kernels in `kymo report`, against `kymo kernels -f json`: the page's numbers, Markdown, PDF, workbook, picture; in a browser what is drawn. A trace of two kernels on two
 devices of one name, with counters of kernels, and roofs of such devices.
 
-    kernels.py KYMO SYNTH data|browser"""
+    kernels.py KYMO SYNTH data|numbers|browser"""
 import json
 import os
 import re
@@ -36,11 +36,14 @@ def counters(time, compute, memory, fma, read, written):
 COUNTED = [counters(1000, 80, 40, 4000, 1000, 600), counters(3000, 60, 80, 6000, 8000, 1000), counters(500, 5, 70, 50, 4000, 4000), counters(700, 10, 20, 900, 100, 20)]
 
 
-def made(folder):
+LAUNCHES = (("gemm", 64, 2000, 1000, 1), ("gemm", 64, 4000, 3000, 2), (TAG, 64, 9000, 500, 1), ("gemm", 4096, 12000, 700, 1))
+
+
+def made(folder, launches=LAUNCHES, counted=COUNTED):
     """A ROCpd database, of devices by NVIDIA, with values of counters."""
     trace, path = folder + "/t.kymo", folder + "/t.db"
     lines = ["range r 100 15000 5"]
-    for n, (name, items, at, ns, device) in enumerate((("gemm", 64, 2000, 1000, 1), ("gemm", 64, 4000, 3000, 2), (TAG, 64, 9000, 500, 1), ("gemm", 4096, 12000, 700, 1))):
+    for n, (name, items, at, ns, device) in enumerate(launches):
         lines += [f"in {5 + n}", f"kernel {name} {items} {at} {ns} {device}"]
     must(SYNTH, "timed", trace, input="\n".join([*lines, "end 20000", ""]))
     must(KYMO, "export", "--to", "rocpd", "-o", path, trace)
@@ -50,7 +53,7 @@ def made(folder):
     db.execute(f"UPDATE {table['info_agent']} SET vendor_name = 'NVIDIA' WHERE type = 'GPU'")
     nid, pid = db.execute(f"SELECT nid, pid FROM {table['kernel_dispatch']}").fetchone()
     number = 0
-    for (event, agent), values in zip(db.execute(f"SELECT event_id, agent_id FROM {table['kernel_dispatch']} ORDER BY start").fetchall(), COUNTED):
+    for (event, agent), values in zip(db.execute(f"SELECT event_id, agent_id FROM {table['kernel_dispatch']} ORDER BY start").fetchall(), counted):
         for name, value in values.items():
             number += 1
             db.execute(f"INSERT INTO {table['info_pmc']}(id, nid, pid, agent_id, target_arch, name, symbol) VALUES(?,?,?,?,'GPU',?,?)", (number, nid, pid, agent, name, name))
@@ -138,6 +141,24 @@ def rooflines(folder, path, data, wanted):
             checks.equal("as kymo kernels draws it", f.read(), r["light"])
     svg = must(KYMO, "report", "--plot", "roofline", "-o", "-", path)
     checks.equal("the plot has both devices", len(titles(svg)), sum(len(r["points"]) for r in data["rooflines"]))
+
+
+def numbers(folder):
+    """Ten kernels that are all but one: each point of each has its number, none lies on another one or on a point; of others it is told that they are not there."""
+    launches = [(f"k{n}", 64, 2000 + 300 * n, 200, 1) for n in range(12)]
+    counted = [counters(1000 + 3 * n, 30, 80, 5000 + 7 * n, 900 + n, 100) for n in range(12)]
+    _, path = made(folder, launches, counted)
+    keep_roofs(folder, path)
+    roofline, = page_of(folder, path).head["kernels"]["rooflines"]
+    checks.equal("not drawn", (roofline["left_out"], len(roofline["points"])), (6, 30))
+    svg = xml.etree.ElementTree.fromstring(roofline["light"].encode())
+    at = [(t.text, float(t.get("x")), float(t.get("y")) - 6) for t in svg.iter(NS + "text") if (t.text or "").isdigit() and t.get("text-anchor") == "middle" and float(t.get("y")) < 790]
+    checks.equal("numbers", sorted(t for t, _, _ in at), sorted(3 * [str(n) for n in range(1, 11)]))
+    near = [(a, b) for n, a in enumerate(at) for b in at[:n] if abs(a[1] - b[1]) < 4.5 * (len(a[0]) + len(b[0])) and abs(a[2] - b[2]) < 12]
+    checks.equal("on each other", near, [])
+    marks = [[tuple(map(float, xy.split(","))) for xy in e.get("points").split()] for e in svg.iter(NS + "polyline") if e.find(NS + "title") is not None and "FLOP/byte" in e.find(NS + "title").text]
+    centres = [((min(x for x, _ in m) + max(x for x, _ in m)) / 2, (min(y for _, y in m) + max(y for _, y in m)) / 2) for m in marks]
+    checks.equal("on points", (len(centres), [(t, x, y) for t, x, y in at for cx, cy in centres if abs(x - cx) < 4 and abs(y - cy) < 4]), (30, []))
 
 
 def titles(svg):
@@ -231,6 +252,16 @@ def in_browser(folder):
         limits(w, page.head["kernels"])
         w.press("#table-kernels_0_1 tbody:nth-of-type(2) tr:nth-child(2) button.link")
         checks.equal("chosen in the table", w.run("document.querySelector('.kernels select').value"), "1")
+        w.until("location.hash.includes('&k=2')")
+        w.run("history.back()")  # to the panel that a finding led to
+        w.until("!location.hash.includes('&k=2')")
+        w.until("document.querySelector('.kernels select').value !== '1'")
+        w.open(folder + "/other.html", "?k#tab=kernels&k=3")
+        w.until("window.kymo?.page")
+        checks.equal("a link opens it", w.run("[kymo.page.tab, document.querySelector('.kernels select').value, document.querySelector('#kernel-panel-2') !== null]"), ["kernels", "2", True])
+        w.open(folder + "/other.html", "?k4#tab=kernels&k=4")
+        w.until("window.kymo?.page")
+        checks.equal("of another page", w.run("document.querySelector('.kernels select').value"), "0")
         checks.equal("nothing of a name ran", w.run("window.broken === undefined && !document.querySelector('.kernels img')"), True)
         checks.equal("on paper", len(w.pdf()) > 1000, True)
         names = w.run("[...document.querySelectorAll('.kernels [tabindex=\"0\"], .kernels button, .kernels input, .kernels select')].filter(e => !e.textContent.trim() && !e.getAttribute('aria-label')).length")
@@ -257,7 +288,7 @@ def limits(w, data):
 
 def main():
     with Folder() as folder:
-        {"data": data, "browser": in_browser}[PART](folder)
+        {"data": data, "numbers": numbers, "browser": in_browser}[PART](folder)
     sys.exit(checks.status(10))
 
 

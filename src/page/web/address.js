@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The address after # has the tab, the window and the selected slice, so that it can be kept, sent, and gone back to.
+// The address after # has the tab, the window, the selected slice and the chosen kernel, so that it can be kept, sent, and gone back to.
 
 export function read() {
   const found = {};
@@ -13,7 +13,7 @@ export function read() {
     const n = (text ?? "").split(",").map(Number);
     return n.length === many && n.every(v => Number.isFinite(v) && v >= -1e16 && v <= 1e16) ? n : null;
   };
-  return { tab: found.tab, window: numbers(found.t, 2), slice: numbers(found.s, 2), search: found.q, folded: found.f === undefined ? null : found.f.split(".").filter(Boolean).map(v => parseInt(v, 36)) };
+  return { tab: found.tab, window: numbers(found.t, 2), slice: numbers(found.s, 2), kernel: numbers(found.k, 1), search: found.q, folded: found.f === undefined ? null : found.f.split(".").filter(Boolean).map(v => parseInt(v, 36)) };
 }
 
 export class Address {
@@ -45,8 +45,9 @@ export class Address {
   }
 
   write() {
-    const { tab, start, end, slice, search, folded } = this.state(), parts = [`tab=${tab}`, `t=${Math.round(start * 1000) / 1000},${Math.round(end * 1000) / 1000}`];
+    const { tab, start, end, slice, search, folded, kernel } = this.state(), parts = [`tab=${tab}`, `t=${Math.round(start * 1000) / 1000},${Math.round(end * 1000) / 1000}`];
     if (slice) parts.push(`s=${slice.row},${slice.index}`);
+    if (kernel) parts.push(`k=${kernel + 1}`);
     if (search) parts.push(`q=${encodeURIComponent(search)}`);
     if (folded) parts.push(`f=${folded}`);
     const hash = `#${parts.join("&")}`, step = this.step;

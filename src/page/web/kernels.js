@@ -4,6 +4,7 @@ import { h, say } from "./dom.js";
 import { grouped, line as clean, percent, withUnit } from "./format.js";
 import { Sheet } from "./tables.js";
 
+const LIMITS = 6; // findings that stand above the panels; the others are unfolded
 const FIRST = [2, 7]; // panels that stand in front: speed of light, launch and occupancy
 const COLUMNS = ["id", "metric", "value", "share of the peak", "peak", "least to most", "note"];
 
@@ -64,11 +65,14 @@ function picture(l, dark) {
 }
 
 function points(l) {
-  const heads = [["kernel"], ["level"], ["FLOP/byte"], ["FLOP/s"], ["share of time", "%"], ["of what is attained", "%"]];
+  // Points of a kernel stand next to each other; numbers are those of the picture.
+  let number = 0;
+  const numbers = l.points.map(([kernel], n) => number += n === 0 || kernel !== l.points[n - 1][0]);
+  const heads = [["number"], ["kernel"], ["level"], ["FLOP/byte"], ["FLOP/s"], ["share of time", "%"], ["of what is attained", "%"]];
   return h("details", {}, h("summary", { text: "The same as a table" }), h("div.scroll", {}, h("table", { "aria-label": "Points of the roofline" },
-    h("thead", {}, h("tr", {}, heads.map(([t], n) => h(n < 2 ? "th" : "th.n", { scope: "col", text: t })))),
-    h("tbody", {}, l.points.map(([kernel, level, intensity, rate, share, attained]) => h("tr", {}, h("td", { text: clean(kernel, 120) }), h("td", { text: level }),
-      ...[intensity, rate, share === null ? null : 100 * share, attained === null ? null : 100 * attained].map((v, n) => h("td.n", { title: v === null ? null : String(v) }, withUnit(v, heads[n + 2][1])))))))));
+    h("thead", {}, h("tr", {}, heads.map(([t], n) => h(n < 3 ? "th" : "th.n", { scope: "col", text: t })))),
+    h("tbody", {}, l.points.map(([kernel, level, intensity, rate, share, attained], at) => h("tr", {}, h("td", { text: String(numbers[at]) }), h("td", { text: clean(kernel, 120) }), h("td", { text: level }),
+      ...[intensity, rate, share === null ? null : 100 * share, attained === null ? null : 100 * attained].map((v, n) => h("td.n", { title: v === null ? null : String(v) }, withUnit(v, heads[n + 3][1])))))))));
 }
 
 function roofline(l, dark) {
@@ -88,14 +92,18 @@ function findings(data, choose) {
   const t = data.tables.find(x => x.name === "findings");
   if (!t) return null;
   const at = Object.fromEntries(t.columns.map((c, n) => [c.name, n]));
-  return h("section.limits", { "aria-label": "What limits kernels" }, h("h2", { text: `What limits them: ${grouped(t.rows.length)}` }), t.rows.map(r => {
+  const cards = t.rows.map(r => {
     const kernel = data.kernels.findIndex(k => k.kernel === r[at.kernel] && k.device === r[at.device]), id = r[at.panel].split(".")[0], known = data.panels.find(p => String(p.id) === id);
     return h("article.finding", {}, h("header", {}, h("h3", { text: clean(r[at.finding], 400) })), h("p.where", { text: kernel < 0 ? clean(r[at.kernel], 200) : titleOf(data.kernels[kernel]) }), h("p", { text: clean(r[at.advice] ?? "", 600) }),
       h("footer", {}, h("span.rule", { text: r[at.rule] }), kernel >= 0 && h("button.link", { type: "button", onclick: () => choose(kernel, id) }, `See panel ${r[at.panel]}${known ? `, ${clean(known.title, 60)}` : ""}`)));
-  }));
+  });
+  const more = cards.length - LIMITS;
+  return h("section.limits", { "aria-label": "What limits kernels" }, h("h2", { text: `What limits them: ${grouped(t.rows.length)}` }), cards.slice(0, LIMITS),
+    more > 0 && h("details", {}, h("summary", { text: `${grouped(more)} more` }), h("div.limits", {}, cards.slice(LIMITS))));
 }
 
-export function kernels(model) {
+// `changed`: another kernel was chosen.
+export function kernels(model, changed) {
   const data = model.head.kernels;
   if (!data) return null;
   let chosen = 0, all = false;
@@ -114,6 +122,7 @@ export function kernels(model) {
     chosen = n;
     all ||= id !== undefined && panelsOf(data, data.kernels[n]).some(p => String(p.id) === id && p.tables.every(t => t.rows.every(r => r.value === null)));
     draw();
+    changed();
     say(titleOf(data.kernels[n]));
     const to = id === undefined ? null : place.querySelector(`#kernel-panel-${id}`);
     (to ?? list).scrollIntoView({ block: "start" });
@@ -129,5 +138,7 @@ export function kernels(model) {
     h("section.choice", { "aria-label": "The kernel whose panels are shown" }, h("h2", { text: "Panels of" }), list, toggle, h("span.muted", { text: left > 0 ? `the ${data.kernels.length} with most time; kymo kernels has the other ${grouped(left)}` : "" })),
     place, sheets.slice(1).map(s => s.element));
   draw();
-  return { element, sheets, choose, themed: draw, shown() { for (const s of sheets) s.draw(true); }, printed() { for (const s of sheets) s.print(); } };
+  // As the address has it, which may be of another page.
+  const show = n => { if (data.kernels[n] && n !== chosen) { chosen = n; draw(); } };
+  return { element, sheets, choose, show, get chosen() { return chosen; }, themed: draw, shown() { for (const s of sheets) s.draw(true); }, printed() { for (const s of sheets) s.print(); } };
 }

@@ -48,7 +48,7 @@ class Page {
     this.panes.plots.append(this.plots.element);
     this.comparison = comparison(model, ops => this.find(ops));
     if (this.comparison) this.panes.comparison.append(this.comparison.element);
-    this.kernels = kernels(model);
+    this.kernels = kernels(model, () => this.address.changed(true));
     if (this.kernels) this.panes.kernels.append(this.kernels.element);
     this.address = new Address(() => this.state(), a => this.apply(a));
     this.timeline.on("view", jump => this.address.changed(jump));
@@ -143,7 +143,7 @@ class Page {
 
   state() {
     const { view, selected, lines } = this.timeline;
-    return { tab: this.tab, start: view.start, end: view.end, slice: this.model.glance ? null : selected, search: this.search.input.value.slice(0, 200), folded: [...lines.folded].map(n => n.toString(36)).join(".") };
+    return { tab: this.tab, start: view.start, end: view.end, slice: this.model.glance ? null : selected, search: this.search.input.value.slice(0, 200), folded: [...lines.folded].map(n => n.toString(36)).join("."), kernel: this.kernels?.chosen };
   }
 
   async apply(a) {
@@ -153,6 +153,7 @@ class Page {
     }
     if (a.search && a.search !== this.search.input.value) { this.search.set(a.search); this.search.list.hidden = true; }
     if (a.window) this.timeline.show(...a.window);
+    this.kernels?.show(a.kernel ? a.kernel[0] - 1 : 0);
     this.open(this.tabs.includes(a.tab) ? a.tab : a.window ? "timeline" : this.tab, false);
     const s = this.timeline.selected;
     if (a.slice && (s?.row !== a.slice[0] || s?.index !== a.slice[1])) {

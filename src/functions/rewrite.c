@@ -109,7 +109,8 @@ bool rewrite_lay_out(struct rewrite *r)
 	r->note_at = r->headers_at + (r->header.e_phnum + (uint64_t)ADDED) * sizeof(Elf64_Phdr);
 	r->note_end = r->note_at + sizeof(Elf64_Nhdr) + NAME_BYTES + sizeof(struct plan_note);
 	r->plan_at = round_up(r->note_end, 8);
-	r->stubs_at = round_up(r->plan_at + r->plan_bytes, 16);
+	r->frames_at = round_up(r->plan_at + r->plan_bytes, 8);
+	r->stubs_at = round_up(r->frames_at + r->frames_bytes, 16);
 	r->slots_at = round_up(r->stubs_at + r->stubs_bytes, PAGE);
 	r->end = r->slots_at + r->slots_bytes;
 	return r->end - r->base < (uint64_t)INT32_MAX ||
@@ -134,6 +135,13 @@ static void add_header(struct rewrite *r, const Elf64_Phdr *p)
 	text_add_bytes(r->out, (const char *)p, sizeof(*p));
 }
 
+static void move_frames(const struct rewrite *r, Elf64_Phdr *p)
+{
+	p->p_offset = offset_of(r, r->frames.header);
+	p->p_vaddr = p->p_paddr = r->frames.header;
+	p->p_filesz = p->p_memsz = r->frames.entries - r->frames.header;
+}
+
 /* Segments that are loaded lie in the order of their addresses. */
 static void add_headers(struct rewrite *r)
 {
@@ -147,6 +155,8 @@ static void add_headers(struct rewrite *r)
 	for (unsigned i = 0; i < r->header.e_phnum; i++) {
 		Elf64_Phdr p = header_at(r, i);
 
+		if (p.p_type == PT_GNU_EH_FRAME && r->frames_bytes)
+			move_frames(r, &p);
 		add_header(r, p.p_type == PT_PHDR ? &own : &p);
 		if (i != last)
 			continue;
@@ -285,6 +295,23 @@ static bool add_names(struct rewrite *r, const struct image_part *names, uint32_
 	return !r->out->failed;
 }
 
+/* Those that were written anew lie elsewhere. */
+static void move_section(const struct rewrite *r, const struct image_part *names, Elf64_Shdr *s)
+{
+	const char *name = image_string(names, s->sh_name);
+
+	if (name && r->frames_bytes && strcmp(name, ".eh_frame_hdr") == 0) {
+		s->sh_addr = r->frames.header;
+		s->sh_size = r->frames.entries - r->frames.header;
+	} else if (name && r->frames_bytes && strcmp(name, ".eh_frame") == 0) {
+		s->sh_addr = r->frames.entries;
+		s->sh_size = r->frames.end - r->frames.entries;
+	} else {
+		return;
+	}
+	s->sh_offset = offset_of(r, s->sh_addr);
+}
+
 /* A file without sections, or with damaged ones, has none for what is new either. */
 static void add_sections(struct rewrite *r)
 {
@@ -310,6 +337,7 @@ static void add_sections(struct rewrite *r)
 			s.sh_offset = names_at;
 			s.sh_size = begin[SECTIONS - 1] + strlen(section_names[SECTIONS - 1]) + 1;
 		}
+		move_section(r, &names, &s);
 		text_add_bytes(r->out, (const char *)&s, sizeof(s));
 	}
 	for (unsigned i = 0; i < SECTIONS; i++) {
@@ -321,7 +349,7 @@ static void add_sections(struct rewrite *r)
 }
 
 bool rewrite_finish(struct rewrite *r, const uint8_t id[PLAN_NOTE_ID], const struct text *plan,
-		    const struct text *stubs)
+		    const struct text *frames, const struct text *stubs)
 {
 	clear_shadow_stack(r);
 	pad_to(r, r->headers_at);
@@ -329,6 +357,9 @@ bool rewrite_finish(struct rewrite *r, const uint8_t id[PLAN_NOTE_ID], const str
 	add_note(r, id);
 	pad_to(r, r->plan_at);
 	text_add_bytes(r->out, plan->s, plan->length);
+	pad_to(r, r->frames_at);
+	if (frames->length)
+		text_add_bytes(r->out, frames->s, frames->length);
 	pad_to(r, r->stubs_at);
 	text_add_bytes(r->out, stubs->s, stubs->length);
 	pad_to(r, round_up(r->end, 8));

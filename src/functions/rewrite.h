@@ -4,17 +4,19 @@
 #define FUNCTIONS_REWRITE_H
 
 #include "base/text.h"
-#include "functions/image.h"
+#include "functions/frame_table.h"
 
 struct rewrite {
 	const struct image *image;
 	struct text *out; /* the new file */
 	char *why;        /* IMAGE_WHY bytes */
 	Elf64_Ehdr header;
-	uint64_t base;                                 /* address of the file's first byte */
-	uint64_t plan_bytes, stubs_bytes, slots_bytes; /* set before rewrite_lay_out() */
+	uint64_t base; /* address of the file's first byte */
+	uint64_t plan_bytes, frames_bytes, stubs_bytes,
+		slots_bytes; /* set before rewrite_lay_out() */
 	/* Set by it. */
-	uint64_t headers_at, note_at, note_end, plan_at, stubs_at, slots_at, end;
+	uint64_t headers_at, note_at, note_end, plan_at, frames_at, stubs_at, slots_at, end;
+	struct frame_places frames; /* set before rewrite_finish(), if there are bytes of them */
 	bool unshadowed;
 };
 
@@ -27,6 +29,6 @@ bool rewrite_jump(struct rewrite *r, uint64_t site, uint64_t to, const uint8_t *
 		  unsigned count);
 /* Adds what was laid out. False: `why`. */
 bool rewrite_finish(struct rewrite *r, const uint8_t id[PLAN_NOTE_ID], const struct text *plan,
-		    const struct text *stubs);
+		    const struct text *frames, const struct text *stubs);
 
 #endif

@@ -40,8 +40,8 @@ struct frame_places {
 };
 
 /*
- * Adds the table and the entries for the place `at`, at a multiple of 8, to `out`; how long they are does not depend on addresses. False: an address is out of reach,
- * or there is no memory. Code whose function is not described is left out, as all from a rule on that cannot be understood.
+ * Adds the table and the entries for the place `at`, at a multiple of 8, to `out`; how long they are does not depend on addresses. False: an
+ * address is out of reach, or there is no memory. Code whose function is not described is left out, as all from a rule on that cannot be understood.
  */
 bool frame_table_write(const struct frame_table *t, uint64_t at, const struct frame_moved *moved,
 		       uint32_t count, struct text *out, struct frame_places *places);

@@ -88,6 +88,14 @@ static bool reaches(uint64_t from, uint64_t to)
 	return (int64_t)(to - from) == (int32_t)(to - from);
 }
 
+static void add_symbol(struct making *m, const struct plan_function *f, uint64_t stub)
+{
+	const struct function *x = &m->f->items[functions_before(m->f, f->entry)];
+
+	if (x->name)
+		rewrite_symbol(&m->r, x->name, stub, HEAD + code_bytes(f));
+}
+
 static bool put_stub(struct making *m, const struct plan_function *f, uint64_t stub, uint64_t slot)
 {
 	uint8_t bytes[HEAD + PLAN_CODE_MAX + CALL + ADD + STUB_ALIGN] = {
@@ -100,6 +108,7 @@ static bool put_stub(struct making *m, const struct plan_function *f, uint64_t s
 	    !put_code(&m->plan, f, stub + HEAD, bytes + HEAD))
 		return false;
 	text_add_bytes(&m->stubs, (const char *)bytes, stub_bytes(f));
+	add_symbol(m, f, stub);
 	return rewrite_jump(&m->r, f->site, stub, f->expected, f->covered);
 }
 
@@ -288,6 +297,7 @@ bool instrument(struct functions *f, struct decoder *d, struct text *out, struct
 	told->unframed = f->image.frame_header.size && !m.r.frames_bytes;
 	told->unshadowed = m.r.unshadowed;
 	text_release(&m.frames);
+	rewrite_release(&m.r);
 	text_release(&m.stubs);
 	text_release(&m.table);
 	text_release(&plan);

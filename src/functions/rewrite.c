@@ -13,6 +13,7 @@ enum {
 	PAGE = 4096,
 	ADDED = 3, /* program headers: two segments, a segment of notes */
 	SECTIONS = 4,
+	TEXT = 2,       /* of these the one with code */
 	NAME_BYTES = 8, /* of the note's name, aligned */
 	HEADERS_MAX = 128,
 	FEATURE_1_AND = 0xc0000002, /* property of the processor: what all of the file can do */
@@ -312,6 +313,91 @@ static void move_section(const struct rewrite *r, const struct image_part *names
 	s->sh_offset = offset_of(r, s->sh_addr);
 }
 
+/* ---- symbols ---- */
+
+void rewrite_symbol(struct rewrite *r, const char *name, uint64_t at, uint64_t bytes)
+{
+	const Elf64_Sym s = {.st_name = (Elf64_Word)r->symbol_names.length,
+			     .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+			     .st_other = STV_HIDDEN,
+			     .st_value = at,
+			     .st_size = bytes};
+
+	text_add_bytes(&r->symbols, (const char *)&s, sizeof(s));
+	text_addf(&r->symbol_names, "%s.kymo", name);
+	text_add_bytes(&r->symbol_names, "", 1);
+}
+
+struct symbols {
+	unsigned table, names; /* sections; 0: there are none */
+	uint64_t table_at, names_at;
+	struct image_part was, names_were;
+};
+
+static void find_symbols(const struct rewrite *r, struct symbols *out)
+{
+	for (unsigned i = 1; i < r->header.e_shnum; i++)
+		if (image_section(r->image, i, &out->was) && out->was.type == SHT_SYMTAB &&
+		    out->was.size && out->was.link != r->header.e_shstrndx &&
+		    image_section(r->image, out->was.link, &out->names_were) &&
+		    out->names_were.size &&
+		    out->names_were.size <= UINT32_MAX - r->symbol_names.length) {
+			out->table = i;
+			out->names = out->was.link;
+			return;
+		}
+}
+
+static uint64_t add_longer(struct rewrite *r, const struct image_part *was, const struct text *more)
+{
+	uint64_t at = r->out->length;
+
+	text_add_bytes(r->out, (const char *)was->bytes, was->size);
+	text_add_bytes(r->out, more->s, more->length);
+	while (r->out->length % 8)
+		text_add_bytes(r->out, "", 1);
+	return at;
+}
+
+/* Behind the file's own, which are those that others count from the beginning. `section` has the code. */
+static void add_symbols(struct rewrite *r, unsigned section, struct symbols *out)
+{
+	Elf64_Sym *s = (void *)r->symbols.s;
+
+	*out = (struct symbols){0};
+	if (!s || r->symbols.failed || r->symbol_names.failed)
+		return;
+	find_symbols(r, out);
+	if (!out->table)
+		return;
+	for (size_t i = 0; i < r->symbols.length / sizeof(*s); i++) {
+		s[i].st_name += (Elf64_Word)out->names_were.size;
+		s[i].st_shndx = (Elf64_Section)section;
+	}
+	out->table_at = add_longer(r, &out->was, &r->symbols);
+	out->names_at = add_longer(r, &out->names_were, &r->symbol_names);
+}
+
+static void move_symbols(const struct rewrite *r, const struct symbols *symbols, unsigned index,
+			 Elf64_Shdr *s)
+{
+	if (!symbols->table)
+		return;
+	if (index == symbols->table) {
+		s->sh_offset = symbols->table_at;
+		s->sh_size = symbols->was.size + r->symbols.length;
+	} else if (index == symbols->names) {
+		s->sh_offset = symbols->names_at;
+		s->sh_size = symbols->names_were.size + r->symbol_names.length;
+	}
+}
+
+void rewrite_release(struct rewrite *r)
+{
+	text_release(&r->symbols);
+	text_release(&r->symbol_names);
+}
+
 /* A file without sections, or with damaged ones, has none for what is new either. */
 static void add_sections(struct rewrite *r)
 {
@@ -319,6 +405,7 @@ static void add_sections(struct rewrite *r)
 	const uint64_t names_at = r->out->length, count = h->e_shnum;
 	struct image_part names = {0};
 	uint32_t begin[SECTIONS] = {0};
+	struct symbols symbols;
 	Elf64_Shdr added[SECTIONS] = {
 		section(r, SHT_NOTE, 0, r->note_at, r->note_end - r->note_at, 4),
 		section(r, SHT_PROGBITS, 0, r->plan_at, r->plan_bytes, 8),
@@ -329,6 +416,7 @@ static void add_sections(struct rewrite *r)
 	    !image_section(r->image, h->e_shstrndx, &names) || !names.size ||
 	    !add_names(r, &names, begin))
 		return;
+	add_symbols(r, (unsigned)count + TEXT, &symbols);
 	for (uint64_t i = 0; i < count; i++) {
 		Elf64_Shdr s;
 
@@ -338,6 +426,7 @@ static void add_sections(struct rewrite *r)
 			s.sh_size = begin[SECTIONS - 1] + strlen(section_names[SECTIONS - 1]) + 1;
 		}
 		move_section(r, &names, &s);
+		move_symbols(r, &symbols, (unsigned)i, &s);
 		text_add_bytes(r->out, (const char *)&s, sizeof(s));
 	}
 	for (unsigned i = 0; i < SECTIONS; i++) {

@@ -17,6 +17,7 @@ struct rewrite {
 	/* Set by it. */
 	uint64_t headers_at, note_at, note_end, plan_at, frames_at, stubs_at, slots_at, end;
 	struct frame_places frames; /* set before rewrite_finish(), if there are bytes of them */
+	struct text symbols, symbol_names; /* that rewrite_symbol() has added */
 	bool unshadowed;
 };
 
@@ -27,8 +28,11 @@ bool rewrite_lay_out(struct rewrite *r);
 /* A jump to `to` at `site`, where `count` bytes have to be the expected ones. False: `why`. */
 bool rewrite_jump(struct rewrite *r, uint64_t site, uint64_t to, const uint8_t *expected,
 		  unsigned count);
+/* Code that was added has the name of the function with ".kymo", if the file has symbols. */
+void rewrite_symbol(struct rewrite *r, const char *name, uint64_t at, uint64_t bytes);
 /* Adds what was laid out. False: `why`. */
 bool rewrite_finish(struct rewrite *r, const uint8_t id[PLAN_NOTE_ID], const struct text *plan,
 		    const struct text *frames, const struct text *stubs);
+void rewrite_release(struct rewrite *r);
 
 #endif

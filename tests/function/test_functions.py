@@ -210,6 +210,7 @@ class Functions(unittest.TestCase):
         self.assertEqual((p.returncode, p.stderr), (0, ""))
         for name in (".note.kymo", ".kymo.plan", ".kymo.text", ".kymo.slots", ".text"):
             self.assertIn(name, p.stdout)
+        self.assertNotIn(".symtab", p.stdout)  # a table of some alone would be taken for all
         alone = run(program, cwd=self.folder)
         p = run(KYMO, "run", "--no-summary", "-f", "-o", self.trace, "--", "sh", "-c", f"{out}; {out}", cwd=self.folder)
         self.assertEqual((p.returncode, p.stdout), (0, 2 * alone.stdout), p.stderr)
@@ -439,6 +440,8 @@ class Functions(unittest.TestCase):
         library = self.build("unwound.cpp", *PLAIN, "-falign-functions=256", "-DLIBRARY", "-shared", "-fPIC", name="libunwound.so")
         program = self.build("unwound.cpp", *PLAIN, "-falign-functions=256", "-Wl,--no-as-needed", f"-L{self.folder}", "-lunwound")
         program, _ = self.instrument(program)
+        named = set(re.findall(r" T (\w+)\.kymo$", run("nm", program).stdout, re.M))
+        self.assertLessEqual({"beginner", "catcher", "fib", "main", "worker"}, named)
         self.instrument(library, out=os.path.join(self.folder, "new"))
         os.rename(os.path.join(self.folder, "new"), library)
         for words in (("--sample=1000",), ("--sample=1000", "--sample-clock", "wall")):

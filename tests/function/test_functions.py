@@ -418,7 +418,7 @@ class Functions(unittest.TestCase):
                 self.trace_it(program, "filler|filling", patched=patched, more=("--sample=500", *words))
                 stacks = self.stacks()
                 there = [(end, names) for (_, end), names in stacks.items() if names[0] == "filler"]
-                self.assertGreater(len(there), 10, stacks)
+                self.assertGreater(len(there), 3, stacks)  # timers of processor time are slow where the kernel ticks slowly
                 self.assertEqual([(end, names) for end, names in there if end != "thread start" or names[1:3] != ["filling", "main"]], [])
                 self.assertNotIn("not in an object", {end for _, end in stacks})
                 self.assertEqual([n for names in stacks.values() for n in names if n and "@" in n], [])  # versions are no part of names
@@ -463,7 +463,7 @@ class Functions(unittest.TestCase):
             for inner, outer in zip(known, known[1:]):
                 self.assertIn(outer, CALLERS[inner], names)
             seen += "worker" in known
-        self.assertGreater(seen, 20)
+        self.assertGreater(seen, 4)  # of timers of processor time there may be few
 
     @unittest.skipUnless(WHAT == "leaving", "")
     def test_leaving(self):

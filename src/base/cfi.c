@@ -333,10 +333,9 @@ static void take_expression(struct cursor *c, struct expression *e)
 {
 	e->size = uleb(c);
 	memset(e->bytes, 0, sizeof(e->bytes));
-	if (e->size <= EXPR_MAX)
-		take(c, e->bytes, (uint32_t)e->size);
-	else
-		skip(c, e->size);
+	take(c, e->bytes, e->size < EXPR_MAX ? (uint32_t)e->size : EXPR_MAX);
+	if (e->size > EXPR_MAX)
+		skip(c, e->size - EXPR_MAX);
 }
 
 /* DW_OP_breg6 and a number of one or two bytes: how long that is; 0: it is not. */
@@ -371,6 +370,8 @@ static void cfa_expression(struct machine *m, const struct expression *e)
 
 static void expression(struct machine *m, struct cursor *c, uint8_t op)
 {
+	/* dup, lit8, minus, deref: Kymo's, where a function returns (capture/function/entry.S). What lies there is a stub's address. */
+	static const uint8_t stub[] = {0x12, 0x38, 0x1c, 0x06};
 	uint64_t reg = op == 0x0f ? 0 : uleb(c);
 	struct expression e;
 	int64_t offset = 0;
@@ -380,6 +381,8 @@ static void expression(struct machine *m, struct cursor *c, uint8_t op)
 		cfa_expression(m, &e);
 	else if (op == 0x10 && of_rbp(&e, &offset) == e.size)
 		keep(m, reg, AT_REGISTER, offset);
+	else if (op == 0x16 && reg == REG_RA && memcmp(e.bytes, stub, sizeof(stub)) == 0)
+		keep(m, reg, AT_CFA, -8);
 	else
 		keep(m, reg, ODD, 0);
 }

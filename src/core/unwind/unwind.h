@@ -56,6 +56,9 @@ uint32_t unwind_copied(const struct unwind_registers *from, const struct unwind_
  */
 void unwind_stubs(uint64_t start, uint64_t bytes, const void *originals, uint64_t stride);
 
+/* There are such: a stack can be told at the moment alone, as they stand for others later. */
+bool unwind_has_stubs(void);
+
 /* What the return address stands for: itself, if it is none of those. */
 uint64_t unwind_original(uint64_t pc);
 

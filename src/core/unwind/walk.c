@@ -164,7 +164,9 @@ static bool step_rule(struct walk *w, const struct cfi_rule *rule)
 	struct unwind_registers r = w->r;
 	bool fp_lost = w->fp_lost;
 
-	if (!frame_of(w, rule, &r.sp) || r.sp <= w->r.sp || !word_at(w, r.sp - 8, &r.pc) ||
+	/* Where a function has just returned to a stub its return address lies below the stack. */
+	if (!frame_of(w, rule, &r.sp) || r.sp < w->r.sp + !w->exact ||
+	    !word_at(w, r.sp - 8, &r.pc) ||
 	    !kept_of(w, rule->rbx, rule->rbx_offset, r.sp, &r.bx, &w->bx_lost) ||
 	    !kept_of(w, rule->rbp, rule->rbp_offset, r.sp, &r.fp, &fp_lost))
 		return false;
@@ -235,6 +237,11 @@ void unwind_stubs(uint64_t start, uint64_t bytes, const void *originals, uint64_
 	atomic_store(&stubs.bytes, bytes);
 }
 
+bool unwind_has_stubs(void)
+{
+	return atomic_load(&stubs.bytes) != 0;
+}
+
 uint64_t unwind_original(uint64_t pc)
 {
 	uint64_t bytes = atomic_load_explicit(&stubs.bytes, memory_order_acquire), original;
@@ -259,9 +266,8 @@ static void undo(struct walk *w)
 	void (*original)(struct unwind_registers * r) =
 		atomic_load_explicit(&copies, memory_order_acquire);
 
-	if (!w->exact)
-		undo(w);
-	else if (original)
+	w->r.pc = unwind_original(w->r.pc);
+	if (w->exact && original)
 		original(&w->r);
 }
 
@@ -279,7 +285,7 @@ static uint32_t walk(struct walk *w, uint64_t *out, uint32_t most, enum stack_en
 				*end = STACK_CUT;
 			return n;
 		}
-		w->r.pc = unwind_original(w->r.pc);
+		undo(w);
 		if (!w->r.pc) { /* who made the stack has put none below it */
 			*end = STACK_OUTERMOST;
 			return n;

@@ -46,6 +46,7 @@
 #define PERIOD_MIN_NS 5000000u
 #define PERIOD_MAX_NS 100000000u
 #define LATE_NS       1000000u /* after its time a record is in its ring */
+#define LINE_ERROR_NS 1000u    /* of times as ticks */
 #define LEAVING_HELD  32u /* stacks of threads that leave a processor: a ring has room for, ... */
 #define LEAVING_ROUND                                                                              \
 	32u /* ... and are followed in a round, of all processors; more cost more than they tell */
@@ -105,6 +106,8 @@ static uint32_t end_count, end_room;
 
 static pthread_t thread;
 static struct helper helper;
+static struct tick_line line; /* of this round */
+
 
 /* ---- what the kernel writes ---- */
 
@@ -128,6 +131,12 @@ static uint32_t kernel_chain(const struct sample *s, uint64_t words, uint64_t *o
 
 static void take_sample(const struct sample *s)
 {
+/* When a sample was taken, or a little earlier: the line is that exact. */
+static uint64_t tick_of(const struct sample *s)
+{
+	return tick_line_tick(&line, s->time - LINE_ERROR_NS);
+}
+
 	uint64_t addresses[KYMO_SAMPLE_DEPTH];
 	enum stack_end end = STACK_UNKNOWN;
 	struct cap_sample out = {
@@ -143,8 +152,9 @@ static void take_sample(const struct sample *s)
 
 	if (s->header.size < sizeof(*s) || s->pid != own_pid)
 		return;
-	n = copies_stacks(&config) ? perf_stack_take(s->rest, rest, addresses, config.depth, &end)
-				   : kernel_chain(s, rest / 8, addresses);
+	n = copies_stacks(&config)
+		    ? perf_stack_take(s->rest, rest, tick_of(s), addresses, config.depth, &end)
+		    : kernel_chain(s, rest / 8, addresses);
 	out.count = code_chain(addresses, n);
 	out.pc = addresses[0];
 	code_name(addresses, out.count, s->time);
@@ -164,7 +174,8 @@ static void take_leaving(const struct perf_event_header *h)
 	    s->tid == own_tid || !leaving_left)
 		return;
 	leaving_left--;
-	n = perf_stack_take(s->rest, h->size - sizeof(*s), addresses, KYMO_SAMPLE_DEPTH, &end);
+	n = perf_stack_take(s->rest, h->size - sizeof(*s), tick_of(s), addresses, KYMO_SAMPLE_DEPTH,
+			    &end);
 	if (!n)
 		return;
 	kept = code_chain(addresses, n);
@@ -295,6 +306,7 @@ static void drain(bool flush)
 		read_ring(&rings[i]);
 	if (config.off_cpu && flush)
 		switches_flush();
+	line = tick_line_now();
 	else if (config.off_cpu)
 		switches_round(begun - LATE_NS);
 	cap_sample_lost(lost);
@@ -522,6 +534,7 @@ static int open_all(void)
 	free(tids);
 	return error;
 }
+		line = tick_line_now();
 
 /* Threads that wait now may wait all the while: the kernel would tell nothing of them. */
 static void note_waiting(void)

@@ -73,6 +73,9 @@ def forked(folder):
     for options in (("--sample=997",), ("--sample=997", "--sample-clock", "wall")):
         check(f"{options}: of each process", query(record(folder, *options, scene=("fork",)), samples), [(1,)] * 3)
         check(f"{options}: processes", "3 processes" in summary(folder).split("\n")[1], True)
+    trace = record(folder, "--sample-event", "page-faults:10", scene=("ends",))
+    rows = query(trace, "SELECT count(*) FROM sample_functions WHERE function = 'touch_gamma' GROUP BY pid")
+    check(f"what came last, however they end: {rows}", [39 <= n <= 41 for n, in rows], [True] * 4)
     trace = record(folder, "--off-cpu", scene=("fork",))
     slept = [line for line in must(KYMO, "show", trace).splitlines() if "off_cpu:sleep(" in line]
     check("--off-cpu: each child sleeps", len({re.search(r" \S+/(\d+) ", line)[1] for line in slept}), 2)

@@ -302,8 +302,10 @@ void core_sample_revived(void)
 }
 
 static const struct cap_domain_info info = {
-	RECORD_DESCRIPTION(sample), .ops = ops,   .wanted = samplers_update, .flush = flush,
-	.fork_child = fork_child,   .rest = rest, .follows = follows,
+	RECORD_DESCRIPTION(sample), .ops = ops,
+	.wanted = samplers_update,  .flush = flush,
+	.fork_child = fork_child,   .rest = rest,
+	.follows = follows,         .late = true, /* what was sampled last is still the sampler's */
 };
 
 /* Not before somebody samples: a program that is not sampled needs no buffer for it. */

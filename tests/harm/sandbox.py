@@ -164,6 +164,41 @@ class Sandbox(unittest.TestCase):
         subprocess.run(["cc", "-shared", "-fPIC", "-o", own, "-x", "c", "/dev/null"], check=True)
         done = subprocess.run([KYMO, "run", "-f", "--no-summary", "-b", "posix", "-o", self.trace, "sh", "-c", f"LD_PRELOAD={own}:$LD_PRELOAD:{own} ./other"],
                               cwd=self.folder, capture_output=True, text=True, check=False)
+    def test_argument_lists(self):
+        """execl() and its sisters start what they would, with the same words and environment, and programs that nothing can be preloaded into are told of."""
+        source = os.path.join(self.folder, "l.c")
+        with open(source, "w", encoding="ascii") as f:
+            f.write("""#include <stdlib.h>
+#include <unistd.h>
+#include <sys/wait.h>
+#define START(call) do { int status; if (!vfork()) { call; _exit(9); } wait(&status); if (status) return status >> 8; } while (0)
+#define WORDS "-c", "echo $0 $# $KIND"
+int main(int n, char **words)
+{
+	char *environment[] = {"KIND=own", getenv("PATH") - 5, getenv("LD_PRELOAD") ? getenv("LD_PRELOAD") - 11 : NULL, NULL};
+	char *none[] = {NULL};
+	if (n > 1)
+		return 0;
+	setenv("KIND", "all", 1);
+	START(execl("/bin/sh", "sh", WORDS, "a", "1", "2", "3", "4", "5", "6", "7", (char *)NULL));
+	START(execle("/bin/sh", "sh", WORDS, "b", "1", (char *)NULL, environment));
+	START(execlp("sh", "sh", WORDS, "c", (char *)NULL));
+	START(execl("./still", "still", "x", (char *)NULL));
+	START(execle("./still", "still", "x", (char *)NULL, environment));
+	START(execlp("still", "still", "x", (char *)NULL));
+	START(execle("./still", "still", "x", (char *)NULL, none));
+	return execl("./missing", "missing", (char *)NULL) == -1 ? 4 : 5;
+}
+""")
+        subprocess.run(["cc", "-o", os.path.join(self.folder, "starts"), source], check=True)
+        if subprocess.run(["cc", "-static", "-o", os.path.join(self.folder, "still"), source], stderr=subprocess.DEVNULL, check=False).returncode:
+            self.skipTest("nothing can be linked statically here")
+        done = subprocess.run([KYMO, "run", "--no-summary", "-b", "posix", "-o", self.trace, "./starts"], cwd=self.folder, capture_output=True, text=True,
+                              env={**os.environ, "PATH": ".:" + os.environ["PATH"]}, check=False)
+        self.assertEqual((done.returncode, done.stdout), (4, "a 7 all\nb 1 own\nc 0 all\n"), done.stderr)
+        summary = subprocess.run([KYMO, "summary", self.trace], capture_output=True, text=True, check=True).stdout
+        self.assertIn('Not recorded: "./still" is statically linked (started 4 times).', summary)
+
         self.assertEqual((done.returncode, done.stdout), (7, f"{own}:{own}\n"), done.stderr)
 
     def test_never_records(self):

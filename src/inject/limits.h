@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef INJECT_LIMITS_H
+#define INJECT_LIMITS_H
+
+/* What the process has of addresses is limited by now: who records tells of it. */
+void limits_look(void);
+
+#endif

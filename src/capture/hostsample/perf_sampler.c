@@ -304,7 +304,6 @@ static void drain(bool flush)
 	uint64_t begun = clock_ns(CLOCK_MONOTONIC_RAW);
 
 	cap_sample_begin();
-	jit_begin();
 	unwind_look();
 	line = tick_line_now();
 	for (uint32_t i = 0; i < ring_count; i++)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Limits of what the process may have; see limits.c. */
 #ifndef INJECT_LIMITS_H
 #define INJECT_LIMITS_H
 

@@ -6,6 +6,7 @@
 #include "core/process/process.h"
 #include "core/process/refusal.h"
 #include "core/publish/publish.h"
+#include "core/sample/helper.h"
 #include "core/sample/host.h"
 #include "core/sample/sample.h"
 #include "core/sample/signal.h"
@@ -243,6 +244,12 @@ static void flush(uint64_t deadline)
 		s->flush();
 }
 
+void core_sample_ending(void)
+{
+	helper_hurry();
+	flush(0);
+}
+
 static void samplers_update(uint32_t activities)
 {
 	static uint64_t last; /* contexts; of whoever follows */
@@ -302,10 +309,8 @@ void core_sample_revived(void)
 }
 
 static const struct cap_domain_info info = {
-	RECORD_DESCRIPTION(sample), .ops = ops,
-	.wanted = samplers_update,  .flush = flush,
-	.fork_child = fork_child,   .rest = rest,
-	.follows = follows,         .late = true, /* what was sampled last is still the sampler's */
+	RECORD_DESCRIPTION(sample), .ops = ops,   .wanted = samplers_update, .flush = flush,
+	.fork_child = fork_child,   .rest = rest, .follows = follows,
 };
 
 /* Not before somebody samples: a program that is not sampled needs no buffer for it. */

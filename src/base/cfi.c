@@ -10,7 +10,7 @@
 #define STATES    8u    /* DW_CFA_remember_state inside each other */
 #define STEPS     65536 /* instructions of one function */
 #define TEXT_MAX  8u    /* letters of an augmentation */
-#define EXPR_MAX  16u
+#define EXPR_MAX  36u   /* what Kymo's own code has */
 #define REG_RBX   3u
 #define REG_RBP   6u
 #define REG_RSP   7u
@@ -368,10 +368,17 @@ static void cfa_expression(struct machine *m, const struct expression *e)
 	}
 }
 
+/* A return address that Kymo has made from the word below the CFA (capture/function/entry.S): that word is there, and known to who asks. */
+static bool is_stubs(const struct expression *e)
+{
+	/* call_frame_cfa on the stack; lit8, minus, deref, const1s -8, and */
+	static const uint8_t begin[] = {0x12, 0x38, 0x1c, 0x06, 0x09, 0xf8, 0x1a};
+
+	return e->size == EXPR_MAX && memcmp(e->bytes, begin, sizeof(begin)) == 0;
+}
+
 static void expression(struct machine *m, struct cursor *c, uint8_t op)
 {
-	/* dup, lit8, minus, deref: Kymo's, where a function returns (capture/function/entry.S). What lies there is a stub's address. */
-	static const uint8_t stub[] = {0x12, 0x38, 0x1c, 0x06};
 	uint64_t reg = op == 0x0f ? 0 : uleb(c);
 	struct expression e;
 	int64_t offset = 0;
@@ -381,7 +388,7 @@ static void expression(struct machine *m, struct cursor *c, uint8_t op)
 		cfa_expression(m, &e);
 	else if (op == 0x10 && of_rbp(&e, &offset) == e.size)
 		keep(m, reg, AT_REGISTER, offset);
-	else if (op == 0x16 && reg == REG_RA && memcmp(e.bytes, stub, sizeof(stub)) == 0)
+	else if (op == 0x16 && reg == REG_RA && is_stubs(&e))
 		keep(m, reg, AT_CFA, -8);
 	else
 		keep(m, reg, ODD, 0);

@@ -14,7 +14,7 @@ import sys
 NEEDED = re.compile(r"^(libc|libdl|libpthread|ld-linux-[a-z0-9-]+|libkymo)\.so\.\d+$")
 EXPORTED = re.compile(r"^(kymo_\w+|rocprofiler_set_api_table|rocprofiler_register_\w+|cl[A-Z]\w+|KYMO_\w+|"
                       r"P?MPI_\w+|mpi_\w+|InitializeInjection(Nvtx\w+)?|__itt_api_init|ze[rst]?Get\w+ProcAddrTable|kokkosp_\w+|ompt_start_tool|__tgt_target_kernel(_nowait)?|_exit|_Exit|"
-                      r"sigaction|(bsd_|s|sysv_|__sysv_)?signal|sigset|sigignore|fork|daemon|execv|execve|execvp|execvpe|posix_spawnp?|unshare|setns|set(res|re|e)?[ug]id|setgroups|initgroups|"
+                      r"sigaction|(bsd_|s|sysv_|__sysv_)?signal|sigset|sigignore|fork|daemon|execv|execve|execvp|execvpe|execl|execle|execlp|posix_spawnp?|unshare|setns|set(res|re|e)?[ug]id|setgroups|initgroups|setrlimit(64)?|prlimit(64)?|"
                       r"__asan_default_options)$")
 # Functions that end the program, print to its streams or change its signals.
 FORBIDDEN = {"exit", "_exit", "abort", "printf", "puts", "putchar", "perror", "sigaction", "signal",

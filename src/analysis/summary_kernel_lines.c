@@ -107,18 +107,27 @@ static bool is_kernel_object(const struct trace *t, const struct t_module *m)
 	return false;
 }
 
-/* By module; NULL: there are none, or no memory. */
-static bool *find_objects(struct kernel_lines *l, const struct trace *t)
+bool *summary_kernel_objects(const struct trace *t, bool *failed)
 {
 	bool *is = calloc(t->modules_count, sizeof(*is)), any = false;
 
 	for (uint32_t i = 1; is && i < t->modules_count; i++)
 		any |= is[i] = is_kernel_object(t, &t->modules[i]);
-	l->failed |= !is;
+	*failed |= !is;
 	if (any)
 		return is;
 	free(is);
 	return NULL;
+}
+
+uint32_t summary_kernel_site(const struct trace *t, uint32_t stack, const bool *objects)
+{
+	const struct t_stack *k = &t->stacks[stack < t->stacks_count ? stack : 0];
+
+	for (uint32_t i = 0; i < k->count; i++)
+		if (objects[t->sites[k->sites[i]].module])
+			return k->sites[i];
+	return 0;
 }
 
 static struct kernel_line *line_at(struct kernel_lines *l, const struct trace *t, uint32_t process,
@@ -144,35 +153,27 @@ static struct kernel_line *line_at(struct kernel_lines *l, const struct trace *t
 	return x->kernel && x->file ? x : NULL;
 }
 
-/* Of a stack the innermost place that is a kernel's: what it calls is a part of it. */
 static void add_row(struct kernel_lines *l, const struct trace *t, struct symbols *symbols,
-		    const bool *is_kernel, const struct tally *row)
+		    const bool *objects, const struct tally *row)
 {
-	const uint32_t number = row->key[KEY_SAMPLE_STACK];
-	const struct t_stack *stack = &t->stacks[number < t->stacks_count ? number : 0];
+	const uint32_t site = summary_kernel_site(t, row->key[KEY_SAMPLE_STACK], objects);
+	const struct symbol *y = site ? symbols_site(symbols, site) : NULL;
+	struct kernel_line *x;
 
-	for (uint32_t i = 0; i < stack->count; i++) {
-		const struct t_site *site = &t->sites[stack->sites[i]];
-		const struct symbol *y =
-			is_kernel[site->module] ? symbols_site(symbols, stack->sites[i]) : NULL;
-		struct kernel_line *x;
-
-		if (!y || !y->function)
-			continue;
-		x = line_at(l, t, stack->process, y);
-		l->failed |= !x;
-		if (x)
-			x->samples += row->count;
-		l->samples += row->count;
-		l->placed += y->line ? row->count : 0;
+	if (!y || !y->function)
 		return;
-	}
+	x = line_at(l, t, t->sites[site].process, y);
+	l->failed |= !x;
+	if (x)
+		x->samples += row->count;
+	l->samples += row->count;
+	l->placed += y->line ? row->count : 0;
 }
 
 static void add_trace(struct kernel_lines *l, const struct summary *s)
 {
 	const struct tally_set *set = &s->tallies->set[TALLY_SAMPLE];
-	bool *objects = set->count ? find_objects(l, s->trace) : NULL;
+	bool *objects = set->count ? summary_kernel_objects(s->trace, &l->failed) : NULL;
 	struct symbols *symbols = objects ? symbols_new(s->trace, NULL) : NULL;
 
 	for (uint32_t i = 0; symbols && i < set->count && !l->failed; i++)

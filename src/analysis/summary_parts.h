@@ -105,6 +105,12 @@ summary_part summary_stack_ends;
 
 /* Lines of kernels that samples of threads met, where the processor runs them. */
 summary_part summary_kernel_lines;
+summary_part summary_kernel_code;
+
+/* By module: it is the object of a kernel (PoCL). NULL: there are none, or (*failed) no memory. */
+bool *summary_kernel_objects(const struct trace *t, bool *failed);
+/* Of a stack the innermost place that is a kernel's: what it calls is a part of it. 0: there is none. */
+uint32_t summary_kernel_site(const struct trace *t, uint32_t stack, const bool *objects);
 
 /* Lines of kernels that samples met, and why warps waited there. */
 summary_part summary_device_samples;

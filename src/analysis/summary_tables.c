@@ -43,6 +43,7 @@ static const struct part parts[] = {
 	{summary_functions, TALLY_SAMPLE, "samples", 0, false},
 	{summary_stack_ends, TALLY_SAMPLE, NULL, 0, false},
 	{summary_kernel_lines, TALLY_SAMPLE, NULL, 0, false},
+	{summary_kernel_code, TALLY_SAMPLE, NULL, 0, false},
 	{summary_device_samples, TALLY_DEVICE_SAMPLE, "samples of kernels", 0, false},
 	{summary_counters, TALLY_COUNTER, "counters", 0, false},
 	{summary_telemetry, TALLY_KINDS, "", 0, false},

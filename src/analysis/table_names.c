@@ -52,6 +52,8 @@ const struct table_name table_names[] = {
 	{"functions", "functions that samples met"},
 	{"stack_ends", "where stacks of samples and of calls end, and why"},
 	{"kernel_lines", "lines of kernels on processors that samples of threads met"},
+	{"kernel_instructions",
+	 "instructions of kernels on processors that samples of threads met"},
 	{"device_lines", "lines of kernels that samples met"},
 	{"counters", "counters of operations"},
 	{"telemetry", "counters of devices and of the machine"},

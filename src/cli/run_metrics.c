@@ -18,8 +18,10 @@ struct wanted {
 	bool devices[DEVICE_CLASSES]; /* that are here */
 	unsigned device;              /* whose counters are being added */
 	bool named;                   /* which the user named */
+	bool found;                   /* the word has formulas for it */
 	struct text counters;
-	struct text dropped; /* what cannot be counted here */
+	struct text dropped;  /* what cannot be counted here */
+	struct text left_out; /* words without a formula */
 };
 
 /* ---- devices of this machine --------------------------------------------------------------------------- */
@@ -100,6 +102,7 @@ static void add_metric(struct wanted *w, const struct metric *m)
 	f = metric_formula_next(&m->formulas, w->device, &at);
 	if (!f || f->none)
 		return;
+	w->found = true;
 	add_expression(w, &f->value);
 	add_expression(w, &f->each);
 }
@@ -125,7 +128,7 @@ static bool take_word(struct wanted *w, const char *word)
 	const char *colon = strchr(word, ':');
 	size_t n = 0;
 
-	w->named = false;
+	w->named = w->found = false;
 
 	for (unsigned d = DEVICE_NVIDIA; d < DEVICE_CLASSES; d++) {
 		const char *name = device_class_names[d];
@@ -149,6 +152,8 @@ static bool take_word(struct wanted *w, const char *word)
 	}
 	if (w->named)
 		add_named(w, word);
+	if (!w->found)
+		text_addf(&w->left_out, "%s%s", w->left_out.length ? ", " : "", word);
 	return true;
 }
 
@@ -169,6 +174,10 @@ static bool take_list(struct wanted *w, const char *list)
 			list);
 		good = false;
 	}
+	if (good && w->left_out.length)
+		cli_note("--metrics: left out, as the devices of this machine have no formulas for "
+			 "it: %s",
+			 w->left_out.s);
 	return good;
 }
 
@@ -193,6 +202,7 @@ bool metrics_take(struct run_options *o)
 	else
 		text_release(&w.counters);
 	text_release(&w.dropped);
+	text_release(&w.left_out);
 	metric_set_release(&set);
 	return good;
 }

@@ -219,3 +219,10 @@ bool decode(struct decoder *d, const uint8_t *bytes, uint64_t left, uint64_t at,
 		out->kind = DECODED_UNMOVABLE;
 	return true;
 }
+
+void decoded_text(const struct decoder *d, char *out, size_t size)
+{
+	const cs_insn *n = d->instruction;
+
+	snprintf(out, size, "%s%s%s", n->mnemonic, *n->op_str ? " " : "", n->op_str);
+}

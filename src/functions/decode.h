@@ -46,6 +46,9 @@ void decoder_free(struct decoder *d);
 bool decode(struct decoder *d, const uint8_t *bytes, uint64_t left, uint64_t at,
 	    struct decoded *out);
 
+/* What was decoded last, as text: mnemonic and operands. */
+void decoded_text(const struct decoder *d, char *out, size_t size);
+
 /* Nothing goes on behind it. */
 static inline bool decoded_ends(const struct decoded *i)
 {

@@ -103,7 +103,7 @@ static void put_columns(struct table *t)
 static void put_notes(struct table *t, const struct sass *s, uint32_t unknown)
 {
 	if (!t->row_count)
-		table_note(t, "N/A: no samples of kernels were recorded: kymo run --pc-sampling");
+		table_note(t, NO_KERNEL_SAMPLES);
 	else if (sass_why(s))
 		table_note(t, "text of instructions N/A: %s", sass_why(s));
 	else if (unknown)

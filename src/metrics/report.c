@@ -416,17 +416,72 @@ static void put_dispatches(struct report *r, const struct kernel_report *k, cons
 
 /* ---- all -------------------------------------------------------------------------------------------------- */
 
+/* What people are not shown, and are told below the tables. */
+struct rest {
+	struct text empty;        /* of the last kernel: panels and tables without a value */
+	struct text panel;        /* of the panel at hand: those of its tables */
+	unsigned tables, without; /* of that panel */
+	struct text known;        /* reasons of tables without a value that are shown */
+	struct text same; /* tables that stand once, as other kernels have the same reasons */
+};
+
+static void rest_release(struct rest *e)
+{
+	text_release(&e->empty);
+	text_release(&e->panel);
+	text_release(&e->known);
+	text_release(&e->same);
+}
+
+static void add_word(struct text *list, const char *id, const char *title)
+{
+	text_addf(list, "%s%s%s%s", list->length ? ", " : "", id, *title ? " " : "", title);
+}
+
+/* A table that has no value, for the reasons that it had for an earlier kernel. */
+static bool is_told(const struct made *m, const char *id, struct rest *e)
+{
+	struct text reasons = {0};
+	bool told;
+
+	text_addf(&reasons, "\n%s\n", id);
+	for (uint32_t i = 0; i < m->table->metrics.count; i++)
+		text_addf(&reasons, "%s\t", m->values[i].why.length ? m->values[i].why.s : "");
+	told = !m->with_value && reasons.s && e->known.s && strstr(e->known.s, reasons.s);
+	if (!told && !m->with_value)
+		text_add(&e->known, reasons.s ? reasons.s : "");
+	text_release(&reasons);
+	return told;
+}
+
+static bool has_word(const struct text *list, const char *word)
+{
+	size_t n = 0;
+
+	for (const char *w = list->length ? list->s : ""; *w; w += n) {
+		w += strspn(w, ", ");
+		n = strcspn(w, ",");
+		if (n == strlen(word) && strncmp(w, word, n) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool put_metrics(struct report *r, const struct kernel_report *k, struct made *m,
-			struct text *empty)
+			struct rest *e)
 {
 	bool good = evaluate(k, m);
 	char id[METRIC_ID_TEXT];
 
 	metric_id(m->panel, m->table, NULL, id);
-	if (good && (m->with_value || k->panels || !r->people))
+	e->tables++;
+	e->without += good && !m->with_value;
+	if (good && !m->with_value && r->people && !k->panels)
+		add_word(&e->panel, id, m->table->title);
+	else if (good && (!r->people || !is_told(m, id, e)))
 		put_table(r, k, m);
-	else if (good)
-		text_addf(empty, "%s%s %s", empty->length ? ", " : "", id, m->table->title);
+	else if (good && !has_word(&e->same, id))
+		add_word(&e->same, id, "");
 	release(m);
 	return good;
 }
@@ -434,7 +489,7 @@ static bool put_metrics(struct report *r, const struct kernel_report *k, struct 
 /* Tables that are not of single kernels. */
 static bool put_common(struct report *r, const struct kernel_report *k,
 		       const struct metric_panel *p, const struct metric_table *table,
-		       struct text *empty)
+		       struct rest *e)
 {
 	struct text title = {0};
 	char id[METRIC_ID_TEXT];
@@ -457,7 +512,7 @@ static bool put_common(struct report *r, const struct kernel_report *k,
 
 			if (m.group->device != k->data->devices[d])
 				continue;
-			good = put_metrics(r, k, &m, empty);
+			good = put_metrics(r, k, &m, e);
 			break;
 		}
 	text_release(&title);
@@ -469,8 +524,22 @@ static bool is_common(const struct metric_table *t)
 	return t->style >= METRIC_DEVICE;
 }
 
+/* A panel without any value is named as a whole. */
+static void end_panel(const struct metric_panel *p, struct rest *e)
+{
+	char id[METRIC_ID_TEXT];
+
+	snprintf(id, sizeof(id), "%u", p->id);
+	if (e->panel.length && e->without == e->tables)
+		add_word(&e->empty, id, p->title);
+	else if (e->panel.length)
+		add_word(&e->empty, e->panel.s, "");
+	text_release(&e->panel);
+	e->tables = e->without = 0;
+}
+
 static bool put_tables(struct report *r, const struct kernel_report *k,
-		       const struct kernel_group *g, struct text *empty)
+		       const struct kernel_group *g, struct rest *e)
 {
 	bool good = true;
 
@@ -483,18 +552,22 @@ static bool put_tables(struct report *r, const struct kernel_report *k,
 			if (is_common(m.table) != !g ||
 			    !metric_list_has_table(k->panels, p, m.table))
 				continue;
-			good = g ? put_metrics(r, k, &m, empty)
-				 : put_common(r, k, p, m.table, empty);
+			good = g ? put_metrics(r, k, &m, e) : put_common(r, k, p, m.table, e);
 		}
+		end_panel(p, e);
 	}
 	return good;
 }
 
 static void tell_rest(struct report *r, const struct kernel_report *k, uint32_t shown,
-		      const struct text *empty)
+		      const struct rest *e)
 {
-	if (empty->length)
-		report_foot(r, "N/A here: %s. --panel ID says why, and what to record.", empty->s);
+	if (e->empty.length)
+		report_foot(r, "N/A here: %s. --panel ID says why, and what to record.",
+			    e->empty.s);
+	if (e->same.length)
+		report_foot(r, "without a value for the same reasons, and so shown once: %s",
+			    e->same.s);
 	if (shown < k->data->group_count)
 		report_foot(r,
 			    "%" PRIu32 " of %" PRIu32 " kernels are shown: --top N, --kernel REGEX",
@@ -544,17 +617,17 @@ bool kernel_report_flat(struct report *r, const struct kernel_report *k)
 bool kernel_report_make(struct report *r, const struct kernel_report *k)
 {
 	uint32_t shown = k->data->group_count;
-	struct text empty = {0};
-	bool good = put_tables(r, k, NULL, &empty);
+	struct rest e = {.tables = 0};
+	bool good = put_tables(r, k, NULL, &e);
 
 	if (r->people && k->top && k->top < shown)
 		shown = k->top;
 	for (uint32_t i = 0; good && i < shown; i++) {
-		text_release(&empty); /* the same of each kernel, nearly */
-		good = put_tables(r, k, &k->data->groups[i], &empty);
+		text_release(&e.empty); /* the same of each kernel, nearly */
+		good = put_tables(r, k, &k->data->groups[i], &e);
 	}
 	if (r->people)
-		tell_rest(r, k, shown, &empty);
-	text_release(&empty);
+		tell_rest(r, k, shown, &e);
+	rest_release(&e);
 	return good && !r->failed;
 }

@@ -60,6 +60,10 @@ bool kernel_fails(const struct kernel_report *k, const char *list, struct text *
 /* The picture of a table of style `chart`: lines of at most 120 columns; false: there is nothing to draw. */
 bool chart_draw(const struct metric_table *t, const struct metric_value *values, struct text *out);
 
+#define NO_KERNEL_SAMPLES                                                                          \
+	"N/A: no samples of kernels were recorded: kymo run --pc-sampling (NVIDIA); of kernels "   \
+	"on processors: kymo run --sample, kymo summary --tables kernel_lines,kernel_instructions"
+
 /* Panel of samples by line, and by instruction. False: the log says why. */
 bool samples_table(struct report *r, const struct kernel_report *k, const char *id,
 		   const char *title);

@@ -120,6 +120,6 @@ bool samples_table(struct report *r, const struct kernel_report *k, const char *
 	if (!k->panels)
 		report_drop_empty(r);
 	else if (!t->row_count)
-		table_note(t, "N/A: no samples of kernels were recorded: kymo run --pc-sampling");
+		table_note(t, NO_KERNEL_SAMPLES);
 	return rc == SQLITE_DONE;
 }

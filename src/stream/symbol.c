@@ -271,6 +271,31 @@ static void look_up(struct symbols *s, const struct t_module *m, struct file *f,
 	name_kernel(s, m, name, out);
 }
 
+static bool look_up_code(struct symbols *s, struct file *f, uint64_t at, struct symbol_code *out)
+{
+	GElf_Addr inner = at, bias;
+	const Elf_Data *data;
+	GElf_Off offset;
+	GElf_Sym symbol;
+	Elf_Scn *section;
+
+	if (!f->opened)
+		open_file(s, f);
+	if (!f->elf || !dwfl_module_addrinfo(f->elf, at, &offset, &symbol, NULL, NULL, NULL) ||
+	    !symbol.st_size)
+		return false;
+	section = dwfl_module_address_section(f->elf, &inner, &bias);
+	data = section ? elf_rawdata(section, NULL) : NULL;
+	if (!data || !data->d_buf || offset > inner || inner - offset > data->d_size ||
+	    symbol.st_size > data->d_size - (inner - offset))
+		return false;
+	*out = (struct symbol_code){.bytes = (const uint8_t *)data->d_buf + (inner - offset),
+				    .size = symbol.st_size,
+				    .address = at - offset,
+				    .at = at};
+	return true;
+}
+
 static void close_file(struct file *f)
 {
 	dwarf_units_release(&f->units);
@@ -284,6 +309,11 @@ static void look_up(struct symbols *s, const struct t_module *m, struct file *f,
 		    struct symbol *out)
 {
 	/* Module and offset are all that can be said without libdw. */
+}
+
+static bool look_up_code(struct symbols *s, struct file *f, uint64_t at, struct symbol_code *out)
+{
+	return false;
 }
 
 static void close_file(struct file *f)
@@ -427,6 +457,14 @@ const struct symbol *symbols_site(struct symbols *s, uint32_t site)
 	if (!t->function && t->module)
 		look_up(s, m, &s->files[s->file_of[t->module]], t->address - 1, out);
 	return out;
+}
+
+bool symbols_code(struct symbols *s, uint32_t site, struct symbol_code *out)
+{
+	const struct t_site *t = &s->trace->sites[site];
+
+	return t->module && look_up_code(s, &s->files[s->file_of[t->module]],
+					 t->address - 1 - s->trace->modules[t->module].bias, out);
 }
 
 static bool is_own(const struct symbols *s, uint32_t site)

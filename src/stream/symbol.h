@@ -33,6 +33,18 @@ void symbols_free(struct symbols *s);
 /* Never NULL; valid until symbols_free(). */
 const struct symbol *symbols_site(struct symbols *s, uint32_t site);
 
+/* Machine code of the function that a place is in, as the file of its module has it. */
+struct symbol_code {
+	const uint8_t *bytes;
+	uint64_t size;
+	uint64_t address; /* of the first byte, in the module */
+	uint64_t
+		at; /* of the place: of the instruction, or of a byte of the call that it is behind */
+};
+
+/* False: the file is gone or was rebuilt, or does not tell. Valid until symbols_free(). */
+bool symbols_code(struct symbols *s, uint32_t site, struct symbol_code *out);
+
 /*
  * The frames of a place in a stack, from the innermost function out:
  * for (y = symbols_site(s, site); y; y = y->caller)

@@ -3,6 +3,9 @@
 """Samples of threads in kernels that PoCL runs on the processor, by lines of their source: kernel_lines.py KYMO PROGRAM."""
 import json
 import os
+import re
+import shutil
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
@@ -42,6 +45,37 @@ def functions(trace, table):
     return found
 
 
+def instructions(trace):
+    table = next(t for t in json.loads(must(KYMO, "summary", "--tables", "kernel_instructions", "-f", "json", trace))["tables"])
+    return table["rows"], must(KYMO, "summary", "--tables", "kernel_instructions", trace)
+
+
+def check_instructions(folder, trace, found):
+    """Beside each line the machine code, as objdump has it of the object in PoCL's cache."""
+    rows, text = instructions(trace)
+    check("all have a text", [r for r in rows if not r["instruction"]], [])
+    check("hottest first", [r["samples"] for r in rows], sorted((r["samples"] for r in rows), reverse=True))
+    total = sum(found[n] for n in HOT)
+    check("of all samples", [round(r["percent"], 3) for r in rows], [round(100 * r["samples"] / total, 3) for r in rows])
+    check("the line", all(r["line"] == f"{r['kernel']}.cl:{HOT[r['kernel']][0]}" for r in rows[:2]), True)
+    check("in the summary it does not stand by itself", "Instructions of kernels" in must(KYMO, "summary", trace), False)
+    if shutil.which("objdump"):
+        known = {}
+        for path, _, files in os.walk(os.path.join(folder, "lines")):
+            for f in files:
+                if f.endswith(".so"):
+                    said = subprocess.run(["objdump", "-d", "-M", "intel", "--no-show-raw-insn", os.path.join(path, f)], capture_output=True, text=True, check=True).stdout
+                    known[f[:-3]] = dict(re.findall(r"^ +([0-9a-f]+):\t(\S+)", said, re.MULTILINE))
+        check("where objdump has them", [r for r in rows if r["address"][2:] not in known[r["kernel"]]], [])
+        check("as objdump has it", [(r["address"], r["instruction"].split()[0]) for r in rows[:2]],  # of rarer ones the names may differ
+              [(r["address"], known[r["kernel"]][r["address"][2:]]) for r in rows[:2]])
+    os.rename(os.path.join(folder, "lines"), os.path.join(folder, "moved"))
+    without, text = instructions(trace)
+    check("without the cache", [(r["kernel"], r["address"], r["samples"], r["instruction"]) for r in without],
+          [(r["kernel"], r["address"], r["samples"], None) for r in rows])
+    check("the reason", f"text of {len(rows)} instructions N/A: PoCL's cache does not have" in text, True)
+
+
 def main():
     with kymotest.Folder() as folder:
         trace = recorded(folder, "lines", "-g -cl-opt-disable")
@@ -55,6 +89,7 @@ def main():
             check(f"{name}: its share", top["samples"] >= 0.9 * samples, True)
             check(f"{name}: all samples", samples, found[name])
         shares = sum(r["percent"] for r in table["rows"])
+        check_instructions(folder, trace, found)
         check("shares", abs(shares - 100) < 0.1 * len(table["rows"]), True)
 
         trace = recorded(folder, "plain", "")

@@ -354,6 +354,10 @@ def part_missing(folder):
     checks.equal("no registers", got["graph", d, "7.1.5"]["value"], None)
     text = must(KYMO, "kernels", "--panel", "16.1", path)
     checks.equal("people are told n of m", [line.split()[-2:] for line in text.splitlines() if line.startswith("16.1.1 ")][0], ["2", "4"])
+    once = must(KYMO, "kernels", "--panel", "5,16.1", path)
+    checks.equal("tables without a value for the same reasons stand once", [once.count("\n5.1 Command processor: "), once.count("\n16.1 L1 cache: ") > 1, "so shown once: 5.1" in once], [1, True, True])
+    checks.equal("programs have them all", {k[0] for k in rows(path, "--panel", "5")}, {k[0] for k in got if k[0]})
+    checks.equal("panels without any value are named as a whole", ", 5 Command processor, 6 Group scheduler, " in must(KYMO, "kernels", "--top", "1", path), True)
     checks.equal("no inf, no nan", any(w in (must(KYMO, "kernels", "-f", "json", path) + text).lower().replace("nanosec", "") for w in (" inf", " nan", ":nan", ":inf")), False)
     # A device that tells nothing, and one that is no GPU.
     s = Store(template, folder + "/b.db")
@@ -532,8 +536,9 @@ def part_real(folder):
     # What is missing is told as it must be asked for, of kernels; so asked for it is there, of each kernel that has any of it.
     missing = rows(trace, "--panel", "7.3.8")
     checks.equal("missing", {r["note"] for r in missing.values()}, {"N/A: not recorded: kymo run --counters task-clock:kernel"})
-    p = run(KYMO, "run", "-f", "--no-summary", "--metrics", "7.3.8,7.3.9", "-o", folder + "/m.kymo", sys.argv[5], "--size", "64", "--frames", "4")
+    p = run(KYMO, "run", "-f", "--no-summary", "--metrics", "7.3.8,17,7.3.9", "-o", folder + "/m.kymo", sys.argv[5], "--size", "64", "--frames", "4")
     if p.returncode == 0 and "task-clock is not counted" not in p.stderr:
+        checks.equal(f"what no device here has: {p.stderr}", "left out, as the devices of this machine have no formulas for it: 17\n" in p.stderr, True)
         counted = rows(folder + "/m.kymo", "--panel", "7.3.8")
         checks.equal("kernels that were counted", {k[0]: r["of"] for k, r in counted.items()}, {k[0]: r["of"] for k, r in missing.items()})
         roofs_of_views(folder, folder + "/m.kymo")

@@ -255,7 +255,7 @@ class Test(base.Test):
         check("no device that is not there", self.rows("SELECT name FROM agent WHERE type = 'gpu'"), [("Fake GPU",)])
         check("of the host", self.rows("SELECT count(*) > 0 FROM counters WHERE name = 'page-faults'"),
               [(1,)])
-        check("notes", [n[:17] for n in self.notes()], ["kernels of graphs"])
+        check("notes", [(n[:17], n.endswith("no numbers for --count-kernel NAME#N")) for n in self.notes()], [("kernels of graphs", True)])
         for where in ("raw", "store"):
             rows = [r for r in self.table("counters")["rows"] if r["counter"] == warps]
             check(f"{where}: summary", sorted((r["name"], r["records"], r["sum"]) for r in rows),
@@ -360,6 +360,12 @@ class Test(base.Test):
               ["of calls and threads", "1", "1", "2", "several by itself"])
         self.trace = traces[1]
         check("second", self.rows("SELECT DISTINCT name FROM counters ORDER BY 1"), [("page-faults",), (self.CYCLES,)])
+
+    def test_count_graphs(self):
+        """A launch of a graph takes no number of --count-kernel."""
+        self.build()
+        self.scene("count", options=("--counters", self.WARPS, "--count-kernel", "cold#2"))
+        check("the second launch outside of it", self.rows(self.COUNTED), [(COLD, self.WARPS, 32)])
 
     def test_count_threads(self):
         """Every value belongs to the call that its thread made."""

@@ -33,7 +33,7 @@ ALLOWED = {
     "sql": {"base"},
     "formats": {"base", "record", "wire", "stream", "tally", "sql"},
     "follow": {"base", "record", "wire", "stream", "drain", "formats"},
-    "analysis": {"base", "record", "wire", "sql", "stream", "tally", "formats"},
+    "analysis": {"base", "record", "wire", "sql", "stream", "functions", "tally", "formats"},
     "report": {"base", "record", "wire", "sql", "stream", "tally", "formats", "analysis"},
     "roofs": {"base", "topology"},
     "metrics": {"base", "record", "wire", "sql", "stream", "tally", "formats", "analysis", "roofs"},

@@ -503,7 +503,8 @@ static void tell_of_graphs(void)
 	if (!said)
 		cap_note(1, "cuda",
 			 "kernels of graphs, and those that are launched while a stream is "
-			 "being captured, are not counted");
+			 "being captured, are not counted, and have no numbers for "
+			 "--count-kernel NAME#N");
 	said = true;
 }
 

@@ -209,6 +209,8 @@ cl_int ocl_count_launch(const struct cap_frame *f, const struct ocl_launch *l)
 		cap_launch_end(&c);
 		return result;
 	}
+	if (!q || !q->processor || ocl_in_callback)
+		cap_launch_passed(&launch);
 	if (q && (!q->processor || ocl_in_callback))
 		cap_launch_not_counted(
 			ocl_in_callback ? "they were launched in an event callback, which may "

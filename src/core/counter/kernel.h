@@ -50,8 +50,10 @@ static inline bool cap_counts_kernels(void)
 	return atomic_load_explicit(&cap_counting_kernels, memory_order_relaxed) != 0;
 }
 
-/* Whether the launch is to be counted. It is counted as a launch of its kernel in any case. */
+/* Whether the launch is to be counted. It has the next number of its kernel's launches in any case. */
 bool cap_launch_counted(struct cap_counted_launch *c, const struct cap_launch *launch);
+/* One that cannot be has its number, too: numbers are those of all that is recorded. */
+void cap_launch_passed(const struct cap_launch *launch);
 void cap_pass_begin(struct cap_counted_launch *c);
 /* Writes the values, if it ran as it was to. */
 void cap_pass_end(struct cap_counted_launch *c, bool ran);

@@ -19,6 +19,7 @@ struct made {
 	struct kernel_change *changes; /* base_count for each metric */
 	uint32_t with_value;
 	bool least, peaks, notes, parts, units; /* some row has that */
+	bool elsewhere;                         /* some base is of another device */
 };
 
 static void release(struct made *m)
@@ -36,6 +37,7 @@ static void look_at(const struct kernel_report *k, struct made *m, const struct 
 	m->least |= !isnan(v->least);
 	m->peaks |= !isnan(metric_share(v));
 	m->notes |= v->why.length && (!isnan(v->value) || k->panels);
+	m->notes |= v->no_peak.length && k->panels;
 	m->parts |= !isnan(v->value) && v->rows < v->of;
 	m->units |= x->unit != NULL;
 }
@@ -52,6 +54,8 @@ static bool evaluate(const struct kernel_report *k, struct made *m)
 		for (uint32_t b = 0; good && b < k->base_count; b++)
 			good = kernel_change_of(k, b, &l->at[i], m->group, &m->values[i],
 						&m->changes[(size_t)i * k->base_count + b]);
+		for (uint32_t b = 0; good && b < k->base_count; b++)
+			m->elsewhere |= m->changes[(size_t)i * k->base_count + b].elsewhere != NULL;
 		look_at(k, m, &l->at[i], &m->values[i]);
 	}
 	return good && m->values && m->changes;
@@ -96,13 +100,14 @@ static void real(struct cell *c, double v)
 }
 
 /* With its sign, or why there is none. */
-static void change_text(struct table *t, struct cell *c, const struct kernel_change *x)
+static void change_text(struct table *t, struct cell *c, const struct kernel_change *x,
+			double value)
 {
 	char buffer[40];
 
 	if (!x->matched)
-		cell_text(t, c, "no such kernel");
-	else if (isnan(x->value))
+		cell_text(t, c, x->elsewhere ? "on another device" : "no such kernel");
+	else if (isnan(x->value) || isnan(value))
 		cell_text(t, c, "N/A");
 	else if (isnan(x->change))
 		cell_text(t, c, "was 0");
@@ -113,17 +118,21 @@ static void change_text(struct table *t, struct cell *c, const struct kernel_cha
 }
 
 static struct cell *put_changes(const struct kernel_report *k, struct table *t, struct cell *c,
-				const struct kernel_change *x, double by)
+				const struct kernel_change *x, double value, double by)
 {
 	for (uint32_t b = 0; b < k->base_count; b++, x++) {
 		real(c++, x->value / by);
 		real(c++, x->change);
-		change_text(t, c++, x);
+		change_text(t, c++, x, value);
+		if (x->elsewhere)
+			cell_text(t, c, x->elsewhere);
+		c++;
 	}
 	return c;
 }
 
-static void put_note(struct table *t, struct cell *c, const struct metric_value *v)
+static void put_note(const struct kernel_report *k, const struct report *r, struct table *t,
+		     struct cell *c, const struct metric_value *v)
 {
 	struct text note = {0};
 
@@ -131,6 +140,8 @@ static void put_note(struct table *t, struct cell *c, const struct metric_value 
 		text_add(&note, "N/A: ");
 	if (v->why.length)
 		text_add(&note, v->why.s);
+	if (v->no_peak.length && (k->panels || !r->people))
+		text_addf(&note, "%s%s", note.length ? "; " : "", v->no_peak.s);
 	if (note.length)
 		cell_text(t, c, note.s);
 	text_release(&note);
@@ -172,7 +183,7 @@ static void put_row(const struct kernel_report *k, const struct report *r, struc
 	cell_text(t, c++, id);
 	cell_text(t, c++, x->name);
 	real(c++, v->value / by);
-	c = put_changes(k, t, c, &m->changes[(size_t)i * k->base_count], by);
+	c = put_changes(k, t, c, &m->changes[(size_t)i * k->base_count], v->value, by);
 	real(c++, v->least / by);
 	real(c++, v->most / by);
 	cell_text(t, c++, unit.s ? unit.s : "");
@@ -188,7 +199,7 @@ static void put_row(const struct kernel_report *k, const struct report *r, struc
 	}
 	cell_number(c++, isnan(v->value) ? 0 : v->rows);
 	cell_number(c++, v->of);
-	put_note(t, c, v);
+	put_note(k, r, t, c, v);
 }
 
 /* People who have asked for no panel are spared what has no value. */
@@ -226,6 +237,8 @@ static void put_columns(const struct kernel_report *k, const struct report *r, s
 		table_column_if(t, false, table_own(t, name), "change", CELL_PERCENT);
 		snprintf(name, sizeof(name), "changed_%" PRIu32, b);
 		table_column(t, table_own(t, name), "change", CELL_TEXT);
+		snprintf(name, sizeof(name), "base_%" PRIu32 "_device", b);
+		table_column_if(t, m->elsewhere, table_own(t, name), "base is of", CELL_TEXT);
 	}
 	table_column_if(t, m->least, "min", "min", CELL_NUMBER);
 	table_column_if(t, m->least, "max", "max", CELL_NUMBER);
@@ -237,6 +250,7 @@ static void put_columns(const struct kernel_report *k, const struct report *r, s
 	table_column_if(t, m->parts, "dispatches", "dispatches", CELL_COUNT);
 	table_column_if(t, m->parts, "of", "of", CELL_COUNT);
 	table_column_if(t, m->notes, "note", "note", CELL_TEXT);
+	table_last_whole(t);
 }
 
 /* False: there is nothing to draw. */
@@ -248,6 +262,7 @@ static bool put_picture(struct report *r, const struct made *m, const char *id, 
 	if (chart_draw(m->table, m->values, &picture) && (t = report_table(r, id, title))) {
 		char *save = NULL;
 
+		t->drawn = true;
 		table_column(t, "picture", "", CELL_TEXT);
 		for (char *l = strtok_r(picture.s, "\n", &save); l;
 		     l = strtok_r(NULL, "\n", &save)) {
@@ -275,8 +290,10 @@ static void put_table(struct report *r, const struct kernel_report *k, const str
 		  m->table->style == METRIC_DEVICE ? "" : ")");
 	/* Who asks for the panel gets its numbers as well. */
 	if (title.s && m->table->style == METRIC_CHART && r->people)
-		drawn = put_picture(r, m, id, title.s) && !k->panels;
-	t = title.s && !drawn ? report_table(r, id, title.s) : NULL;
+		drawn = put_picture(r, m, id, title.s);
+	if (drawn && k->panels)
+		text_add(&title, ", in numbers");
+	t = title.s && (!drawn || k->panels) ? report_table(r, id, title.s) : NULL;
 	if (t) {
 		put_columns(k, r, t, m);
 		put_rows(k, r, t, m);
@@ -620,6 +637,7 @@ bool kernel_report_make(struct report *r, const struct kernel_report *k)
 	struct rest e = {.tables = 0};
 	bool good = put_tables(r, k, NULL, &e);
 
+	kernel_only_table(r, k);
 	if (r->people && k->top && k->top < shown)
 		shown = k->top;
 	for (uint32_t i = 0; good && i < shown; i++) {

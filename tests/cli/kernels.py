@@ -120,6 +120,10 @@ def part_values(folder):
     checks.equal("the chart has its width", {len(line) for line in drawn[:4]}, {119})
     for words in ("| hits  43.75 % |", "| hits     75 % |", "< reads     6000 -- |  memory  |", "-- writes    2000 > |          |", "conflicts 15"):
         checks.equal(f"{words} in the chart: {drawn}", any(words in line for line in drawn), True)
+    for form, begin in (("md", "\n```\n"), ("html", "</h2>\n<pre>")):
+        told = must(KYMO, "kernels", "-f", form, "--panel", "3.1", path)
+        title = told.index("3.1 Memory chart: gemm")
+        checks.equal(f"{form}: as it is drawn", (told.index(begin, title) - title < 60, told.count("3.1 Memory chart: gemm (NVIDIA H200 #0)"), told.count("(NVIDIA H200 #0), in numbers")), (True, 2, 1))
     table = list(csv.DictReader(io.StringIO(must(KYMO, "kernels", "-f", "csv", "--panel", "7.3.1", path))))
     checks.equal("csv", [(r["kernel"], r["device"], r["value"]) for r in table],
                  [("copy", second, "3000"), ("gemm", first, "2000"), ("gemm", second, "500"), ("narrow", second, "100")])
@@ -578,7 +582,7 @@ def part_baseline(folder):
 
     def made(name, times, hits, label=device, kernels=("k", "z")):
         s = Store(template, folder + "/" + name)
-        s.device(label)
+        s.device(label, *(("AMD", "gpu", "hsa") if label.startswith("gfx") else ()))
         for t in times:
             s.dispatch(kernels[0], label, t, counters=counters(l2=100, l2hit=hits))
         s.dispatch(kernels[1], label, 10, counters=counters(l2=100, l2hit=0))
@@ -591,6 +595,7 @@ def part_baseline(folder):
     checks.equal("a base of 0", (r["value"], r["base_1"], r["change_1_percent"], r["changed_1"], r["changed_2"]), (50, 0, None, "was 0", "+0.0 %"))
     r = got["z", device, "17.1.1"]
     checks.equal("0 and 0; no such kernel", (r["change_1_percent"], r["changed_2"]), (0, "no such kernel"))
+    got_of_c = rows(a, "--baseline", c, "--panel", "7.3.1")["k", device, "7.3.1"]
     # Colons stand between paths, and in them.
     os.makedirs(folder + "/x:y")
     shutil.copy(b, folder + "/x:y/b.db")
@@ -604,6 +609,28 @@ def part_baseline(folder):
         checks.equal(f"--fail-on {limit}: {p.stderr}", p.returncode, status)
     p = run(KYMO, "kernels", "--baseline", a, "--fail-on", "7.3.1<-15", b)
     checks.equal("fell", (p.returncode, "7.3.1 Time of k (NVIDIA H200 #0): -20.0 % against" in p.stderr), (1, True))
+    checks.equal(f"the limit is named: {p.stderr}", ", which 7.3.1<-15 forbids" in p.stderr, True)
+    without = made("w.db", (), 0)  # its k is gone
+    got = rows(without, "--baseline", a)
+    p = run(KYMO, "kernels", "--baseline", a, "--fail-on", "7.3.1>5%", without)
+    checks.equal(f"a kernel that is gone: {p.stderr}", (p.returncode, f"--fail-on: k ({device}) is in {a} and not here" in p.stderr), (1, True))
+    for options, want in (((without, a), [("k", device, a, 2)]), ((a, without), [("k", device, "this trace", 2)]), ((a, b), None)):
+        tables = {t["name"]: t["rows"] for t in json.loads(must(KYMO, "kernels", "-f", "json", "--baseline", options[1], options[0]))["tables"]}
+        told = tables.get("only_in_one")
+        checks.equal(f"only in one {options}", told and [(r["kernel"], r["device"], r["trace"], r["dispatches"]) for r in told], want)
+    # Now it has no value, and had one.
+    r = rows(made("n.db", (None,), 0), "--baseline", a, "--panel", "7.3.1")["k", device, "7.3.1"]
+    checks.equal(f"N/A now: {r}", (r["value"], r["base_1"], r["change_1_percent"], r["changed_1"], r["note"][:4]), (None, 1100, None, "N/A", "N/A:"))
+    # On another device: said, and not judged.
+    far = made("f.db", (5000,), 50, "NVIDIA L4 #0")
+    r = rows(a, "--baseline", far, "--panel", "7.3.1")["k", device, "7.3.1"]
+    checks.equal("another device", (r["base_1"], r["base_1_device"]), (5000, "NVIDIA L4 #0"))
+    checks.equal("of one model", got_of_c["base_1_device"], None)
+    p = run(KYMO, "kernels", "--baseline", far, "--fail-on", "7.3.1>5%", a)
+    checks.equal(f"not judged: {p.stderr}", (p.returncode, f"k, which was on NVIDIA L4 #0 in {far}" in p.stderr), (3, True))
+    amd = made("amd.db", (5000,), 50, "gfx90a #0")
+    r = rows(a, "--baseline", amd, "--panel", "7.3.1")["k", device, "7.3.1"]
+    checks.equal("of another kind", (r["base_1"], r["changed_1"], r["base_1_device"]), (None, "on another device", "gfx90a #0"))
     for options, words in ((["--fail-on", "7.3.1>5"], "against which --baseline"), (["--baseline", a, "--fail-on", "nothing>5"], 'there is no metric "nothing"'),
                            (["--baseline", a, "--fail-on", "7.3.1"], "there is a change in per cent"), (["--baseline", a, "--fail-on", "7.3.1>x"], "in per cent"),
                            (["--panel", "99"], 'there is no "99"'), (["--panel", "2.1.99"], 'there is no "2.1.99"'), (["--spec", "cu_count"], "is not NAME=NUMBER"),
@@ -619,7 +646,7 @@ def part_files(folder):
     s = Store(empty(KYMO, SYNTH, folder), folder + "/a.db")
     d = "NVIDIA H200 #0"
     s.device(d)
-    s.dispatch("k", d, 1000, counters={"mine": 6, "mine.too": 3})
+    s.dispatch("k", d, 1000, counters={"mine": 6, "mine.too": 3, "hollow": math.nan})
     s.dispatch("k", d, 3000, counters={"mine": 10, "mine.too": 1})
     path, file = s.done(), folder + "/own.yaml"
 
@@ -675,9 +702,45 @@ variables:
         checks.equal(f"{words!r}: {p.stderr}", (p.returncode, f"{file}:" in p.stderr, words in p.stderr, p.stdout), (2, True, True, ""))
     p = run(KYMO, "kernels", "--metrics-file", folder + "/none", path)
     checks.equal("no file", (p.returncode, "none cannot be read: No such file" in p.stderr), (2, True))
-    # Variables that are made of each other end.
+    # Variables that are made of each other.
     write("variables:\n  - {name: a, formulas: [{for: any, value: $b + 1}]}\n  - {name: b, formulas: [{for: any, value: $a + $a + $a}]}\n" + head + metric % "SUM($a)")
-    checks.equal("a circle", rows(path, "--metrics-file", file, "--panel", "1.1.1")["k", d, "1.1.1"]["value"], None)
+    p = run(KYMO, "kernels", "--metrics-file", file, path)
+    checks.equal(f"a circle: {p.stderr}", (p.returncode, f"{file}:2: variable a is made of itself" in p.stderr), (2, True))
+    reasons(s, folder, path, file, write, head, metric)
+
+
+def reasons(s, folder, path, file, write, head, metric):
+    """Why there is no value: what could not be computed, what the formula says, what a name may have meant."""
+    d = "NVIDIA H200 #0"
+    for value, words in (("SUM(mine) / 0", "(a division by zero)"), ("1e308 * 10", "(a number becomes too large)"), ("1e308 * 10 - 1e308 * 10", "(a number becomes too large)"),
+                         ("'QUANTILE(mine, 2)'", "(QUANTILE() takes a share from 0 to 1)"), ("NA", "(it says NA where this is so)"),
+                         ("SUM(mine if mine > 100 else NA)", "(it says NA where this is so)"), ("SUM(itemz)", 'kymo run --counters itemz; did you mean "items"?'),
+                         ("'SUM(\"a b\")'", "kymo run --counters 'a b'"), ("$one + $two", "does not tell $one, $two of this device: --spec one=NUMBER --spec two=NUMBER"),
+                         ("SUM(hollow)", "the trace has no number of it"), ("'MOD(5, 0)'", "(a division by zero)")):
+        write(head + metric % value)
+        note = rows(path, "--metrics-file", file, "--panel", "1.1.1")["k", d, "1.1.1"]["note"]
+        checks.equal(f"{value}: {note}", (words in note, "division" in note), (True, "division" in words))
+    for peak, words in (("$nope", "no peak: the trace does not tell $nope of this device: --spec nope=NUMBER"), ("0", "no peak: it would be 0"), ("-3", "no peak: it would be -3")):
+        write(head + f"          - {{id: 1, name: N, formulas: [{{for: any, value: 5, peak: {peak}}}]}}\n")
+        r = rows(path, "--metrics-file", file, "--panel", "1.1.1")["k", d, "1.1.1"]
+        checks.equal(f"peak {peak}: {r['note']}", (r["value"], r["peak"], r["share_percent"], r["note"]), (5, None, None, words))
+    note = rows(path, "--panel", "4.1.1")["k", d, "4.1.1"]["note"]
+    checks.equal(f"what to do is not cut: {note}", (len(note) > 150, note in must(KYMO, "kernels", "--panel", "4.1.1", path)), (True, True))
+    for text, words in ((head.replace("        metrics:\n", ""), ':5: metrics are missing: the table "T" would be empty'), (head + metric % "1 +", 'at the end of "1 +"')):
+        write(text)
+        p = run(KYMO, "kernels", "--metrics-file", file, path)
+        checks.equal(f"{words}: {p.stderr}", (p.returncode, words in p.stderr), (2, True))
+    for style in ("chart", "kernels", "dispatches", "samples", "instructions"):
+        write(head.replace("        title: T\n", f"        title: T\n        style: {style}\n") + metric % "5")
+        p = run(KYMO, "kernels", "--metrics-file", file, path)
+        checks.equal(f"{style}: {p.stderr}", (p.returncode, f'{file}:5: table "T": style {style} is of a table of Kymo' in p.stderr), (2, True))
+    for spec, words in (("cu_cuont=3", 'no formula takes $cu_cuont; did you mean "cu_count"?'), ("cu_count=0", "cu_count=0: a number above 0"), ("max_clock=-5", "max_clock=-5: a number above 0")):
+        p = run(KYMO, "kernels", "--spec", spec, path)
+        checks.equal(f"{spec}: {p.stderr}", (p.returncode, words in p.stderr), (2, True))
+    checks.equal("spaces in a list", {k[2] for k in rows(path, "--panel", " 7.3.1 , 7.1.1")}, {"7.3.1", "7.1.1"})
+    for option in ("--panel", "--fail-on"):
+        p = run(KYMO, "kernels", "--baseline", path, option, "", path)
+        checks.equal(f"{option} '': {p.stderr}", (p.returncode, f"{option}: it is empty" in p.stderr), (2, True))
 
 
 # ---- what there is -----------------------------------------------------------------------------------------------------
@@ -727,7 +790,8 @@ def part_lists(folder):
             {"formula": formula, "table": table}[of][key] = word
             with open(file, "w") as f:
                 json.dump(root, f)
-            checks.equal(f"{key} {word}", run(KYMO, "list", "metrics", "--metrics-file", file).returncode, 0)
+            reserved = word in ("chart", "kernels", "dispatches", "samples", "instructions")
+            checks.equal(f"{key} {word}", run(KYMO, "list", "metrics", "--metrics-file", file).returncode, 3 if reserved else 0)
     counters_of = lambda *words: re.search(r"KYMO_COUNTERS=(\S+)", must(KYMO, "run", "--dry-run", *words, "--", "true"))[1].split(",")
     checks.equal("--metrics", counters_of("--metrics", "nvidia:17.1.1,nvidia:7.3.1", "--counters", "task-clock"),
                  ["lts__t_sectors_lookup_hit.sum", "lts__t_sectors.sum", NAMES["time"], "task-clock"])

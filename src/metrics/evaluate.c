@@ -278,10 +278,24 @@ static bool is_plain(const char *list)
 		list, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:+-/=@%")];
 }
 
+/* Another kernel of the device has it: it was recorded, and this one left out. */
+static bool others_have(const struct kernel_group *g, const char *list)
+{
+	char name[256];
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(list, ","), list);
+	for (uint32_t i = 0; i < g->all->group_count; i++)
+		if (g->all->groups[i].device == g->device &&
+		    kernel_values_count(&g->all->groups[i], name))
+			return true;
+	return false;
+}
+
 /* As --counters takes them: those of the host are of kernels only where that is said. */
 static void tell_counters(const struct kernel_group *g, const char *list, struct text *why)
 {
 	const char *quote = is_plain(list) ? "" : "'", *guess = nearly(g, list);
+	const bool others = others_have(g, list);
 
 	text_addf(why, "not recorded: kymo run --counters %s", quote);
 	for (size_t n; *list; list += n + (list[n] == ',')) {
@@ -290,7 +304,10 @@ static void tell_counters(const struct kernel_group *g, const char *list, struct
 			  g->device->class == DEVICE_CPU ? ":kernel" : "", list[n] ? "," : "");
 	}
 	text_add(why, quote);
-	if (guess)
+	if (others)
+		text_add(why, "; of other kernels it was: --count-kernel left this one out, or its "
+			      "launches cannot be counted");
+	else if (guess)
 		text_addf(why, "; did you mean \"%s\"?", guess);
 }
 

@@ -356,6 +356,13 @@ static void note_times(struct table *t, const struct kernel_data *d)
 	const char *untimed = NULL;
 	bool counted = false;
 
+	for (uint32_t i = 0; i < d->group_count; i++)
+		if (d->groups[i].programs)
+			table_note(
+				t,
+				"%s: kernels of several programs have this name, and are one row; "
+				"--panel 0.2 has the program of each dispatch",
+				d->groups[i].name);
 	for (uint32_t i = 0; i < d->group_count; i++) {
 		counted |= d->groups[i].counted;
 		untimed = untimed ? untimed : d->groups[i].untimed;
@@ -392,20 +399,45 @@ static void put_kernels(struct report *r, const struct kernel_report *k, const c
 	note_times(t, k->data);
 }
 
+static void look_at_places(const struct kernel_data *d, bool *processes, bool *programs)
+{
+	for (uint32_t i = 0; i < d->group_count; i++) {
+		*programs |= d->groups[i].programs;
+		for (uint32_t n = 0; n < d->groups[i].count; n++)
+			*processes |=
+				d->groups[i].places[n].process != d->groups[0].places[0].process;
+	}
+}
+
+static struct cell *put_place(struct cell *c, const struct kernel_place *p)
+{
+	const int64_t ids[] = {p->process, p->queue, p->program};
+
+	for (unsigned i = 0; i < 3; i++, c++)
+		if (ids[i] > 0)
+			cell_number(c, (uint64_t)ids[i]);
+	return c;
+}
+
 static void put_dispatches(struct report *r, const struct kernel_report *k, const char *id,
 			   const char *title)
 {
 	static const uint8_t shown[] = {KERNEL_START,      KERNEL_DURATION,   KERNEL_ITEMS,
 					KERNEL_GROUPS,     KERNEL_GROUP_SIZE, KERNEL_REGISTERS,
 					KERNEL_LOCAL_BYTES};
+	bool processes = false, programs = false;
 	struct table *t = report_table(r, id, title);
 
 	if (!t)
 		return;
 	t->ranked = true;
+	look_at_places(k->data, &processes, &programs);
 	table_column(t, "kernel", "kernel", CELL_TEXT);
 	table_column(t, "device", "device", CELL_TEXT);
 	table_column(t, "dispatch", "dispatch", CELL_COUNT);
+	table_column_if(t, processes, "process", "process", CELL_ID);
+	table_column(t, "queue", "queue", CELL_ID);
+	table_column_if(t, programs, "program", "program", CELL_ID);
 	table_column(t, "start_ns", "start", CELL_TIMESTAMP);
 	table_column(t, "duration_ns", "duration", CELL_TIME);
 	table_column(t, "items", "items", CELL_COUNT);
@@ -424,8 +456,10 @@ static void put_dispatches(struct report *r, const struct kernel_report *k, cons
 			cell_text(t, c++, g->name);
 			cell_text(t, c++, g->device->label);
 			cell_number(c++, d + 1u);
+			c = put_place(c, &g->places[d]);
 			for (unsigned n = 0; n < sizeof(shown); n++, c++)
-				if (g->columns[shown[n]][d] >= 0)
+				if (g->columns[shown[n]][d] >= 0 &&
+				    g->columns[shown[n]][d] < 0x1p64)
 					cell_number(c, (uint64_t)g->columns[shown[n]][d]);
 		}
 	}
@@ -495,7 +529,7 @@ static bool put_metrics(struct report *r, const struct kernel_report *k, struct 
 	e->without += good && !m->with_value;
 	if (good && !m->with_value && r->people && !k->panels)
 		add_word(&e->panel, id, m->table->title);
-	else if (good && (!r->people || !is_told(m, id, e)))
+	else if (good && ((!r->people && k->panels) || !is_told(m, id, e)))
 		put_table(r, k, m);
 	else if (good && !has_word(&e->same, id))
 		add_word(&e->same, id, "");
@@ -582,9 +616,6 @@ static void tell_rest(struct report *r, const struct kernel_report *k, uint32_t 
 	if (e->empty.length)
 		report_foot(r, "N/A here: %s. --panel ID says why, and what to record.",
 			    e->empty.s);
-	if (e->same.length)
-		report_foot(r, "without a value for the same reasons, and so shown once: %s",
-			    e->same.s);
 	if (shown < k->data->group_count)
 		report_foot(r,
 			    "%" PRIu32 " of %" PRIu32 " kernels are shown: --top N, --kernel REGEX",
@@ -646,6 +677,9 @@ bool kernel_report_make(struct report *r, const struct kernel_report *k)
 	}
 	if (r->people)
 		tell_rest(r, k, shown, &e);
+	if (e.same.length)
+		report_foot(r, "without a value for the same reasons, and so shown once: %s",
+			    e.same.s);
 	rest_release(&e);
 	return good && !r->failed;
 }

@@ -129,6 +129,44 @@ def part_values(folder):
                  [("copy", second, "3000"), ("gemm", first, "2000"), ("gemm", second, "500"), ("narrow", second, "100")])
 
 
+def part_places(folder):
+    """Whose dispatches are; kernels of one name from two programs; launches of nothing; what others have; tables that are N/A are there once."""
+    s = Store(empty(KYMO, SYNTH, folder), folder + "/a.db")
+    d = "NVIDIA H200 #0"
+    s.device(d)
+    s.dispatch("same", d, 100, items=(1000,), group=(10,), counters={"mine": 1})
+    s.dispatch("same", d, 100, items=(0,), group=(10,))
+    s.dispatch("same", d, 100, items=(3000,), group=(10,))
+    s.dispatch("huge", d, 100, items=(2 ** 40, 2 ** 30), group=(1, 1))
+    for n in range(20):
+        s.dispatch(f"k{n}", d, 100)
+    s.db.execute("DELETE FROM program")
+    for n in (1, 2):
+        s.db.execute("INSERT INTO program(id, process, source, handle, domain, kind) VALUES(?,1,?,1,'cuda','source')", (n, n))
+    other = len(s.kernels) + 1
+    s.db.execute("INSERT INTO kernel(id, process, program, domain, name) SELECT ?, 1, 2, domain, name FROM kernel WHERE id = ?", (other, s.kernels["same"]))
+    s.db.execute("UPDATE kernel SET program = 1 WHERE id = ?", (s.kernels["same"],))
+    s.db.execute("UPDATE dispatch SET kernel = ?, queue = 2 WHERE id = 3", (other,))
+    path = s.done()
+    tables = {t["name"]: t for t in json.loads(must(KYMO, "kernels", "-f", "json", "--panel", "0", path))["tables"]}
+    checks.equal("dispatches of a name", [(r["process"], r["queue"], r["program"], r["items"]) for r in tables["0.2"]["rows"] if r["kernel"] == "same"],
+                 [(1, 1, 1, 1000), (1, 1, 1, None), (1, 2, 2, 3000)])
+    checks.equal("too large for a count", [r["items"] for r in tables["0.2"]["rows"] if r["kernel"] == "huge"], [None])
+    text = must(KYMO, "kernels", "--panel", "0", path)
+    checks.equal(f"told: {text}", (text.count("kernels of several programs have this name"), "same: kernels of several programs" in text), (1, True))
+    got = rows(path, "--panel", "7.1.1,7.1.3")
+    checks.equal("launches of nothing", [(got["same", d, i]["value"], got["same", d, i]["dispatches"], got["same", d, i]["of"]) for i in ("7.1.1", "7.1.3")], [(2000, 2, 3), (200, 2, 3)])
+    file = folder + "/own.yaml"
+    with open(file, "w") as f:
+        f.write("panels:\n  - id: 90\n    title: T\n    tables:\n      - {id: 1, title: T, metrics: [{id: 1, name: N, formulas: [{for: any, value: SUM(mine)}]}]}\n")
+    got = rows(path, "--metrics-file", file, "--panel", "90")
+    note = got["k3", d, "90.1.1"]["note"]
+    checks.equal(f"left out: {note}", (got["same", d, "90.1.1"]["value"], "of other kernels it was: --count-kernel left this one out" in note), (1, True))
+    report = json.loads(must(KYMO, "kernels", "-f", "json", path))
+    names = [t["name"] for t in report["tables"]]
+    checks.equal("a table without values is there once", (names.count("12.1"), names.count("7.1"), any("shown once" in line and "12.1" in line for line in report["foot"])), (1, 22, True))
+
+
 # ---- the roofline --------------------------------------------------------------------------------------
 
 def operations(**values):
@@ -343,7 +381,7 @@ def part_missing(folder):
     s.dispatch("untimed", d)
     s.dispatch("graph", d, 1000, group=(0,), launch=False)
     path = s.done()
-    got = rows(path)
+    got = rows(path, "--panel", "7,16,17")
     r = got["part", d, "17.1.1"]
     checks.equal("never recorded", r["value"], None)
     r = got["part", d, "16.1.1"]

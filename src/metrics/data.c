@@ -269,7 +269,8 @@ static void add_dispatch(struct reading *r, sqlite3_stmt *s)
 			     .kernel = sqlite3_column_int64(s, 3)};
 	struct kernel_group *g;
 
-	x.group = v ? group_of(r, text_of(s, Q_KERNEL), v) : 0;
+	x.group =
+		v ? group_of(r, *text_of(s, Q_KERNEL) ? text_of(s, Q_KERNEL) : "(no name)", v) : 0;
 	if (r->failed)
 		return;
 	g = &r->d->groups[x.group];

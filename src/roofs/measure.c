@@ -307,7 +307,10 @@ static void begin_row(struct bench *b, struct row *row)
 		release_row(b, row);
 }
 
-/* What a roofline needs first: memory, one roof of arithmetic of each type; where kernels have to be compiled, time may be over then. */
+/*
+ * What a roofline needs first: memory, one roof of arithmetic of each type. Where kernels have to be compiled, time may be
+ * over then.
+ */
 static unsigned rank_of(const struct plan *p, unsigned i)
 {
 	const struct row *row = &p->rows[i];
@@ -317,7 +320,10 @@ static unsigned rank_of(const struct plan *p, unsigned i)
 	if (row->roof.kind != ROOF_COMPUTE)
 		return strcmp(row->roof.name, "memory") == 0 ? 0 : 2;
 	/* The first width of a type is one element: the second is the one that the device likes best. */
-	return i && row->shape.width > 1 && p->rows[i - 1].shape.width == 1 ? 0 : 1;
+	if (i && row->shape.width > 1 && p->rows[i - 1].shape.type == row->shape.type &&
+	    p->rows[i - 1].shape.width == 1)
+		return 0;
+	return 1;
 }
 
 static void begin_all(struct bench *b)

@@ -226,6 +226,7 @@ def part_roofline(folder):
     checks.equal("the other's picture", ("other" in svg, "gemm" in svg), (True, False))
     with open(roofs, "w") as f:
         json.dump(roofs_of(("NVIDIA L4", 1e9)), f)
+    on_processors(folder)
     s = Store(folder + "/empty.kymo/store.db", folder + "/b.db")
     s.device("NVIDIA H200 #0")
     s.dispatch("bare", "NVIDIA H200 #0", 1000)
@@ -240,6 +241,28 @@ def part_roofline(folder):
                                  (["--roofline", picture, "--roofs", roofs, lone], 3, "File exists")):
         p = run(KYMO, "kernels", *words)
         checks.equal(f"{words}: {p.stderr}", (p.returncode, error in p.stderr), (status, True))
+
+
+def on_processors(folder):
+    """The file of docs/roofline.md gives processors a roofline; a point above its roof, and a busy machine, are told."""
+    with open(sys.argv[4] + "/docs/roofline.md", encoding="utf-8") as f:
+        own = re.search(r"```yaml\n(.*?)```", f.read(), re.S)[1]
+    with open(folder + "/own.yaml", "w") as f:
+        f.write(own)
+    s = Store(folder + "/empty.kymo/store.db", folder + "/p.db")
+    s.device("pthread", "AuthenticAMD", "cpu", "opencl", {})
+    s.dispatch("fma", "pthread", 1000, counters={"papi:PAPI_SP_OPS": 3000, "papi:PAPI_DP_OPS": 1000, "perf:cache-misses": 10})
+    path = s.done()
+    roofs = {"devices": [{"api": "opencl", "type": "cpu", "name": "pthread", "units": 2, "load": 9.5, "roofs": [
+        {"name": n, "type": n, "kind": k, "unit": "", "value": v, "interval": v / 100} for n, k, v in (("memory", "bandwidth", 1e9), ("fp32", "compute", 2e9))]}]}
+    with open(folder + "/p.json", "w") as f:
+        json.dump(roofs, f)
+    told = must(KYMO, "kernels", "--roofline", "-", "--roofs", folder + "/p.json", "--metrics-file", folder + "/own.yaml", path)
+    checks.equal(f"a point on a processor: {told}", ("memory 6.25 (200 %)" in told, "4 GFLOP/s" in told), (True, True))
+    checks.equal("notes", ("busy when roofs were measured (load 9.50, 2 units)" in told, "1 of 1 points above 100 %" in told), (True, True))
+    must(KYMO, "kernels", "--roofline", folder + "/p.svg", "--roofs", folder + "/p.json", "--metrics-file", folder + "/own.yaml", path)
+    with open(folder + "/p.svg", encoding="utf-8") as f:
+        checks.equal("in the picture", "the machine was busy" in f.read(), True)
 
 
 # ---- every formula ------------------------------------------------------------------------------------
@@ -589,6 +612,18 @@ def part_real(folder):
         others = rows(folder + "/m.kymo", "--panel", "7.3.8", "--exclude-kernel", got[0]["kernel"])
         checks.equal("counters of the others", {k: r["value"] for k, r in others.items()}, {k: r["value"] for k, r in counted.items() if k[0] != got[0]["kernel"]})
         checks.equal("processor time", {k: r["value"] is not None and r["value"] > 0 for k, r in counted.items()}, {k: True for k in counted})
+    file = folder + "/own.yaml"
+    with open(file, "w") as f:
+        f.write("panels:\n  - id: 90\n    title: T\n    tables:\n      - {id: 1, title: T, metrics: [{id: 1, name: N, formulas: [{for: any, value: SUM(duration)}]}]}\n")
+    must(KYMO, "report", "-o", folder + "/a.md", "--metrics-file", file, trace)
+    with open(folder + "/a.md", encoding="utf-8") as f:
+        checks.equal("a report with metrics of a file", "90.1 T: " + got[0]["kernel"] in f.read(), True)
+    with open(file, "w") as f:
+        f.write("panels:\n  - {id: 90}\n")
+    p = run(KYMO, "report", "-o", folder + "/b.md", "--metrics-file", file, trace)
+    checks.equal(f"its mistakes: {p.stderr}", (p.returncode, f"--metrics-file {file}:2: " in p.stderr, os.path.exists(folder + "/b.md")), (2, True, False))
+    p = run(KYMO, "run", "-o", folder + "/c.kymo", "--counters", "page-faults:kernel", "--count-kernel", "no-such", sys.argv[5], "--size", "64", "--frames", "1")
+    checks.equal(f"nothing is called so: {p.stdout}{p.stderr}", (p.returncode, "No kernel was counted: --count-kernel no-such names none that ran" in p.stdout + p.stderr), (0, True))
     p = run(KYMO, "kernels", "--kernel", "none-of-them", trace)
     checks.equal(f"nothing selected: {p.stderr}", (p.returncode, "no records that match --kernel" in p.stderr), (2, True))
     must(KYMO, "run", "--no-summary", "--sample", "-o", folder + "/none.kymo", "--", "sh", "-c", "for i in 1 2 3; do :; done")

@@ -23,8 +23,11 @@ static void tell(struct list_output *o, const struct rule *r, const char *path)
 		return;
 	}
 	printf("%s: %s\n", r->id, r->what);
-	printf("  from %.3g %% of %s: %s\n", 100 * r->threshold,
-	       r->repeats ? "the time in which devices are at work" : "the run", r->why);
+	if (r->threshold > 0)
+		printf("  from %.3g %% of %s: %s\n", 100 * r->threshold,
+		       r->repeats ? "the time in which devices are at work" : "the run", r->why);
+	else
+		printf("  by its own measure: %s\n", r->why);
 	printf("  gain: %s\n", r->cost);
 	if (path)
 		printf("  from: %s\n", path);

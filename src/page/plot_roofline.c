@@ -360,7 +360,8 @@ static struct numbered place_number(const struct roofline_picture *p, unsigned i
 
 	for (unsigned n = 0; n < RINGS * PLACES && least > 0; n++) {
 		const double turn = M_PI / 4 + 2 * M_PI * (n % PLACES) / PLACES;
-		const double away = AWAY + STEP * (double)(n / PLACES);
+		const unsigned ring = n / PLACES;
+		const double away = AWAY + STEP * ring;
 		const struct numbered at = {x + (away + half / 2) * cos(turn), y + away * sin(turn),
 					    half};
 		const double on = lies_on(p, &at, numbers, count);

@@ -17,7 +17,7 @@ if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
 endif()
 if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
   foreach(what pc reports instructions many full serialized refused ends service
-          count count_graphs metrics passes chosen replay replay_application count_threads count_refused count_fork count_end)
+          count metrics passes chosen replay replay_application count_threads count_refused count_fork count_end)
     add_test(NAME cli.cuda_profile.${what} COMMAND ${Python3_EXECUTABLE} -B
       ${PROJECT_SOURCE_DIR}/tests/cuda/test_profile.py $<TARGET_FILE:kymo> ${what})
     set_tests_properties(cli.cuda_profile.${what} PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)

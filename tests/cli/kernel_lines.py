@@ -67,8 +67,8 @@ def check_instructions(folder, trace, found):
                     said = subprocess.run(["objdump", "-d", "-M", "intel", "--no-show-raw-insn", os.path.join(path, f)], capture_output=True, text=True, check=True).stdout
                     known[f[:-3]] = dict(re.findall(r"^ +([0-9a-f]+):\t(\S+)", said, re.MULTILINE))
         check("where objdump has them", [r for r in rows if r["address"][2:] not in known[r["kernel"]]], [])
-        check("as objdump has it", [(r["address"], r["instruction"].split()[0]) for r in rows[:2]],  # of rarer ones the names may differ
-              [(r["address"], known[r["kernel"]][r["address"][2:]]) for r in rows[:2]])
+        others = [r for r in rows if r["instruction"].split()[0] != known[r["kernel"]].get(r["address"][2:])]
+        check(f"as objdump has it, but for a few that it calls by other names: {others}", 5 * len(others) < len(rows), True)
     os.rename(os.path.join(folder, "lines"), os.path.join(folder, "moved"))
     without, text = instructions(trace)
     check("without the cache", [(r["kernel"], r["address"], r["samples"], r["instruction"]) for r in without],

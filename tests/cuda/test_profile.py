@@ -263,6 +263,8 @@ class Test(base.Test):
             self.query("SELECT 1 AS one")
         shown = must(self.kymo, "show", self.trace)
         check("show", f"{warps}=16 warp of Fake GPU by {HOT} call=" in shown, True)
+        self.scene("count", options=("--counters", warps, "--count-kernel", "cold#2"))
+        check("a launch of a graph takes no number", self.rows(self.COUNTED), [(COLD, warps, 32)])
 
     def test_metrics(self):
         """Metrics ask for their counters, and are computed of the kernels that have them."""
@@ -360,12 +362,6 @@ class Test(base.Test):
               ["of calls and threads", "1", "1", "2", "several by itself"])
         self.trace = traces[1]
         check("second", self.rows("SELECT DISTINCT name FROM counters ORDER BY 1"), [("page-faults",), (self.CYCLES,)])
-
-    def test_count_graphs(self):
-        """A launch of a graph takes no number of --count-kernel."""
-        self.build()
-        self.scene("count", options=("--counters", self.WARPS, "--count-kernel", "cold#2"))
-        check("the second launch outside of it", self.rows(self.COUNTED), [(COLD, self.WARPS, 32)])
 
     def test_count_threads(self):
         """Every value belongs to the call that its thread made."""

@@ -46,7 +46,7 @@ static uint32_t count, room, sorted;
 static char *names;
 static uint32_t names_used, names_room;
 static struct source map, dump;
-static bool fresh; /* files were read since the batch began */
+static uint64_t known_until; /* files were read then; CLOCK_MONOTONIC_RAW */
 static bool full;
 static uint64_t looked;     /* for a jitdump file */
 static uint64_t raw_behind; /* CLOCK_MONOTONIC less CLOCK_MONOTONIC_RAW */
@@ -386,6 +386,7 @@ static void compare_clocks(void)
 
 static void read_files(void)
 {
+	known_until = clock_ns(CLOCK_MONOTONIC_RAW);
 	compare_clocks();
 	snprintf(map.path, sizeof(map.path), "/tmp/perf-%d.map", getpid());
 	if (open_own(&map)) {
@@ -398,19 +399,13 @@ static void read_files(void)
 		read_dump();
 		close(dump.fd);
 	}
-	fresh = true;
-}
-
-void jit_begin(void)
-{
-	fresh = false;
 }
 
 uint64_t jit_place(uint64_t pc, uint64_t time)
 {
 	const struct function *f;
 
-	if (!fresh)
+	if (time >= known_until)
 		read_files();
 	f = find(pc, time);
 	return f ? cap_sample_place(names + f->name, f->file ? names + f->file : "", f->line) : 0;
@@ -420,7 +415,7 @@ void jit_fork_child(void)
 {
 	count = sorted = names_used = 0;
 	full = false;
-	looked = 0;
+	looked = known_until = 0;
 	memset(&map, 0, sizeof(map));
 	memset(&dump, 0, sizeof(dump));
 }

@@ -14,8 +14,6 @@
  * is known.
  */
 uint64_t jit_place(uint64_t pc, uint64_t time);
-/* Before a batch of samples. */
-void jit_begin(void);
 /* Files are those of the process. */
 void jit_fork_child(void);
 

@@ -289,7 +289,6 @@ static void drain(bool flush)
 	uint64_t begun = clock_ns(CLOCK_MONOTONIC_RAW);
 
 	cap_sample_begin();
-	jit_begin();
 	unwind_look();
 	for (uint32_t i = 0; i < ring_count; i++)
 		read_ring(&rings[i]);

@@ -366,7 +366,6 @@ static void look_why_not(struct slot *s)
 static void drain(void)
 {
 	cap_sample_begin();
-	jit_begin();
 	for (uint32_t i = 0; i < slots_used; i++) {
 		if (!atomic_load(&slots[i].tid))
 			continue;

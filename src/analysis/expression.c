@@ -33,8 +33,11 @@ static bool choice(struct parser *p);
 
 static bool fail(struct parser *p, const char *why)
 {
-	snprintf(p->error, p->size, "%s at \"%.40s\" (character %zu)", why, p->at,
-		 (size_t)(p->at - p->begin) + 1);
+	if (!*p->at)
+		snprintf(p->error, p->size, "%s at the end of \"%.60s\"", why, p->begin);
+	else
+		snprintf(p->error, p->size, "%s at \"%.40s\" (character %zu)", why, p->at,
+			 (size_t)(p->at - p->begin) + 1);
 	return false;
 }
 

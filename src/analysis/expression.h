@@ -61,6 +61,7 @@ struct expression_source {
 	bool (*variable)(void *data, const char *name, struct expression_value *out);
 	uint32_t
 		used; /* set: the least number of rows with a value that a function over rows had */
+	const char *why; /* set: why some value could not be had, in words; NULL: it was missing */
 };
 
 /* False: there is no memory. A value that cannot be had is NaN. */

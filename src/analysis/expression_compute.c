@@ -14,6 +14,7 @@ struct machine {
 	struct expression_value stack[EXPRESSION_STEPS];
 	unsigned depth;
 	bool failed; /* memory ran out */
+	bool na;     /* the expression itself says that there is none */
 };
 
 static double number_in(const struct expression_value *v, uint32_t row)
@@ -43,8 +44,11 @@ static double *column_new(struct machine *m)
 	return c;
 }
 
-static double or_nan(double v)
+/* What comes of values that are there, and is none itself: the first reason is told. */
+static double or_nan(struct machine *m, double v, const char *why)
 {
+	if (!isfinite(v) && why && !m->source->why)
+		m->source->why = why;
 	return isfinite(v) ? v : NAN;
 }
 
@@ -117,6 +121,22 @@ static double of_row(const struct expression_step *s, double a, double b, double
 	}
 }
 
+/* Why a step has no result though all that it is made of is there; NULL: something is missing. */
+static const char *lost(const struct expression_step *s, double a, double b, double c)
+{
+	const bool divides = s->what == '/' || (s->what == 'f' && s->index == FUNCTION_MOD);
+
+	if (isnan(a) || isnan(b) || isnan(c))
+		return NULL;
+	return divides && b == 0 ? "a division by zero" : "a number becomes too large";
+}
+
+static double row_value(struct machine *m, const struct expression_step *s, double a, double b,
+			double c)
+{
+	return or_nan(m, of_row(s, a, b, c), lost(s, a, b, c));
+}
+
 /* `count` values become one, row by row, or at once where none of them is a column. */
 static void each_row(struct machine *m, const struct expression_step *s, unsigned count)
 {
@@ -129,12 +149,12 @@ static void each_row(struct machine *m, const struct expression_step *s, unsigne
 	if (columns) {
 		out.column = column_new(m);
 		for (uint32_t r = 0; out.column && r < m->source->rows; r++)
-			out.column[r] = or_nan(of_row(s, number_in(&v[0], r),
-						      count > 1 ? number_in(&v[1], r) : 0,
-						      count > 2 ? number_in(&v[2], r) : 0));
+			out.column[r] = row_value(m, s, number_in(&v[0], r),
+						  count > 1 ? number_in(&v[1], r) : 0,
+						  count > 2 ? number_in(&v[2], r) : 0);
 	} else {
-		out.number = or_nan(of_row(s, v[0].number, count > 1 ? v[1].number : 0,
-					   count > 2 ? v[2].number : 0));
+		out.number = row_value(m, s, v[0].number, count > 1 ? v[1].number : 0,
+				       count > 2 ? v[2].number : 0);
 	}
 	replace(m, count, out);
 }
@@ -197,6 +217,15 @@ static double reduce_values(unsigned f, double *values, uint32_t count, double q
 	}
 }
 
+static const char *not_reduced(unsigned f, double q)
+{
+	if (f == FUNCTION_STD)
+		return "STD() of one value";
+	if (f == FUNCTION_QUANTILE && !(q >= 0 && q <= 1))
+		return "QUANTILE() takes a share from 0 to 1";
+	return "a number becomes too large";
+}
+
 static void reduce(struct machine *m, unsigned f)
 {
 	unsigned taken = expression_functions[f].arguments;
@@ -213,7 +242,7 @@ static void reduce(struct machine *m, unsigned f)
 	if (f == FUNCTION_COUNT)
 		result = count;
 	else if (count)
-		result = or_nan(reduce_values(f, values, count, q));
+		result = or_nan(m, reduce_values(f, values, count, q), not_reduced(f, q));
 	if (count < m->source->used)
 		m->source->used = count;
 	free(values);
@@ -248,6 +277,7 @@ static void take(struct machine *m, const struct expression_step *s)
 {
 	switch (s->what) {
 	case 'n':
+		m->na |= isnan(s->number);
 		push(m, (struct expression_value){.number = s->number});
 		break;
 	case 'c':
@@ -273,6 +303,7 @@ bool expression_compute(const struct expression *e, struct expression_source *so
 	struct machine m = {.e = e, .source = source};
 
 	source->used = source->rows;
+	source->why = NULL;
 	*out = (struct expression_value){.number = NAN};
 	for (unsigned i = 0; i < e->step_count && !m.failed; i++)
 		take(&m, &e->steps[i]);
@@ -280,5 +311,7 @@ bool expression_compute(const struct expression *e, struct expression_source *so
 		*out = m.stack[--m.depth];
 	while (m.depth)
 		free(m.stack[--m.depth].column);
+	if (!source->why && m.na)
+		source->why = "it says NA where this is so";
 	return !m.failed;
 }

@@ -419,6 +419,39 @@ static bool head_samples(struct report *r, const struct summary *s)
 	return list != NULL && !some;
 }
 
+static bool counted_kernels(const struct summary *s)
+{
+	const struct tally_set *set = &s->tallies->set[TALLY_COUNTER];
+
+	for (uint32_t i = 0; i < set->count; i++) {
+		const uint32_t op = set->rows[i]->key[KEY_OP];
+
+		if (op < s->trace->ops_count && strcmp(s->trace->ops[op].name, "dispatch") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Kernels were chosen to be counted, and none was, though some ran: a name with a mistake in it, most likely. */
+static void head_count_kernel(struct report *r, const struct summary *s)
+{
+	static const char option[] = "\"KYMO_COUNT_KERNEL=";
+	char *manifest;
+	const char *list;
+
+	if (s->selection || !sum_of(s, TALLY_DISPATCH) || counted_kernels(s))
+		return;
+	manifest = read_manifest(s->path);
+	list = manifest ? strstr(manifest, option) : NULL;
+	if (list)
+		report_head(r,
+			    "No kernel was counted: --count-kernel %.*s names none that ran, or "
+			    "notes say why",
+			    (int)strcspn(list + sizeof(option) - 1, "\""),
+			    list + sizeof(option) - 1);
+	free(manifest);
+}
+
 static bool is_recording(const struct trace *t)
 {
 	for (uint32_t i = 1; i < t->processes_count; i++)
@@ -640,6 +673,7 @@ void summary_head(struct report *r, const struct summary *s, unsigned count)
 		head_ends(r, t);
 		summary_head_recorded(r, s);
 		samples = head_samples(r, &s[i]);
+		head_count_kernel(r, &s[i]);
 		if (s[i].selection)
 			report_head(r, "Only what is selected: %s", s[i].selection);
 		if (summary_nothing_recorded(&s[i]) && s[i].selection)

@@ -185,6 +185,12 @@ void table_column(struct table *t, const char *name, const char *heading, enum c
 	table_column_if(t, true, name, heading, unit);
 }
 
+void table_last_whole(struct table *t)
+{
+	if (t->column_count)
+		t->columns[t->column_count - 1].whole = true;
+}
+
 const char *table_own(struct table *t, const char *name)
 {
 	char *copy = strdup(name ? name : "");

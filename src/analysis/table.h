@@ -30,6 +30,7 @@ struct table_column {
 	bool right;          /* text aligned to the right, as numbers are */
 	bool lines;          /* text of several lines, in which names were made plain before */
 	bool hidden;         /* from people: it has nothing to say here */
+	bool whole;          /* text that says what to do: it is not cut */
 	uint8_t spare;       /* gives way where the terminal is narrow: 1 first; 0: stays */
 };
 
@@ -52,6 +53,7 @@ struct table {
 	char *name;  /* for programs: "opencl" */
 	char *title; /* for people: "OpenCL calls" */
 	bool hidden; /* from people, whom the lines around the tables tell the same */
+	bool drawn;  /* its rows are lines of a picture */
 	bool turned; /* people get a line for each column: there are more of them than a line holds */
 	bool ranked; /* the heaviest row is the first: people see some, unless they ask for all */
 	struct table_column *columns;
@@ -105,6 +107,9 @@ void table_column_lines(struct table *t, const char *name, const char *heading);
 /* As table_column(); gives way where the terminal is too narrow, that of the least `spare` first. */
 void table_column_optional(struct table *t, unsigned spare, const char *name, const char *heading,
 			   enum cell_unit unit);
+
+/* The text of the last column is never cut. */
+void table_last_whole(struct table *t);
 
 /* A copy for the name of a column, which lives as long as the table. */
 const char *table_own(struct table *t, const char *name);

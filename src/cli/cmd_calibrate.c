@@ -111,7 +111,7 @@ static void people_lines(struct report *out, const struct roofs *r)
 		    r->version, r->seconds, r->quick ? " (--quick)" : "", r->load);
 	if (*r->note)
 		report_foot(out, "%s", r->note);
-	if (strcmp(r->device.type, "cpu") == 0 && r->load > r->device.units / 2.0)
+	if (roofs_were_disturbed(r))
 		report_foot(out,
 			    "the machine was busy (load %.2f, %u units): it attains more. --again "
 			    "measures anew when it is idle",
@@ -241,7 +241,7 @@ static bool measure(struct roofs_list *l)
 		return false;
 	}
 	if (*l->warning)
-		cli_warn("these roofs are not kept: %s", l->warning);
+		cli_warn("%s", l->warning);
 	return true;
 }
 

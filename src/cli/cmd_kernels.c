@@ -94,8 +94,13 @@ static bool read_choices(struct work *w)
 		return false;
 	}
 	w->set.denom = normalizations[options.normalize];
-	if (!metric_specs_read(&w->specs, options.spec, error, sizeof(error))) {
+	if (!metric_specs_read(&w->specs, options.spec, error, sizeof(error)) ||
+	    !metric_specs_check(&w->specs, &w->set, error, sizeof(error))) {
 		cli_usage("kernels", "--spec: %s", error);
+		return false;
+	}
+	if (options.panel && !options.panel[strspn(options.panel, " ,")]) {
+		cli_usage("kernels", "--panel: it is empty; `kymo list metrics` has ids");
 		return false;
 	}
 	word = metric_list_unknown(&w->set, options.panel, &n);
@@ -246,10 +251,7 @@ static int print(struct work *w)
 	/* 0 would claim that it has not changed. */
 	if (unjudged.length) {
 		pager_end();
-		cli_error("--fail-on: no kernel has a value of %s in both traces (0 in the "
-			  "baseline is "
-			  "none); --panel shows why",
-			  unjudged.s);
+		cli_error("--fail-on cannot judge: %s", unjudged.s);
 		result = CLI_FAILURE;
 	}
 	text_release(&fails);

@@ -11,12 +11,13 @@
 #include "cli/foreign.h"
 #include "cli/report_form.h"
 #include "cli/staging.h"
+#include "page/kernels.h"
 #include "page/page.h"
 #include "stream/spool.h"
 
 struct report_options {
 	struct cli_filter filter;
-	const char *output, *plot, *compare;
+	const char *output, *plot, *compare, *metrics_file;
 	uint64_t size;
 	int format;
 	bool force, verbose;
@@ -39,6 +40,9 @@ static const struct knob rows[] = {
 	 "Another trace: the report also says, as kymo compare TRACE B does, what takes longer in "
 	 "B "
 	 "than in TRACE"},
+	{"metrics-file", 0, KNOB_STRING, 0, AT(metrics_file), "FILE", NULL, NULL, NULL, "Page",
+	 "Add panels of kernels, or replace tables of Kymo's, by those of a file "
+	 "(docs/metrics.md)"},
 	{"force", 'f', KNOB_FLAG, 0, AT(force), NULL, NULL, NULL, NULL, "Page",
 	 "Replace what is there"},
 	{"size", 0, KNOB_SIZE, 0, AT(size), "SIZE", "28M", NULL, NULL, "Page",
@@ -241,6 +245,7 @@ static kymo_status_t report_one(const char *path, const struct stream_filter *fi
 				   .progress_data = (void *)(uintptr_t) "Reading"};
 	const char *with = options.compare;
 	struct page p = {.size = options.size,
+			 .metrics_file = options.metrics_file,
 			 .without_kernels = options.plot && strcmp(options.plot, "roofline") != 0,
 			 .comparison.with = with,
 			 .comparison.name = with && cli_foreign_source(with)
@@ -264,6 +269,7 @@ static int run_report(int argc, char **argv)
 {
 	struct stream_filter *filter;
 	kymo_status_t worst = KYMO_OK;
+	char error[600];
 	bool failed;
 	int usage;
 
@@ -276,6 +282,10 @@ static int run_report(int argc, char **argv)
 		options.output, options.plot);
 	if (usage != CLI_OK)
 		return usage;
+	if (!page_kernels_check(options.metrics_file, error, sizeof(error))) {
+		cli_error("--metrics-file %s", error);
+		return CLI_USAGE;
+	}
 	if (options.compare &&
 	    !cli_foreign_operands(1, (char **)(uintptr_t)&options.compare, false))
 		return CLI_FAILURE;

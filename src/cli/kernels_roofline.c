@@ -20,7 +20,7 @@ static bool read_roofs(const struct kernels_roofline *k, const struct kernel_dev
 	}
 	found = kernel_roofs_find(k->store, d, k->roofs ? &list : NULL, out, why);
 	if (!found)
-		cli_error("no roofline: %s: %s", d->label, why);
+		cli_error("no roofline: %s", why);
 	roofs_list_release(&list);
 	return found;
 }

@@ -155,7 +155,16 @@ static uint32_t group_of(struct reading *r, const char *name, const struct kerne
 /* ---- dispatches --------------------------------------------------------------------------------------- */
 
 /* Columns of the query from there on. */
-enum { Q_KERNEL = 4, Q_UNTIMED = 12, Q_NUMBERS = 13, Q_SIZES = 15, Q_LAUNCH = 21 };
+enum {
+	Q_KERNEL = 4,
+	Q_UNTIMED = 12,
+	Q_NUMBERS = 13,
+	Q_SIZES = 15,
+	Q_LAUNCH = 21,
+	Q_QUEUE = 25,
+	Q_PROGRAM,
+	Q_SOURCE
+};
 
 static const char dispatch_query[] =
 	"SELECT d.id, d.process, d.call, d.kernel, n.text, a.id, a.label, a.type, a.vendor, "
@@ -164,7 +173,8 @@ static const char dispatch_query[] =
 	"e.set_name = 'untimed_reason' AND e.value = d.untimed ORDER BY e.id LIMIT 1) END, "
 	"d.start, "
 	"d.duration, d.global_x, d.global_y, d.global_z, d.local_x, d.local_y, d.local_z, "
-	"nullif(l.registers, 0), l.static_shared, l.dynamic_shared, l.local_memory "
+	"nullif(l.registers, 0), l.static_shared, l.dynamic_shared, l.local_memory, d.queue, "
+	"k.program, (SELECT p.source FROM program p WHERE p.id = k.program) "
 	"FROM dispatch d LEFT JOIN launch l ON l.id = d.id LEFT JOIN kernel k ON k.id = d.kernel "
 	"LEFT JOIN string n ON n.id = k.name LEFT JOIN agent a ON a.id = d.agent "
 	"ORDER BY d.start, d.id";
@@ -175,7 +185,9 @@ static const char counted_query[] =
 	"a.name, "
 	"a.properties, a.domain, 'not reported', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
 	"NULL, "
-	"NULL, NULL, NULL FROM (SELECT DISTINCT c.process, c.call, c.kernel, c.agent FROM "
+	"NULL, NULL, NULL, NULL, k.program, NULL FROM (SELECT DISTINCT c.process, c.call, "
+	"c.kernel, "
+	"c.agent FROM "
 	"counter_value c JOIN op o ON o.id = c.op AND o.name = 'dispatch' JOIN domain m ON m.id = "
 	"o.domain AND m.name = 'counter' WHERE c.kernel > 0 AND c.call IS NOT NULL) v "
 	"LEFT JOIN kernel k ON k.id = v.kernel LEFT JOIN string n ON n.id = k.name "
@@ -184,6 +196,7 @@ static const char counted_query[] =
 static bool grow_columns(struct kernel_group *g)
 {
 	size_t room = g->count ? (size_t)g->count * 2 : 8;
+	struct kernel_place *places;
 
 	if (g->count && (g->count < 8 || (g->count & (g->count - 1))))
 		return true; /* there is room to the next power of two */
@@ -194,7 +207,9 @@ static bool grow_columns(struct kernel_group *g)
 			return false;
 		g->columns[c] = more;
 	}
-	return true;
+	places = realloc(g->places, room * sizeof(*places));
+	g->places = places ? places : g->places;
+	return places != NULL;
 }
 
 /* Of dimensions that a kernel does not have there is one item. */
@@ -226,6 +241,9 @@ static void set_sizes(double **c, uint32_t at, sqlite3_stmt *s)
 	c[KERNEL_ITEMS][at] = items;
 	c[KERNEL_GROUP_SIZE][at] = size;
 	c[KERNEL_GROUPS][at] = groups;
+	/* A launch of nothing says nothing of how large others are. */
+	for (int i = KERNEL_GRID_X; items == 0 && i <= KERNEL_GROUPS; i++)
+		c[i][at] = NAN;
 }
 
 static void set_times(struct kernel_group *g, uint32_t at, sqlite3_stmt *s)
@@ -251,7 +269,8 @@ static void add_dispatch(struct reading *r, sqlite3_stmt *s)
 			     .kernel = sqlite3_column_int64(s, 3)};
 	struct kernel_group *g;
 
-	x.group = v ? group_of(r, text_of(s, Q_KERNEL), v) : 0;
+	x.group =
+		v ? group_of(r, *text_of(s, Q_KERNEL) ? text_of(s, Q_KERNEL) : "(no name)", v) : 0;
 	if (r->failed)
 		return;
 	g = &r->d->groups[x.group];
@@ -260,6 +279,13 @@ static void add_dispatch(struct reading *r, sqlite3_stmt *s)
 		r->failed = true;
 		return;
 	}
+	g->places[x.at] = (struct kernel_place){.process = x.process,
+						.queue = sqlite3_column_int64(s, Q_QUEUE),
+						.program = sqlite3_column_int64(s, Q_PROGRAM),
+						.source = sqlite3_column_int64(s, Q_SOURCE)};
+	g->programs |= x.process == g->places[0].process &&
+		       g->places[x.at].program != g->places[0].program &&
+		       g->places[x.at].source != g->places[0].source;
 	set_times(g, x.at, s);
 	set_sizes(g->columns, x.at, s);
 	for (int i = 0; i < 4; i++)
@@ -391,6 +417,8 @@ bool kernel_data_read(struct kernel_data *d, struct store *s, struct stream_log 
 	map_release(&r.of_group);
 	for (uint32_t i = 0; i < d->group_count; i++)
 		good = add_times(&d->groups[i]) && good;
+	for (uint32_t i = 0; i < d->group_count; i++)
+		d->groups[i].all = d;
 	if (d->group_count)
 		qsort(d->groups, d->group_count, sizeof(*d->groups), by_time);
 	return good;
@@ -424,6 +452,7 @@ void kernel_data_release(struct kernel_data *d)
 		}
 		free(g->counters);
 		free(g->times);
+		free(g->places);
 		free(g->untimed);
 		free(g->name);
 	}

@@ -49,6 +49,13 @@ struct kernel_counter {
 	double *values; /* of each dispatch */
 };
 
+/* Whose a dispatch is. */
+struct kernel_place {
+	int64_t process, queue, program, source; /* ids of the store; 0: not told */
+};
+
+struct kernel_data;
+
 /* Executions of one kernel on one device. */
 struct kernel_group {
 	char *name;
@@ -59,7 +66,10 @@ struct kernel_group {
 	uint32_t counter_count, counter_room;
 	double *times; /* ns; the runtime's, else what CUPTI counted of a dispatch without */
 	double total;  /* of them; 0: none */
-	bool counted;  /* some are CUPTI's */
+	struct kernel_place *places;   /* of each dispatch */
+	const struct kernel_data *all; /* that it is one of */
+	bool counted;                  /* some are CUPTI's */
+	bool programs;                 /* they are kernels of several programs, which may differ */
 	char *untimed; /* why dispatches have no times, if some have none; or NULL */
 };
 

@@ -2,6 +2,7 @@
 /* Values of metrics; see evaluate.h. */
 #include "metrics/evaluate.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <stdio.h>
@@ -21,6 +22,8 @@ struct evaluation {
 	uint32_t used;   /* the least that a function over them had */
 	unsigned depth;
 	struct text counters, columns, variables; /* that are missing */
+	struct text numberless;                   /* counters that are there, as no number */
+	const char *why;                          /* what could not be computed */
 	struct text reason;                       /* why a variable is */
 	bool failed;
 };
@@ -57,6 +60,62 @@ bool metric_specs_read(struct metric_specs *s, const char *text, char *error, si
 		if (!add_spec(s, w, n, error, size))
 			return false;
 		w += n + (w[n] != '\0');
+	}
+	return true;
+}
+
+static bool takes(const struct metric_formulas *list, const char *name)
+{
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct expression *all[] = {&list->at[i].value.e, &list->at[i].each.e,
+						  &list->at[i].peak.e};
+
+		for (unsigned x = 0; x < 3; x++)
+			for (unsigned v = 0; v < all[x]->variable_count; v++)
+				if (strcmp(all[x]->variables[v], name) == 0)
+					return true;
+	}
+	return false;
+}
+
+static bool is_taken(const struct metric_set *set, const char *name)
+{
+	bool found = metric_variable_find(set, name) != NULL;
+
+	for (uint32_t i = 0; !found && i < set->variables.count; i++)
+		found = takes(&set->variables.at[i].formulas, name);
+	for (uint32_t p = 0; !found && p < set->panels.count; p++)
+		for (uint32_t t = 0; t < set->panels.at[p].tables.count; t++) {
+			const struct metric_list *l = &set->panels.at[p].tables.at[t].metrics;
+
+			for (uint32_t i = 0; !found && i < l->count; i++)
+				found = takes(&l->at[i].formulas, name);
+		}
+	return found;
+}
+
+bool metric_specs_check(const struct metric_specs *s, const struct metric_set *set, char *error,
+			size_t size)
+{
+	for (uint32_t i = 0; i < s->count; i++) {
+		const char *name = s->at[i].name, *guess = NULL;
+		unsigned best = UINT_MAX;
+
+		if (is_taken(set, name)) {
+			if (s->at[i].value > 0)
+				continue;
+			snprintf(error, size, "%.80s=%g: a number above 0 is wanted", name,
+				 s->at[i].value);
+			return false;
+		}
+		for (uint32_t v = 0; v < set->variables.count; v++)
+			if (text_nearer(name, set->variables.at[v].name, &best))
+				guess = set->variables.at[v].name;
+		snprintf(error, size,
+			 "no formula takes $%.80s%s%s%s; `kymo list metrics` has the variables",
+			 name, guess ? "; did you mean \"" : "", guess ? guess : "",
+			 guess ? "\"?" : "");
+		return false;
 	}
 	return true;
 }
@@ -140,6 +199,7 @@ static bool compute(struct evaluation *e, const struct expression *x, struct exp
 		return false;
 	}
 	e->used = source.used < e->used ? source.used : e->used;
+	e->why = e->why ? e->why : source.why;
 	return true;
 }
 
@@ -165,7 +225,10 @@ static void look_for_name(void *data, const char *name)
 	const double *values = kernel_values_of(e->group, name);
 
 	if (!kernel_values_count(e->group, name))
-		add_word(kernel_is_column(name) ? &e->columns : &e->counters, name);
+		add_word(kernel_is_column(name) ? &e->columns
+			 : values               ? &e->numberless
+						: &e->counters,
+			 name);
 	for (uint32_t i = 0; values && i < e->group->count; i++)
 		e->chosen[i] = e->chosen[i] && !isnan(values[i]);
 }
@@ -193,15 +256,74 @@ static void look(struct evaluation *e, const struct metric_expression *x)
 		metric_names(e->set, &x->e, e->group->device->class, &e->had, &sink);
 }
 
+/* A name that is nearly that of a column, or of a counter of the kernel; NULL: none is. */
+static const char *nearly(const struct kernel_group *g, const char *name)
+{
+	const char *guess = NULL;
+	unsigned best = UINT_MAX;
+
+	for (unsigned i = 0; i < KERNEL_COLUMNS; i++)
+		if (text_nearer(name, kernel_columns[i], &best))
+			guess = kernel_columns[i];
+	for (uint32_t i = 0; i < g->counter_count; i++)
+		if (text_nearer(name, g->counters[i].name, &best))
+			guess = g->counters[i].name;
+	return guess;
+}
+
+/* A shell takes no other characters as they are. */
+static bool is_plain(const char *list)
+{
+	return !list[strspn(
+		list, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:+-/=@%")];
+}
+
+/* Another kernel of the device has it: it was recorded, and this one left out. */
+static bool others_have(const struct kernel_group *g, const char *list)
+{
+	char name[256];
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(list, ","), list);
+	for (uint32_t i = 0; i < g->all->group_count; i++)
+		if (g->all->groups[i].device == g->device &&
+		    kernel_values_count(&g->all->groups[i], name))
+			return true;
+	return false;
+}
+
 /* As --counters takes them: those of the host are of kernels only where that is said. */
 static void tell_counters(const struct kernel_group *g, const char *list, struct text *why)
 {
-	text_add(why, "not recorded: kymo run --counters ");
+	const char *quote = is_plain(list) ? "" : "'", *guess = nearly(g, list);
+	const bool others = others_have(g, list);
+
+	text_addf(why, "not recorded: kymo run --counters %s", quote);
 	for (size_t n; *list; list += n + (list[n] == ',')) {
 		n = strcspn(list, ",");
 		text_addf(why, "%.*s%s%s", (int)n, list,
 			  g->device->class == DEVICE_CPU ? ":kernel" : "", list[n] ? "," : "");
 	}
+	text_add(why, quote);
+	if (others)
+		text_add(why, "; of other kernels it was: --count-kernel left this one out, or its "
+			      "launches cannot be counted");
+	else if (guess)
+		text_addf(why, "; did you mean \"%s\"?", guess);
+}
+
+static void tell_variables(const char *list, struct text *why)
+{
+	struct text specs = {0};
+
+	text_add(why, "the trace does not tell ");
+	for (size_t n; *list; list += n + (list[n] == ',')) {
+		n = strcspn(list, ",");
+		text_addf(why, "$%.*s%s", (int)n, list, list[n] ? ", " : "");
+		text_addf(&specs, " --spec %.*s=NUMBER", (int)n, list);
+	}
+	text_addf(why, " of this device:%s", specs.s ? specs.s : "");
+	why->failed |= specs.failed;
+	text_release(&specs);
 }
 
 /* Why the formula has no value. */
@@ -216,12 +338,16 @@ static void tell_missing(const struct evaluation *e, const struct kernel_group *
 	else if (e->reason.length)
 		text_add(why, e->reason.s);
 	else if (e->variables.length)
-		text_addf(why, "the trace does not tell $%s of this device: --spec %s=NUMBER",
-			  e->variables.s, e->variables.s);
+		tell_variables(e->variables.s, why);
+	else if (e->numberless.length)
+		text_addf(why,
+			  "the trace has no number of it, as they are not finite or missing: %s",
+			  e->numberless.s);
 	else if (!e->rows)
 		text_add(why, "no dispatch has all counters that it is made of");
 	else
-		text_add(why, "it cannot be computed of these values (a division by zero)");
+		text_addf(why, "it cannot be computed of these values%s%s%s", e->why ? " (" : "",
+			  e->why ? e->why : "", e->why ? ")" : "");
 }
 
 /* ---- metrics --------------------------------------------------------------------------------------------------- */
@@ -266,6 +392,33 @@ static double one_number(struct evaluation *e, const struct metric_expression *x
 	return number;
 }
 
+static void release_missing(struct evaluation *e)
+{
+	text_release(&e->counters);
+	text_release(&e->columns);
+	text_release(&e->variables);
+	text_release(&e->reason);
+	text_release(&e->numberless);
+	e->why = NULL;
+}
+
+/* Of a formula with a value: what was chosen and missing for that is not needed any more. */
+static void take_peak(struct evaluation *e, const struct metric_formula *f,
+		      struct metric_value *out)
+{
+	release_missing(e);
+	out->peak = one_number(e, &f->peak);
+	if (!f->peak.text || out->peak > 0)
+		return;
+	text_add(&out->no_peak, "no peak: ");
+	if (out->peak <= 0)
+		text_addf(&out->no_peak, "it would be %g", out->peak);
+	look(e, &f->peak);
+	if (isnan(out->peak))
+		tell_missing(e, e->group, &out->no_peak);
+	out->peak = NAN;
+}
+
 static void evaluate_formula(struct evaluation *e, const struct metric_formula *f,
 			     struct metric_value *out)
 {
@@ -276,7 +429,8 @@ static void evaluate_formula(struct evaluation *e, const struct metric_formula *
 	for (uint32_t i = 0; i < e->group->count; i++)
 		e->rows += e->chosen[i];
 	e->used = e->rows;
-	if (!e->counters.length && !e->columns.length && !e->variables.length && e->rows) {
+	if (!e->counters.length && !e->columns.length && !e->variables.length &&
+	    !e->numberless.length && e->rows) {
 		out->value = one_number(e, &f->value);
 		take_each(e, f, out);
 	}
@@ -287,17 +441,9 @@ static void evaluate_formula(struct evaluation *e, const struct metric_formula *
 		tell_missing(e, e->group, &out->why);
 		return;
 	}
-	out->peak = one_number(e, &f->peak);
+	take_peak(e, f, out);
 	if (f->unproven)
 		text_add(&out->why, "unproven: never compared with such a device");
-}
-
-static void release_missing(struct evaluation *e)
-{
-	text_release(&e->counters);
-	text_release(&e->columns);
-	text_release(&e->variables);
-	text_release(&e->reason);
 }
 
 /* The first formula with a value; without one, what the first one lacks. */
@@ -351,6 +497,7 @@ bool metric_evaluate(const struct metric_set *set, const struct metric_specs *sp
 void metric_value_release(struct metric_value *v)
 {
 	text_release(&v->why);
+	text_release(&v->no_peak);
 }
 
 double metric_share(const struct metric_value *v)

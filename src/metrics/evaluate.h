@@ -20,11 +20,17 @@ struct metric_specs {
 bool metric_specs_read(struct metric_specs *s, const char *text, char *error, size_t size);
 void metric_specs_release(struct metric_specs *s);
 
+/* Each names a variable of a file or one that some formula takes, and is above 0. False: `error` says which is not. */
+bool metric_specs_check(const struct metric_specs *s, const struct metric_set *set, char *error,
+			size_t size);
+
 struct metric_value {
 	const struct metric_formula *formula; /* that it is of; NULL: none */
 	double value, least, most, peak;      /* NaN: none */
 	uint32_t rows, of;                    /* dispatches that it is of, and that there are */
 	struct text why; /* there is no value; else what is to be said of it; may be empty */
+	struct text
+		no_peak; /* why its formula's peak has no value; empty: it has, or there is none */
 };
 
 /* False: no memory. Release `out` in any case. */

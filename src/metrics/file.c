@@ -370,7 +370,15 @@ static bool read_table(struct reader *r, const yaml_node_t *node, void *into)
 					  {NULL, false, NULL, 0}};
 #undef AT
 
-	return read_mapping(r, node, keys, into);
+	struct metric_table *t = into;
+
+	t->line = (uint32_t)node->start_mark.line + 1;
+	if (!read_mapping(r, node, keys, into))
+		return false;
+	if (!t->metrics.count && (t->style < METRIC_KERNELS))
+		return fail(r, node, "metrics are missing: the table \"%.60s\" would be empty",
+			    t->title);
+	return true;
 }
 
 static bool read_tables(struct reader *r, const yaml_node_t *node, void *into)
@@ -456,6 +464,81 @@ static bool read_document(struct reader *r, yaml_parser_t *parser, struct metric
 	return good;
 }
 
+static bool is_own(const char *file)
+{
+	for (const struct metric_file *f = metric_files; f->name; f++)
+		if (f->name == file)
+			return true;
+	return false;
+}
+
+/* Styles that the report makes by itself go with Kymo's own tables: others may only take the place of one. */
+static bool check_styles(struct reader *r, const struct metric_set *set,
+			 const struct metric_set *more)
+{
+	for (uint32_t i = 0; i < more->panels.count; i++)
+		for (uint32_t k = 0; k < more->panels.at[i].tables.count; k++) {
+			const struct metric_table *t = &more->panels.at[i].tables.at[k];
+			const struct metric_table *own =
+				metric_table_find(set, more->panels.at[i].id, t->id);
+
+			if (t->style == METRIC_TABLE || t->style == METRIC_BARS ||
+			    t->style == METRIC_DEVICE || (own && own->style == t->style))
+				continue;
+			snprintf(r->error, r->size,
+				 "%s:%u: table \"%.60s\": style %s is of a table of Kymo's own, "
+				 "and %u.%u "
+				 "is none; table, bars and device are for all",
+				 r->file, t->line, t->title, metric_style_names[t->style],
+				 more->panels.at[i].id, t->id);
+			return false;
+		}
+	return true;
+}
+
+enum variable_mark { MARK_NEW, MARK_OPEN, MARK_DONE };
+
+/* Whether the variable is made of itself, by way of others: `at` is the one whose formula closes the circle. */
+static bool is_circle(const struct metric_set *set, uint32_t v, uint8_t *marks, uint32_t *line)
+{
+	const struct metric_formulas *l = &set->variables.at[v].formulas;
+	bool found = false;
+
+	marks[v] = MARK_OPEN;
+	for (uint32_t f = 0; !found && f < l->count; f++)
+		for (unsigned i = 0; !found && i < l->at[f].value.e.variable_count; i++) {
+			const struct metric_variable *w =
+				metric_variable_find(set, l->at[f].value.e.variables[i]);
+			const uint32_t to = w ? (uint32_t)(w - set->variables.at) : v;
+
+			found = w && (marks[to] == MARK_OPEN ||
+				      (marks[to] == MARK_NEW && is_circle(set, to, marks, line)));
+			*line = found ? l->at[f].value.line : *line;
+		}
+	marks[v] = found ? MARK_OPEN : MARK_DONE;
+	return found;
+}
+
+static bool check_circles(struct reader *r, const struct metric_set *set)
+{
+	uint8_t *marks = calloc(set->variables.count + 1u, 1);
+	bool good = marks != NULL;
+	uint32_t line = 1;
+
+	for (uint32_t i = 0; good && i < set->variables.count; i++)
+		if (marks[i] == MARK_NEW && is_circle(set, i, marks, &line)) {
+			snprintf(r->error, r->size,
+				 "%s:%u: variable %.60s is made of itself, by way of its formula "
+				 "or others'",
+				 r->file, line, set->variables.at[i].name);
+			good = false;
+		}
+	if (!marks)
+		fail(r, NULL, "there is no memory");
+	free(marks);
+	return good;
+}
+
 bool metric_set_add(struct metric_set *set, const char *file, const char *text, size_t length,
 		    char *error, size_t size)
 {
@@ -471,10 +554,12 @@ bool metric_set_add(struct metric_set *set, const char *file, const char *text, 
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
 	good = read_document(&r, &parser, &more);
 	yaml_parser_delete(&parser);
+	good = good && (is_own(file) || check_styles(&r, set, &more));
 	if (good && !metric_set_merge(set, &more)) {
 		snprintf(error, size, "%s: there is no memory", file);
 		good = false;
 	}
+	good = good && check_circles(&r, set);
 	metric_set_release(&more);
 	return good;
 }

@@ -77,6 +77,7 @@ struct metric_table {
 	unsigned id;
 	char *title;
 	unsigned style; /* enum metric_style */
+	uint32_t line;  /* of the file */
 	struct metric_texts covers;
 	struct metric_list {
 		struct metric *at;
@@ -131,6 +132,10 @@ bool metric_set_read(struct metric_set *set, const char *path, char *error, size
 void metric_set_release(struct metric_set *set);
 
 const struct metric_variable *metric_variable_find(const struct metric_set *set, const char *name);
+
+/* NULL: there is none. */
+const struct metric_table *metric_table_find(const struct metric_set *set, unsigned panel,
+					     unsigned table);
 
 /* "12.1.3" */
 enum { METRIC_ID_TEXT = 40 };

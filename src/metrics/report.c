@@ -19,6 +19,7 @@ struct made {
 	struct kernel_change *changes; /* base_count for each metric */
 	uint32_t with_value;
 	bool least, peaks, notes, parts, units; /* some row has that */
+	bool elsewhere;                         /* some base is of another device */
 };
 
 static void release(struct made *m)
@@ -36,6 +37,7 @@ static void look_at(const struct kernel_report *k, struct made *m, const struct 
 	m->least |= !isnan(v->least);
 	m->peaks |= !isnan(metric_share(v));
 	m->notes |= v->why.length && (!isnan(v->value) || k->panels);
+	m->notes |= v->no_peak.length && k->panels;
 	m->parts |= !isnan(v->value) && v->rows < v->of;
 	m->units |= x->unit != NULL;
 }
@@ -52,6 +54,8 @@ static bool evaluate(const struct kernel_report *k, struct made *m)
 		for (uint32_t b = 0; good && b < k->base_count; b++)
 			good = kernel_change_of(k, b, &l->at[i], m->group, &m->values[i],
 						&m->changes[(size_t)i * k->base_count + b]);
+		for (uint32_t b = 0; good && b < k->base_count; b++)
+			m->elsewhere |= m->changes[(size_t)i * k->base_count + b].elsewhere != NULL;
 		look_at(k, m, &l->at[i], &m->values[i]);
 	}
 	return good && m->values && m->changes;
@@ -96,13 +100,14 @@ static void real(struct cell *c, double v)
 }
 
 /* With its sign, or why there is none. */
-static void change_text(struct table *t, struct cell *c, const struct kernel_change *x)
+static void change_text(struct table *t, struct cell *c, const struct kernel_change *x,
+			double value)
 {
 	char buffer[40];
 
 	if (!x->matched)
-		cell_text(t, c, "no such kernel");
-	else if (isnan(x->value))
+		cell_text(t, c, x->elsewhere ? "on another device" : "no such kernel");
+	else if (isnan(x->value) || isnan(value))
 		cell_text(t, c, "N/A");
 	else if (isnan(x->change))
 		cell_text(t, c, "was 0");
@@ -113,17 +118,21 @@ static void change_text(struct table *t, struct cell *c, const struct kernel_cha
 }
 
 static struct cell *put_changes(const struct kernel_report *k, struct table *t, struct cell *c,
-				const struct kernel_change *x, double by)
+				const struct kernel_change *x, double value, double by)
 {
 	for (uint32_t b = 0; b < k->base_count; b++, x++) {
 		real(c++, x->value / by);
 		real(c++, x->change);
-		change_text(t, c++, x);
+		change_text(t, c++, x, value);
+		if (x->elsewhere)
+			cell_text(t, c, x->elsewhere);
+		c++;
 	}
 	return c;
 }
 
-static void put_note(struct table *t, struct cell *c, const struct metric_value *v)
+static void put_note(const struct kernel_report *k, const struct report *r, struct table *t,
+		     struct cell *c, const struct metric_value *v)
 {
 	struct text note = {0};
 
@@ -131,6 +140,8 @@ static void put_note(struct table *t, struct cell *c, const struct metric_value 
 		text_add(&note, "N/A: ");
 	if (v->why.length)
 		text_add(&note, v->why.s);
+	if (v->no_peak.length && (k->panels || !r->people))
+		text_addf(&note, "%s%s", note.length ? "; " : "", v->no_peak.s);
 	if (note.length)
 		cell_text(t, c, note.s);
 	text_release(&note);
@@ -172,7 +183,7 @@ static void put_row(const struct kernel_report *k, const struct report *r, struc
 	cell_text(t, c++, id);
 	cell_text(t, c++, x->name);
 	real(c++, v->value / by);
-	c = put_changes(k, t, c, &m->changes[(size_t)i * k->base_count], by);
+	c = put_changes(k, t, c, &m->changes[(size_t)i * k->base_count], v->value, by);
 	real(c++, v->least / by);
 	real(c++, v->most / by);
 	cell_text(t, c++, unit.s ? unit.s : "");
@@ -188,7 +199,7 @@ static void put_row(const struct kernel_report *k, const struct report *r, struc
 	}
 	cell_number(c++, isnan(v->value) ? 0 : v->rows);
 	cell_number(c++, v->of);
-	put_note(t, c, v);
+	put_note(k, r, t, c, v);
 }
 
 /* People who have asked for no panel are spared what has no value. */
@@ -226,6 +237,8 @@ static void put_columns(const struct kernel_report *k, const struct report *r, s
 		table_column_if(t, false, table_own(t, name), "change", CELL_PERCENT);
 		snprintf(name, sizeof(name), "changed_%" PRIu32, b);
 		table_column(t, table_own(t, name), "change", CELL_TEXT);
+		snprintf(name, sizeof(name), "base_%" PRIu32 "_device", b);
+		table_column_if(t, m->elsewhere, table_own(t, name), "base is of", CELL_TEXT);
 	}
 	table_column_if(t, m->least, "min", "min", CELL_NUMBER);
 	table_column_if(t, m->least, "max", "max", CELL_NUMBER);
@@ -237,6 +250,7 @@ static void put_columns(const struct kernel_report *k, const struct report *r, s
 	table_column_if(t, m->parts, "dispatches", "dispatches", CELL_COUNT);
 	table_column_if(t, m->parts, "of", "of", CELL_COUNT);
 	table_column_if(t, m->notes, "note", "note", CELL_TEXT);
+	table_last_whole(t);
 }
 
 /* False: there is nothing to draw. */
@@ -248,6 +262,7 @@ static bool put_picture(struct report *r, const struct made *m, const char *id, 
 	if (chart_draw(m->table, m->values, &picture) && (t = report_table(r, id, title))) {
 		char *save = NULL;
 
+		t->drawn = true;
 		table_column(t, "picture", "", CELL_TEXT);
 		for (char *l = strtok_r(picture.s, "\n", &save); l;
 		     l = strtok_r(NULL, "\n", &save)) {
@@ -275,8 +290,10 @@ static void put_table(struct report *r, const struct kernel_report *k, const str
 		  m->table->style == METRIC_DEVICE ? "" : ")");
 	/* Who asks for the panel gets its numbers as well. */
 	if (title.s && m->table->style == METRIC_CHART && r->people)
-		drawn = put_picture(r, m, id, title.s) && !k->panels;
-	t = title.s && !drawn ? report_table(r, id, title.s) : NULL;
+		drawn = put_picture(r, m, id, title.s);
+	if (drawn && k->panels)
+		text_add(&title, ", in numbers");
+	t = title.s && (!drawn || k->panels) ? report_table(r, id, title.s) : NULL;
 	if (t) {
 		put_columns(k, r, t, m);
 		put_rows(k, r, t, m);
@@ -339,6 +356,13 @@ static void note_times(struct table *t, const struct kernel_data *d)
 	const char *untimed = NULL;
 	bool counted = false;
 
+	for (uint32_t i = 0; i < d->group_count; i++)
+		if (d->groups[i].programs)
+			table_note(
+				t,
+				"%s: kernels of several programs have this name, and are one row; "
+				"--panel 0.2 has the program of each dispatch",
+				d->groups[i].name);
 	for (uint32_t i = 0; i < d->group_count; i++) {
 		counted |= d->groups[i].counted;
 		untimed = untimed ? untimed : d->groups[i].untimed;
@@ -375,20 +399,45 @@ static void put_kernels(struct report *r, const struct kernel_report *k, const c
 	note_times(t, k->data);
 }
 
+static void look_at_places(const struct kernel_data *d, bool *processes, bool *programs)
+{
+	for (uint32_t i = 0; i < d->group_count; i++) {
+		*programs |= d->groups[i].programs;
+		for (uint32_t n = 0; n < d->groups[i].count; n++)
+			*processes |=
+				d->groups[i].places[n].process != d->groups[0].places[0].process;
+	}
+}
+
+static struct cell *put_place(struct cell *c, const struct kernel_place *p)
+{
+	const int64_t ids[] = {p->process, p->queue, p->program};
+
+	for (unsigned i = 0; i < 3; i++, c++)
+		if (ids[i] > 0)
+			cell_number(c, (uint64_t)ids[i]);
+	return c;
+}
+
 static void put_dispatches(struct report *r, const struct kernel_report *k, const char *id,
 			   const char *title)
 {
 	static const uint8_t shown[] = {KERNEL_START,      KERNEL_DURATION,   KERNEL_ITEMS,
 					KERNEL_GROUPS,     KERNEL_GROUP_SIZE, KERNEL_REGISTERS,
 					KERNEL_LOCAL_BYTES};
+	bool processes = false, programs = false;
 	struct table *t = report_table(r, id, title);
 
 	if (!t)
 		return;
 	t->ranked = true;
+	look_at_places(k->data, &processes, &programs);
 	table_column(t, "kernel", "kernel", CELL_TEXT);
 	table_column(t, "device", "device", CELL_TEXT);
 	table_column(t, "dispatch", "dispatch", CELL_COUNT);
+	table_column_if(t, processes, "process", "process", CELL_ID);
+	table_column(t, "queue", "queue", CELL_ID);
+	table_column_if(t, programs, "program", "program", CELL_ID);
 	table_column(t, "start_ns", "start", CELL_TIMESTAMP);
 	table_column(t, "duration_ns", "duration", CELL_TIME);
 	table_column(t, "items", "items", CELL_COUNT);
@@ -407,8 +456,10 @@ static void put_dispatches(struct report *r, const struct kernel_report *k, cons
 			cell_text(t, c++, g->name);
 			cell_text(t, c++, g->device->label);
 			cell_number(c++, d + 1u);
+			c = put_place(c, &g->places[d]);
 			for (unsigned n = 0; n < sizeof(shown); n++, c++)
-				if (g->columns[shown[n]][d] >= 0)
+				if (g->columns[shown[n]][d] >= 0 &&
+				    g->columns[shown[n]][d] < 0x1p64)
 					cell_number(c, (uint64_t)g->columns[shown[n]][d]);
 		}
 	}
@@ -478,7 +529,7 @@ static bool put_metrics(struct report *r, const struct kernel_report *k, struct 
 	e->without += good && !m->with_value;
 	if (good && !m->with_value && r->people && !k->panels)
 		add_word(&e->panel, id, m->table->title);
-	else if (good && (!r->people || !is_told(m, id, e)))
+	else if (good && ((!r->people && k->panels) || !is_told(m, id, e)))
 		put_table(r, k, m);
 	else if (good && !has_word(&e->same, id))
 		add_word(&e->same, id, "");
@@ -565,9 +616,6 @@ static void tell_rest(struct report *r, const struct kernel_report *k, uint32_t 
 	if (e->empty.length)
 		report_foot(r, "N/A here: %s. --panel ID says why, and what to record.",
 			    e->empty.s);
-	if (e->same.length)
-		report_foot(r, "without a value for the same reasons, and so shown once: %s",
-			    e->same.s);
 	if (shown < k->data->group_count)
 		report_foot(r,
 			    "%" PRIu32 " of %" PRIu32 " kernels are shown: --top N, --kernel REGEX",
@@ -620,6 +668,7 @@ bool kernel_report_make(struct report *r, const struct kernel_report *k)
 	struct rest e = {.tables = 0};
 	bool good = put_tables(r, k, NULL, &e);
 
+	kernel_only_table(r, k);
 	if (r->people && k->top && k->top < shown)
 		shown = k->top;
 	for (uint32_t i = 0; good && i < shown; i++) {
@@ -628,6 +677,9 @@ bool kernel_report_make(struct report *r, const struct kernel_report *k)
 	}
 	if (r->people)
 		tell_rest(r, k, shown, &e);
+	if (e.same.length)
+		report_foot(r, "without a value for the same reasons, and so shown once: %s",
+			    e.same.s);
 	rest_release(&e);
 	return good && !r->failed;
 }

@@ -26,7 +26,9 @@ struct kernel_report {
 
 /* Of one metric of one kernel in another trace. */
 struct kernel_change {
-	bool matched;  /* the kernel is there */
+	bool matched; /* the kernel is there */
+	/* Where it is there on another kind of device, or on several: its name, or the first's; NULL: it is not so. */
+	const char *elsewhere;
 	double value;  /* NaN: none */
 	double change; /* per cent; NaN: none, as of a value of 0 */
 };
@@ -42,16 +44,25 @@ void kernel_unit(const struct metric_set *set, const struct metric *m, struct te
 
 /* ---- baselines (compare.c) ------------------------------------------------------------------------- */
 
-/* The kernel there that is this one: of the same name, on a device of the same name, or else the only one of its kind. */
+/*
+ * The kernel there that is this one: of the same name, on a device of the same name, or else the only one of its kind.
+ * `elsewhere`: the device's name, where it is another one ("H200 #0" and "#1" are one), or where there are several.
+ */
 const struct kernel_group *kernel_match(const struct kernel_data *base,
-					const struct kernel_group *g);
+					const struct kernel_group *g, const char **elsewhere);
+
+/* Kernels that only one of the traces has, as a table. */
+void kernel_only_table(struct report *r, const struct kernel_report *k);
 bool kernel_change_of(const struct kernel_report *k, uint32_t base, const struct metric *m,
 		      const struct kernel_group *g, const struct metric_value *v,
 		      struct kernel_change *out);
 
 /* "METRIC>PERCENT", "METRIC<-PERCENT", with commas. False: `error` says what is wrong with it. */
 bool kernel_fail_on_check(const struct metric_set *set, const char *list, char *error, size_t size);
-/* Adds a line for each that holds, and to `unjudged` those that no kernel has a change for. False: no memory. */
+/*
+ * Adds a line for each that holds, or that cannot hold as its kernel is gone, and to `unjudged` what cannot be judged: limits
+ * that no kernel has a change for, kernels that were on another device. False: no memory.
+ */
 bool kernel_fails(const struct kernel_report *k, const char *list, struct text *out,
 		  struct text *unjudged);
 

@@ -201,6 +201,17 @@ void metric_id(const struct metric_panel *p, const struct metric_table *t, const
 		snprintf(out, METRIC_ID_TEXT, "%u", p->id);
 }
 
+const struct metric_table *metric_table_find(const struct metric_set *set, unsigned panel,
+					     unsigned table)
+{
+	for (uint32_t i = 0; i < set->panels.count; i++)
+		for (uint32_t k = 0;
+		     set->panels.at[i].id == panel && k < set->panels.at[i].tables.count; k++)
+			if (set->panels.at[i].tables.at[k].id == table)
+				return &set->panels.at[i].tables.at[k];
+	return NULL;
+}
+
 static bool is_word(const char *word, size_t n, const char *text)
 {
 	return strlen(text) == n && strncmp(word, text, n) == 0;
@@ -222,18 +233,30 @@ static bool names(const char *word, size_t n, const struct metric_panel *p,
 	return m && (is_word(word, n, id) || is_word(word, n, m->name));
 }
 
+/* The next word of a list with commas, without the spaces around it. False: there is none. */
+static bool next_word(const char **list, const char **word, size_t *n)
+{
+	if (!*list || !**list)
+		return false;
+	*word = *list + strspn(*list, " ");
+	*n = strcspn(*word, ",");
+	*list = *word + *n + ((*word)[*n] == ',');
+	while (*n && (*word)[*n - 1] == ' ')
+		--*n;
+	return true;
+}
+
 bool metric_list_has(const char *list, const struct metric_panel *p, const struct metric_table *t,
 		     const struct metric *m)
 {
+	const char *word;
+	size_t n;
+
 	if (!list)
 		return true;
-	for (const char *w = list; *w;) {
-		size_t n = strcspn(w, ",");
-
-		if (names(w, n, p, t, m))
+	while (next_word(&list, &word, &n))
+		if (names(word, n, p, t, m))
 			return true;
-		w += n + (w[n] == ',');
-	}
 	return false;
 }
 
@@ -270,11 +293,11 @@ static bool names_something(const struct metric_set *set, const char *word, size
 
 const char *metric_list_unknown(const struct metric_set *set, const char *list, size_t *length)
 {
-	for (const char *w = list; w && *w; w += *length + (w[*length] == ',')) {
-		*length = strcspn(w, ",");
-		if (!names_something(set, w, *length))
-			return w;
-	}
+	const char *word;
+
+	while (next_word(&list, &word, length))
+		if (!names_something(set, word, *length))
+			return word;
 	return NULL;
 }
 

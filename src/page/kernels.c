@@ -33,8 +33,8 @@ struct page_roofline {
 };
 
 struct page_kernels {
-	struct metric_set set;
-	struct metric_specs specs; /* none */
+	struct metric_set set, own; /* `own`: Kymo's alone, which rules know */
+	struct metric_specs specs;  /* none */
 	struct kernel_data data;
 	struct report people, programs, workbook;
 	struct page_roofline rooflines[PAGE_ROOFLINES_MOST];
@@ -79,7 +79,7 @@ static bool make_rooflines(struct page_kernels *k, struct store *s)
 static bool add_findings(const struct page_kernels *k, uint32_t most, struct report *r,
 			 struct diagnosis *d)
 {
-	struct kernel_findings f = {.set = &k->set, .specs = &k->specs};
+	struct kernel_findings f = {.set = &k->own, .specs = &k->specs};
 	bool good = kernel_findings_find(&f, &k->data, most);
 
 	if (good && r)
@@ -113,30 +113,40 @@ static bool make_reports(struct page_kernels *k, struct store *s, struct stream_
 }
 
 static bool make(struct page_kernels *k, struct store *s, struct diagnosis *d,
-		 struct stream_log *log)
+		 const char *metrics_file, struct stream_log *log)
 {
-	char error[200];
+	char error[600];
 
-	return metric_set_read(&k->set, NULL, error, sizeof(error)) &&
+	return metric_set_read(&k->own, NULL, error, sizeof(error)) &&
+	       metric_set_read(&k->set, metrics_file, error, sizeof(error)) &&
 	       kernel_data_read(&k->data, s, log) && make_reports(k, s, log) &&
 	       make_rooflines(k, s) && (!d || add_findings(k, DIAGNOSED, NULL, d));
 }
 
+bool page_kernels_check(const char *metrics_file, char *error, size_t size)
+{
+	struct metric_set set = {.denom = NULL};
+	bool good = !metrics_file || metric_set_read(&set, metrics_file, error, size);
+
+	metric_set_release(&set);
+	return good;
+}
+
 bool page_kernels_read(struct page_kernels **out, const struct summary *s, struct diagnosis *d,
-		       const struct format_options *o)
+		       const char *metrics_file, const struct format_options *o)
 {
 	struct format_options again = *o;
 	struct store *store;
 	bool good;
 
-	if (!kernel_counters_in(s) && !s->tallies->set[TALLY_DEVICE_SAMPLE].count)
+	if (!metrics_file && !kernel_counters_in(s) && !s->tallies->set[TALLY_DEVICE_SAMPLE].count)
 		return true;
 	again.progress_data = (void *)(uintptr_t) "Building the store";
 	if (trace_store_open(s->path, false, &again, &store) != KYMO_OK)
 		return true; /* said why */
 	*out = calloc(1, sizeof(**out));
 	/* Rules are asked of whole runs. */
-	good = *out && make(*out, store, o->filter ? NULL : d, o->log);
+	good = *out && make(*out, store, o->filter ? NULL : d, metrics_file, o->log);
 	store_close(store);
 	return good;
 }
@@ -155,6 +165,7 @@ void page_kernels_release(struct page_kernels *k)
 	report_release(&k->workbook);
 	kernel_data_release(&k->data);
 	metric_set_release(&k->set);
+	metric_set_release(&k->own);
 	free(k);
 }
 
@@ -461,8 +472,16 @@ void page_kernels_draw(const struct page_kernels *k, unsigned number, struct dra
 			roofline_draw(d, &k->rooflines[i].line, false);
 }
 #else
+bool page_kernels_check(const char *metrics_file, char *error, size_t size)
+{
+	if (metrics_file)
+		snprintf(error, size,
+			 "this kymo was built without SQLite or libyaml, which metrics need");
+	return !metrics_file;
+}
+
 bool page_kernels_read(struct page_kernels **out, const struct summary *s, struct diagnosis *d,
-		       const struct format_options *o)
+		       const char *metrics_file, const struct format_options *o)
 {
 	return true;
 }

@@ -16,10 +16,12 @@ struct page_kernels;
 
 /*
  * Of what o->filter selects; the store is built where it is needed. *out: NULL where there is nothing to tell, or no store,
- * which the log says. What limits kernels is added to `d` (may be NULL) as `kymo diagnose` does. False: no memory.
+ * which the log says. Metrics are Kymo's and those of the file (NULL: none). What limits kernels is added to `d` (may be NULL) as `kymo diagnose` does. False: no memory.
  */
+/* False: the file (NULL: there is none) has mistakes, which `error` tells. */
+bool page_kernels_check(const char *metrics_file, char *error, size_t size);
 bool page_kernels_read(struct page_kernels **out, const struct summary *s, struct diagnosis *d,
-		       const struct format_options *o);
+		       const char *metrics_file, const struct format_options *o);
 void page_kernels_release(struct page_kernels *k);
 
 /* As a member of the head (docs/page.md); NULL: null. */

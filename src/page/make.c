@@ -134,7 +134,9 @@ static kymo_status_t read_kernels(struct page *p, const struct format_options *o
 {
 	struct diagnosis *d = p->diagnosis ? &p->findings : NULL;
 
-	return page_kernels_read(&p->kernels, &p->read, d, o) ? KYMO_OK : KYMO_ERROR_NO_MEMORY;
+	return page_kernels_read(&p->kernels, &p->read, d, p->metrics_file, o)
+		       ? KYMO_OK
+		       : KYMO_ERROR_NO_MEMORY;
 }
 
 static kymo_status_t read_summary(struct page *p, const char *trace, const struct format_options *o)

@@ -27,6 +27,7 @@ struct page {
 	uint64_t size;                /* bytes that it should have at most; 0: whatever is needed */
 	struct comparison comparison; /* made by page_read(), where `with` names another trace */
 	bool without_kernels;         /* nobody asks for them */
+	const char *metrics_file;     /* that adds metrics of kernels; NULL: none does */
 	/* Made by page_make(). */
 	const struct summary *summary;
 	const struct diagnosis *diagnosis; /* NULL: the trace has no records to judge */
@@ -44,7 +45,7 @@ struct page {
 	struct symbols *symbols;
 };
 
-/* Of raw files, or what o->filter selects; `p` is zero but for its size and what it is compared with. Temporary files lie in `folder`. To be released in any case. */
+/* Of raw files, or what o->filter selects; `p` is zero but for what stands before that. Temporary files lie in `folder`. To be released in any case. */
 kymo_status_t page_make(struct page *p, const char *trace, const char *folder,
 			const struct format_options *o);
 /*

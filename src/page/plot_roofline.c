@@ -460,7 +460,7 @@ static void draw_legend(const struct roofline_picture *p, double y)
 static void draw_head(const struct roofline_picture *p)
 {
 	const struct roofs *r = p->l->roofs;
-	struct text foot = {0};
+	struct text foot = {0}, notes = {0};
 
 	draw_rect(p->d, 0, 0, PLOT_WIDTH, PLOT_HEIGHT, p->ink->ground, NULL);
 	draw_text(p->d, 40, 56, TITLE, DRAW_BOLD, DRAW_LEFT, p->ink->text, "Roofline");
@@ -470,6 +470,10 @@ static void draw_head(const struct roofline_picture *p)
 		  r->device.host);
 	if (p->l->left_out)
 		text_addf(&foot, "; %u points are not here", p->l->left_out);
+	roofline_notes(p->l, &notes);
+	if (notes.length)
+		text_addf(&foot, "; %s", notes.s);
+	text_release(&notes);
 	draw_text_fitted(p->d, 40, PLOT_HEIGHT - 16, 15, PLOT_WIDTH - 80, DRAW_LEFT, p->ink->muted,
 			 foot.s ? foot.s : "");
 	text_release(&foot);

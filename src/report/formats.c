@@ -56,10 +56,24 @@ void markdown_rows(const struct table *t, uint32_t shown, FILE *out)
 	}
 }
 
+/* Lines of characters below each other: a block of code. */
+static void markdown_drawn(const struct table *t, FILE *out)
+{
+	print_markdown(out, "\n### ", t->title, "\n\n");
+	fputs("```\n", out);
+	for (uint32_t r = 0; r < t->row_count; r++)
+		plain_printf(out, "%s\n", t->cells[(size_t)r * t->column_count].s);
+	fputs("```\n", out);
+}
+
 static void markdown_table(const struct report *report, const struct table *t, FILE *out)
 {
 	uint32_t shown = table_shown(t, report->top);
 
+	if (t->drawn) {
+		markdown_drawn(t, out);
+		return;
+	}
 	markdown_heading(t, out);
 	markdown_rows(t, shown, out);
 	if (shown < t->row_count + t->more)

@@ -89,10 +89,22 @@ void html_table_end(FILE *out)
 	fputs("</tbody>\n</table>\n", out);
 }
 
+static void html_drawn(const struct table *t, FILE *out)
+{
+	html_text(out, "<h2>", t->title, "</h2>\n<pre>");
+	for (uint32_t r = 0; r < t->row_count; r++)
+		html_text(out, "", t->cells[(size_t)r * t->column_count].s, "\n");
+	fputs("</pre>\n", out);
+}
+
 static void html_table(const struct report *report, const struct table *t, FILE *out)
 {
 	uint32_t shown = table_shown(t, report->top);
 
+	if (t->drawn) {
+		html_drawn(t, out);
+		return;
+	}
 	html_heading(t, out);
 	html_rows(t, shown, out);
 	html_table_end(out);

@@ -85,6 +85,8 @@ static unsigned line_width(const struct table *t, const struct layout *l, unsign
 		if (l->hide[c])
 			continue;
 		w = is_text(t, c) && l->width[c] > most ? most : l->width[c];
+		w = t->columns[c].whole && w > TEXT_LEAST ? TEXT_LEAST
+							  : w; /* goes on in lines below */
 		total += w + (total ? GAP : 0);
 	}
 	return total;
@@ -114,7 +116,7 @@ static void cut_names(const struct table *t, struct layout *l, unsigned limit)
 	while (most > TEXT_LEAST && line_width(t, l, most) > limit)
 		most--;
 	for (unsigned c = 0; c < t->column_count; c++)
-		if (is_text(t, c) && l->width[c] > most)
+		if (is_text(t, c) && !t->columns[c].whole && l->width[c] > most)
 			l->width[c] = most;
 }
 
@@ -123,7 +125,7 @@ static void fit_columns(const struct table *t, struct layout *l, unsigned limit)
 	l->limit = limit;
 	for (unsigned c = 0; c < t->column_count; c++) {
 		l->hide[c] = t->columns[c].hidden;
-		if (!limit && is_text(t, c) && l->width[c] > TEXT_MOST)
+		if (!limit && is_text(t, c) && !t->columns[c].whole && l->width[c] > TEXT_MOST)
 			l->width[c] = TEXT_MOST;
 	}
 	if (!limit)

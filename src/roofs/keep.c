@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/vec.h"
+#include "roofs/measure.h"
 
 #define FOLDER "kymo/roofs"
 
@@ -91,7 +92,16 @@ bool keep_find(const struct roof_device *d, struct roofs *out)
 	return found;
 }
 
-bool keep_put(const struct roofs *r, char why[ROOF_WHY])
+unsigned keep_missing(const struct roofs *r)
+{
+	unsigned missing = 0;
+
+	for (unsigned i = 0; i < r->count; i++)
+		missing += strcmp(r->roofs[i].why, MEASURE_NO_TIME) == 0;
+	return missing;
+}
+
+static bool write_roofs(const struct roofs *r, char why[ROOF_WHY])
 {
 	struct roofs one = *r;
 	struct roofs_list l = {.list = &one, .count = 1};
@@ -108,6 +118,16 @@ bool keep_put(const struct roofs *r, char why[ROOF_WHY])
 			 t.failed ? "no memory" : strerror(errno));
 	text_release(&t);
 	return ok;
+}
+
+bool keep_put(const struct roofs *r, char why[ROOF_WHY])
+{
+	struct roofs before;
+
+	if (!keep_missing(r) || !keep_find(&r->device, &before) || keep_missing(&before))
+		return write_roofs(r, why);
+	snprintf(why, ROOF_WHY, "those of %.40s stay, which lack none", before.date);
+	return false;
 }
 
 static void add_file(struct roofs_list *out, const char *path)

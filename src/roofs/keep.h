@@ -16,6 +16,10 @@ bool keep_path(const struct roof_device *d, char out[PATH_MAX], char why[ROOF_WH
 /* What is kept of this very device. */
 bool keep_find(const struct roof_device *d, struct roofs *out);
 
+/* Roofs that no time was left for. */
+unsigned keep_missing(const struct roofs *r);
+
+/* One that lacks some does not take the place of one that has all, which `why` says. */
 bool keep_put(const struct roofs *r, char why[ROOF_WHY]);
 
 /* All that is kept. */

@@ -18,11 +18,13 @@
 enum {
 	EXPERIMENTS_LEAST = 10,
 	STEP_MOST = 16,   /* times more passes than were tried */
+	TRIES = 3,        /* of a launch that seems to take long enough */
 	WINDOW = 1 << 20, /* bytes of results that are looked at in one place */
 	CHUNK = 8 << 20
 };
 #define CPU_TARGET 2e-3 /* seconds of an experiment: waking the threads is 1 to 2 % of it */
 #define GPU_TARGET 1e-3
+#define ODD        0.4 /* of what is expected: below, something is wrong */
 
 struct bench {
 	struct runner *r;
@@ -126,10 +128,16 @@ static bool check(struct bench *b, const struct row *row, char why[ROOF_WHY])
 
 /* ---- one experiment ------------------------------------------------------------------------------ */
 
+static double work_of(const struct row *row)
+{
+	return row->roof.kind == ROOF_COMPUTE ? kernel_operations(&row->shape, &row->launch)
+					      : kernel_bytes(&row->shape, &row->launch);
+}
+
 static bool experiment(struct bench *b, const struct row *row, double *value, char why[ROOF_WHY])
 {
 	const struct runner_functions *f = b->r->f;
-	double seconds, host, work;
+	double seconds, host;
 
 	switch ((enum row_what)row->what) {
 	case ROW_LAUNCH:
@@ -150,9 +158,7 @@ static bool experiment(struct bench *b, const struct row *row, double *value, ch
 	}
 	if (!f->launch(b->r, &row->launch, &seconds, &host, why))
 		return false;
-	work = row->roof.kind == ROOF_COMPUTE ? kernel_operations(&row->shape, &row->launch)
-					      : kernel_bytes(&row->shape, &row->launch);
-	*value = work / seconds;
+	*value = work_of(row) / seconds;
 	return true;
 }
 
@@ -171,11 +177,33 @@ static bool more_groups(struct bench *b, struct row *row)
 	return true;
 }
 
+/*
+ * What disturbs a launch makes it slower, never faster, and the first one may compile the kernel: only one that takes
+ * `enough` again and again does. Few passes would be taken for many, and what starting them costs for work.
+ */
+static bool fastest(struct bench *b, const struct row *row, double enough, double *seconds,
+		    char why[ROOF_WHY])
+{
+	double once, host;
+
+	*seconds = INFINITY;
+	for (unsigned i = 0; i < TRIES && *seconds >= enough; i++) {
+		if (!b->r->f->launch(b->r, &row->launch, &once, &host, why))
+			return false;
+		*seconds = fmin(*seconds, once);
+	}
+	return true;
+}
+
+static double target_of(const struct bench *b)
+{
+	return strcmp(b->r->device.type, "cpu") == 0 ? CPU_TARGET : GPU_TARGET;
+}
+
 /* As many passes as take the time that an experiment should: an odd number, so that the results are in `b`. */
 static bool find_passes(struct bench *b, struct row *row, char why[ROOF_WHY])
 {
-	const bool cpu = strcmp(b->r->device.type, "cpu") == 0;
-	const double target = cpu ? CPU_TARGET : GPU_TARGET;
+	const double target = target_of(b);
 	const uint32_t most = kernel_passes_most(&row->shape, row->launch.n) - 1;
 	double seconds = 0, host, more;
 
@@ -183,7 +211,7 @@ static bool find_passes(struct bench *b, struct row *row, char why[ROOF_WHY])
 	if (row->one_pass)
 		return b->r->f->launch(b->r, &row->launch, &seconds, &host, why);
 	for (;;) {
-		if (!b->r->f->launch(b->r, &row->launch, &seconds, &host, why))
+		if (!fastest(b, row, target / 2, &seconds, why))
 			return false;
 		if (seconds >= target / 2)
 			return true;
@@ -229,6 +257,20 @@ static void release_row(struct bench *b, struct row *row)
 
 /* ---- rounds -------------------------------------------------------------------------------------- */
 
+/* An experiment that was far too short had its passes chosen while something disturbed: again, without what was measured so. */
+static bool choose_again(struct bench *b, struct row *row, double rate)
+{
+	const double before = work_of(row);
+
+	if (row->what != ROW_KERNEL || row->one_pass || before / rate >= target_of(b) / 4)
+		return true;
+	if (!find_passes(b, row, row->roof.why))
+		return false;
+	if (work_of(row) > 2 * before)
+		row->count = 0;
+	return true;
+}
+
 /* False: the row is not to be measured any more. */
 static bool take_turn(struct bench *b, struct row *row, double slice)
 {
@@ -239,6 +281,8 @@ static bool take_turn(struct bench *b, struct row *row, double slice)
 	if (row->shape.kind == KERNEL_FMA && !prepare(b, row, row->roof.why))
 		return false;
 	if (!experiment(b, row, &first, row->roof.why)) /* warms up */
+		return false;
+	if (!choose_again(b, row, first))
 		return false;
 	while (row->count < PLAN_EXPERIMENTS && (turn < EXPERIMENTS_LEAST || now() < end) &&
 	       (row->count < ESTIMATE_LEAST || left(b) > 0)) {
@@ -263,16 +307,34 @@ static void begin_row(struct bench *b, struct row *row)
 		release_row(b, row);
 }
 
-/* Kernels last, which have to be compiled. */
+/*
+ * What a roofline needs first: memory, one roof of arithmetic of each type. Where kernels have to be compiled, time may be
+ * over then.
+ */
+static unsigned rank_of(const struct plan *p, unsigned i)
+{
+	const struct row *row = &p->rows[i];
+
+	if (row->what != ROW_KERNEL)
+		return 3;
+	if (row->roof.kind != ROOF_COMPUTE)
+		return strcmp(row->roof.name, "memory") == 0 ? 0 : 2;
+	/* The first width of a type is one element: the second is the one that the device likes best. */
+	if (i && row->shape.width > 1 && p->rows[i - 1].shape.type == row->shape.type &&
+	    p->rows[i - 1].shape.width == 1)
+		return 0;
+	return 1;
+}
+
 static void begin_all(struct bench *b)
 {
 	unsigned done = 0;
 
-	for (unsigned kernels = 0; kernels < 2; kernels++)
+	for (unsigned rank = 0; rank < 4; rank++)
 		for (unsigned i = 0; i < b->plan.count; i++) {
 			struct row *row = &b->plan.rows[i];
 
-			if ((row->what == ROW_KERNEL) != kernels)
+			if (rank_of(&b->plan, i) != rank)
 				continue;
 			begin_row(b, row);
 			if (b->limits->progress)
@@ -313,8 +375,35 @@ static void take_result(struct roofs *out, struct row *row)
 	out->roofs[out->count++] = row->roof;
 }
 
+/* One element, or a shorter vector, is no slower than its share of a wider one, and a single no slower than a double. */
+static bool is_odd(const struct row *a, const struct row *than)
+{
+	const double share = (double)a->shape.width / than->shape.width;
+	const bool same = a->shape.type == than->shape.type;
+
+	if (a->roof.kind != ROOF_COMPUTE || than->roof.kind != ROOF_COMPUTE || share > 1 ||
+	    (same ? share == 1 : a->shape.type != RUNNER_FP32 || than->shape.type != RUNNER_FP64))
+		return false;
+	return a->roof.value < ODD * share * than->roof.value;
+}
+
+static void note_odd(const struct bench *b, struct roofs *out)
+{
+	const struct plan *p = &b->plan;
+
+	for (unsigned i = 0; i < p->count; i++)
+		for (unsigned k = 0; k < p->count; k++)
+			if (!*out->note && is_odd(&p->rows[i], &p->rows[k]))
+				snprintf(out->note, sizeof(out->note),
+					 "%s is far below what %s leads to expect: it was "
+					 "disturbed, "
+					 "or the compiler made little of it; --again measures anew",
+					 p->rows[i].roof.name, p->rows[k].roof.name);
+}
+
 static void note_all(const struct bench *b, struct roofs *out)
 {
+	note_odd(b, out);
 	if (b->r->doubtful)
 		snprintf(out->note, sizeof(out->note),
 			 "%u times that the device told did not fit into those of the host around "

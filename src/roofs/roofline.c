@@ -130,3 +130,21 @@ double roofline_attained(const struct roofline *l, const struct roofline_point *
 
 	return p->rate / fmin(bandwidth * p->intensity, isnan(bandwidth) ? NAN : l->flat[0]->value);
 }
+
+void roofline_notes(const struct roofline *l, struct text *out)
+{
+	unsigned above = 0;
+
+	for (unsigned i = 0; i < l->points_count; i++)
+		above += roofline_attained(l, &l->points[i]) > 1.005;
+	if (roofs_were_disturbed(l->roofs))
+		text_addf(out,
+			  "the machine was busy when roofs were measured (load %.2f, %u units): it "
+			  "attains more",
+			  l->roofs->load, l->roofs->device.units);
+	if (above)
+		text_addf(out,
+			  "%s%u of %u points above 100 %%: that roof is too low, or more bytes "
+			  "came from a nearer level; kymo calibrate --again",
+			  out->length ? "; " : "", above, l->points_count);
+}

@@ -46,7 +46,10 @@ double roofline_ridge(const struct roofline *l, const struct roof *slanted);
 /* How far a point is below the roof of its level and the highest flat one: 1 is on it; NAN: its level has no roof. */
 double roofline_attained(const struct roofline *l, const struct roofline_point *p);
 
-/* Lines for a terminal, no more than `columns` (100 at most) by 24. */
+/* What is to be said of it: roofs measured beside other work, kernels above their roof. Empty: nothing. */
+void roofline_notes(const struct roofline *l, struct text *out);
+
+/* Lines for a terminal, no more than `columns` (100 at most) by 24, and notes. */
 void roofline_text(const struct roofline *l, unsigned columns, bool utf8, struct text *out);
 
 #endif

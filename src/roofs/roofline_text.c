@@ -216,6 +216,7 @@ static void add_kernel(const struct grid *g, unsigned first, unsigned columns, s
 void roofline_text(const struct roofline *l, unsigned columns, bool utf8, struct text *out)
 {
 	struct grid g = {.l = l, .utf8 = utf8};
+	struct text notes = {0};
 	unsigned shown = l->kernels, roofs = l->slanted_count + l->flat_count;
 
 	columns = columns > COLUMNS_MOST ? COLUMNS_MOST : columns;
@@ -242,4 +243,8 @@ void roofline_text(const struct roofline *l, unsigned columns, bool utf8, struct
 			add_kernel(&g, i, columns, out);
 		last = l->number[i];
 	}
+	roofline_notes(l, &notes);
+	if (notes.length)
+		text_addf(out, "%s\n", notes.s);
+	text_release(&notes);
 }

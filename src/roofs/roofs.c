@@ -57,6 +57,11 @@ const struct roof *roofs_best(const struct roofs *r, const char *name)
 	return best;
 }
 
+bool roofs_were_disturbed(const struct roofs *r)
+{
+	return strcmp(r->device.type, "cpu") == 0 && r->load > r->device.units / 2.0;
+}
+
 double roofs_value(const struct roofs *r, const char *name)
 {
 	const struct roof *best = roofs_best(r, name);

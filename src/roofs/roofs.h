@@ -73,7 +73,8 @@ struct roofs {
 struct roofs_list {
 	struct roofs *list; /* owned: roofs_list_release() */
 	uint32_t count, room;
-	char warning[ROOF_WHY]; /* of roofs_measure(): they could not be kept; "": nothing */
+	char warning
+		[ROOF_WHY]; /* of roofs_measure(): some are missing, or were not kept; "": nothing */
 };
 
 void roofs_list_release(struct roofs_list *l);
@@ -108,6 +109,9 @@ bool roofs_among(const struct roofs_list *l, const struct roofs_wanted *wanted, 
 /* The best of that name or type: of "fp32" that of the best vector width. NULL: there is none that was measured. */
 const struct roof *roofs_best(const struct roofs *r, const char *name);
 double roofs_value(const struct roofs *r, const char *name);
+
+/* A processor that had other work: it attains more than was measured. Of GPUs the load tells nothing. */
+bool roofs_were_disturbed(const struct roofs *r);
 
 /* ---- files --------------------------------------------------------------------------------------- */
 

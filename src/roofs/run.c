@@ -103,22 +103,30 @@ static void mark_twins(struct runner *list, unsigned count)
 	}
 }
 
-/* What is not complete is not kept: the next time the runtime has compiled its kernels, or the device is well again. */
+/* What lacks some is kept as well, for rooflines; the next time the runtime has compiled its kernels, and all are measured. */
 static void keep(const struct child *c, const struct roofs *r, bool dead)
 {
-	char why[ROOF_WHY];
-	unsigned missing = 0;
+	char why[ROOF_WHY], told[2 * ROOF_WHY];
+	const unsigned missing = keep_missing(r);
 
-	for (unsigned i = 0; i < r->count; i++)
-		missing += strcmp(r->roofs[i].why, MEASURE_NO_TIME) == 0;
-	if (dead)
-		snprintf(why, sizeof(why), "the device failed");
-	else if (missing)
-		snprintf(why, sizeof(why),
-			 "no time was left for %u of %u; call it again when the machine is idle",
+	if (dead || !keep_put(r, why)) {
+		snprintf(told, sizeof(told), "these roofs are not kept: %.*s%s", ROOF_WHY - 80,
+			 dead ? "the device failed" : why,
+			 missing ? "; call it again: kernels are compiled now" : "");
+		tell(c, "warning", told);
+	} else if (missing) {
+		snprintf(told, sizeof(told),
+			 "no time was left for %u of %u roofs, as kernels had to be compiled; what "
+			 "there is was kept. Call it again when the machine is idle: it measures "
+			 "all",
 			 missing, r->count);
-	if (dead || missing || !keep_put(r, why))
-		tell(c, "warning", why);
+		tell(c, "warning", told);
+	}
+}
+
+static bool is_kept(const struct child *c, const struct roof_device *d, struct roofs *out)
+{
+	return keep_find(d, out) && !keep_missing(out) && (c->o->quick || !out->quick);
 }
 
 static void measure_one(const struct child *c, struct runner *r)
@@ -132,12 +140,12 @@ static void measure_one(const struct child *c, struct runner *r)
 	int lock;
 
 	tell_roofs(c, "device", &out);
-	if (!c->o->again && keep_find(&r->device, &out) && (c->o->quick || !out.quick)) {
+	if (!c->o->again && is_kept(c, &r->device, &out)) {
 		tell_roofs(c, "roofs", &out);
 		return;
 	}
 	lock = keep_lock(wait_turn, (void *)(uintptr_t)c);
-	if (c->o->again || !keep_find(&r->device, &out) || (out.quick && !c->o->quick)) {
+	if (c->o->again || !is_kept(c, &r->device, &out)) {
 		measure_device(r, &limits, &out);
 		if (limits.progress)
 			limits.progress(limits.data, 1);

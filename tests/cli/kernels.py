@@ -120,9 +120,51 @@ def part_values(folder):
     checks.equal("the chart has its width", {len(line) for line in drawn[:4]}, {119})
     for words in ("| hits  43.75 % |", "| hits     75 % |", "< reads     6000 -- |  memory  |", "-- writes    2000 > |          |", "conflicts 15"):
         checks.equal(f"{words} in the chart: {drawn}", any(words in line for line in drawn), True)
+    for form, begin in (("md", "\n```\n"), ("html", "</h2>\n<pre>")):
+        told = must(KYMO, "kernels", "-f", form, "--panel", "3.1", path)
+        title = told.index("3.1 Memory chart: gemm")
+        checks.equal(f"{form}: as it is drawn", (told.index(begin, title) - title < 60, told.count("3.1 Memory chart: gemm (NVIDIA H200 #0)"), told.count("(NVIDIA H200 #0), in numbers")), (True, 2, 1))
     table = list(csv.DictReader(io.StringIO(must(KYMO, "kernels", "-f", "csv", "--panel", "7.3.1", path))))
     checks.equal("csv", [(r["kernel"], r["device"], r["value"]) for r in table],
                  [("copy", second, "3000"), ("gemm", first, "2000"), ("gemm", second, "500"), ("narrow", second, "100")])
+
+
+def part_places(folder):
+    """Whose dispatches are; kernels of one name from two programs; launches of nothing; what others have; tables that are N/A are there once."""
+    s = Store(empty(KYMO, SYNTH, folder), folder + "/a.db")
+    d = "NVIDIA H200 #0"
+    s.device(d)
+    s.dispatch("same", d, 100, items=(1000,), group=(10,), counters={"mine": 1})
+    s.dispatch("same", d, 100, items=(0,), group=(10,))
+    s.dispatch("same", d, 100, items=(3000,), group=(10,))
+    s.dispatch("huge", d, 100, items=(2 ** 40, 2 ** 30), group=(1, 1))
+    for n in range(20):
+        s.dispatch(f"k{n}", d, 100)
+    s.db.execute("DELETE FROM program")
+    for n in (1, 2):
+        s.db.execute("INSERT INTO program(id, process, source, handle, domain, kind) VALUES(?,1,?,1,'cuda','source')", (n, n))
+    other = len(s.kernels) + 1
+    s.db.execute("INSERT INTO kernel(id, process, program, domain, name) SELECT ?, 1, 2, domain, name FROM kernel WHERE id = ?", (other, s.kernels["same"]))
+    s.db.execute("UPDATE kernel SET program = 1 WHERE id = ?", (s.kernels["same"],))
+    s.db.execute("UPDATE dispatch SET kernel = ?, queue = 2 WHERE id = 3", (other,))
+    path = s.done()
+    tables = {t["name"]: t for t in json.loads(must(KYMO, "kernels", "-f", "json", "--panel", "0", path))["tables"]}
+    checks.equal("dispatches of a name", [(r["process"], r["queue"], r["program"], r["items"]) for r in tables["0.2"]["rows"] if r["kernel"] == "same"],
+                 [(1, 1, 1, 1000), (1, 1, 1, None), (1, 2, 2, 3000)])
+    checks.equal("too large for a count", [r["items"] for r in tables["0.2"]["rows"] if r["kernel"] == "huge"], [None])
+    text = must(KYMO, "kernels", "--panel", "0", path)
+    checks.equal(f"told: {text}", (text.count("kernels of several programs have this name"), "same: kernels of several programs" in text), (1, True))
+    got = rows(path, "--panel", "7.1.1,7.1.3")
+    checks.equal("launches of nothing", [(got["same", d, i]["value"], got["same", d, i]["dispatches"], got["same", d, i]["of"]) for i in ("7.1.1", "7.1.3")], [(2000, 2, 3), (200, 2, 3)])
+    file = folder + "/own.yaml"
+    with open(file, "w") as f:
+        f.write("panels:\n  - id: 90\n    title: T\n    tables:\n      - {id: 1, title: T, metrics: [{id: 1, name: N, formulas: [{for: any, value: SUM(mine)}]}]}\n")
+    got = rows(path, "--metrics-file", file, "--panel", "90")
+    note = got["k3", d, "90.1.1"]["note"]
+    checks.equal(f"left out: {note}", (got["same", d, "90.1.1"]["value"], "of other kernels it was: --count-kernel left this one out" in note), (1, True))
+    report = json.loads(must(KYMO, "kernels", "-f", "json", path))
+    names = [t["name"] for t in report["tables"]]
+    checks.equal("a table without values is there once", (names.count("12.1"), names.count("7.1"), any("shown once" in line and "12.1" in line for line in report["foot"])), (1, 22, True))
 
 
 # ---- the roofline --------------------------------------------------------------------------------------
@@ -184,6 +226,7 @@ def part_roofline(folder):
     checks.equal("the other's picture", ("other" in svg, "gemm" in svg), (True, False))
     with open(roofs, "w") as f:
         json.dump(roofs_of(("NVIDIA L4", 1e9)), f)
+    on_processors(folder)
     s = Store(folder + "/empty.kymo/store.db", folder + "/b.db")
     s.device("NVIDIA H200 #0")
     s.dispatch("bare", "NVIDIA H200 #0", 1000)
@@ -198,6 +241,28 @@ def part_roofline(folder):
                                  (["--roofline", picture, "--roofs", roofs, lone], 3, "File exists")):
         p = run(KYMO, "kernels", *words)
         checks.equal(f"{words}: {p.stderr}", (p.returncode, error in p.stderr), (status, True))
+
+
+def on_processors(folder):
+    """The file of docs/roofline.md gives processors a roofline; a point above its roof, and a busy machine, are told."""
+    with open(sys.argv[4] + "/docs/roofline.md", encoding="utf-8") as f:
+        own = re.search(r"```yaml\n(.*?)```", f.read(), re.S)[1]
+    with open(folder + "/own.yaml", "w") as f:
+        f.write(own)
+    s = Store(folder + "/empty.kymo/store.db", folder + "/p.db")
+    s.device("pthread", "AuthenticAMD", "cpu", "opencl", {})
+    s.dispatch("fma", "pthread", 1000, counters={"papi:PAPI_SP_OPS": 3000, "papi:PAPI_DP_OPS": 1000, "perf:cache-misses": 10})
+    path = s.done()
+    roofs = {"devices": [{"api": "opencl", "type": "cpu", "name": "pthread", "units": 2, "load": 9.5, "roofs": [
+        {"name": n, "type": n, "kind": k, "unit": "", "value": v, "interval": v / 100} for n, k, v in (("memory", "bandwidth", 1e9), ("fp32", "compute", 2e9))]}]}
+    with open(folder + "/p.json", "w") as f:
+        json.dump(roofs, f)
+    told = must(KYMO, "kernels", "--roofline", "-", "--roofs", folder + "/p.json", "--metrics-file", folder + "/own.yaml", path)
+    checks.equal(f"a point on a processor: {told}", ("memory 6.25 (200 %)" in told, "4 GFLOP/s" in told), (True, True))
+    checks.equal("notes", ("busy when roofs were measured (load 9.50, 2 units)" in told, "1 of 1 points above 100 %" in told), (True, True))
+    must(KYMO, "kernels", "--roofline", folder + "/p.svg", "--roofs", folder + "/p.json", "--metrics-file", folder + "/own.yaml", path)
+    with open(folder + "/p.svg", encoding="utf-8") as f:
+        checks.equal("in the picture", "the machine was busy" in f.read(), True)
 
 
 # ---- every formula ------------------------------------------------------------------------------------
@@ -339,7 +404,7 @@ def part_missing(folder):
     s.dispatch("untimed", d)
     s.dispatch("graph", d, 1000, group=(0,), launch=False)
     path = s.done()
-    got = rows(path)
+    got = rows(path, "--panel", "7,16,17")
     r = got["part", d, "17.1.1"]
     checks.equal("never recorded", r["value"], None)
     r = got["part", d, "16.1.1"]
@@ -547,6 +612,18 @@ def part_real(folder):
         others = rows(folder + "/m.kymo", "--panel", "7.3.8", "--exclude-kernel", got[0]["kernel"])
         checks.equal("counters of the others", {k: r["value"] for k, r in others.items()}, {k: r["value"] for k, r in counted.items() if k[0] != got[0]["kernel"]})
         checks.equal("processor time", {k: r["value"] is not None and r["value"] > 0 for k, r in counted.items()}, {k: True for k in counted})
+    file = folder + "/own.yaml"
+    with open(file, "w") as f:
+        f.write("panels:\n  - id: 90\n    title: T\n    tables:\n      - {id: 1, title: T, metrics: [{id: 1, name: N, formulas: [{for: any, value: SUM(duration)}]}]}\n")
+    must(KYMO, "report", "-o", folder + "/a.md", "--metrics-file", file, trace)
+    with open(folder + "/a.md", encoding="utf-8") as f:
+        checks.equal("a report with metrics of a file", "90.1 T: " + got[0]["kernel"] in f.read(), True)
+    with open(file, "w") as f:
+        f.write("panels:\n  - {id: 90}\n")
+    p = run(KYMO, "report", "-o", folder + "/b.md", "--metrics-file", file, trace)
+    checks.equal(f"its mistakes: {p.stderr}", (p.returncode, f"--metrics-file {file}:2: " in p.stderr, os.path.exists(folder + "/b.md")), (2, True, False))
+    p = run(KYMO, "run", "-o", folder + "/c.kymo", "--counters", "page-faults:kernel", "--count-kernel", "no-such", sys.argv[5], "--size", "64", "--frames", "1")
+    checks.equal(f"nothing is called so: {p.stdout}{p.stderr}", (p.returncode, "No kernel was counted: --count-kernel no-such names none that ran" in p.stdout + p.stderr), (0, True))
     p = run(KYMO, "kernels", "--kernel", "none-of-them", trace)
     checks.equal(f"nothing selected: {p.stderr}", (p.returncode, "no records that match --kernel" in p.stderr), (2, True))
     must(KYMO, "run", "--no-summary", "--sample", "-o", folder + "/none.kymo", "--", "sh", "-c", "for i in 1 2 3; do :; done")
@@ -578,7 +655,7 @@ def part_baseline(folder):
 
     def made(name, times, hits, label=device, kernels=("k", "z")):
         s = Store(template, folder + "/" + name)
-        s.device(label)
+        s.device(label, *(("AMD", "gpu", "hsa") if label.startswith("gfx") else ()))
         for t in times:
             s.dispatch(kernels[0], label, t, counters=counters(l2=100, l2hit=hits))
         s.dispatch(kernels[1], label, 10, counters=counters(l2=100, l2hit=0))
@@ -591,6 +668,7 @@ def part_baseline(folder):
     checks.equal("a base of 0", (r["value"], r["base_1"], r["change_1_percent"], r["changed_1"], r["changed_2"]), (50, 0, None, "was 0", "+0.0 %"))
     r = got["z", device, "17.1.1"]
     checks.equal("0 and 0; no such kernel", (r["change_1_percent"], r["changed_2"]), (0, "no such kernel"))
+    got_of_c = rows(a, "--baseline", c, "--panel", "7.3.1")["k", device, "7.3.1"]
     # Colons stand between paths, and in them.
     os.makedirs(folder + "/x:y")
     shutil.copy(b, folder + "/x:y/b.db")
@@ -604,6 +682,28 @@ def part_baseline(folder):
         checks.equal(f"--fail-on {limit}: {p.stderr}", p.returncode, status)
     p = run(KYMO, "kernels", "--baseline", a, "--fail-on", "7.3.1<-15", b)
     checks.equal("fell", (p.returncode, "7.3.1 Time of k (NVIDIA H200 #0): -20.0 % against" in p.stderr), (1, True))
+    checks.equal(f"the limit is named: {p.stderr}", ", which 7.3.1<-15 forbids" in p.stderr, True)
+    without = made("w.db", (), 0)  # its k is gone
+    got = rows(without, "--baseline", a)
+    p = run(KYMO, "kernels", "--baseline", a, "--fail-on", "7.3.1>5%", without)
+    checks.equal(f"a kernel that is gone: {p.stderr}", (p.returncode, f"--fail-on: k ({device}) is in {a} and not here" in p.stderr), (1, True))
+    for options, want in (((without, a), [("k", device, a, 2)]), ((a, without), [("k", device, "this trace", 2)]), ((a, b), None)):
+        tables = {t["name"]: t["rows"] for t in json.loads(must(KYMO, "kernels", "-f", "json", "--baseline", options[1], options[0]))["tables"]}
+        told = tables.get("only_in_one")
+        checks.equal(f"only in one {options}", told and [(r["kernel"], r["device"], r["trace"], r["dispatches"]) for r in told], want)
+    # Now it has no value, and had one.
+    r = rows(made("n.db", (None,), 0), "--baseline", a, "--panel", "7.3.1")["k", device, "7.3.1"]
+    checks.equal(f"N/A now: {r}", (r["value"], r["base_1"], r["change_1_percent"], r["changed_1"], r["note"][:4]), (None, 1100, None, "N/A", "N/A:"))
+    # On another device: said, and not judged.
+    far = made("f.db", (5000,), 50, "NVIDIA L4 #0")
+    r = rows(a, "--baseline", far, "--panel", "7.3.1")["k", device, "7.3.1"]
+    checks.equal("another device", (r["base_1"], r["base_1_device"]), (5000, "NVIDIA L4 #0"))
+    checks.equal("of one model", got_of_c["base_1_device"], None)
+    p = run(KYMO, "kernels", "--baseline", far, "--fail-on", "7.3.1>5%", a)
+    checks.equal(f"not judged: {p.stderr}", (p.returncode, f"k, which was on NVIDIA L4 #0 in {far}" in p.stderr), (3, True))
+    amd = made("amd.db", (5000,), 50, "gfx90a #0")
+    r = rows(a, "--baseline", amd, "--panel", "7.3.1")["k", device, "7.3.1"]
+    checks.equal("of another kind", (r["base_1"], r["changed_1"], r["base_1_device"]), (None, "on another device", "gfx90a #0"))
     for options, words in ((["--fail-on", "7.3.1>5"], "against which --baseline"), (["--baseline", a, "--fail-on", "nothing>5"], 'there is no metric "nothing"'),
                            (["--baseline", a, "--fail-on", "7.3.1"], "there is a change in per cent"), (["--baseline", a, "--fail-on", "7.3.1>x"], "in per cent"),
                            (["--panel", "99"], 'there is no "99"'), (["--panel", "2.1.99"], 'there is no "2.1.99"'), (["--spec", "cu_count"], "is not NAME=NUMBER"),
@@ -619,7 +719,7 @@ def part_files(folder):
     s = Store(empty(KYMO, SYNTH, folder), folder + "/a.db")
     d = "NVIDIA H200 #0"
     s.device(d)
-    s.dispatch("k", d, 1000, counters={"mine": 6, "mine.too": 3})
+    s.dispatch("k", d, 1000, counters={"mine": 6, "mine.too": 3, "hollow": math.nan})
     s.dispatch("k", d, 3000, counters={"mine": 10, "mine.too": 1})
     path, file = s.done(), folder + "/own.yaml"
 
@@ -675,9 +775,45 @@ variables:
         checks.equal(f"{words!r}: {p.stderr}", (p.returncode, f"{file}:" in p.stderr, words in p.stderr, p.stdout), (2, True, True, ""))
     p = run(KYMO, "kernels", "--metrics-file", folder + "/none", path)
     checks.equal("no file", (p.returncode, "none cannot be read: No such file" in p.stderr), (2, True))
-    # Variables that are made of each other end.
+    # Variables that are made of each other.
     write("variables:\n  - {name: a, formulas: [{for: any, value: $b + 1}]}\n  - {name: b, formulas: [{for: any, value: $a + $a + $a}]}\n" + head + metric % "SUM($a)")
-    checks.equal("a circle", rows(path, "--metrics-file", file, "--panel", "1.1.1")["k", d, "1.1.1"]["value"], None)
+    p = run(KYMO, "kernels", "--metrics-file", file, path)
+    checks.equal(f"a circle: {p.stderr}", (p.returncode, f"{file}:2: variable a is made of itself" in p.stderr), (2, True))
+    reasons(s, folder, path, file, write, head, metric)
+
+
+def reasons(s, folder, path, file, write, head, metric):
+    """Why there is no value: what could not be computed, what the formula says, what a name may have meant."""
+    d = "NVIDIA H200 #0"
+    for value, words in (("SUM(mine) / 0", "(a division by zero)"), ("1e308 * 10", "(a number becomes too large)"), ("1e308 * 10 - 1e308 * 10", "(a number becomes too large)"),
+                         ("'QUANTILE(mine, 2)'", "(QUANTILE() takes a share from 0 to 1)"), ("NA", "(it says NA where this is so)"),
+                         ("SUM(mine if mine > 100 else NA)", "(it says NA where this is so)"), ("SUM(itemz)", 'kymo run --counters itemz; did you mean "items"?'),
+                         ("'SUM(\"a b\")'", "kymo run --counters 'a b'"), ("$one + $two", "does not tell $one, $two of this device: --spec one=NUMBER --spec two=NUMBER"),
+                         ("SUM(hollow)", "the trace has no number of it"), ("'MOD(5, 0)'", "(a division by zero)")):
+        write(head + metric % value)
+        note = rows(path, "--metrics-file", file, "--panel", "1.1.1")["k", d, "1.1.1"]["note"]
+        checks.equal(f"{value}: {note}", (words in note, "division" in note), (True, "division" in words))
+    for peak, words in (("$nope", "no peak: the trace does not tell $nope of this device: --spec nope=NUMBER"), ("0", "no peak: it would be 0"), ("-3", "no peak: it would be -3")):
+        write(head + f"          - {{id: 1, name: N, formulas: [{{for: any, value: 5, peak: {peak}}}]}}\n")
+        r = rows(path, "--metrics-file", file, "--panel", "1.1.1")["k", d, "1.1.1"]
+        checks.equal(f"peak {peak}: {r['note']}", (r["value"], r["peak"], r["share_percent"], r["note"]), (5, None, None, words))
+    note = rows(path, "--panel", "4.1.1")["k", d, "4.1.1"]["note"]
+    checks.equal(f"what to do is not cut: {note}", (len(note) > 150, note in must(KYMO, "kernels", "--panel", "4.1.1", path)), (True, True))
+    for text, words in ((head.replace("        metrics:\n", ""), ':5: metrics are missing: the table "T" would be empty'), (head + metric % "1 +", 'at the end of "1 +"')):
+        write(text)
+        p = run(KYMO, "kernels", "--metrics-file", file, path)
+        checks.equal(f"{words}: {p.stderr}", (p.returncode, words in p.stderr), (2, True))
+    for style in ("chart", "kernels", "dispatches", "samples", "instructions"):
+        write(head.replace("        title: T\n", f"        title: T\n        style: {style}\n") + metric % "5")
+        p = run(KYMO, "kernels", "--metrics-file", file, path)
+        checks.equal(f"{style}: {p.stderr}", (p.returncode, f'{file}:5: table "T": style {style} is of a table of Kymo' in p.stderr), (2, True))
+    for spec, words in (("cu_cuont=3", 'no formula takes $cu_cuont; did you mean "cu_count"?'), ("cu_count=0", "cu_count=0: a number above 0"), ("max_clock=-5", "max_clock=-5: a number above 0")):
+        p = run(KYMO, "kernels", "--spec", spec, path)
+        checks.equal(f"{spec}: {p.stderr}", (p.returncode, words in p.stderr), (2, True))
+    checks.equal("spaces in a list", {k[2] for k in rows(path, "--panel", " 7.3.1 , 7.1.1")}, {"7.3.1", "7.1.1"})
+    for option in ("--panel", "--fail-on"):
+        p = run(KYMO, "kernels", "--baseline", path, option, "", path)
+        checks.equal(f"{option} '': {p.stderr}", (p.returncode, f"{option}: it is empty" in p.stderr), (2, True))
 
 
 # ---- what there is -----------------------------------------------------------------------------------------------------
@@ -727,7 +863,8 @@ def part_lists(folder):
             {"formula": formula, "table": table}[of][key] = word
             with open(file, "w") as f:
                 json.dump(root, f)
-            checks.equal(f"{key} {word}", run(KYMO, "list", "metrics", "--metrics-file", file).returncode, 0)
+            reserved = word in ("chart", "kernels", "dispatches", "samples", "instructions")
+            checks.equal(f"{key} {word}", run(KYMO, "list", "metrics", "--metrics-file", file).returncode, 3 if reserved else 0)
     counters_of = lambda *words: re.search(r"KYMO_COUNTERS=(\S+)", must(KYMO, "run", "--dry-run", *words, "--", "true"))[1].split(",")
     checks.equal("--metrics", counters_of("--metrics", "nvidia:17.1.1,nvidia:7.3.1", "--counters", "task-clock"),
                  ["lts__t_sectors_lookup_hit.sum", "lts__t_sectors.sum", NAMES["time"], "task-clock"])

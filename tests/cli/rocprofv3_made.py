@@ -140,8 +140,9 @@ def old(folder, pid):
           "Correlation_Id Dispatch_Id Agent_Id Queue_Id Process_Id Thread_Id Grid_Size Kernel_Name Workgroup_Size LDS_Block_Size Scratch_Size "
           "VGPR_Count SGPR_Count Counter_Name Counter_Value", [3, 1, 1, 2, pid, pid, 256, LONG, 64, 0, 0, 8, 16, "SQ_WAVES", 4],
           [4, 77, 1, 2, pid, pid, 256, LONG, 64, 0, 0, 8, 16, "SQ_WAVES", 4])
-    table(f"{folder}/{pid}_agent_info.csv", "Node_Id Logical_Node_Id Agent_Type Name Vendor_Name Product_Name",
-          [0, 0, "CPU", "EPYC", "AMD", "AMD EPYC"], [1, 1, "GPU", "gfx90a", "AMD", "AMD Instinct MI250X"])
+    table(f"{folder}/{pid}_agent_info.csv", "Node_Id Logical_Node_Id Agent_Type Name Vendor_Name Product_Name Cu_Count Wave_Front_Size Max_Engine_Clk_Fcompute "
+          "Simd_Per_Cu Max_Waves_Per_Simd Num_Xcc",
+          [0, 0, "CPU", "EPYC", "AMD", "AMD EPYC", 0, 0, 0, 0, 0, 0], [1, 1, "GPU", "gfx90a", "AMD", "AMD Instinct MI250X", 110, 64, 1700, 4, 8, 1])
     table(f"{folder}/{pid}_kernel_stats.csv", "Name Calls TotalDurationNs AverageNs Percentage MinNs MaxNs StdDev", [LONG, 1, 40, 40, 100, 40, 40, 0])
 
 

@@ -100,6 +100,8 @@ def test_old_files():
           {"process": 3, "dispatch": 4, "copy": 2, "marker": 4, "counter_value": 6, "call": 8})
     expect("CSV files of another kind (1)" in told and "rows without a time (2)" in told, told)
     check("hosts", query(trace, "SELECT pid, hostname FROM process ORDER BY 2, 1"), [(300, ""), (100, "hosta"), (100, "hostb")])
+    check("what agent_info tells of a device", query(trace, "SELECT DISTINCT properties FROM agent WHERE name = 'AMD Instinct MI250X'"),
+          [('{"compute_units":110,"wave_front_size":64,"clock_mhz":1700,"simd_per_cu":4,"max_waves_per_simd":8,"num_xcc":1}',)])
     check("kernel", query(trace, "SELECT k.name, k.duration, grid_x, workgroup_x, static_shared, local_memory, a.name AS agent FROM kernels k "
                                  "JOIN dispatch d ON d.id = k.id JOIN agent a ON a.id = d.agent JOIN process p ON p.id = d.process "
                                  "WHERE p.hostname = 'hosta'"), [(made.LONG, 40, 256, 64, 128, 24, "AMD Instinct MI250X")])

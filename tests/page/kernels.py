@@ -77,7 +77,11 @@ def keep_roofs(folder, path):
 def told(path, *options):
     """Of kymo kernels: its tables, and rows by kernel, device and id."""
     tables = json.loads(must(KYMO, "kernels", "-f", "json", *options, path))["tables"]
-    return tables, {(r["kernel"], r["device"], r["id"]): r for t in tables for r in t["rows"] if "id" in r and r.get("kernel")}
+    every = ",".join(sorted({r["id"].split(".")[0] for r in json.loads(must(KYMO, "list", "metrics", "-f", "json"))["tables"][0]["rows"] if r["id"][0] != "$"}))
+    rows = json.loads(must(KYMO, "kernels", "-f", "json", "--panel", every, *options, path))["tables"]
+    for r in (r for t in rows for r in t["rows"]):
+        r.update({"note": re.sub("(; )?no peak: .*", "", r["note"])} if r.get("note") else {})  # the page has the numbers alone
+    return tables, {(r["kernel"], r["device"], r["id"]): r for t in rows for r in t["rows"] if "id" in r and r.get("kernel")}
 
 
 def values_of(data):
@@ -218,6 +222,24 @@ def shown(w):
         "return [r.dataset.id, n.textContent, n.title, g && g.style.width]; })")}
 
 
+def common_notes(w, folder):
+    """What all rows of a table have for a note stands once, below them; shares, peaks and notes together have the whole width."""
+    os.makedirs(folder + "/amd")
+    _, path = made(folder + "/amd", LAUNCHES[:1], [{"SQ_LDS_BANK_CONFLICT": 20, "SQ_LDS_IDX_ACTIVE": 120, "TCC_HIT_sum": 30, "TCC_MISS_sum": 10}])
+    db = sqlite3.connect(path)
+    table, = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'rocpd_info_agent_%'").fetchone()
+    db.execute(f"UPDATE \"{table}\" SET vendor_name = 'AMD' WHERE type = 'GPU'")
+    db.commit()
+    db.close()
+    page_of(folder + "/amd", path)
+    w.open(folder + "/amd/other.html", "?amd#tab=kernels")
+    w.until("window.kymo?.page && document.querySelector('#kernel-panel-2')")
+    got = w.run("[...document.querySelectorAll('#kernel-panel-2 p.common')].map(p => p.textContent)")
+    checks.equal("once", got, ["all: unproven: never compared with such a device"])
+    checks.equal("and not in rows", w.run("document.querySelectorAll('#kernel-panel-2 td.note').length"), 0)
+    checks.equal("nothing is cut off", w.run("[...document.querySelectorAll('#kernel-panel-2 .scroll')].every(e => e.scrollWidth <= e.clientWidth)"), True)
+
+
 def in_browser(folder):
     if not browser.find():
         skip("no Chromium")
@@ -266,6 +288,7 @@ def in_browser(folder):
         checks.equal("on paper", len(w.pdf()) > 1000, True)
         names = w.run("[...document.querySelectorAll('.kernels [tabindex=\"0\"], .kernels button, .kernels input, .kernels select')].filter(e => !e.textContent.trim() && !e.getAttribute('aria-label')).length")
         checks.equal("every control has a name", names, 0)
+        common_notes(w, folder)
         page_of(folder, trace)
         w.open(folder + "/other.html", "?2")
         w.until("window.kymo?.model")

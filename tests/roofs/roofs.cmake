@@ -2,6 +2,7 @@
 # Roofs: what microkernels do, what is kept, the picture; the command on the devices here, and on fakes for CUDA's.
 if(TARGET kymo_roofs)
 	kymo_unit_test(roofs ${CMAKE_CURRENT_LIST_DIR}/test_roofs.c LIBS kymo_roofs kymo_topology kymo_base)
+	kymo_unit_test(roofs_measure ${CMAKE_CURRENT_LIST_DIR}/test_measure.c LIBS kymo_roofs kymo_topology kymo_base)
 endif()
 if(TARGET kymo_roofs AND NOT KYMO_SANITIZE) # drivers have leaks of their own
 	kymo_unit_test(roofs_opencl ${CMAKE_CURRENT_LIST_DIR}/test_opencl.c LIBS kymo_roofs kymo_topology kymo_base)

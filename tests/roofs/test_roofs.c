@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "roofs/estimate.h"
 #include "roofs/keep.h"
+#include "roofs/measure.h"
 #include "roofs/kernels.h"
 
 /* ---- estimates ----------------------------------------------------------------------------------- */
@@ -283,6 +284,25 @@ static void test_found(void **state)
 	assert_true(roofs_value(&r, "memory") == 9e9);
 }
 
+/* What lacks some roofs is kept where there is nothing better, and gives way to what has all. */
+static void test_missing(void **state)
+{
+	struct roofs some = made("PART", "", 0, 1e9), all = made("PART", "", 0, 2e9), r;
+	char why[ROOF_WHY] = "";
+
+	(void)state;
+	strcpy(some.roofs[0].why, MEASURE_NO_TIME);
+	assert_int_equal(keep_missing(&some), 1);
+	put(&some);
+	assert_true(keep_find(&some.device, &r));
+	assert_int_equal(keep_missing(&r), 1);
+	put(&all);
+	assert_false(keep_put(&some, why));
+	assert_non_null(strstr(why, "which lack none"));
+	assert_true(keep_find(&some.device, &r));
+	assert_int_equal(keep_missing(&r), 0);
+}
+
 static void tell_waiting(void *data)
 {
 	int *fd = data;
@@ -323,7 +343,7 @@ int main(void)
 		cmocka_unit_test(test_halves),    cmocka_unit_test(test_json),
 		cmocka_unit_test(test_bad_files), cmocka_unit_test(test_text),
 		cmocka_unit_test(test_keys),      cmocka_unit_test(test_found),
-		cmocka_unit_test(test_lock),
+		cmocka_unit_test(test_missing),   cmocka_unit_test(test_lock),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -159,6 +159,7 @@ static uint32_t add_agent(struct rp_reader *r, uint32_t process, const struct rp
 	what.name = a->name ? text_of(r, a->name) : "(no name)";
 	what.vendor = text_of(r, a->vendor);
 	what.handle = a->handle == UINT64_MAX ? a->node : a->handle;
+	what.properties = a->properties ? text_of(r, a->properties) : "";
 	return keyed_agent(&r->keyed, process, hash_u64((uint64_t)(a - r->agents)), &what);
 }
 

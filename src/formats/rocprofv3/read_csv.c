@@ -2,6 +2,7 @@
 /* Files of a folder, each with rows of one kind, which the names of its columns tell; see reader.h. */
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +55,13 @@ enum column {
 	C_VENDOR,
 	C_PRODUCT,
 	C_GUID,
+	C_UNITS, /* numbers of a device: to C_XCC */
+	C_WAVE,
+	C_CLOCK,
+	C_SIMD,
+	C_WAVES,
+	C_LDS,
+	C_XCC,
 	C_CALLS,
 	C_SAMPLED,
 	COLUMNS
@@ -99,6 +107,13 @@ static const char *const names[COLUMNS][3] = {
 	[C_VENDOR] = {"Vendor_Name"},
 	[C_PRODUCT] = {"Product_Name"},
 	[C_GUID] = {"Guid"},
+	[C_UNITS] = {"Cu_Count"},
+	[C_WAVE] = {"Wave_Front_Size"},
+	[C_CLOCK] = {"Max_Engine_Clk_Fcompute"},
+	[C_SIMD] = {"Simd_Per_Cu"},
+	[C_WAVES] = {"Max_Waves_Per_Simd"},
+	[C_LDS] = {"Lds_Size_In_Kb"},
+	[C_XCC] = {"Num_Xcc"},
 	[C_CALLS] = {"Calls"},
 	[C_SAMPLED] = {"Sample_Timestamp"},
 };
@@ -326,6 +341,30 @@ static void add(struct table *t, struct rp_row *row, enum assembly_kind kind, ui
 			   NULL);
 }
 
+/* Under the names that devices of other traces have them by; 0 is what the file's writer did not know. */
+static uint32_t properties_of(struct table *t)
+{
+	static const char *const keys[] = {"compute_units", "wave_front_size",    "clock_mhz",
+					   "simd_per_cu",   "max_waves_per_simd", "lds_size_in_kb",
+					   "num_xcc"};
+	struct text all = {0};
+	uint32_t made = 0;
+
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const uint64_t v = has(t, C_UNITS + i) ? number(t, C_UNITS + i) : 0;
+
+		if (v)
+			text_addf(&all, "%s\"%s\":%" PRIu64, all.length ? "," : "{", keys[i], v);
+	}
+	if (all.length) {
+		text_add(&all, "}");
+		made = rp_text(t->r, all.s, all.length);
+	}
+	t->r->failed |= all.failed;
+	text_release(&all);
+	return made;
+}
+
 static void take_agent(struct table *t)
 {
 	struct rp_agent a = {.source = source_of(t)};
@@ -340,6 +379,7 @@ static void take_agent(struct table *t)
 	a.label = string(t, C_AGENT_NAME);
 	a.name = a.name ? a.name : a.label;
 	a.vendor = string(t, C_VENDOR);
+	a.properties = properties_of(t);
 	rp_add_agent(t->r, a);
 }
 

@@ -68,6 +68,7 @@ struct rp_row {
 /* A device of a source. */
 struct rp_agent {
 	uint32_t source, name, vendor, label; /* strings */
+	uint32_t properties;                  /* likewise: JSON; 0: none are told */
 	uint64_t node, logical, of_type, handle;
 	bool gpu;
 };

@@ -50,12 +50,26 @@ function tableOf(t, rows) {
     h("thead", {}, h("tr", {}, COLUMNS.map((c, n) => used[n] && h(n === 2 || n === 4 || n === 5 ? "th.n" : "th", { scope: "col", text: c })))), h("tbody", {}, made));
 }
 
+// A note that all rows have, and no reason of one without a value, is told once, below them: it would take room of each.
+function withoutCommon(rows) {
+  const note = rows[0].note;
+  return rows.length > 1 && note && rows.every(r => r.value !== null && r.note === note) ? [rows.map(r => ({ ...r, note: "" })), note] : [rows, ""];
+}
+
+function noted(t, all) {
+  const [rows, common] = withoutCommon(all);
+  return [h("div.scroll", {}, tableOf(t, rows)), common ? h("p.common", { text: `all: ${clean(common, 400)}` }) : null];
+}
+
+// Shares, peaks and notes beside each other need the whole width.
+const isWide = tables => tables.some(([, rows]) => rows.some(r => typeof r.share === "number") && withoutCommon(rows)[0].some(r => r.note));
+
 function panel(p, all) {
   const tables = p.tables.map(t => [t, t.rows.filter(r => all || r.value !== null)]).filter(([, rows]) => rows.length);
   if (!tables.length) return null;
-  return h(`section.metrics${all ? ".wide" : ""}`, { id: `kernel-panel-${p.id}`, tabindex: -1, "aria-label": clean(p.title, 100) },
+  return h(`section.metrics${all || isWide(tables) ? ".wide" : ""}`, { id: `kernel-panel-${p.id}`, tabindex: -1, "aria-label": clean(p.title, 100) },
     h("header", {}, h("h2", { text: `${p.id} ${clean(p.title, 100)}` }), h("span.about", { text: clean(p.about, 300) })),
-    tables.flatMap(([t, rows]) => [t.title === p.title ? null : h("h3", { text: clean(t.title, 100) }), h("div.scroll", {}, tableOf(t, rows))]));
+    tables.flatMap(([t, rows]) => [t.title === p.title ? null : h("h3", { text: clean(t.title, 100) }), ...noted(t, rows)]));
 }
 
 // Kymo's own drawing, of which nothing is run: the page's policy holds within it.

@@ -26,12 +26,12 @@ void walk_call(struct walk *w, uint32_t node, uint32_t block)
 {
 	struct tree *t = &w->plan->tree;
 	const struct node *n = tree_node(t, node);
-	uint32_t callee = n->child;
+	uint32_t callee = n->child, mark = plan_mark(w->plan);
 
 	for (uint32_t i = callee ? tree_node(t, callee)->next : 0; i; i = tree_node(t, i)->next)
 		walk_expression(w, i, USE_VALUE, block);
 	if (n->function && t->functions[n->function - 1].node)
 		pass_counts(w, node, n->function - 1);
 	else
-		walk_builtin(w, node, block);
+		walk_builtin(w, node, block, mark);
 }

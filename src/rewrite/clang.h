@@ -155,6 +155,7 @@ typedef int (*clang_visitor)(CXCursor cursor, CXCursor parent, void *data);
 	X(long long, getNumElements, (CXType))                                                     \
 	X(unsigned, getAddressSpace, (CXType))                                                     \
 	X(long long, Type_getSizeOf, (CXType))                                                     \
+	X(long long, Type_getAlignOf, (CXType))                                                    \
 	X(int, Cursor_getStorageClass, (CXCursor))                                                 \
 	X(CXCursor, Cursor_getVarDeclInitializer, (CXCursor))
 

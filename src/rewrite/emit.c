@@ -38,6 +38,35 @@ static const char prelude[] =
 	"\treturn count;\n"
 	"}\n";
 
+static const char recording[] =
+	"__attribute__((always_inline)) ulong kymo_item(void)\n"
+	"{\n"
+	"\treturn kymo_group() << 32 | (get_local_id(2) * get_local_size(1) + get_local_id(1)) * "
+	"get_local_size(0) + get_local_id(0);\n"
+	"}\n"
+	"__attribute__((always_inline)) void kymo_record(__private ulong *n, ulong site, ulong "
+	"times, ulong address)\n"
+	"{\n"
+	"\t__global ulong *c = (__global ulong *)n[0];\n"
+	"#ifdef cl_khr_int64_base_atomics\n"
+	"\tulong at = atom_inc((volatile __global ulong *)(c + 5));\n"
+	"#else\n"
+	"\tulong at = atomic_inc((volatile __global uint *)(c + 5));\n"
+	"#endif\n"
+	"\tif (at >= c[4]) return;\n"
+	"\tc += c[6] + at * 4;\n"
+	"\tc[0] = site | (n[1] >> 32) << 32;\n"
+	"\tc[1] = (n[1] & 0xfffffffful) | (times - 1) << 32;\n"
+	"\tc[2] = address;\n"
+	"\tc[3] = 0;\n"
+	"}\n";
+
+/* In front of the counts, where accesses are recorded: the context, and which item this is. */
+static uint32_t before_counts(const struct plan *p)
+{
+	return p->mode == REWRITE_ADDRESS ? 2 : 0;
+}
+
 /* ---- places in the private arrays ---- */
 
 static void mark_called(const struct plan *p, uint32_t caller, bool *called)
@@ -56,7 +85,7 @@ static void mark_called(const struct plan *p, uint32_t caller, bool *called)
 /* Blocks of functions have the same place whichever kernel calls; a kernel's own come behind those of what it calls. */
 static void helper_places(struct plan *p)
 {
-	uint32_t n = 0;
+	uint32_t n = before_counts(p);
 
 	for (uint32_t i = 0; i < p->block_count; i++)
 		if (!p->tree.functions[p->blocks[i].function].kernel)
@@ -88,7 +117,7 @@ static void add_range(struct kernel_counts *k, const struct plan *p, uint32_t bl
 static bool kernel_counts(struct plan *p, uint32_t kernel, struct kernel_counts *k)
 {
 	bool *called = calloc(p->tree.function_count, sizeof(*called));
-	uint32_t places = 0;
+	uint32_t places = before_counts(p);
 
 	*k = (struct kernel_counts){.ranges = calloc(p->block_count, sizeof(*k->ranges))};
 	if (called && k->ranges) {
@@ -148,8 +177,16 @@ static void emit_edit(const struct plan *p, const struct edit *e, const struct k
 	case EDIT_COUNT:
 		text_addf(out, "kymo_n[%u]", p->blocks[e->number].place);
 		break;
+	case EDIT_SITE:
+		text_addf(out, "kymo_record(kymo_n, %u, kymo_n[%u], %u + ", e->number,
+			  p->blocks[p->sites[e->number].block].place, e->offset);
+		break;
 	case EDIT_ARRAY:
-		text_addf(out, " __private ulong kymo_n[%u] = {0};", k[e->number].size);
+		text_addf(out, " __private ulong kymo_n[%u] = {%s};", k[e->number].size,
+			  before_counts(p) ? "(ulong)kymo_context, kymo_item()" : "0");
+		break;
+	case EDIT_COPY:
+		text_add_bytes(out, p->tree.text + e->number, e->offset);
 		break;
 	case EDIT_END:
 		emit_end(p, &k[e->number], out);
@@ -170,7 +207,9 @@ static int by_place(const void *a, const void *b)
 		return x->at < y->at ? -1 : 1;
 	if (x->opens != y->opens)
 		return x->opens ? 1 : -1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	if (x->order != y->order)
+		return x->order < y->order ? -1 : 1;
+	return x->sequence > y->sequence ? -1 : 1; /* what was found later is around it */
 }
 
 static void apply(struct plan *p, const struct kernel_counts *k, struct text *out)
@@ -203,6 +242,7 @@ bool emit_source(struct plan *p, struct text *out)
 			ok = kernel_counts(p, i, &k[i]);
 	if (ok) {
 		text_add(out, prelude);
+		text_add(out, p->mode == REWRITE_ADDRESS ? recording : "");
 		apply(p, k, out);
 	}
 	for (uint32_t i = 0; k && i < p->tree.function_count; i++)

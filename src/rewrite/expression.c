@@ -61,49 +61,147 @@ bool walk_memory(const struct tree *t, uint32_t node)
 	}
 }
 
-static void add_site(struct walk *w, uint32_t node, enum use use, uint32_t block, uint32_t bytes)
+static bool is_place(const struct tree *t, uint32_t node)
+{
+	const struct node *n = tree_node(t, node);
+
+	return n->kind == CX_SUBSCRIPT || n->kind == CX_MEMBER || n->kind == CX_DECL_REF ||
+	       walk_component(t, node) || (n->kind == CX_UNARY && t->text[n->begin] == '*');
+}
+
+/* What of a place is meant: all of it, or some components. */
+struct part {
+	uint32_t bytes, offset; /* 0 bytes: all */
+};
+
+static uint32_t element_bytes(const struct type *t)
+{
+	return t->bytes / (t->width == 3 ? 4u : t->width ? t->width : 1u);
+}
+
+/* The component that a letter names; 16: it is none. */
+static uint32_t component(char letter)
+{
+	static const char letters[] = "xyzw", digits[] = "0123456789abcdef";
+	const char *found = letter ? strchr(letters, letter) : NULL;
+
+	if (found)
+		return (uint32_t)(found - letters);
+	found = letter ? strchr(digits, letter | 0x20) : NULL;
+	return found ? (uint32_t)(found - digits) : 16;
+}
+
+/* The first component in memory of those that ".zw", ".s32", ".hi" name. */
+static uint32_t first_component(const struct tree *t, uint32_t node, uint32_t width)
+{
+	const char *s = t->text + tree_skip(t, tree_node(t, tree_node(t, node)->child)->end);
+	const char *end = t->text + tree_node(t, node)->end;
+	uint32_t first = 16;
+
+	s = t->text + tree_skip(t, (uint32_t)(s - t->text) + (*s == '-' ? 2 : 1));
+	if (strncmp(s, "hi", 2) == 0)
+		return width; /* as many as it has itself are in front of it */
+	if (strncmp(s, "odd", 3) == 0)
+		return 1;
+	if (strncmp(s, "lo", 2) == 0 || strncmp(s, "even", 4) == 0)
+		return 0;
+	for (s += *s == 's' || *s == 'S'; s < end; s++)
+		first = component(*s) < first ? component(*s) : first;
+	return first < 16 ? first : 0;
+}
+
+/* A member of something packed. */
+static bool packed(const struct tree *t, uint32_t node)
+{
+	uint8_t align = tree_node(t, node)->type.align;
+
+	for (;;) {
+		const struct node *n, *base;
+
+		node = walk_bare(t, node);
+		n = tree_node(t, node);
+		if (!n->child || (n->kind != CX_MEMBER && n->kind != CX_SUBSCRIPT))
+			return false;
+		base = tree_node(t, n->child);
+		if (n->kind == CX_MEMBER &&
+		    (arrow(t, node) ? base->type.target_align : base->type.align) < align)
+			return true;
+		node = n->child;
+	}
+}
+
+/* A place that is accessed: it, or (of components behind a pointer) the pointer that stands for it. */
+static void add_site(struct walk *w, uint32_t node, enum use use, uint32_t block,
+		     const struct part *part, uint32_t mark)
 {
 	const struct node *n = walk_node(w, node);
-	struct site s = {.block = block, .at = n->begin, .bytes = bytes};
+	struct tree *t = &w->plan->tree;
+	struct site s = {
+		.block = block, .at = n->begin, .bytes = part->bytes ? part->bytes : n->type.bytes};
+	bool behind = walk_component(t, node);
+	const struct node *wrapped = behind ? walk_node(w, n->child) : n;
 
 	if (use == USE_ADDRESS || n->type.of == TYPE_ARRAY || n->type.of == TYPE_FUNCTION ||
-	    !walk_memory(&w->plan->tree, node))
+	    !walk_memory(t, node))
 		return;
-	s.space = n->type.space;
+	s.space = behind ? wrapped->type.target : n->type.space;
 	s.access = use == USE_STORE ? ACCESS_STORE : use == USE_RW ? ACCESS_RW : ACCESS_LOAD;
-	plan_site(w->plan, &s);
+	plan_wrap(w->plan, &(struct wrap){.begin = wrapped->begin,
+					  .end = wrapped->end,
+					  .mark = mark,
+					  .site = plan_site(w->plan, &s),
+					  .offset = part->offset,
+					  .place = !behind,
+					  .packed = packed(t, node)});
+}
+
+static void walk_place(struct walk *w, uint32_t node, enum use use, uint32_t block,
+		       const struct part *part);
+
+/* v.xyz, p->xyz; `outer`: what of these is meant. */
+static void walk_components(struct walk *w, uint32_t node, enum use use, uint32_t block,
+			    const struct part *outer)
+{
+	struct tree *t = &w->plan->tree;
+	const struct node *n = tree_node(t, node);
+	uint32_t mark = plan_mark(w->plan), one = element_bytes(&n->type);
+	struct part part = {outer->bytes ? outer->bytes : one * n->type.width, outer->offset};
+
+	part.offset += one * first_component(t, node, n->type.width);
+	if (!arrow(t, node)) {
+		walk_place(w, n->child, use, block, &part);
+		return;
+	}
+	walk_expression(w, n->child, USE_VALUE, block);
+	add_site(w, node, use, block, &part, mark);
 }
 
 /* The parts of what is accessed: names of arrays, pointers, indices. */
-static void walk_place(struct walk *w, uint32_t node, enum use use, uint32_t block, uint32_t bytes)
+static void walk_place(struct walk *w, uint32_t node, enum use use, uint32_t block,
+		       const struct part *part)
 {
 	struct tree *t = &w->plan->tree;
+	uint32_t mark = plan_mark(w->plan), base, index;
 	const struct node *n;
 
 	node = walk_bare(t, node);
 	n = tree_node(t, node);
 	if (walk_component(t, node)) {
-		if (arrow(t, node)) {
-			walk_expression(w, n->child, USE_VALUE, block);
-			add_site(w, node, use, block, n->type.bytes);
-		} else {
-			walk_place(w, n->child, use, block, bytes ? bytes : n->type.bytes);
-		}
+		walk_components(w, node, use, block, part);
 		return;
 	}
 	switch (n->kind) {
-	case CX_SUBSCRIPT: {
-		uint32_t base = n->child, index = tree_node(t, base)->next;
-
+	case CX_SUBSCRIPT:
+		base = n->child;
+		index = tree_node(t, base)->next;
 		if (tree_node(t, walk_bare(t, base))->type.vector) { /* v[i]: a component */
-			walk_place(w, base, use, block, n->type.bytes);
+			walk_place(w, base, use, block, &(struct part){n->type.bytes, 0});
 			walk_expression(w, index, USE_VALUE, block);
 			return;
 		}
 		walk_expression(w, base, USE_VALUE, block);
 		walk_expression(w, index, USE_VALUE, block);
 		break;
-	}
 	case CX_MEMBER:
 		walk_expression(w, n->child, arrow(t, node) ? USE_VALUE : USE_ADDRESS, block);
 		break;
@@ -111,9 +209,12 @@ static void walk_place(struct walk *w, uint32_t node, enum use use, uint32_t blo
 		walk_expression(w, n->child, USE_VALUE, block);
 		break;
 	default:
-		break;
+		if (!is_place(t, node)) { /* a component of what an expression yields */
+			walk_expression(w, node, USE_VALUE, block);
+			return;
+		}
 	}
-	add_site(w, node, use, block, bytes ? bytes : n->type.bytes);
+	add_site(w, node, use, block, part, mark);
 }
 
 void walk_children(struct walk *w, uint32_t node, uint32_t block)
@@ -223,14 +324,6 @@ static void walk_statement_expression(struct walk *w, uint32_t node)
 	walk_statement(w, n->child, block);
 }
 
-static bool is_place(const struct tree *t, uint32_t node)
-{
-	const struct node *n = tree_node(t, node);
-
-	return n->kind == CX_SUBSCRIPT || n->kind == CX_MEMBER || n->kind == CX_DECL_REF ||
-	       walk_component(t, node) || (n->kind == CX_UNARY && t->text[n->begin] == '*');
-}
-
 static void walk_other(struct walk *w, uint32_t node, uint32_t block)
 {
 	struct tree *t = &w->plan->tree;
@@ -253,7 +346,7 @@ void walk_expression(struct walk *w, uint32_t node, enum use use, uint32_t block
 		return;
 	node = walk_bare(t, node);
 	if (is_place(t, node)) {
-		walk_place(w, node, use, block, 0);
+		walk_place(w, node, use, block, &(struct part){0, 0});
 		return;
 	}
 	switch (tree_node(t, node)->kind) {

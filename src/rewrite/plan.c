@@ -33,7 +33,9 @@ void plan_edit(struct plan *p, const struct edit *e)
 		return;
 	}
 	p->edits[p->edit_count] = *e;
-	p->edits[p->edit_count].order = p->edit_count;
+	p->edits[p->edit_count].sequence = p->edit_count;
+	if (!e->order)
+		p->edits[p->edit_count].order = 2 * p->edit_count + 3;
 	p->edit_count++;
 }
 
@@ -57,6 +59,54 @@ void plan_count(struct plan *p, uint32_t at, uint32_t block, const char *before,
 				    .after = after});
 }
 
+/* ---- accesses that are recorded ---- */
+
+uint32_t plan_mark(const struct plan *p)
+{
+	return 2 * p->edit_count + 2;
+}
+
+void plan_around(struct plan *p, uint32_t at, uint32_t mark, const char *text)
+{
+	plan_edit(p, &(struct edit){.at = at, .order = mark, .opens = true, .before = text});
+}
+
+void plan_blank(struct plan *p, uint32_t begin, uint32_t end)
+{
+	plan_edit(p, &(struct edit){.at = begin, .end = end, .kind = EDIT_BLANK});
+}
+
+void plan_record(struct plan *p, uint32_t at, uint32_t site, const char *before, const char *after)
+{
+	plan_edit(p, &(struct edit){.at = at,
+				    .kind = EDIT_SITE,
+				    .number = site,
+				    .before = before,
+				    .after = after});
+}
+
+void plan_wrap(struct plan *p, const struct wrap *w)
+{
+	static const char packed[] =
+		"(ulong)kymo_p); typedef __typeof__(*kymo_p) kymo_t __attribute__((aligned(1))); "
+		"(kymo_t *)kymo_p; }))";
+
+	if (p->mode != REWRITE_ADDRESS)
+		return;
+	plan_around(p, w->begin, w->mark,
+		    w->place ? "(*({ __auto_type kymo_p = &(" : "({ __auto_type kymo_p = (");
+	plan_edit(p, &(struct edit){.at = w->end,
+				    .kind = EDIT_SITE,
+				    .number = w->site,
+				    .offset = w->offset,
+				    .before = "); ",
+				    .after = !w->place   ? "(ulong)kymo_p); kymo_p; })"
+					     : w->packed ? packed
+							 : "(ulong)kymo_p); kymo_p; }))"});
+}
+
+/* ---- all of it ---- */
+
 /* One more parameter in each declaration. */
 static void add_parameters(struct plan *p)
 {
@@ -69,9 +119,7 @@ static void add_parameters(struct plan *p)
 		if (!f->node)
 			continue; /* others define it */
 		if (at->empty && at->close > at->open + 1)
-			plan_edit(p, &(struct edit){.at = at->open + 1,
-						    .end = at->close,
-						    .kind = EDIT_BLANK});
+			plan_blank(p, at->open + 1, at->close);
 		if (!at->empty)
 			plan_behind(p, at->close, ", ");
 		plan_behind(p, at->close,
@@ -83,9 +131,7 @@ static void add_parameters(struct plan *p)
 void plan_make(struct plan *p)
 {
 	for (uint32_t i = 0; i < p->tree.promise_count; i++)
-		plan_edit(p, &(struct edit){.at = p->tree.promises[i].begin,
-					    .end = p->tree.promises[i].end,
-					    .kind = EDIT_BLANK});
+		plan_blank(p, p->tree.promises[i].begin, p->tree.promises[i].end);
 	add_parameters(p);
 	for (uint32_t i = 0; i < p->tree.function_count && !p->tree.why[0]; i++)
 		if (p->tree.functions[i].node)

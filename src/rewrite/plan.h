@@ -51,13 +51,17 @@ struct site {
 enum edit_kind {
 	EDIT_TEXT,
 	EDIT_COUNT, /* "before kymo_n[PLACE] after" */
+	EDIT_SITE,  /* the same, with what records an access of a site */
 	EDIT_ARRAY, /* a kernel's counts begin */
 	EDIT_END,   /* they are handed over */
+	EDIT_COPY,  /* `offset` bytes of the text from `number` on */
 	EDIT_BLANK, /* the text until `end` is left out */
 };
 
 struct edit {
-	uint32_t at, end, order, number; /* `number`: block, site or function */
+	uint32_t at, end, order, sequence;
+	uint32_t number; /* block, site, function, or a place in the text */
+	uint32_t offset; /* added to a site's address; or bytes of text */
 	enum edit_kind kind;
 	bool opens; /* belongs to what follows: comes behind what closes at the same place */
 	const char *before, *after;
@@ -83,6 +87,20 @@ void plan_edit(struct plan *p, const struct edit *e);
 void plan_before(struct plan *p, uint32_t at, const char *text);
 void plan_behind(struct plan *p, uint32_t at, const char *text);
 /* "before kymo_n[PLACE] after" at the beginning of something. */
+/* What is between `begin` and `end` is a pointer (or, `place`, what one points to): its accesses through `site` are recorded, `offset` bytes behind it.
+ * `mark`: plan_mark() before anything in it was inserted. Nothing happens where accesses are not recorded. */
+struct wrap {
+	uint32_t begin, end, mark, site, offset;
+	bool place;
+	bool packed; /* it may be less aligned than its type says */
+};
+uint32_t plan_mark(const struct plan *p);
+void plan_wrap(struct plan *p, const struct wrap *w);
+/* Text that comes before what was inserted at the same place since the mark. */
+void plan_around(struct plan *p, uint32_t at, uint32_t mark, const char *text);
+void plan_blank(struct plan *p, uint32_t begin, uint32_t end);
+/* Behind what ends at `at`: the access is recorded; its address is what `after` says. */
+void plan_record(struct plan *p, uint32_t at, uint32_t site, const char *before, const char *after);
 void plan_count(struct plan *p, uint32_t at, uint32_t block, const char *before, const char *after);
 
 /* Fills blocks, sites and edits from the tree; tree.why says what stands against it. */
@@ -112,8 +130,8 @@ void walk_children(struct walk *w, uint32_t node, uint32_t block);
 /* The statement and what is in it; returns the block of what follows. */
 uint32_t walk_statement(struct walk *w, uint32_t node, uint32_t block);
 void walk_call(struct walk *w, uint32_t node, uint32_t block);
-/* A call of a built-in function, whose arguments have been walked. */
-void walk_builtin(struct walk *w, uint32_t node, uint32_t block);
+/* A call of a built-in function, whose arguments have been walked since the mark. */
+void walk_builtin(struct walk *w, uint32_t node, uint32_t block, uint32_t mark);
 /* An expression of an operator: what it counts as. */
 void walk_operator(struct walk *w, uint32_t node, uint32_t block);
 void walk_function_work(struct walk *w, uint32_t node, const char *name, uint32_t block);

@@ -183,14 +183,13 @@ static void walk_switch(struct walk *w, uint32_t node, uint32_t block)
 	uint32_t value = tree_node(t, node)->child, body = tree_node(t, value)->next;
 
 	walk_expression(w, value, USE_VALUE, block);
-	/* What comes before the first case never runs. */
-	if (tree_node(t, body)->kind == CX_COMPOUND) {
-		walk_statement(w, body, block);
-		return;
-	}
-	plan_before(w->plan, after_condition(w, value), " { ");
+	/* What comes before the first case never runs, unless somebody jumps there. */
+	block = new_block(w, "switch", tree_node(t, body)->begin);
+	if (tree_node(t, body)->kind != CX_COMPOUND)
+		plan_before(w->plan, after_condition(w, value), " { ");
 	walk_statement(w, body, block);
-	plan_behind(w->plan, tree_statement_end(t, body), " }");
+	if (tree_node(t, body)->kind != CX_COMPOUND)
+		plan_behind(w->plan, tree_statement_end(t, body), " }");
 }
 
 /* case, default, a label: what is behind the colon begins a block that also those enter who come from above. */
@@ -228,7 +227,7 @@ static void walk_return(struct walk *w, uint32_t node, uint32_t block)
 		tree_refuse(t, n->begin, "a kernel returns the value of an expression");
 		return;
 	}
-	plan_edit(w->plan, &(struct edit){.at = n->begin, .end = n->end, .kind = EDIT_BLANK});
+	plan_blank(w->plan, n->begin, n->end);
 	plan_before(w->plan, n->begin, "goto kymo_end");
 	w->returns = true;
 }

@@ -63,6 +63,13 @@ static uint32_t size_of(const struct clang *c, CXType type)
 	return bytes > 0 && bytes < UINT32_MAX ? (uint32_t)bytes : 0;
 }
 
+static uint8_t align_of(const struct clang *c, CXType type)
+{
+	long long bytes = c->Type_getAlignOf(type);
+
+	return bytes <= 0 ? 0 : bytes < UINT8_MAX ? (uint8_t)bytes : UINT8_MAX;
+}
+
 static struct type type_of(const struct clang *c, CXType type)
 {
 	CXType t = c->getCanonicalType(type), target;
@@ -70,6 +77,7 @@ static struct type type_of(const struct clang *c, CXType type)
 
 	out.space = (uint8_t)space_of(c->getAddressSpace(t));
 	out.bytes = t.kind ? size_of(c, t) : 0;
+	out.align = t.kind ? align_of(c, t) : 0;
 	if (t.kind == CX_TYPE_VECTOR || t.kind == CX_TYPE_EXT_VECTOR) {
 		out.vector = true;
 		out.width = (uint8_t)c->getNumElements(t);
@@ -79,6 +87,7 @@ static struct type type_of(const struct clang *c, CXType type)
 		target = c->getCanonicalType(c->getPointeeType(t));
 		out.target = (uint8_t)space_of(c->getAddressSpace(target));
 		out.target_bytes = size_of(c, target);
+		out.target_align = align_of(c, target);
 		out.target_of = (uint8_t)class_of(target.kind);
 	}
 	return out;

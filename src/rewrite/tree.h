@@ -40,6 +40,7 @@ struct type {
 	bool vector;    /* float4, but not float */
 	uint32_t bytes; /* of the whole; 0: not known */
 	uint32_t target_bytes;
+	uint8_t align, target_align; /* 255: that or more */
 	uint8_t target_of;
 };
 

@@ -15,7 +15,7 @@ static const char prelude[] =
 	"#ifndef KYMO_OWN_SLOTS\n"
 	"#define KYMO_OWN_SLOTS kymo_context[3]\n"
 	"#endif\n"
-	"__attribute__((always_inline)) void kymo_add(__global ulong *to, ulong n)\n"
+	"__attribute__((always_inline)) void kymo_add(volatile __global ulong *to, ulong n)\n"
 	"{\n"
 	"#ifdef cl_khr_int64_base_atomics\n"
 	"\tif (n) atom_add((volatile __global ulong *)to, n);\n"
@@ -154,11 +154,15 @@ static void emit_range(const struct plan *p, const struct range *r, bool own, bo
 			  index, end);
 }
 
+/*
+ * The context is volatile: compilers may run several items at once, as the language says that they do not depend on each other, and would
+ * add for one of them.
+ */
 static void emit_end(const struct plan *p, const struct kernel_counts *k, struct text *out)
 {
 	text_addf(out,
-		  "{ __global ulong *kymo_c = kymo_context + %d + kymo_group() %% kymo_context[1] "
-		  "* %uul; if (KYMO_OWN_SLOTS) {",
+		  "{ volatile __global ulong *kymo_c = kymo_context + %d + (KYMO_OWN_SLOTS ? "
+		  "kymo_group() : kymo_group() %% kymo_context[1]) * %uul; if (KYMO_OWN_SLOTS) {",
 		  HEADER, p->block_count);
 	for (uint32_t i = 0; i < k->range_count; i++)
 		emit_range(p, &k->ranges[i], true, k->blocks > UNROLLED, out);

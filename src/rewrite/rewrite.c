@@ -6,6 +6,7 @@
 #include <regex.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "rewrite/emit.h"
 #include "rewrite/lines.h"
@@ -122,9 +123,24 @@ static bool add_result(struct text *out, struct plan *p, const struct lines *l,
 
 /* ---- all of it ---- */
 
+/* What libclang need not be asked about, and (pipes) must not: it crashes. */
+static bool foreign(struct tree *t, const struct words *both)
+{
+	for (uint32_t i = 0; i < both->count; i++)
+		if (strncasecmp(both->items[i], "-cl-std=clc++", 13) == 0)
+			tree_refuse(t, 0, "it is C++ for OpenCL");
+	if (!memmem(t->text, t->length, "_pipe", 5))
+		return t->why[0];
+	for (uint32_t at = tree_skip(t, 0); at < t->length; at++)
+		if (t->text[at] == 'p' && tree_word(t, at, "pipe") && at && isspace((unsigned char)t->text[at - 1]))
+			tree_refuse(t, at, "pipes");
+	return t->why[0];
+}
+
 static bool parse(struct plan *p, const struct clang *c, const struct words *both)
 {
-	return tree_build(&p->tree, c, (const char *const *)both->items, (int)both->count);
+	return !foreign(&p->tree, both) &&
+	       tree_build(&p->tree, c, (const char *const *)both->items, (int)both->count);
 }
 
 static bool rewrite_text(const struct rewrite_request *q, const struct clang *c,

@@ -27,7 +27,6 @@ enum access {
 	X(int32)                                                                                   \
 	X(int64)                                                                                   \
 	X(compare)                                                                                 \
-	X(convert)                                                                                 \
 	X(barrier)                                                                                 \
 	X(atomic)
 

@@ -144,7 +144,7 @@ void preprocess_options(const struct rewrite_request *q, const struct clang *c, 
 		words_add(both, "%s", common[i]);
 	if (c->resources[0]) {
 		words_add(both, "-isystem"); /* libclang looks beside itself only */
-		words_add(both, "%s/include", c->resources);
+		words_add(both, "%s", c->resources);
 	}
 	words_add(both, "-cl-std=%s", q->standard ? q->standard : "CL1.2");
 	if (q->extensions)

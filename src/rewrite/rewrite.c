@@ -132,7 +132,8 @@ static bool foreign(struct tree *t, const struct words *both)
 	if (!memmem(t->text, t->length, "_pipe", 5))
 		return t->why[0];
 	for (uint32_t at = tree_skip(t, 0); at < t->length; at++)
-		if (t->text[at] == 'p' && tree_word(t, at, "pipe") && at && isspace((unsigned char)t->text[at - 1]))
+		if (t->text[at] == 'p' && tree_word(t, at, "pipe") && at &&
+		    isspace((unsigned char)t->text[at - 1]))
 			tree_refuse(t, at, "pipes");
 	return t->why[0];
 }

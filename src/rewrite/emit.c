@@ -44,7 +44,7 @@ static const char recording[] =
 	"\treturn kymo_group() << 32 | (get_local_id(2) * get_local_size(1) + get_local_id(1)) * "
 	"get_local_size(0) + get_local_id(0);\n"
 	"}\n"
-	"__attribute__((always_inline)) void kymo_record(__private ulong *n, ulong site, ulong "
+	"__attribute__((noinline)) void kymo_record(__private ulong *n, ulong site, ulong "
 	"times, ulong address)\n"
 	"{\n"
 	"\t__global ulong *c = (__global ulong *)n[0];\n"

@@ -80,6 +80,7 @@ struct function {
 	CXCursor cursor; /* the canonical one */
 	char *name;
 	bool kernel;
+	bool used;     /* a kernel, or one that a kernel may call */
 	uint32_t node; /* of the definition; 0: declared alone */
 	uint32_t body;
 };

@@ -171,10 +171,10 @@ class Made(Own):
     """The same with kernels that nobody has thought of."""
 
     def test_statements(self):
-        for seed in range(4):
+        for seed in (1, 14, 19):
             source = made_kernels.make(seed)
             run = Launch(source, "made", ("24", "8"), ("zero!:8000", "int:64"), ("own", "shared")[seed % 2],
-                         way="address" if seed == 3 else "count", records=100 if seed == 3 else 0)
+                         way="address" if seed == 14 else "count", records=100 if seed == 14 else 0)
             self.assertGreater(len(self.check(source, run)), 10, source)
 
 
@@ -284,6 +284,15 @@ class Forms(unittest.TestCase):
         pipes = "__kernel void k(__read_only pipe int p, __global int *a) { read_pipe(p, a); }\n"
         self.assertIn("pipes", self.refused(pipes, "--std", "CL2.0"))
         self.assertIn("C++", self.refused(kernel % "", "--options", "-cl-std=CLC++"))
+
+    def test_unused(self):
+        """Functions that no kernel can call are left out, with what they call."""
+        source = "int f(__global int *a);\n#define G static __attribute__((always_inline)) inline int g(__global int *a)\nG;\n" \
+                 "int f(__global int *a)\n{\n\treturn a[1] + g(a);\n}\nG { return a[2]; }\nint h(__global int *a) { return a[3]; }\n" \
+                 "__kernel void k(__global int *a) { a[0] = h(a); }\n"
+        result = self.good(source, "CL1.2")
+        self.assertEqual([(s.line, s.kind) for s in result.sites], [(9, "load"), (10, "store")])
+        self.assertEqual([b.function for b in result.blocks], ["h", "k"])
 
     def test_chosen(self):
         source = read("kernels.cl")

@@ -169,9 +169,9 @@ static bool says_kernel(const struct tree *t, uint32_t begin, uint32_t name)
 {
 	while (begin > 0 && t->text[begin - 1] != ';' && t->text[begin - 1] != '}')
 		begin--;
-	for (uint32_t at = begin; at < name; at++)
+	for (uint32_t at = tree_skip(t, begin); at < name; at = tree_skip(t, at + 1))
 		if ((tree_word(t, at, "__kernel") || tree_word(t, at, "kernel")) &&
-		    (at == 0 || strchr(" \t\n\r)(", t->text[at - 1])))
+		    (at == 0 || strchr(" \t\n\r)(;}", t->text[at - 1])))
 			return true;
 	return false;
 }

@@ -171,7 +171,7 @@ class Made(Own):
     """The same with kernels that nobody has thought of."""
 
     def test_statements(self):
-        for seed in (1, 14, 19):
+        for seed in (1, 14):
             source = made_kernels.make(seed)
             run = Launch(source, "made", ("24", "8"), ("zero!:8000", "int:64"), ("own", "shared")[seed % 2],
                          way="address" if seed == 14 else "count", records=100 if seed == 14 else 0)
@@ -256,7 +256,7 @@ class Forms(unittest.TestCase):
     def test_preprocessor(self):
         source = "#define f(x) f(x + 1)\n#include \"part.h\"\n#ifdef cl_khr_fp16\n#error half\n#endif\n" \
                  "#ifndef M_PI\n#error no pi\n#endif\n" \
-                 "#line 7 \"other.py\"\nfloat f(float x) { return x * WIDE; }\n" \
+                 "#line 7 \"other kernel.py\"\nfloat f(float x) { return x * WIDE; }\n" \
                  "__kernel void k(__global float *a)\n{\n#pragma unroll 4\n\tfor (int i = 0; i < N; i++)\n\t\ta[i] = f(a[i]) * PART;\n}\n"
         with kymotest.Folder() as folder:
             inside = os.path.join(folder, "with space")
@@ -267,7 +267,8 @@ class Forms(unittest.TestCase):
             result = self.good(source.replace("float f(float x)", "float (f)(float x)"), "CL1.2", "--options", options,
                                "--extensions", "cl_khr_fp64 cl_khr_int64_base_atomics")
             self.assertEqual([(s.line, s.file) for s in result.sites],
-                             [(4, os.path.join(inside, "part.h")), (12, "other.py"), (12, "other.py")])
+                             [(4, os.path.join(inside, "part.h")), (12, "other kernel.py"), (12, "other kernel.py")])
+            self.assertEqual(result.kernels, ["k"])
             self.assertIn("\noptions -cl-fast-relaxed-math -w\n", result.text)
             self.assertIn("#pragma unroll 4\n", result.source)
             self.assertIn("clang: half", self.refused(source, "--options", options))

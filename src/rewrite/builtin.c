@@ -80,8 +80,8 @@ static void through_wrapped(struct walk *w, const struct call *c, unsigned argum
 }
 
 /*
- * vload4(offset, pointer), vstore4(data, offset, pointer): the address is of both, so they become variables. "({ size_t kymo_o = (offset); ...
- * kymo_p = (pointer); record; vload4(kymo_o, kymo_p); })"
+ * vload4(offset, pointer), vstore4(data, offset, pointer): the address is of both, so they become variables:
+ * "({ size_t kymo_o = (offset); ... kymo_p = (pointer); record; vload4(kymo_o, kymo_p); })"
  */
 static void record_vector(struct walk *w, const struct call *c, bool store, uint32_t site,
 			  const char *step)

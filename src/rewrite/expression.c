@@ -74,11 +74,6 @@ struct part {
 	uint32_t bytes, offset; /* 0 bytes: all */
 };
 
-static uint32_t element_bytes(const struct type *t)
-{
-	return t->bytes / (t->width == 3 ? 4u : t->width ? t->width : 1u);
-}
-
 /* The component that a letter names; 16: it is none. */
 static uint32_t component(char letter)
 {
@@ -164,7 +159,7 @@ static void walk_components(struct walk *w, uint32_t node, enum use use, uint32_
 {
 	struct tree *t = &w->plan->tree;
 	const struct node *n = tree_node(t, node);
-	uint32_t mark = plan_mark(w->plan), one = element_bytes(&n->type);
+	uint32_t mark = plan_mark(w->plan), one = type_element_bytes(&n->type);
 	struct part part = {outer->bytes ? outer->bytes : one * n->type.width, outer->offset};
 
 	part.offset += one * first_component(t, node, n->type.width);

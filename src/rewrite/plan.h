@@ -86,8 +86,11 @@ void plan_edit(struct plan *p, const struct edit *e);
 void plan_before(struct plan *p, uint32_t at, const char *text);
 void plan_behind(struct plan *p, uint32_t at, const char *text);
 /* "before kymo_n[PLACE] after" at the beginning of something. */
-/* What is between `begin` and `end` is a pointer (or, `place`, what one points to): its accesses through `site` are recorded, `offset` bytes behind it.
- * `mark`: plan_mark() before anything in it was inserted. Nothing happens where accesses are not recorded. */
+/*
+ * What is between `begin` and `end` is a pointer (or, `place`, what one points to): its accesses through `site` are recorded,
+ * `offset` bytes behind it. `mark`: plan_mark() before anything in it was inserted. Nothing happens where accesses are not
+ * recorded.
+ */
 struct wrap {
 	uint32_t begin, end, mark, site, offset;
 	bool place;

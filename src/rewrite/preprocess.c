@@ -19,8 +19,8 @@
 extern char **environ;
 
 /*
- * Macros of the language's own header, which is not read here: their values are the device's compiler's. They are to be known as macros, and to
- * stay as they are.
+ * Macros of the language's own header, which is not read here: their values are the device's compiler's. They are to be known
+ * as macros, and to stay as they are.
  */
 #define KEEP(name) "#define " #name " " #name "\n"
 static const char kept_names[] = KEEP(M_E) KEEP(M_LOG2E) KEEP(M_LOG10E) KEEP(M_LN2) KEEP(M_LN10)

@@ -291,10 +291,8 @@ static void add_variable(struct visit *v, CXCursor cursor, uint32_t i)
 
 	/* What is computed when the program is built. */
 	if (v->tree->nodes[i].type.space == SPACE_CONSTANT ||
-	    v->clang->Cursor_getStorageClass(cursor) == STATIC) {
-		v->tree->nodes[i].still = true;
+	    v->clang->Cursor_getStorageClass(cursor) == STATIC)
 		return;
-	}
 	if (initial.kind >= CX_UNEXPOSED_EXPR && initial.kind < CX_UNEXPOSED_STMT) {
 		visit_child(initial, cursor, &inner);
 		if (v->tree->nodes[i].child)

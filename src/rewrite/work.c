@@ -11,12 +11,6 @@ static void add_work(struct walk *w, uint32_t block, enum work class, uint32_t n
 	w->plan->blocks[block].work[class] += n;
 }
 
-/* Bytes of an element: vectors of three take the room of four. */
-static uint32_t element_bytes(const struct type *t)
-{
-	return t->bytes / (t->width == 3 ? 4u : t->width ? t->width : 1u);
-}
-
 static enum work class_of(const struct type *t)
 {
 	switch (t->of) {
@@ -31,7 +25,7 @@ static enum work class_of(const struct type *t)
 	default:
 		return WORKS;
 	}
-	switch (element_bytes(t)) {
+	switch (type_element_bytes(t)) {
 	case 1:
 		return WORK_int8;
 	case 2:

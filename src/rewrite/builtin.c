@@ -159,7 +159,7 @@ static bool atomic_access(struct walk *w, const struct call *c)
 		return true;
 	through_wrapped(w, c, 0,
 			strcmp(c->name, "atomic_init") == 0 ? ACCESS_STORE : ACCESS_ATOMIC);
-	walk_atomic_work(w, c->block);
+	walk_atomic_work(w, c->node, c->block);
 	return true;
 }
 

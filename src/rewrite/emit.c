@@ -48,6 +48,8 @@ static const char recording[] =
 	"times, ulong address)\n"
 	"{\n"
 	"\t__global ulong *c = (__global ulong *)n[0];\n"
+	"\tulong only = c[7] >> 32;\n"
+	"\tif (only && (n[1] >> 32) - (c[7] & 0xfffffffful) >= only) return;\n"
 	"#ifdef cl_khr_int64_base_atomics\n"
 	"\tulong at = atom_inc((volatile __global ulong *)(c + 5));\n"
 	"#else\n"

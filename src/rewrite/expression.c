@@ -242,6 +242,7 @@ static void walk_conditional(struct walk *w, uint32_t node, uint32_t block)
 		walk_expression(w, walk_node(w, yes)->next, USE_VALUE, block);
 		return;
 	}
+	walk_branch(w, condition, block);
 	walk_arm(w, yes, "true");
 	walk_arm(w, walk_node(w, yes)->next, "false");
 }
@@ -257,17 +258,17 @@ static void walk_binary(struct walk *w, uint32_t node, uint32_t block)
 	struct tree *t = &w->plan->tree;
 	const struct node *n = tree_node(t, node);
 	uint32_t left = n->child, right = tree_node(t, left)->next;
-	const char *operator= operator_of(t, node);
+	const char *sign = operator_of(t, node);
 
-	if (operator[0] == '=' && operator[1] != '=') {
+	if (sign[0] == '=' && sign[1] != '=') {
 		walk_expression(w, left, USE_STORE, block);
 		walk_expression(w, right, USE_VALUE, block);
 		return;
 	}
 	walk_expression(w, left, USE_VALUE, block);
-	if ((operator[0] == '&' || operator[0] == '|') && operator[1] == operator[0] && !n->type
-								  .vector) {
-		walk_arm(w, right, operator[0] == '&' ? "and" : "or");
+	if ((sign[0] == '&' || sign[0] == '|') && sign[1] == sign[0] && !n->type.vector) {
+		walk_branch(w, left, block);
+		walk_arm(w, right, sign[0] == '&' ? "and" : "or");
 		return;
 	}
 	walk_expression(w, right, USE_VALUE, block);

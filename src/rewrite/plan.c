@@ -26,6 +26,17 @@ uint32_t plan_site(struct plan *p, const struct site *s)
 	return p->site_count++;
 }
 
+void plan_operation(struct plan *p, const struct operation *o)
+{
+	if (!o->count)
+		return;
+	if (!vec_reserve(&p->operations, &p->operation_room, p->operation_count, 1)) {
+		tree_refuse(&p->tree, o->at, "no memory");
+		return;
+	}
+	p->operations[p->operation_count++] = *o;
+}
+
 void plan_edit(struct plan *p, const struct edit *e)
 {
 	if (!vec_reserve(&p->edits, &p->edit_room, p->edit_count, 1)) {
@@ -184,6 +195,7 @@ void plan_release(struct plan *p)
 {
 	free(p->blocks);
 	free(p->sites);
+	free(p->operations);
 	free(p->edits);
 	free(p->calls);
 	tree_release(&p->tree);

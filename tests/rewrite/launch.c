@@ -257,6 +257,7 @@ static double run_rewritten(struct result *r, const char *kernel, unsigned count
 	c[3] = (cl_ulong)own;
 	c[4] = records;
 	c[6] = HEADER + slots * r->blocks;
+	c[7] = getenv("GROUPS") ? strtoull(getenv("GROUPS"), NULL, 10) : 0;
 	context_buffer = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, words * 8, c, &status);
 	check(status, "clCreateBuffer");
 	check(clSetKernelArg(k, count, sizeof(cl_mem), &context_buffer), "the context");

@@ -44,7 +44,7 @@ class Result:
                 assert int(rest[0]) == len(self.sites), line
                 self.sites.append(Site(int(rest[1]), rest[2], rest[3], *map(int, rest[4:8]), rest[8]))
             elif word == "work":
-                self.work.append((int(rest[0]), rest[1], int(rest[2])))
+                self.work.append((int(rest[0]), rest[1], int(rest[2]), int(rest[3])))
 
 
 def rewrite(source, *options):
@@ -58,7 +58,7 @@ def rewrite(source, *options):
 class Launch:
     """A kernel run both ways."""
 
-    def __init__(self, source, kernel, sizes, arguments, mode="own", options="", way="count", records=0):
+    def __init__(self, source, kernel, sizes, arguments, mode="own", options="", way="count", records=0, groups=0):
         with kymotest.Folder() as folder:
             self.result = rewrite(source, "--mode", way, "--options", options)
             assert not self.result.refused, self.result.refused
@@ -67,7 +67,7 @@ class Launch:
                     f.write(text)
             p = subprocess.run([LAUNCH, os.path.join(folder, "source"), os.path.join(folder, "result"), options, kernel, *sizes,
                                 mode, *arguments], capture_output=True, text=True, timeout=120,
-                               env=dict(os.environ, RECORDS=str(records)))
+                               env=dict(os.environ, RECORDS=str(records), GROUPS=str(groups)))
         if p.returncode == 77:
             kymotest.skip("no OpenCL")
         assert p.returncode == 0, p.stderr
@@ -84,9 +84,9 @@ class Launch:
         out = collections.Counter()
         for s in self.result.sites:
             out[f"{s.space} {s.kind}"] += s.bytes * s.count * self.counts[s.block]
-        for block, name, n in self.result.work:
+        for block, name, n, _ in self.result.work:
             out[name] += n * self.counts[block]
-        return {k: v for k, v in out.items() if v and not k.startswith(("int", "compare"))}
+        return {k: v for k, v in out.items() if v and not k.startswith(("int", "compare", "branch"))}
 
 
 def read(name):
@@ -219,6 +219,12 @@ class Accesses(unittest.TestCase):
         self.assertEqual([b - a for (_, a), (_, b) in zip(first, sorted(of[1]))], [8] * 8)  # .zw
         self.assertTrue(run.equal)
 
+    def test_groups(self):
+        """Only those that are asked for are recorded; all are counted."""
+        run = Launch(read("kernels.cl"), "copy", ("64", "8"), ("float:64", "float:64"), way="address", records=500, groups=2 | 3 << 32)
+        self.assertEqual(collections.Counter(r[1] for r in run.records), {2: 16, 3: 16, 4: 16})
+        self.assertEqual(run.totals(), {"global load": 256, "global store": 256})
+
     def test_no_room(self):
         """What has no room is counted."""
         run = Launch(read("kernels.cl"), "copy", ("64", "8"), ("float:64", "float:64"), way="address", records=5)
@@ -294,6 +300,18 @@ class Forms(unittest.TestCase):
         result = self.good(source, "CL1.2")
         self.assertEqual([(s.line, s.kind) for s in result.sites], [(9, "load"), (10, "store")])
         self.assertEqual([b.function for b in result.blocks], ["h", "k"])
+
+    def test_work(self):
+        """Operations and branches, by line."""
+        source = "float f(float x)\n{\n\treturn x\n\t\t* 2.0f + (1.0f + 2.0f);\n}\n__kernel void k(__global float4 *a, __global int *n, double d)\n{\n" \
+                 "\ta[0] = fma(a[1], a[2], a[3]) - a[4];\n\tn[0] = (n[1] & n[2]) << 3;\n\tn[0]++;\n\td = d * n[1] + f(dot(a[0], a[1]));\n" \
+                 "\tif (n[3] > 2 && d < 1)\n\t\tn[4] = n[5] ? 1 : (int)d;\n\tfor (int i = 0; i < 4; i++)\n\t\tbarrier(1);\n\twhile (1)\n\t\tbreak;\n}\n"
+        work = collections.Counter()
+        for _, name, n, line in rewrite(source).work:
+            work[f"{line} {name}"] += n
+        self.assertEqual(dict(work), {
+            "3 flop_single": 2, "8 flop_single": 12, "9 int32": 2, "10 int32": 1, "11 flop_double": 2, "11 flop_single": 7,
+            "12 compare": 2, "12 branch": 2, "13 branch": 1, "14 compare": 1, "14 branch": 1, "14 int32": 1, "15 barrier": 1})
 
     def test_chosen(self):
         source = read("kernels.cl")

@@ -82,7 +82,7 @@ static const char *next_word(const char *s, struct text *out)
 			text_add_bytes(out, s, 1);
 	}
 	text_add_bytes(out, "", 0);
-	return s;
+	return out->failed ? NULL : s;
 }
 
 /* ---- options ---- */
@@ -101,13 +101,13 @@ static void take_options(const char *options, struct words *both, struct words *
 	struct text word = {0};
 	const char *s = options;
 
-	while ((s = next_word(s, &word)) && word.s) {
+	while ((s = next_word(s, &word)) != NULL) {
 		bool macro = strncmp(word.s, "-D", 2) == 0 || strncmp(word.s, "-U", 2) == 0 ||
 			     strncmp(word.s, "-I", 2) == 0;
 
 		if (macro) {
 			words_add(macros, "%s", word.s);
-			if (!word.s[2] && (s = next_word(s, &word)) && word.s)
+			if (!word.s[2] && (s = next_word(s, &word)) != NULL)
 				words_add(macros, "%s", word.s);
 			if (!s)
 				break;
@@ -128,7 +128,7 @@ static void take_extensions(const char *extensions, struct words *macros)
 
 	words_add(macros, "-Xclang");
 	words_add(macros, "-cl-ext=-all");
-	while ((s = next_word(s, &word)) && word.s)
+	while ((s = next_word(s, &word)) != NULL)
 		words_add(macros, "-D%s=1", word.s);
 	text_release(&word);
 }

@@ -72,7 +72,7 @@ static uint8_t align_of(const struct clang *c, CXType type)
 
 static struct type type_of(const struct clang *c, CXType type)
 {
-	CXType t = c->getCanonicalType(type), target;
+	CXType t = c->getCanonicalType(type);
 	struct type out = {.of = (uint8_t)class_of(t.kind), .width = 1};
 
 	out.space = (uint8_t)space_of(c->getAddressSpace(t));
@@ -84,7 +84,8 @@ static struct type type_of(const struct clang *c, CXType type)
 		out.of = (uint8_t)class_of(c->getCanonicalType(c->getElementType(t)).kind);
 	}
 	if (out.of == TYPE_POINTER) {
-		target = c->getCanonicalType(c->getPointeeType(t));
+		CXType target = c->getCanonicalType(c->getPointeeType(t));
+
 		out.target = (uint8_t)space_of(c->getAddressSpace(target));
 		out.target_bytes = size_of(c, target);
 		out.target_align = align_of(c, target);

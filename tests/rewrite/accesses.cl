@@ -54,7 +54,7 @@ __kernel void accesses(__global float4 *a, __global float *b, __global int *c, _
 	b[i] += fract(v.x, &whole);		// rw global 4
 	b[i] = fract(v.x, &b[i]);		// store global 4, store global 4
 	t[i] = t[i].zyx;			// load global 12, store global 16
-	*q++ = *(q + 1);			// load global 4, store global 4
+	*q++ = *(b + 1);			// load global 4, store global 4
 	**ee = e[0] + (*ee)[1];			// load global 4, load global 4, store global 4
 	c[sizeof(a[i])] = i;			// store global 4
 	__global float *r = &b[i];

@@ -123,10 +123,11 @@ static cl_program build(const char *source, size_t length, const char *options)
 {
 	cl_int status;
 	cl_program p = clCreateProgramWithSource(context, 1, &source, &length, &status);
-	static char log[65536];
 
 	check(status, "clCreateProgramWithSource");
 	if (clBuildProgram(p, 1, &device, options, NULL, NULL) != CL_SUCCESS) {
+		static char log[65536];
+
 		clGetProgramBuildInfo(p, device, CL_PROGRAM_BUILD_LOG, sizeof(log) - 1, log, NULL);
 		fprintf(stderr, "launch: the program is not built:\n%s\n", log);
 		exit(1);

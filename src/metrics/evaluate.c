@@ -196,6 +196,10 @@ static void look(struct evaluation *e, const struct metric_expression *x)
 /* As --counters takes them: those of the host are of kernels only where that is said. */
 static void tell_counters(const struct kernel_group *g, const char *list, struct text *why)
 {
+	if (strncmp(list, "instrument:", 11) == 0) {
+		text_add(why, "not recorded: kymo run --instrument-kernels");
+		return;
+	}
 	text_add(why, "not recorded: kymo run --counters ");
 	for (size_t n; *list; list += n + (list[n] == ',')) {
 		n = strcspn(list, ",");

@@ -36,12 +36,24 @@ static void read_call(struct walk *w, uint32_t node, uint32_t block, uint32_t ma
 		out->arguments[out->count++] = i;
 }
 
+/* The type of a pointer before it was converted to what the function takes; of an array, of the pointer that it becomes. */
+static const struct type *pointer_type(struct walk *w, uint32_t argument)
+{
+	const struct tree *t = &w->plan->tree;
+	uint32_t bare = walk_bare(t, argument);
+	const struct type *type = &tree_node(t, argument)->type;
+
+	for (uint32_t i = argument; i; i = i == bare ? 0 : tree_node(t, i)->child)
+		if (tree_node(t, i)->type.of == TYPE_POINTER)
+			type = &tree_node(t, i)->type;
+	return type;
+}
+
 /* An access through the argument, a pointer, to some elements of what it points to. Returns the site. */
 static uint32_t through(struct walk *w, const struct call *c, unsigned argument, enum access access,
 			uint32_t elements, uint32_t block)
 {
-	uint32_t pointer = walk_bare(&w->plan->tree, c->arguments[argument]);
-	const struct type *type = &walk_node(w, pointer)->type;
+	const struct type *type = pointer_type(w, c->arguments[argument]);
 	struct site s = {.block = block,
 			 .at = walk_node(w, c->node)->begin,
 			 .access = access,
@@ -68,8 +80,8 @@ static void through_wrapped(struct walk *w, const struct call *c, unsigned argum
 }
 
 /*
- * vload4(offset, pointer), vstore4(data, offset, pointer): the address is of both, so they become variables. "({ size_t kymo_o = (offset); ...
- * kymo_p = (pointer); record; vload4(kymo_o, kymo_p); })"
+ * vload4(offset, pointer), vstore4(data, offset, pointer): the address is of both, so they become variables:
+ * "({ size_t kymo_o = (offset); ... kymo_p = (pointer); record; vload4(kymo_o, kymo_p); })"
  */
 static void record_vector(struct walk *w, const struct call *c, bool store, uint32_t site,
 			  const char *step)
@@ -147,7 +159,7 @@ static bool atomic_access(struct walk *w, const struct call *c)
 		return true;
 	through_wrapped(w, c, 0,
 			strcmp(c->name, "atomic_init") == 0 ? ACCESS_STORE : ACCESS_ATOMIC);
-	walk_atomic_work(w, c->block);
+	walk_atomic_work(w, c->node, c->block);
 	return true;
 }
 

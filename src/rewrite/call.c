@@ -30,7 +30,7 @@ void walk_call(struct walk *w, uint32_t node, uint32_t block)
 
 	for (uint32_t i = callee ? tree_node(t, callee)->next : 0; i; i = tree_node(t, i)->next)
 		walk_expression(w, i, USE_VALUE, block);
-	if (n->function && t->functions[n->function - 1].node)
+	if (n->function && t->functions[n->function - 1].used)
 		pass_counts(w, node, n->function - 1);
 	else
 		walk_builtin(w, node, block, mark);

@@ -43,25 +43,25 @@ static bool find_program(struct clang *c, int version)
 	return false;
 }
 
-/* Where its own headers are: beside the program, as libclang may be elsewhere. "lib/clang/14.0.6" up to 15. */
+/* Where its own headers are: beside the program, as libclang may be elsewhere. "lib/clang/14.0.6" up to 15, "lib/clang/16" later. */
 static void find_resources(struct clang *c)
 {
-	static const char *const folders[] = {"", ".0.0", ".0.6", ".0.7"};
-	char program[PATH_MAX], *slash;
+	static const char *const versions[] = {"", ".0.0", ".0.6", ".0.7"};
+	char program[PATH_MAX], header[PATH_MAX + 64], *slash;
 
 	c->resources[0] = '\0';
 	if (!realpath(c->program, program) || !(slash = strstr(program, "/bin/")))
 		return;
 	*slash = '\0';
-	for (unsigned i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-		int n = snprintf(c->resources, sizeof(c->resources) - 32, "%s/lib/clang/%d%s",
-				 program, c->version, folders[i]);
-
-		if (n > 0 && (size_t)n < sizeof(c->resources) - 32 &&
-		    access(c->resources, R_OK) == 0)
-			return;
+	for (unsigned i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+		snprintf(header, sizeof(header), "%.4000s/lib/clang/%d%s/include/opencl-c-base.h",
+			 program, c->version, versions[i]);
+		if (access(header, R_OK) != 0)
+			continue;
+		snprintf(c->resources, sizeof(c->resources), "%.*s",
+			 (int)(strrchr(header, '/') - header), header);
+		return;
 	}
-	c->resources[0] = '\0';
 }
 
 static void note_library(struct clang *c)
@@ -75,14 +75,12 @@ static void note_library(struct clang *c)
 
 bool clang_load(struct clang *c, char why[LIBRARY_WHY])
 {
-	char last[LIBRARY_WHY] = "";
+	char last[LIBRARY_WHY];
 
+	snprintf(last, sizeof(last), "no clang-%d to clang-%d was found (Debian: clang, libclang1)",
+		 OLDEST, NEWEST);
 	for (int version = NEWEST; version >= OLDEST; version--) {
-		if (!find_program(c, version)) {
-			snprintf(last, sizeof(last), "no clang-%d to %d", OLDEST, NEWEST);
-			continue;
-		}
-		if (!load_version(c, version, last))
+		if (!find_program(c, version) || !load_version(c, version, last))
 			continue;
 		c->version = version;
 		note_library(c);

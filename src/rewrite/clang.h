@@ -163,10 +163,10 @@ typedef int (*clang_visitor)(CXCursor cursor, CXCursor parent, void *data);
 
 struct clang {
 	CLANG_FUNCTIONS(CLANG_POINTER)
-	int version;            /* 19 */
-	char library[PATH_MAX]; /* the file it is in */
-	char program[PATH_MAX]; /* clang of that version: the preprocessor */
-	char resources[PATH_MAX];
+	int version;              /* 19 */
+	char library[PATH_MAX];   /* the file it is in */
+	char program[PATH_MAX];   /* clang of that version: the preprocessor */
+	char resources[PATH_MAX]; /* folder of its own headers */
 };
 
 /* Loads the newest libclang that has its compiler beside it. False: `why` says why not. */

@@ -74,11 +74,6 @@ struct part {
 	uint32_t bytes, offset; /* 0 bytes: all */
 };
 
-static uint32_t element_bytes(const struct type *t)
-{
-	return t->bytes / (t->width == 3 ? 4u : t->width ? t->width : 1u);
-}
-
 /* The component that a letter names; 16: it is none. */
 static uint32_t component(char letter)
 {
@@ -164,7 +159,7 @@ static void walk_components(struct walk *w, uint32_t node, enum use use, uint32_
 {
 	struct tree *t = &w->plan->tree;
 	const struct node *n = tree_node(t, node);
-	uint32_t mark = plan_mark(w->plan), one = element_bytes(&n->type);
+	uint32_t mark = plan_mark(w->plan), one = type_element_bytes(&n->type);
 	struct part part = {outer->bytes ? outer->bytes : one * n->type.width, outer->offset};
 
 	part.offset += one * first_component(t, node, n->type.width);
@@ -247,6 +242,7 @@ static void walk_conditional(struct walk *w, uint32_t node, uint32_t block)
 		walk_expression(w, walk_node(w, yes)->next, USE_VALUE, block);
 		return;
 	}
+	walk_branch(w, condition, block);
 	walk_arm(w, yes, "true");
 	walk_arm(w, walk_node(w, yes)->next, "false");
 }
@@ -262,17 +258,17 @@ static void walk_binary(struct walk *w, uint32_t node, uint32_t block)
 	struct tree *t = &w->plan->tree;
 	const struct node *n = tree_node(t, node);
 	uint32_t left = n->child, right = tree_node(t, left)->next;
-	const char *operator= operator_of(t, node);
+	const char *sign = operator_of(t, node);
 
-	if (operator[0] == '=' && operator[1] != '=') {
+	if (sign[0] == '=' && sign[1] != '=') {
 		walk_expression(w, left, USE_STORE, block);
 		walk_expression(w, right, USE_VALUE, block);
 		return;
 	}
 	walk_expression(w, left, USE_VALUE, block);
-	if ((operator[0] == '&' || operator[0] == '|') && operator[1] == operator[0] && !n->type
-								  .vector) {
-		walk_arm(w, right, operator[0] == '&' ? "and" : "or");
+	if ((sign[0] == '&' || sign[0] == '|') && sign[1] == sign[0] && !n->type.vector) {
+		walk_branch(w, left, block);
+		walk_arm(w, right, sign[0] == '&' ? "and" : "or");
 		return;
 	}
 	walk_expression(w, right, USE_VALUE, block);

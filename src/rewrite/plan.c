@@ -26,6 +26,17 @@ uint32_t plan_site(struct plan *p, const struct site *s)
 	return p->site_count++;
 }
 
+void plan_operation(struct plan *p, const struct operation *o)
+{
+	if (!o->count)
+		return;
+	if (!vec_reserve(&p->operations, &p->operation_room, p->operation_count, 1)) {
+		tree_refuse(&p->tree, o->at, "no memory");
+		return;
+	}
+	p->operations[p->operation_count++] = *o;
+}
+
 void plan_edit(struct plan *p, const struct edit *e)
 {
 	if (!vec_reserve(&p->edits, &p->edit_room, p->edit_count, 1)) {
@@ -116,8 +127,8 @@ static void add_parameters(struct plan *p)
 		const struct parameters *at = &t->parameters[i];
 		const struct function *f = &t->functions[at->function];
 
-		if (!f->node)
-			continue; /* others define it */
+		if (!f->used)
+			continue;
 		if (at->empty && at->close > at->open + 1)
 			plan_blank(p, at->open + 1, at->close);
 		if (!at->empty)
@@ -128,13 +139,55 @@ static void add_parameters(struct plan *p)
 	}
 }
 
+static void use_function(struct tree *t, uint32_t function);
+
+static void use_called(struct tree *t, uint32_t node)
+{
+	for (; node; node = tree_node(t, node)->next) {
+		if (tree_node(t, node)->function)
+			use_function(t, tree_node(t, node)->function - 1);
+		use_called(t, tree_node(t, node)->child);
+	}
+}
+
+/* It and what it calls; what is declared alone is others'. */
+static void use_function(struct tree *t, uint32_t function)
+{
+	struct function *f = &t->functions[function];
+
+	if (f->used || !f->node)
+		return;
+	f->used = true;
+	use_called(t, tree_node(t, f->body)->child);
+}
+
+/* Libraries of functions of which a program uses few would make large tables, and take long to build: the others lose their bodies. */
+static void leave_out(struct plan *p, const struct function *f)
+{
+	plan_blank(p, tree_node(&p->tree, f->body)->begin, tree_node(&p->tree, f->body)->end);
+	plan_behind(p, tree_node(&p->tree, f->body)->begin, ";");
+}
+
+static void find_used(struct plan *p)
+{
+	struct tree *t = &p->tree;
+
+	for (uint32_t i = 0; i < t->function_count; i++)
+		if (t->functions[i].kernel)
+			use_function(t, i);
+	for (uint32_t i = 0; i < t->function_count; i++)
+		if (t->functions[i].node && !t->functions[i].used)
+			leave_out(p, &t->functions[i]);
+}
+
 void plan_make(struct plan *p)
 {
+	find_used(p);
 	for (uint32_t i = 0; i < p->tree.promise_count; i++)
 		plan_blank(p, p->tree.promises[i].begin, p->tree.promises[i].end);
 	add_parameters(p);
 	for (uint32_t i = 0; i < p->tree.function_count && !p->tree.why[0]; i++)
-		if (p->tree.functions[i].node)
+		if (p->tree.functions[i].used)
 			walk_function(p, i);
 }
 
@@ -142,6 +195,7 @@ void plan_release(struct plan *p)
 {
 	free(p->blocks);
 	free(p->sites);
+	free(p->operations);
 	free(p->edits);
 	free(p->calls);
 	tree_release(&p->tree);

@@ -27,7 +27,7 @@ enum access {
 	X(int32)                                                                                   \
 	X(int64)                                                                                   \
 	X(compare)                                                                                 \
-	X(convert)                                                                                 \
+	X(branch)                                                                                  \
 	X(barrier)                                                                                 \
 	X(atomic)
 
@@ -39,7 +39,12 @@ struct block {
 	uint32_t function, at;
 	uint32_t place; /* in the private array of counts; filled when all are known */
 	const char *kind;
-	uint32_t work[WORKS];
+};
+
+/* Operations at a place. */
+struct operation {
+	uint32_t block, at, count;
+	enum work class;
 };
 
 struct site {
@@ -74,6 +79,8 @@ struct plan {
 	uint32_t block_count, block_room;
 	struct site *sites;
 	uint32_t site_count, site_room;
+	struct operation *operations;
+	uint32_t operation_count, operation_room;
 	struct edit *edits;
 	uint32_t edit_count, edit_room;
 	uint64_t *calls; /* pairs: caller, callee */
@@ -82,13 +89,17 @@ struct plan {
 
 uint32_t plan_block(struct plan *p, uint32_t function, const char *kind, uint32_t at);
 uint32_t plan_site(struct plan *p, const struct site *s);
+void plan_operation(struct plan *p, const struct operation *o);
 void plan_edit(struct plan *p, const struct edit *e);
 /* `text` before what begins at `at`, or behind what ends there. */
 void plan_before(struct plan *p, uint32_t at, const char *text);
 void plan_behind(struct plan *p, uint32_t at, const char *text);
 /* "before kymo_n[PLACE] after" at the beginning of something. */
-/* What is between `begin` and `end` is a pointer (or, `place`, what one points to): its accesses through `site` are recorded, `offset` bytes behind it.
- * `mark`: plan_mark() before anything in it was inserted. Nothing happens where accesses are not recorded. */
+/*
+ * What is between `begin` and `end` is a pointer (or, `place`, what one points to): its accesses through `site` are recorded,
+ * `offset` bytes behind it. `mark`: plan_mark() before anything in it was inserted. Nothing happens where accesses are not
+ * recorded.
+ */
 struct wrap {
 	uint32_t begin, end, mark, site, offset;
 	bool place;
@@ -135,7 +146,11 @@ void walk_builtin(struct walk *w, uint32_t node, uint32_t block, uint32_t mark);
 /* An expression of an operator: what it counts as. */
 void walk_operator(struct walk *w, uint32_t node, uint32_t block);
 void walk_function_work(struct walk *w, uint32_t node, const char *name, uint32_t block);
-void walk_atomic_work(struct walk *w, uint32_t block);
+void walk_atomic_work(struct walk *w, uint32_t node, uint32_t block);
+/* `node` decides where to go on. */
+void walk_branch(struct walk *w, uint32_t node, uint32_t block);
+/* Known when the program is built: no device computes it. */
+bool walk_constant(const struct tree *t, uint32_t node);
 /* Past parentheses and conversions that are not written. */
 uint32_t walk_bare(const struct tree *t, uint32_t node);
 /* It is an element or component of memory, not a variable. */

@@ -19,8 +19,8 @@
 extern char **environ;
 
 /*
- * Macros of the language's own header, which is not read here: their values are the device's compiler's. They are to be known as macros, and to
- * stay as they are.
+ * Macros of the language's own header, which is not read here: their values are the device's compiler's. They are to be known
+ * as macros, and to stay as they are.
  */
 #define KEEP(name) "#define " #name " " #name "\n"
 static const char kept_names[] = KEEP(M_E) KEEP(M_LOG2E) KEEP(M_LOG10E) KEEP(M_LN2) KEEP(M_LN10)
@@ -82,7 +82,7 @@ static const char *next_word(const char *s, struct text *out)
 			text_add_bytes(out, s, 1);
 	}
 	text_add_bytes(out, "", 0);
-	return s;
+	return out->failed ? NULL : s;
 }
 
 /* ---- options ---- */
@@ -101,13 +101,13 @@ static void take_options(const char *options, struct words *both, struct words *
 	struct text word = {0};
 	const char *s = options;
 
-	while ((s = next_word(s, &word)) && word.s) {
+	while ((s = next_word(s, &word)) != NULL) {
 		bool macro = strncmp(word.s, "-D", 2) == 0 || strncmp(word.s, "-U", 2) == 0 ||
 			     strncmp(word.s, "-I", 2) == 0;
 
 		if (macro) {
 			words_add(macros, "%s", word.s);
-			if (!word.s[2] && (s = next_word(s, &word)) && word.s)
+			if (!word.s[2] && (s = next_word(s, &word)) != NULL)
 				words_add(macros, "%s", word.s);
 			if (!s)
 				break;
@@ -128,7 +128,7 @@ static void take_extensions(const char *extensions, struct words *macros)
 
 	words_add(macros, "-Xclang");
 	words_add(macros, "-cl-ext=-all");
-	while ((s = next_word(s, &word)) && word.s)
+	while ((s = next_word(s, &word)) != NULL)
 		words_add(macros, "-D%s=1", word.s);
 	text_release(&word);
 }
@@ -144,7 +144,7 @@ void preprocess_options(const struct rewrite_request *q, const struct clang *c, 
 		words_add(both, "%s", common[i]);
 	if (c->resources[0]) {
 		words_add(both, "-isystem"); /* libclang looks beside itself only */
-		words_add(both, "%s/include", c->resources);
+		words_add(both, "%s", c->resources);
 	}
 	words_add(both, "-cl-std=%s", q->standard ? q->standard : "CL1.2");
 	if (q->extensions)

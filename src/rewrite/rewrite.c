@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <regex.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -84,13 +85,39 @@ static void add_sites(struct text *out, const struct plan *p, const struct lines
 	}
 }
 
-static void add_work(struct text *out, const struct plan *p)
+/* Of the same block and class, in the order of places: places of a line follow each other. */
+static int by_work(const void *a, const void *b)
 {
-	for (uint32_t i = 0; i < p->block_count; i++)
-		for (int w = 0; w < WORKS; w++)
-			if (p->blocks[i].work[w])
-				text_addf(out, "work %u %s %u\n", i, work_names[w],
-					  p->blocks[i].work[w]);
+	const struct operation *x = a, *y = b;
+
+	if (x->block != y->block)
+		return x->block < y->block ? -1 : 1;
+	if (x->class != y->class)
+		return x->class < y->class ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* One line for each line of the program. */
+static void add_work(struct text *out, struct plan *p, const struct lines *l)
+{
+	struct operation *o = p->operations;
+	uint32_t n = 0;
+
+	qsort(o, p->operation_count, sizeof(*o), by_work);
+	for (uint32_t i = 0; i < p->operation_count; i++) {
+		struct line_place now = lines_place(l, o[i].at), next = {0};
+		bool more = i + 1 < p->operation_count && o[i + 1].block == o[i].block &&
+			    o[i + 1].class == o[i].class;
+
+		if (more)
+			next = lines_place(l, o[i + 1].at);
+		n += o[i].count;
+		if (more && next.line == now.line && next.file == now.file)
+			continue;
+		text_addf(out, "work %u %s %u", o[i].block, work_names[o[i].class], n);
+		add_place(out, l, o[i].at);
+		n = 0;
+	}
 }
 
 static void add_refusal(struct text *out, const struct tree *t, const struct lines *l)
@@ -112,7 +139,7 @@ static bool add_result(struct text *out, struct plan *p, const struct lines *l,
 	add_kernels(out, p, chosen);
 	add_blocks(out, p, l);
 	add_sites(out, p, l);
-	add_work(out, p);
+	add_work(out, p, l);
 	if (options->length)
 		text_addf(out, "options %s\n", options->s);
 	text_addf(out, "source %zu\n", source.length);
@@ -132,7 +159,8 @@ static bool foreign(struct tree *t, const struct words *both)
 	if (!memmem(t->text, t->length, "_pipe", 5))
 		return t->why[0];
 	for (uint32_t at = tree_skip(t, 0); at < t->length; at++)
-		if (t->text[at] == 'p' && tree_word(t, at, "pipe") && at && isspace((unsigned char)t->text[at - 1]))
+		if (t->text[at] == 'p' && tree_word(t, at, "pipe") && at &&
+		    isspace((unsigned char)t->text[at - 1]))
 			tree_refuse(t, at, "pipes");
 	return t->why[0];
 }

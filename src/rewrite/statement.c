@@ -63,6 +63,7 @@ static void walk_if(struct walk *w, uint32_t node, uint32_t block)
 	uint32_t other = tree_node(t, then)->next, at;
 
 	walk_expression(w, condition, USE_VALUE, block);
+	walk_branch(w, condition, block);
 	walk_body(w, then, after_condition(w, condition),
 		  new_block(w, "then", tree_node(t, then)->begin));
 	if (!other)
@@ -75,17 +76,21 @@ static void walk_if(struct walk *w, uint32_t node, uint32_t block)
 	walk_body(w, other, at + 4, new_block(w, "else", tree_node(t, other)->begin));
 }
 
-/* A condition, or what a loop does at the end of each turn: a block of its own if anything in it counts. */
-static void walk_repeated(struct walk *w, uint32_t node, const char *kind)
+/* What a loop does at the end of each turn: a block of its own. */
+static uint32_t walk_repeated(struct walk *w, uint32_t node, const char *kind)
 {
 	const struct node *n = walk_node(w, node);
-	uint32_t block;
+	uint32_t block = new_block(w, kind, n->begin);
 
-	if (!n->counted)
-		return;
-	block = new_block(w, kind, n->begin);
 	plan_count(w->plan, n->begin, block, "", "++, ");
 	walk_expression(w, node, USE_VALUE, block);
+	return block;
+}
+
+static void walk_condition(struct walk *w, uint32_t node)
+{
+	if (!walk_constant(&w->plan->tree, node))
+		walk_branch(w, node, walk_repeated(w, node, "condition"));
 }
 
 /* All of the body runs in each turn. */
@@ -99,7 +104,7 @@ static void walk_while(struct walk *w, uint32_t node)
 	struct tree *t = &w->plan->tree;
 	uint32_t condition = tree_node(t, node)->child, body = tree_node(t, condition)->next;
 
-	walk_repeated(w, condition, "condition");
+	walk_condition(w, condition);
 	walk_body(w, body, after_condition(w, condition),
 		  new_block(w, "loop", tree_node(t, body)->begin));
 }
@@ -114,10 +119,12 @@ static void walk_do(struct walk *w, uint32_t node)
 	if (!tree_word(t, at, "do"))
 		tree_refuse(t, at, "the beginning of a loop was not found");
 	walk_body(w, body, at + 2, block);
-	if (whole(tree_node(t, body)))
-		walk_expression(w, condition, USE_VALUE, block);
-	else
-		walk_repeated(w, condition, "condition");
+	if (!whole(tree_node(t, body))) {
+		walk_condition(w, condition);
+		return;
+	}
+	walk_expression(w, condition, USE_VALUE, block);
+	walk_branch(w, condition, block);
 }
 
 /* The parts of a for, any of which may be missing; 0: it is. */
@@ -168,7 +175,7 @@ static void walk_for(struct walk *w, uint32_t node, uint32_t block)
 	if (parts.first)
 		walk_statement(w, parts.first, block);
 	if (parts.condition)
-		walk_repeated(w, parts.condition, "condition");
+		walk_condition(w, parts.condition);
 	body = new_block(w, "loop", tree_node(t, parts.body)->begin);
 	if (parts.step && whole(tree_node(t, parts.body)))
 		walk_expression(w, parts.step, USE_VALUE, body);
@@ -183,6 +190,7 @@ static void walk_switch(struct walk *w, uint32_t node, uint32_t block)
 	uint32_t value = tree_node(t, node)->child, body = tree_node(t, value)->next;
 
 	walk_expression(w, value, USE_VALUE, block);
+	walk_branch(w, value, block);
 	/* What comes before the first case never runs, unless somebody jumps there. */
 	block = new_block(w, "switch", tree_node(t, body)->begin);
 	if (tree_node(t, body)->kind != CX_COMPOUND)

@@ -59,8 +59,7 @@ static uint32_t skip_quoted(const struct tree *t, uint32_t at)
 	return at < t->length ? at + 1 : t->length;
 }
 
-/* `c` in the depth of parentheses that it starts with. */
-static uint32_t find(const struct tree *t, uint32_t at, char c)
+uint32_t tree_find(const struct tree *t, uint32_t at, char c)
 {
 	int depth = 0;
 
@@ -82,14 +81,9 @@ static uint32_t find(const struct tree *t, uint32_t at, char c)
 	return t->length;
 }
 
-uint32_t tree_find(const struct tree *t, uint32_t at, char c)
-{
-	return find(t, at, c);
-}
-
 uint32_t tree_closing(const struct tree *t, uint32_t open)
 {
-	return find(t, open + 1, ')');
+	return tree_find(t, open + 1, ')');
 }
 
 bool tree_word(const struct tree *t, uint32_t at, const char *word)

@@ -72,7 +72,7 @@ static uint8_t align_of(const struct clang *c, CXType type)
 
 static struct type type_of(const struct clang *c, CXType type)
 {
-	CXType t = c->getCanonicalType(type), target;
+	CXType t = c->getCanonicalType(type);
 	struct type out = {.of = (uint8_t)class_of(t.kind), .width = 1};
 
 	out.space = (uint8_t)space_of(c->getAddressSpace(t));
@@ -84,7 +84,8 @@ static struct type type_of(const struct clang *c, CXType type)
 		out.of = (uint8_t)class_of(c->getCanonicalType(c->getElementType(t)).kind);
 	}
 	if (out.of == TYPE_POINTER) {
-		target = c->getCanonicalType(c->getPointeeType(t));
+		CXType target = c->getCanonicalType(c->getPointeeType(t));
+
 		out.target = (uint8_t)space_of(c->getAddressSpace(target));
 		out.target_bytes = size_of(c, target);
 		out.target_align = align_of(c, target);
@@ -169,9 +170,9 @@ static bool says_kernel(const struct tree *t, uint32_t begin, uint32_t name)
 {
 	while (begin > 0 && t->text[begin - 1] != ';' && t->text[begin - 1] != '}')
 		begin--;
-	for (uint32_t at = begin; at < name; at++)
+	for (uint32_t at = tree_skip(t, begin); at < name; at = tree_skip(t, at + 1))
 		if ((tree_word(t, at, "__kernel") || tree_word(t, at, "kernel")) &&
-		    (at == 0 || strchr(" \t\n\r)(", t->text[at - 1])))
+		    (at == 0 || strchr(" \t\n\r)(;}", t->text[at - 1])))
 			return true;
 	return false;
 }
@@ -291,10 +292,8 @@ static void add_variable(struct visit *v, CXCursor cursor, uint32_t i)
 
 	/* What is computed when the program is built. */
 	if (v->tree->nodes[i].type.space == SPACE_CONSTANT ||
-	    v->clang->Cursor_getStorageClass(cursor) == STATIC) {
-		v->tree->nodes[i].still = true;
+	    v->clang->Cursor_getStorageClass(cursor) == STATIC)
 		return;
-	}
 	if (initial.kind >= CX_UNEXPOSED_EXPR && initial.kind < CX_UNEXPOSED_STMT) {
 		visit_child(initial, cursor, &inner);
 		if (v->tree->nodes[i].child)

@@ -57,7 +57,6 @@ struct node {
 	uint16_t kind; /* CX_... */
 	uint8_t flow;  /* the bits above */
 	bool counted;  /* something in it may be counted: more than names and constants */
-	bool still; /* its children are constants, or memory that must not be touched: it is not looked into */
 	uint32_t begin, end;
 	uint32_t child, next; /* 0: none */
 	uint32_t function;    /* of a call or a definition: place in `functions`, plus one */
@@ -80,6 +79,7 @@ struct function {
 	CXCursor cursor; /* the canonical one */
 	char *name;
 	bool kernel;
+	bool used;     /* a kernel, or one that a kernel may call */
 	uint32_t node; /* of the definition; 0: declared alone */
 	uint32_t body;
 };
@@ -118,6 +118,12 @@ uint32_t tree_find(const struct tree *t, uint32_t at, char c);
 bool tree_word(const struct tree *t, uint32_t at, const char *word);
 /* Behind the statement, its semicolon included. */
 uint32_t tree_statement_end(struct tree *t, uint32_t node);
+
+/* Bytes of a vector's element; those of three take the room of four. */
+static inline uint32_t type_element_bytes(const struct type *t)
+{
+	return t->bytes / (t->width == 3 ? 4u : t->width ? t->width : 1u);
+}
 
 static inline const struct node *tree_node(const struct tree *t, uint32_t i)
 {

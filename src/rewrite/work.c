@@ -6,15 +6,9 @@
 
 #include "rewrite/plan.h"
 
-static void add_work(struct walk *w, uint32_t block, enum work class, uint32_t n)
+static void add_work(struct walk *w, uint32_t node, uint32_t block, enum work class, uint32_t n)
 {
-	w->plan->blocks[block].work[class] += n;
-}
-
-/* Bytes of an element: vectors of three take the room of four. */
-static uint32_t element_bytes(const struct type *t)
-{
-	return t->bytes / (t->width == 3 ? 4u : t->width ? t->width : 1u);
+	plan_operation(w->plan, &(struct operation){block, walk_node(w, node)->begin, n, class});
 }
 
 static enum work class_of(const struct type *t)
@@ -31,7 +25,7 @@ static enum work class_of(const struct type *t)
 	default:
 		return WORKS;
 	}
-	switch (element_bytes(t)) {
+	switch (type_element_bytes(t)) {
 	case 1:
 		return WORK_int8;
 	case 2:
@@ -43,8 +37,7 @@ static enum work class_of(const struct type *t)
 	}
 }
 
-/* Known when the program is built: no device computes it. */
-static bool constant(const struct tree *t, uint32_t node)
+bool walk_constant(const struct tree *t, uint32_t node)
 {
 	const struct node *n = tree_node(t, walk_bare(t, node));
 
@@ -64,17 +57,17 @@ static bool constant(const struct tree *t, uint32_t node)
 		return false;
 	}
 	for (uint32_t i = n->child; i; i = tree_node(t, i)->next)
-		if (!constant(t, i))
+		if (!walk_constant(t, i))
 			return false;
 	return n->child != 0;
 }
 
 /* ==, !=, <, >, <=, >=: their own type says nothing of what is compared. */
-static bool compares(const char *operator)
+static bool compares(const char *sign)
 {
-	if (operator[0] == '<' || operator[0] == '>')
-		return operator[1] != operator[0];
-	return (operator[0] == '=' || operator[0] == '!') && operator[1] == '=';
+	if (sign[0] == '<' || sign[0] == '>')
+		return sign[1] != sign[0];
+	return (sign[0] == '=' || sign[0] == '!') && sign[1] == '=';
 }
 
 static const struct type *wider(const struct type *a, const struct type *b)
@@ -89,26 +82,26 @@ void walk_operator(struct walk *w, uint32_t node, uint32_t block)
 	struct tree *t = &w->plan->tree;
 	const struct node *n = tree_node(t, node), *left = tree_node(t, n->child);
 	const struct node *right = left->next ? tree_node(t, left->next) : left;
-	const char *operator= t->text + tree_skip(t, left->end);
+	const char *sign = t->text + tree_skip(t, left->end);
 	const struct type *type = &n->type;
 	enum work class;
 
-	if (constant(t, node) || (n->kind == CX_BINARY && *operator== ','))
+	if (walk_constant(t, node) || (n->kind == CX_BINARY && *sign == ','))
 		return;
-	if (n->kind == CX_BINARY && compares(operator)) {
+	if (n->kind == CX_BINARY && compares(sign)) {
 		type = wider(&left->type, &right->type);
 		if (type->of >= TYPE_INT && type->of <= TYPE_DOUBLE)
-			add_work(w, block, WORK_compare, n->type.width);
+			add_work(w, node, block, WORK_compare, n->type.width);
 		return;
 	}
 	/* A shift's right side does not say in what it is computed. */
-	if (n->kind == CX_COMPOUND_ASSIGN && operator[0] != '<' && operator[0] != '>')
+	if (n->kind == CX_COMPOUND_ASSIGN && sign[0] != '<' && sign[0] != '>')
 		type = wider(&left->type, &right->type);
 	if (left->type.of == TYPE_POINTER || right->type.of == TYPE_POINTER)
 		return;
 	class = class_of(type);
 	if (class != WORKS)
-		add_work(w, block, class, n->type.width);
+		add_work(w, node, block, class, n->type.width);
 }
 
 /* ---- built-in functions ---- */
@@ -180,19 +173,25 @@ void walk_function_work(struct walk *w, uint32_t node, const char *name, uint32_
 	enum work class = class_of(&n->type);
 
 	if (class == WORK_flop_half || class == WORK_flop_single || class == WORK_flop_double)
-		add_work(w, block, class,
+		add_work(w, node, block, class,
 			 cost_of(name, n->type.width, first ? tree_node(t, first)->type.width : 1));
 	if (strncmp(name, "mad24", 5) == 0 || strcmp(name, "mad_hi") == 0 ||
 	    strcmp(name, "mad_sat") == 0)
-		add_work(w, block, class, 2u * n->type.width);
+		add_work(w, node, block, class, 2u * n->type.width);
 	else if (strncmp(name, "mul", 3) == 0 || strcmp(name, "rotate") == 0)
-		add_work(w, block, class, n->type.width);
+		add_work(w, node, block, class, n->type.width);
 	if (strcmp(name, "barrier") == 0 || strcmp(name, "work_group_barrier") == 0 ||
 	    strcmp(name, "sub_group_barrier") == 0)
-		add_work(w, block, WORK_barrier, 1);
+		add_work(w, node, block, WORK_barrier, 1);
 }
 
-void walk_atomic_work(struct walk *w, uint32_t block)
+void walk_branch(struct walk *w, uint32_t node, uint32_t block)
 {
-	add_work(w, block, WORK_atomic, 1);
+	if (!walk_constant(&w->plan->tree, node))
+		add_work(w, node, block, WORK_branch, 1);
+}
+
+void walk_atomic_work(struct walk *w, uint32_t node, uint32_t block)
+{
+	add_work(w, node, block, WORK_atomic, 1);
 }

@@ -23,6 +23,7 @@ __kernel void accesses(__global float4 *a, __global float *b, __global int *c, _
 {
 	size_t i = get_global_id(0), k = get_local_id(0);
 	__local int shared;
+	__local float area[128];
 	float own[4] = {0, 0, 0, 0}, whole;
 	__global float *q = b;
 	__global int *e = c, **ee = &e;
@@ -34,6 +35,7 @@ __kernel void accesses(__global float4 *a, __global float *b, __global int *c, _
 	v.x += one;				// load constant 4
 	v.xyz = vload3(i, b);			// load global 12
 	vstore2(v.xy, i, l);			// store local 8
+	vstore4(v, i, area);			// store local 16
 	vstore_half(v.x, i, h);			// store global 2
 	b[i] = vload_half2(i, h).y;		// load global 4, store global 4
 	l[k] = v.x;				// store local 4
@@ -52,7 +54,7 @@ __kernel void accesses(__global float4 *a, __global float *b, __global int *c, _
 	b[i] += fract(v.x, &whole);		// rw global 4
 	b[i] = fract(v.x, &b[i]);		// store global 4, store global 4
 	t[i] = t[i].zyx;			// load global 12, store global 16
-	*q++ = *(q + 1);			// load global 4, store global 4
+	*q++ = *(b + 1);			// load global 4, store global 4
 	**ee = e[0] + (*ee)[1];			// load global 4, load global 4, store global 4
 	c[sizeof(a[i])] = i;			// store global 4
 	__global float *r = &b[i];

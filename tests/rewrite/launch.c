@@ -123,10 +123,11 @@ static cl_program build(const char *source, size_t length, const char *options)
 {
 	cl_int status;
 	cl_program p = clCreateProgramWithSource(context, 1, &source, &length, &status);
-	static char log[65536];
 
 	check(status, "clCreateProgramWithSource");
 	if (clBuildProgram(p, 1, &device, options, NULL, NULL) != CL_SUCCESS) {
+		static char log[65536];
+
 		clGetProgramBuildInfo(p, device, CL_PROGRAM_BUILD_LOG, sizeof(log) - 1, log, NULL);
 		fprintf(stderr, "launch: the program is not built:\n%s\n", log);
 		exit(1);
@@ -257,6 +258,7 @@ static double run_rewritten(struct result *r, const char *kernel, unsigned count
 	c[3] = (cl_ulong)own;
 	c[4] = records;
 	c[6] = HEADER + slots * r->blocks;
+	c[7] = getenv("GROUPS") ? strtoull(getenv("GROUPS"), NULL, 10) : 0;
 	context_buffer = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, words * 8, c, &status);
 	check(status, "clCreateBuffer");
 	check(clSetKernelArg(k, count, sizeof(cl_mem), &context_buffer), "the context");

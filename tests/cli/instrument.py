@@ -77,7 +77,8 @@ def check_lines(trace):
     wanted = {("tiled", "sum += ta[ly * 8 + k] * tb[k * 8 + lx];"): {"line": 29, "executed": CUBE, "loads": 2 * CUBE, "local_bytes": 8 * CUBE},
               ("tiled", "ta[ly * 8 + lx] = a[y * n + t + lx];"): {"line": 25, "executed": SQUARE * TILES, "global_bytes": 4 * SQUARE * TILES,
                                                                 "local_bytes": 4 * SQUARE * TILES},
-              ("naive", "for (int k = 0; k < n; k++)"): {"line": 14, "executed": SQUARE * (SIDE + 1)},
+              ("naive", "for (int k = 0; k < n; k++)"): {"line": 14, "executed": SQUARE * (SIDE + 1), "branches": SQUARE * (SIDE + 1)},
+              ("saxpy", "y[i] = a * x[i] + y[i];"): {"line": 8, "executed": N, "flops": 2 * N, "global_bytes": 12 * N},
               ("stencil", "b[i] = a[i - 1] + a[i] + a[i + 1];"): {"line": 38, "executed": N - 2, "flops": 2 * (N - 2)},
               ("tally", "atomic_inc(hits);"): {"line": 47, "executed": HITS, "atomics": HITS, "global_bytes": 8 * HITS}}
     for key, values in wanted.items():

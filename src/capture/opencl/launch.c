@@ -222,37 +222,10 @@ static void check_drivers(const struct launch_doctor *d)
 	text_release(&bad);
 }
 
-/* As a program would start it for --instrument-kernels: what it says first is its version, then by which library, or why not. */
-static void check_rewriting(const struct launch_doctor *d)
-{
-	char command[160], line[512] = "";
-	FILE *f;
-
-	snprintf(command, sizeof(command),
-		 "echo 'kernel void k(void) {}' | /proc/%d/exe rewrite --options= --extensions= "
-		 "2>&1",
-		 (int)getpid());
-	f = popen(command, "r");
-	for (int i = 0; f && i < 2 && strncmp(line, "clang ", 6) != 0; i++)
-		if (!fgets(line, sizeof(line), f))
-			break;
-	line[strcspn(line, "\n")] = '\0';
-	while (f && fgets(command, sizeof(command), f))
-		;
-	if (f)
-		pclose(f);
-	if (strncmp(line, "clang ", 6) == 0)
-		d->say(LAUNCH_GOOD, "OpenCL kernels by line", line);
-	else
-		d->say(LAUNCH_FAIR, "OpenCL kernels by line",
-		       *line ? line : "kymo rewrite could not be started");
-}
-
 static void doctor(const struct launch_doctor *d)
 {
 	check_loader(d);
 	check_drivers(d);
-	check_rewriting(d);
 }
 
 const struct kymo_launch kymo_launch_opencl = {

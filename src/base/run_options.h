@@ -63,17 +63,19 @@ struct run_options {
 	const char *count_kernel; /* regexes of the kernels that NAME:kernel counts, or NULL: all */
 	int replay;               /* enum run_replay */
 	int64_t replay_pass;      /* of RUN_REPLAY_APPLICATION, from 1; 0: all */
-	const char *formulas;     /* file, or NULL */
-	const char *metrics;      /* list of ids, or NULL */
-	const char *metrics_file; /* or NULL */
-	const char *formula_lines;  /* those that `counters` named, or NULL */
-	int64_t sample_hz;          /* 0: no samples */
-	bool off_cpu;               /* the times in which threads have no processor */
-	int sample_clock;           /* enum run_sample_clock */
-	const char *sample_event;   /* EVENT:N, a sample every N of them; or NULL */
-	const char *sample_threads; /* list, or NULL: all */
-	uint64_t heap_interval;     /* mean of the bytes between two samples of malloc() */
-	const char *functions;      /* expressions of functions that are patched, or NULL */
+	const char
+		*instrument_kernels; /* regexes of the kernels whose lines are counted, or NULL */
+	const char *formulas;        /* file, or NULL */
+	const char *metrics;         /* list of ids, or NULL */
+	const char *metrics_file;    /* or NULL */
+	const char *formula_lines;   /* those that `counters` named, or NULL */
+	int64_t sample_hz;           /* 0: no samples */
+	bool off_cpu;                /* the times in which threads have no processor */
+	int sample_clock;            /* enum run_sample_clock */
+	const char *sample_event;    /* EVENT:N, a sample every N of them; or NULL */
+	const char *sample_threads;  /* list, or NULL: all */
+	uint64_t heap_interval;      /* mean of the bytes between two samples of malloc() */
+	const char *functions;       /* expressions of functions that are patched, or NULL */
 	const char *functions_exclude;
 	int64_t functions_min_instructions, functions_min_loop;
 	uint64_t functions_min_ns; /* shorter executions are not recorded */

@@ -23,7 +23,7 @@ from packed import Packed
 # trace). Calls are not here: they have no list, but numbers of their own in their process.
 REFERENCES = {"agent": "agents", "queue": "queues", "kernel": "kernels", "program": "programs",
               "device_context": "contexts", "blob": "blobs", "string": "strings",
-              "communicator": "communicators", "counter": "counters", "code": "codes",
+              "communicator": "communicators", "counter": "counters", "code": "codes", "place": "places",
               "stack": "stacks", "thread": "threads"}
 
 

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/patterns.h"
-#include "base/text.h"
 #include "base/vec.h"
 #include "formats/raw/internal.h"
 #include "formats/raw/reading.h"
@@ -59,40 +57,6 @@ static const char *join_words(struct trace *t, const struct wire_def *d, unsigne
 	return out;
 }
 
-static const struct filter_option {
-	const char *variable, *option;
-	bool partial; /* see t_process */
-} filter_options[] = {
-	{"KYMO_BACKENDS=", "-b", false},
-	{"KYMO_INCLUDE=", "-i", true},
-	{"KYMO_EXCLUDE=", "-x", true},
-	{"KYMO_RANK=", "--rank", false},
-	{"KYMO_KERNEL=", "-k", true},
-	{"KYMO_DEVICE=", "--device", true},
-	{"KYMO_RANGE=", "--range", true},
-	{"KYMO_DURING=", "--during", false},
-	{"KYMO_PERIOD=", "--period", false},
-	{"KYMO_EXCLUDE_KERNEL=", "--exclude-kernel", true},
-	{"KYMO_ANNOTATIONS=", "--annotations", false},
-	{"KYMO_EXCLUDE_ANNOTATIONS=", "--exclude-annotations", false},
-};
-
-/* Patterns that leave nothing out; given to have the chattiest calls as well. */
-static bool matches_all(const char *pattern)
-{
-	return strcmp(pattern, ".") == 0 || strcmp(pattern, ".*") == 0;
-}
-
-static const char *filter_value(const struct filter_option *f, const char *word)
-{
-	size_t n = strlen(f->variable);
-	const char *value = strncmp(word, f->variable, n) == 0 ? word + n : "";
-
-	if (strcmp(f->option, "-b") == 0 && strcmp(value, "all") == 0)
-		return "";
-	return value;
-}
-
 static bool has_word(const struct wire_def *d, uint32_t field, const char *begin)
 {
 	size_t length, n = strlen(begin);
@@ -102,38 +66,6 @@ static bool has_word(const struct wire_def *d, uint32_t field, const char *begin
 		if ((size_t)(end - s) > n && strncmp(s, begin, n) == 0 && s[n])
 			return true;
 	return false;
-}
-
-/* Options that left something out, as words of a shell. */
-static const char *filters_of(struct trace *t, const struct wire_def *d, bool *partial)
-{
-	struct text out = {0};
-	const char *result = "";
-	size_t length;
-	const char *s = wire_def_text(d, DEF_PROCESS_ENVIRONMENT, &length), *end = s + length;
-
-	for (; s < end; s += strnlen(s, (size_t)(end - s)) + 1) {
-		char *word = strndup(s, (size_t)(end - s));
-
-		for (size_t i = 0; word && i < sizeof(filter_options) / sizeof(filter_options[0]);
-		     i++) {
-			const char *value = filter_value(&filter_options[i], word);
-
-			if (!*value)
-				continue;
-			*partial |= filter_options[i].partial &&
-				    !(strcmp(filter_options[i].option, "-i") == 0 &&
-				      matches_all(value));
-			text_addf(&out, "%s%s '", out.length ? " " : "", filter_options[i].option);
-			patterns_show(&out, value);
-			text_add(&out, "'");
-		}
-		free(word);
-	}
-	if (out.s && !out.failed)
-		result = trace_string(t, out.s, out.length);
-	text_release(&out);
-	return result;
 }
 
 static void set_process(struct reading *r, const struct wire_def *d)
@@ -150,7 +82,7 @@ static void set_process(struct reading *r, const struct wire_def *d)
 	p->hostname = text(t, d, DEF_PROCESS_HOSTNAME);
 	p->version = text(t, d, DEF_PROCESS_VERSION);
 	p->partial = false; /* what its parent told is the parent's */
-	p->filters = filters_of(t, d, &p->partial);
+	p->filters = raw_filters(t, d, &p->partial);
 	p->some_ranks = has_word(d, DEF_PROCESS_ENVIRONMENT, "KYMO_RANK=");
 	/* What its parent told of itself is the parent's. */
 	t->pauses_count = r->pauses;
@@ -422,6 +354,25 @@ static void add_code(struct reading *r, const struct wire_def *d)
 				.offset = wire_def_get(d, DEF_CODE_OFFSET)};
 }
 
+/* Of a block `block` is 0, and a place that belongs to one comes behind it. */
+static void add_place(struct reading *r, const struct wire_def *d)
+{
+	if (!define(&r->p->places, wire_def_get(d, DEF_PLACE_ID), r->t->places_count))
+		return;
+	*trace_add(r->t, places) = (struct t_place){
+		.process = r->p->process,
+		.program = (uint32_t)wire_def_get(d, DEF_PLACE_PROGRAM),
+		.block = (uint32_t)map_get(&r->p->places, wire_def_get(d, DEF_PLACE_BLOCK)),
+		.function = text(r->t, d, DEF_PLACE_FUNCTION),
+		.what = text(r->t, d, DEF_PLACE_WHAT),
+		.kind = text(r->t, d, DEF_PLACE_KIND),
+		.file = text(r->t, d, DEF_PLACE_FILE),
+		.line = (uint32_t)wire_def_get(d, DEF_PLACE_LINE),
+		.column = (uint32_t)wire_def_get(d, DEF_PLACE_COLUMN),
+		.times = wire_def_get(d, DEF_PLACE_TIMES),
+		.bytes = wire_def_get(d, DEF_PLACE_BYTES)};
+}
+
 /* A blob comes in pieces; all of one claim the same size, which the file must be able to hold. */
 static void add_blob(struct reading *r, const struct wire_def *d)
 {
@@ -610,6 +561,7 @@ static const def_handler handlers[DEF_COUNT] = {
 	[DEF_PROCESS_END] = end_process,
 	[DEF_CLOCK] = add_clock,
 	[DEF_CODE] = add_code,
+	[DEF_PLACE] = add_place,
 	[DEF_RECORDING] = add_recording,
 };
 
@@ -769,6 +721,7 @@ kymo_status_t raw_read_definitions(struct raw_process *p)
 			    .queues = t->queues_count,
 			    .programs = t->programs_count,
 			    .kernels = t->kernels_count,
+			    .places = t->places_count,
 			    .modules = t->modules_count,
 			    .sites = t->sites_count,
 			    .notes = t->notes_count,

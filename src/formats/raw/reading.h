@@ -13,7 +13,7 @@ struct reading {
 	uint8_t *clock_sync_host; /* CLOCK_SYNC_* */
 	uint32_t clock_sync_count, clock_sync_room, clock_sync_id_room, clock_sync_host_room;
 	/* What this file added begins here. */
-	uint32_t agents, contexts, queues, programs, kernels, modules, sites, notes, clocks;
+	uint32_t agents, contexts, queues, programs, kernels, places, modules, sites, notes, clocks;
 	bool process_end_seen;
 	uint64_t process_end_how, process_end_tick;
 	uint64_t end_tick;                 /* of RAW_END, 0 unknown */

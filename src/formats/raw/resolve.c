@@ -33,6 +33,8 @@ static void resolve_references(struct reading *r)
 	}
 	for (uint32_t i = r->kernels; i < t->kernels_count; i++)
 		t->kernels[i].program = map_get(&p->programs, t->kernels[i].program);
+	for (uint32_t i = r->places; i < t->places_count; i++)
+		t->places[i].program = map_get(&p->programs, t->places[i].program);
 	/* Of modules that were mapped over one another, the last. */
 	for (uint32_t i = r->sites; i < t->sites_count; i++) {
 		for (uint32_t m = r->modules; m < t->modules_count; m++) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Devices that are known: what their warps, lines and banks are like. */
 #include "lanes/lanes.h"
 
 #include <string.h>

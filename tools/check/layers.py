@@ -17,6 +17,7 @@ import sys
 ALLOWED = {
     "base": set(),
     "record": {"base"},
+    "lanes": {"base"},
     "wire": {"base"},
     "topology": {"base"},
     "core": {"base", "record", "wire", "topology"},

@@ -270,6 +270,11 @@ typedef struct kymo_kernel_line_desc {
 	/* Launches of which kernels, NULL: all. Asked on the thread that launches. */
 	bool (*filter)(const kymo_counter_launch_t *launch, void *data);
 	void *data;
+	/*
+	 * Not 0: their accesses are recorded, and looked at as a device makes them that runs so many work items in lockstep;
+	 * 32 and 64 are known.
+	 */
+	uint32_t lanes;
 } kymo_kernel_line_desc_t;
 
 /*

@@ -30,6 +30,9 @@ enum run_replay {
 	RUN_REPLAY_ROTATE = 2,
 	RUN_REPLAY_OFF = 3
 };
+
+/* Of `lanes`: as a device with warps of so many lanes makes accesses. */
+enum { RUN_LANES_OFF = 0, RUN_LANES_32 = 1, RUN_LANES_64 = 2 };
 enum run_pauses { RUN_PAUSES_LAST = 0, RUN_PAUSES_COUNT = 1, RUN_PAUSES_IGNORE = 2 };
 
 struct run_options {
@@ -65,6 +68,7 @@ struct run_options {
 	int64_t replay_pass;      /* of RUN_REPLAY_APPLICATION, from 1; 0: all */
 	const char
 		*instrument_kernels; /* regexes of the kernels whose lines are counted, or NULL */
+	int lanes;                   /* RUN_LANES_...: how their accesses are looked at */
 	const char *formulas;        /* file, or NULL */
 	const char *metrics;         /* list of ids, or NULL */
 	const char *metrics_file;    /* or NULL */

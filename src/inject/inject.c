@@ -183,6 +183,9 @@ kymo_status_t inject_start(void (*leave)(void))
 		.counters = o->counters,
 		.count_kernels = patterns_of(o->count_kernel, true),
 		.instrument_kernels = patterns_of(o->instrument_kernels, true),
+		.lanes = o->lanes == RUN_LANES_32   ? 32
+			 : o->lanes == RUN_LANES_64 ? 64
+						    : 0,
 		.replay = replay_of(o->replay),
 		.sample_hz = (uint64_t)o->sample_hz,
 		.sample_wall = o->sample_clock == RUN_SAMPLE_WALL,

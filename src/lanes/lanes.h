@@ -26,7 +26,6 @@ struct lanes_access {
 
 /* What a device is like. */
 struct lanes_profile {
-	char name[32];
 	uint32_t warp; /* lanes, at most LANES_WARP_MAX */
 	uint32_t line; /* bytes of global memory that come at once */
 	uint32_t bank; /* bytes of a bank of local memory */
@@ -35,10 +34,8 @@ struct lanes_profile {
 		[3]; /* lanes whose local accesses of up to 4, up to 8, and of more bytes are made at once */
 };
 
-/* One that Kymo knows ("warp32", "wave64"); NULL: it knows none of that name. */
-const struct lanes_profile *lanes_profile_named(const char *name);
-/* The name of the i-th; NULL: there are no more. */
-const char *lanes_profile_name(uint32_t i);
+/* Of devices with warps of so many lanes (32, 64); NULL: none is known. */
+const struct lanes_profile *lanes_profile_of(uint32_t warp);
 
 enum lanes_space { LANES_OTHER, LANES_GLOBAL, LANES_LOCAL };
 

@@ -22,11 +22,31 @@ static const char query[] =
 	"sum(bytes) FILTER (WHERE kind = 'private') AS private, "
 	"sum(executed) FILTER (WHERE what LIKE 'flop%') AS flops, "
 	"sum(executed) FILTER (WHERE what = 'branch') AS branches "
-	"FROM kernel_parts GROUP BY pid, call_id, kernel_name, agent_name, program, file, line) "
-	"SELECT kernel_name, agent_name, program, file, line, sum(executed), sum(loads), "
+	"FROM kernel_parts GROUP BY pid, call_id, kernel_name, agent_name, program, file, line), "
+	"accesses AS (SELECT kernel_name, agent_name, program, file, line, "
+	"100.0 * sum(accesses) / sum(lanes) AS lanes, "
+	"sum(needed) FILTER (WHERE kind <> 'local' AND used) AS needed, "
+	"sum(used) FILTER (WHERE kind <> 'local' AND used) AS used, "
+	"sum(used - needed) FILTER (WHERE kind = 'local') AS conflicts, "
+	"sum(misaligned) AS misaligned FROM kernel_accesses GROUP BY 1, 2, 3, 4, 5) "
+	"SELECT l.kernel_name, l.agent_name, l.program, l.file, l.line, sum(executed), sum(loads), "
 	"sum(stores), sum(atomics), sum(global), sum(local), sum(private), sum(flops), "
-	"sum(branches) FROM launched GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5";
-enum { Q_KERNEL, Q_DEVICE, Q_PROGRAM, Q_FILE, Q_LINE, Q_EXECUTED, Q_END = Q_EXECUTED + 9 };
+	"sum(branches), a.lanes, a.needed, a.used, a.conflicts, a.misaligned "
+	"FROM launched l LEFT JOIN accesses a ON a.kernel_name IS l.kernel_name AND a.agent_name "
+	"IS l.agent_name "
+	"AND a.program IS l.program AND a.file IS l.file AND a.line = l.line "
+	"GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5";
+enum {
+	Q_KERNEL,
+	Q_DEVICE,
+	Q_PROGRAM,
+	Q_FILE,
+	Q_LINE,
+	Q_EXECUTED,
+	Q_LANES = Q_EXECUTED + 9,
+	Q_NEEDED,
+	Q_END = Q_NEEDED + 4
+};
 
 static const char source_query[] =
 	"SELECT b.data FROM program p JOIN blob b ON b.id = p.source WHERE p.id = ?";
@@ -107,8 +127,10 @@ static void put_row(struct table *t, sqlite3_stmt *q, struct source *s, sqlite3 
 	c++;
 	cell_number(c++, (uint64_t)sqlite3_column_int64(q, Q_LINE));
 	for (int i = Q_EXECUTED; i < Q_END; i++, c++)
-		if (sqlite3_column_type(q, i) != SQLITE_NULL)
+		if (sqlite3_column_type(q, i) != SQLITE_NULL && i != Q_LANES)
 			cell_number(c, (uint64_t)sqlite3_column_int64(q, i));
+		else if (sqlite3_column_type(q, i) != SQLITE_NULL)
+			cell_real(c, sqlite3_column_double(q, i));
 	if (file && *file)
 		read_file(s, file);
 	else
@@ -116,7 +138,18 @@ static void put_row(struct table *t, sqlite3_stmt *q, struct source *s, sqlite3 
 	put_line(t, c, s, sqlite3_column_int64(q, Q_LINE));
 }
 
-static void put_columns(struct table *t)
+static bool has_accesses(sqlite3 *db)
+{
+	sqlite3_stmt *q = NULL;
+	bool any = sqlite3_prepare_v2(db, "SELECT 1 FROM kernel_access LIMIT 1", -1, &q, NULL) ==
+			   SQLITE_OK &&
+		   sqlite3_step(q) == SQLITE_ROW;
+
+	sqlite3_finalize(q);
+	return any;
+}
+
+static void put_columns(struct table *t, bool accesses)
 {
 	table_column(t, "kernel", "kernel", CELL_TEXT);
 	table_column_optional(t, 1, "device", "device", CELL_TEXT);
@@ -131,6 +164,11 @@ static void put_columns(struct table *t)
 	table_column_if(t, false, "private_bytes", "private", CELL_BYTES);
 	table_column(t, "flops", "FLOP", CELL_COUNT);
 	table_column(t, "branches", "branches", CELL_COUNT);
+	table_column_if(t, accesses, "lanes_percent", "lanes %", CELL_PERCENT);
+	table_column_if(t, accesses, "lines_needed", "lines needed", CELL_COUNT);
+	table_column_if(t, accesses, "lines_used", "used", CELL_COUNT);
+	table_column_if(t, accesses, "conflicts", "conflicts", CELL_COUNT);
+	table_column_if(t, accesses, "misaligned", "misaligned", CELL_COUNT);
 	table_column_optional(t, 2, "source", "source", CELL_TEXT);
 }
 
@@ -144,7 +182,7 @@ bool lines_table(struct report *r, const struct kernel_report *k, const char *id
 
 	if (!t)
 		return false;
-	put_columns(t);
+	put_columns(t, has_accesses(db));
 	rc = sqlite3_prepare_v2(db, query, -1, &q, NULL);
 	while (rc == SQLITE_OK && (rc = sqlite3_step(q)) == SQLITE_ROW) {
 		put_row(t, q, &source, db);

@@ -204,8 +204,10 @@ static void sample_devices(kymo_context_t context, const struct recorder_options
 
 static void count_lines(kymo_context_t context, const struct recorder_options *options)
 {
-	const kymo_kernel_line_desc_t desc = {
-		.size = sizeof(desc), .filter = launch_is_chosen, .data = &line_patterns};
+	const kymo_kernel_line_desc_t desc = {.size = sizeof(desc),
+					      .filter = launch_is_chosen,
+					      .data = &line_patterns,
+					      .lanes = options->lanes};
 
 	if (patterns_compile(&line_patterns, &options->instrument_kernels) == KYMO_OK)
 		kymo_kernel_line_service(context, &desc);

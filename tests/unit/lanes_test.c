@@ -39,10 +39,10 @@ static void shuffle(void)
 	}
 }
 
-static struct lanes_count *counted(const char *profile, const struct lanes_site *sites, uint32_t n,
+static struct lanes_count *counted(uint32_t warp, const struct lanes_site *sites, uint32_t n,
 				   uint32_t group)
 {
-	struct lanes *l = lanes_new(lanes_profile_named(profile), sites, n, group);
+	struct lanes *l = lanes_new(lanes_profile_of(warp), sites, n, group);
 	struct lanes_count *c = calloc(n, sizeof(*c));
 
 	assert_non_null(l);
@@ -78,7 +78,7 @@ static void strides(void **state)
 			for (uint32_t item = 0; item < 128; item++)
 				access_to(0, group, item, 0,
 					  0x10000 + 4ull * s * (group * 128 + item));
-		c = counted("warp32", &site, 1, 128);
+		c = counted(32, &site, 1, 128);
 		assert_counts(c, (struct lanes_count){384, 12, 384, 12, 12 * (used ? used : 1), 0});
 		free(c);
 	}
@@ -96,7 +96,7 @@ static void offsets(void **state)
 		access_to(1, 0, item, 0, 0x1000 + 8 * item + 124);
 		access_to(2, 0, item, 0, 0x1000 + 16 * item);
 	}
-	c = counted("warp32", sites, 3, 32);
+	c = counted(32, sites, 3, 32);
 	assert_counts(&c[0], (struct lanes_count){32, 1, 32, 1, 2, 0});
 	assert_counts(&c[1], (struct lanes_count){32, 1, 32, 2, 3, 32});
 	assert_counts(&c[2], (struct lanes_count){32, 1, 32, 4, 4, 0});
@@ -113,7 +113,7 @@ static void shared_addresses(void **state)
 		access_to(0, 7, item, 0, 0x2000);
 		access_to(1, 7, item, 0, 0x2000 + 8 * (item / 2));
 	}
-	c = counted("wave64", sites, 2, 64);
+	c = counted(64, sites, 2, 64);
 	assert_counts(&c[0], (struct lanes_count){64, 1, 64, 1, 1, 0});
 	assert_counts(&c[1], (struct lanes_count){64, 1, 64, 2, 2, 0});
 	free(c);
@@ -132,7 +132,7 @@ static void tiles(void **state)
 			access_to(1, 0, y * 32 + x, 0, 4 * (x * 32 + y));
 			access_to(2, 0, y * 32 + x, 0, 4 * (x * 33 + y));
 		}
-	c = counted("warp32", sites, 3, 256);
+	c = counted(32, sites, 3, 256);
 	assert_counts(&c[0], (struct lanes_count){256, 8, 256, 8, 8, 0});
 	assert_counts(&c[1], (struct lanes_count){256, 8, 256, 8, 8 * 32, 0});
 	assert_counts(&c[2], (struct lanes_count){256, 8, 256, 8, 8, 0});
@@ -152,7 +152,7 @@ static void wide_words(void **state)
 		access_to(2, 0, item, 0, 64);
 		access_to(3, 0, item, 0, 16 * item);
 	}
-	c = counted("warp32", sites, 4, 32);
+	c = counted(32, sites, 4, 32);
 	assert_counts(&c[0], (struct lanes_count){32, 1, 32, 2, 2, 0});
 	assert_counts(&c[1], (struct lanes_count){32, 1, 32, 4, 4, 0});
 	assert_counts(&c[2], (struct lanes_count){32, 1, 32, 1, 1, 0});
@@ -172,7 +172,7 @@ static void missing_lanes(void **state)
 				access_to(0, group, item, k, 4 * item + 4096 * k);
 				access_to(1, group, item, k, 0);
 			}
-	c = counted("warp32", sites, 2, 40);
+	c = counted(32, sites, 2, 40);
 	/* By group: first executions of 32 and 8 lanes, second ones of 16 and 4. */
 	assert_counts(&c[0], (struct lanes_count){120, 8, 160, 8, 8, 0});
 	assert_counts(&c[1], (struct lanes_count){120, 8, 160, 0, 0, 0});
@@ -182,7 +182,7 @@ static void missing_lanes(void **state)
 static void what_cannot_be(void **state)
 {
 	static const struct lanes_site site = {LANES_GLOBAL, 4};
-	struct lanes *l = lanes_new(lanes_profile_named("warp32"), &site, 1, 32);
+	struct lanes *l = lanes_new(lanes_profile_of(32), &site, 1, 32);
 	const struct lanes_access no_site = {1, 0, 0, 0, 0, 0}, no_item = {0, 0, 32, 0, 0, 0};
 	const struct lanes_access twice[] = {{0, 0, 5, 1, 4, 0}, {0, 0, 5, 1, 8, 0}};
 
@@ -190,7 +190,7 @@ static void what_cannot_be(void **state)
 	assert_false(lanes_take(l, &no_item, 1));
 	assert_false(lanes_take(l, twice, 2));
 	lanes_free(l);
-	assert_null(lanes_profile_named("warp"));
+	assert_null(lanes_profile_of(31));
 }
 
 int main(void)

@@ -173,20 +173,34 @@ static cl_int run_all(struct cap_counted_launch *c, const struct ocl_launch *l,
 	}
 }
 
+/* Of a launch of which lines are wanted: what counts them, and what records its accesses, if they are wanted; or NULL. */
+struct twins {
+	struct ocl_twin *counting, *recording;
+};
+
 /* Whether it ran in the place of the program's kernel, which is not to run any more. */
 static bool run_lines(struct cap_counted_launch *c, const struct ocl_launch *l,
-		      struct ocl_twin *twin, const struct ocl_kept *kept, const char *why)
+		      const struct twins *t, const struct ocl_kept *kept, const char *lost)
 {
+	const char *why = lost;
+
 	if (!kept && c->passes) {
 		ocl_not_instrumented(l->kernel, why); /* counters are to be those of the kernel */
 		return false;
 	}
-	if (!ocl_twin_run(twin, &c->launch, l, !kept, &why)) {
+	if (!ocl_twin_run(t->counting, &c->launch, l, !kept, &why)) {
 		ocl_not_instrumented(l->kernel, why);
 		return false;
 	}
-	if (!kept)
+	if (!kept) {
+		if (t->recording)
+			ocl_accesses_not_recorded(l->kernel, lost);
 		return true;
+	}
+	why = t->recording ? ocl_accesses_run(t->counting, t->recording, &c->launch, l, kept)
+			   : NULL;
+	if (why)
+		ocl_accesses_not_recorded(l->kernel, why);
 	if (ocl_kept_restore(kept))
 		return false;
 	ocl_not_instrumented(l->kernel, "what the kernel had written could not be put back");
@@ -194,7 +208,7 @@ static bool run_lines(struct cap_counted_launch *c, const struct ocl_launch *l,
 }
 
 static cl_int run_alone(struct cap_counted_launch *c, const struct ocl_launch *l,
-			const struct ocl_queue *q, struct ocl_twin *twin)
+			const struct ocl_queue *q, const struct twins *t)
 {
 	struct ocl_kept *kept = NULL;
 	const char *reason = alone(l), *lost = NULL;
@@ -202,16 +216,16 @@ static cl_int run_alone(struct cap_counted_launch *c, const struct ocl_launch *l
 
 	if (reason) {
 		cap_launch_refuse(c, reason);
-		if (twin)
+		if (t->counting)
 			ocl_not_instrumented(l->kernel, reason);
 		return enqueue(l, true, l->event);
 	}
-	if (c->passes > 1 || twin) {
+	if (c->passes > 1 || t->counting) {
 		kept = ocl_keep(l->queue, q->context_handle, l->kernel, &lost);
 		if (!kept && c->passes > 1)
 			cap_launch_first_only(c, lost);
 	}
-	if (!twin || !run_lines(c, l, twin, kept, lost))
+	if (!t->counting || !run_lines(c, l, t, kept, lost))
 		result = c->passes ? run_all(c, l, kept) : enqueue(l, true, l->event);
 	ocl_kept_free(kept);
 	return result;
@@ -231,21 +245,24 @@ static struct cap_launch describe(const struct cap_frame *f, const struct ocl_la
 	return launch;
 }
 
-/* The twin of a launch of which lines are wanted, NULL: none; it may take long to make it, so nobody waits yet. */
-static struct ocl_twin *prepare(struct cap_counted_launch *c, const struct ocl_launch *l)
+/* It may take long to make them, so nobody waits yet. */
+static struct twins prepare(struct cap_counted_launch *c, const struct ocl_launch *l)
 {
-	struct ocl_twin *twin;
-	const char *why;
+	struct twins t = {NULL, NULL};
+	const char *why = NULL;
 
 	if (!c->lines)
-		return NULL;
-	twin = ocl_twin_get(l, &why);
-	if (twin)
-		ocl_kernel_is(l->kernel, twin->changes);
-	else
+		return t;
+	t.counting = ocl_twin_get(l, false, &why);
+	c->lines = t.counting != NULL;
+	if (!t.counting) {
 		ocl_not_instrumented(l->kernel, why);
-	c->lines = twin != NULL;
-	return twin;
+		return t;
+	}
+	ocl_kernel_is(l->kernel, t.counting->changes);
+	if (cap_lines_lanes() && !(t.recording = ocl_twin_get(l, true, &why)))
+		ocl_accesses_not_recorded(l->kernel, why);
+	return t;
 }
 
 static cl_int enqueue_beside(const struct ocl_launch *l)
@@ -261,8 +278,8 @@ cl_int ocl_count_launch(const struct cap_frame *f, const struct ocl_launch *l)
 {
 	struct ocl_queue *q = ocl_queue_get(l->queue);
 	struct cap_counted_launch c;
-	struct ocl_twin *twin;
 	struct cap_launch launch;
+	struct twins twins;
 	cl_int result;
 
 	ocl_count_begin();
@@ -276,16 +293,18 @@ cl_int ocl_count_launch(const struct cap_frame *f, const struct ocl_launch *l)
 	}
 	if (!cap_launch_chosen(&c, &launch))
 		return enqueue_beside(l);
-	twin = prepare(&c, l);
+	twins = prepare(&c, l);
 	if (cap_launch_hold(&c)) {
-		result = run_alone(&c, l, q, twin);
+		result = run_alone(&c, l, q, &twins);
 		cap_launch_end(&c);
 	} else {
-		if (twin)
+		if (twins.counting)
 			ocl_not_instrumented(l->kernel, "others enqueued work all the time");
 		result = enqueue_beside(l);
 	}
-	if (twin)
-		ocl_twin_put(twin);
+	if (twins.counting)
+		ocl_twin_put(twins.counting);
+	if (twins.recording)
+		ocl_twin_put(twins.recording);
 	return result;
 }

@@ -13,7 +13,7 @@
 #include "base/text.h"
 
 /* The words of the context that a kernel counts in, before its slots. */
-enum { VERSION, SLOTS, BLOCKS, OWN_SLOTS, HEAD = 8 };
+enum { VERSION, SLOTS, BLOCKS, OWN_SLOTS, RECORDS, RECORDED, RECORDS_AT, GROUPS, HEAD };
 
 #define SHARED_SLOTS 64u
 #define COUNTS_MAX   (8u << 20) /* in all slots */
@@ -67,6 +67,11 @@ void ocl_not_instrumented(cl_kernel kernel, const char *why)
 	tell_of(kernel, "were not instrumented", why);
 }
 
+void ocl_accesses_not_recorded(cl_kernel kernel, const char *why)
+{
+	tell_of(kernel, "are without accesses", why);
+}
+
 static void tell_run(cl_kernel kernel, bool as_program, const char *why)
 {
 	if (as_program)
@@ -88,19 +93,13 @@ void ocl_instrument_fork_child(void)
 
 /* ---- the context ---- */
 
-struct counts {
-	cl_mem buffer;
-	uint64_t *words;
-	size_t slots, blocks;
-};
-
-static size_t bytes_of(const struct counts *c)
+/* All but the records. */
+static size_t bytes_of(const struct ocl_counts *c)
 {
 	return (HEAD + c->slots * c->blocks) * sizeof(*c->words);
 }
 
-/* 0: the runtime chooses the size of groups. */
-static size_t groups_of(const struct ocl_launch *l)
+size_t ocl_launch_groups(const struct ocl_launch *l)
 {
 	size_t groups = 1;
 
@@ -135,8 +134,8 @@ static size_t items_of(const struct ocl_launch *l)
 enum ocl_twin_slots ocl_twin_slots_for(const struct ocl_twin *t, const struct ocl_launch *l,
 				       size_t *count)
 {
-	const size_t most = COUNTS_MAX / (t->rewritten.blocks.count + 1u), groups = groups_of(l),
-		     items = items_of(l);
+	const size_t most = COUNTS_MAX / (t->rewritten.blocks.count + 1u),
+		     groups = ocl_launch_groups(l), items = items_of(l);
 
 	*count = SHARED_SLOTS;
 	if (!one_by_one(t->device) || groups > most)
@@ -150,24 +149,37 @@ enum ocl_twin_slots ocl_twin_slots_for(const struct ocl_twin *t, const struct oc
 	return OCL_SLOTS_MAYBE;
 }
 
-static const char *counts_new(struct counts *c, const struct ocl_twin *t, enum ocl_twin_slots how)
+static const char *counts_new(struct ocl_counts *c, const struct ocl_twin *t,
+			      enum ocl_twin_slots how)
 {
 	cl_int error = CL_SUCCESS;
 
 	c->words = calloc(1, bytes_of(c));
 	if (!c->words)
 		return "there was no memory for it";
-	c->words[VERSION] = 1;
-	c->words[SLOTS] = c->slots;
-	c->words[BLOCKS] = c->blocks;
-	c->words[OWN_SLOTS] = how == OCL_SLOTS_OWN;
-	c->buffer = ocl_next.clCreateBuffer(t->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
-					    bytes_of(c), c->words, &error);
+	c->own_slots = how == OCL_SLOTS_OWN;
+	c->buffer = ocl_next.clCreateBuffer(t->context, CL_MEM_READ_WRITE,
+					    bytes_of(c) + c->records * sizeof(struct lanes_access),
+					    NULL, &error);
 	return c->buffer ? NULL : "the device had no memory for what it counts";
 }
 
+bool ocl_counts_clear(struct ocl_counts *c, cl_command_queue queue, struct ocl_groups groups)
+{
+	memset(c->words, 0, bytes_of(c));
+	c->words[VERSION] = 1;
+	c->words[SLOTS] = c->slots;
+	c->words[BLOCKS] = c->blocks;
+	c->words[OWN_SLOTS] = c->own_slots;
+	c->words[RECORDS] = c->records;
+	c->words[RECORDS_AT] = HEAD + c->slots * c->blocks;
+	c->words[GROUPS] = groups.first | (uint64_t)groups.count << 32;
+	return ocl_next.clEnqueueWriteBuffer(queue, c->buffer, CL_TRUE, 0, bytes_of(c), c->words, 0,
+					     NULL, NULL) == CL_SUCCESS;
+}
+
 /* All slots become the first. */
-static bool counts_read(struct counts *c, cl_command_queue queue)
+static bool counts_read(struct ocl_counts *c, cl_command_queue queue)
 {
 	uint64_t *sums = c->words + HEAD;
 
@@ -180,7 +192,23 @@ static bool counts_read(struct counts *c, cl_command_queue queue)
 	return true;
 }
 
-static void counts_release(struct counts *c)
+uint64_t ocl_counts_recorded(struct ocl_counts *c, cl_command_queue queue)
+{
+	if (ocl_next.clEnqueueReadBuffer(queue, c->buffer, CL_TRUE, 0, HEAD * sizeof(*c->words),
+					 c->words, 0, NULL, NULL) != CL_SUCCESS)
+		return UINT64_MAX;
+	return c->words[RECORDED];
+}
+
+bool ocl_counts_records(const struct ocl_counts *c, cl_command_queue queue,
+			struct lanes_access *out, size_t count)
+{
+	return !count ||
+	       ocl_next.clEnqueueReadBuffer(queue, c->buffer, CL_TRUE, bytes_of(c),
+					    count * sizeof(*out), out, 0, NULL, NULL) == CL_SUCCESS;
+}
+
+void ocl_counts_release(struct ocl_counts *c)
 {
 	if (c->buffer)
 		ocl_next.clReleaseMemObject(c->buffer);
@@ -294,13 +322,13 @@ static bool any_of(const uint64_t *counts, uint32_t from, uint32_t to)
 }
 
 /* What the blocks from `from` to `to` do. */
-static void define_parts(const struct ocl_twin *t, uint32_t from, uint32_t to, uint32_t program)
+static void define_parts(struct ocl_twin *t, uint32_t from, uint32_t to, uint32_t program)
 {
 	for (uint32_t i = 0; i < t->rewritten.parts.count; i++) {
 		const struct ocl_rewritten_part *p = &t->rewritten.parts.at[i];
 
 		if (p->block >= from && p->block < to)
-			define(p, program, t->blocks[p->block]);
+			t->parts[i] = define(p, program, t->blocks[p->block]);
 	}
 }
 
@@ -327,8 +355,8 @@ static void find_places(struct ocl_twin *t, const uint64_t *counts, uint32_t pro
 	}
 }
 
-static void write_counts(struct ocl_twin *t, struct cap_line_counts *out, const struct counts *c,
-			 uint32_t program)
+static void write_counts(struct ocl_twin *t, struct cap_line_counts *out,
+			 const struct ocl_counts *c, uint32_t program)
 {
 	const uint64_t *sums = c->words + HEAD;
 	uint32_t *ids = calloc(t->rewritten.blocks.count + 1u, sizeof(*ids));
@@ -363,8 +391,8 @@ static const char *fits(cl_kernel kernel, const struct ocl_twin *t, const struct
 	return NULL;
 }
 
-/* `*taken`: it is in the queue, and no more to be put there. */
-static const char *run(cl_kernel twin, const struct ocl_launch *l, bool as_program, bool *taken)
+const char *ocl_twin_enqueue(cl_kernel twin, const struct ocl_launch *l, bool as_program,
+			     bool *taken)
 {
 	cl_event own = NULL, *event = as_program && l->event ? l->event : &own;
 	cl_int status = CL_QUEUED;
@@ -388,9 +416,8 @@ static const char *run(cl_kernel twin, const struct ocl_launch *l, bool as_progr
 	return ocl_text_for_ever(text);
 }
 
-/* The kernel with all its arguments, and the context as the last. */
-static cl_kernel make_kernel(struct ocl_twin *t, const struct ocl_launch *l, struct counts *c,
-			     const char **why)
+cl_kernel ocl_twin_kernel(struct ocl_twin *t, const struct ocl_launch *l, struct ocl_counts *c,
+			  const char **why)
 {
 	const struct ocl_kernel *k = (struct ocl_kernel *)ocl_find(OCL_KERNEL, l->kernel);
 	enum ocl_twin_slots slots;
@@ -424,22 +451,24 @@ bool ocl_twin_run(struct ocl_twin *t, const struct cap_launch *launch, const str
 	const struct ocl_kernel *k = (struct ocl_kernel *)ocl_find(OCL_KERNEL, l->kernel);
 	struct cap_line_counts out = {.launch = launch, .instead = as_program};
 	const char *instead_for = *why;
-	struct counts c = {.buffer = NULL};
+	struct ocl_counts c = {.buffer = NULL};
 	bool taken = false;
 	cl_kernel twin;
 
 	*why = NULL;
-	twin = make_kernel(t, l, &c, why);
+	twin = ocl_twin_kernel(t, l, &c, why);
+	if (!*why && !ocl_counts_clear(&c, l->queue, (struct ocl_groups){0, 0}))
+		*why = "what it counts in could not be written";
 	out.start = clock_ns(CLOCK_MONOTONIC_RAW);
 	if (!*why)
-		*why = run(twin, l, as_program, &taken);
+		*why = ocl_twin_enqueue(twin, l, as_program, &taken);
 	out.end = clock_ns(CLOCK_MONOTONIC_RAW);
 	if (!*why) {
 		tell_run(l->kernel, as_program, instead_for);
 		if (counts_read(&c, l->queue))
 			write_counts(t, &out, &c, k->program);
 	}
-	counts_release(&c);
+	ocl_counts_release(&c);
 	if (twin)
 		ocl_next.clReleaseKernel(twin);
 	return taken;

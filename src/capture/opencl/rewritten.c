@@ -118,7 +118,7 @@ static bool take_part(struct ocl_rewritten *r, char *at, bool access)
 	if (!p)
 		return false;
 	if (access)
-		number(&at); /* its id is that of no record */
+		p->site = (uint32_t)number(&at) + 1;
 	p->block = (uint32_t)number(&at);
 	p->what = word(&at);
 	if (access) {
@@ -323,20 +323,22 @@ static bool rewrite(const char *source, char *const argv[], struct ocl_rewritten
 	return done;
 }
 
-bool ocl_rewrite(const char *source, const char *options, const char *extensions,
+bool ocl_rewrite(const char *source, const char *mode, const char *options, const char *extensions,
 		 struct ocl_rewritten *out, char *why, size_t size)
 {
 	char name[] = "kymo", command[] = "rewrite";
-	struct text with = {0}, device = {0};
+	struct text how = {0}, with = {0}, device = {0};
 	bool done = false;
 
+	text_addf(&how, "--mode=%s", mode);
 	text_addf(&with, "--options=%s", options);
 	text_addf(&device, "--extensions=%s", extensions);
-	if (with.failed || device.failed)
+	if (how.failed || with.failed || device.failed)
 		snprintf(why, size, "there was no memory for it");
 	else
-		done = rewrite(source, (char *[]){name, command, with.s, device.s, NULL}, out, why,
-			       size);
+		done = rewrite(source, (char *[]){name, command, how.s, with.s, device.s, NULL},
+			       out, why, size);
+	text_release(&how);
 	text_release(&with);
 	text_release(&device);
 	return done;

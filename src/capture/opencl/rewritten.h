@@ -15,6 +15,7 @@ struct ocl_rewritten_part {
 	const char *space; /* of accesses, else "" */
 	const char *file;  /* "": the program's source */
 	uint32_t block;    /* of what belongs to one */
+	uint32_t site;     /* of accesses: which records name, plus 1; else 0 */
 	uint32_t line, column;
 	uint64_t bytes, times;
 };
@@ -31,8 +32,8 @@ struct ocl_rewritten {
 	struct ocl_rewritten_list kernels, blocks, parts;
 };
 
-/* `extensions`: those of the device. False: `why` says why there is none; nothing is to be released. */
-bool ocl_rewrite(const char *source, const char *options, const char *extensions,
+/* `mode`: "count", or "address", see `kymo rewrite`; `extensions`: those of the device. False: `why` says why there is none; nothing is to be released. */
+bool ocl_rewrite(const char *source, const char *mode, const char *options, const char *extensions,
 		 struct ocl_rewritten *out, char *why, size_t size);
 void ocl_rewritten_release(struct ocl_rewritten *r);
 

@@ -50,6 +50,7 @@ struct wanted {
 	cl_context context;
 	cl_device_id device;
 	char *source, *options;
+	bool accesses;
 };
 
 static const char *ask(cl_kernel kernel, cl_command_queue queue, struct wanted *w)
@@ -156,8 +157,9 @@ static char *device_text(cl_device_id device, cl_device_info what)
 static void make(struct ocl_twin *t)
 {
 	char why[WHY], *copy, *extensions = device_text(t->device, CL_DEVICE_EXTENSIONS);
-	bool done = extensions &&
-		    ocl_rewrite(t->source, t->options, extensions, &t->rewritten, why, sizeof(why));
+	bool done =
+		extensions && ocl_rewrite(t->source, t->accesses ? "address" : "count", t->options,
+					  extensions, &t->rewritten, why, sizeof(why));
 
 	if (!done)
 		t->why = extensions ? ocl_text_for_ever(why) : "its device tells nothing";
@@ -165,8 +167,9 @@ static void make(struct ocl_twin *t)
 	if (!done)
 		return;
 	t->blocks = calloc(t->rewritten.blocks.count + 1u, sizeof(*t->blocks));
+	t->parts = calloc(t->rewritten.parts.count + 1u, sizeof(*t->parts));
 	copy = strdup(t->rewritten.source);
-	if (!t->blocks || !copy)
+	if (!t->blocks || !t->parts || !copy)
 		t->why = "there was no memory for it";
 	else if (ocl_source_lasts(copy))
 		t->why = "its program has global variables, which the instrumented one would have "
@@ -187,6 +190,7 @@ static void release(struct ocl_twin *t)
 			ocl_next.clReleaseProgram(t->program[i]);
 	ocl_rewritten_release(&t->rewritten);
 	free(t->blocks);
+	free(t->parts);
 	free(t->source);
 	free(t->options);
 	free(t);
@@ -196,7 +200,7 @@ static void release(struct ocl_twin *t)
 
 static bool is_of(const struct ocl_twin *t, const struct wanted *w)
 {
-	return t->context == w->context && t->device == w->device &&
+	return t->context == w->context && t->device == w->device && t->accesses == w->accesses &&
 	       strcmp(t->source, w->source) == 0 && strcmp(t->options, w->options) == 0;
 }
 
@@ -214,6 +218,7 @@ static struct ocl_twin *find_or_make(struct wanted *w)
 		return NULL;
 	t->context = w->context;
 	t->device = w->device;
+	t->accesses = w->accesses;
 	t->source = w->source;
 	t->options = w->options;
 	w->source = w->options = NULL;
@@ -235,10 +240,10 @@ static const char *refused(const struct ocl_twin *t, const char *kernel)
 	return NULL;
 }
 
-struct ocl_twin *ocl_twin_get(const struct ocl_launch *l, const char **why)
+struct ocl_twin *ocl_twin_get(const struct ocl_launch *l, bool accesses, const char **why)
 {
 	const struct ocl_kernel *k = (struct ocl_kernel *)ocl_find(OCL_KERNEL, l->kernel);
-	struct wanted w = {.source = NULL};
+	struct wanted w = {.accesses = accesses};
 	struct ocl_twin *t = NULL;
 	size_t slots;
 

@@ -138,6 +138,17 @@ bool cap_lines_chosen(const kymo_counter_launch_t *launch)
 	return yes;
 }
 
+/* Of several services the first has its wish. */
+const struct lanes_profile *cap_lines_lanes(void)
+{
+	const struct lanes_profile *p = NULL;
+
+	for (uint32_t i = 0; i < SERVICES && !p; i++)
+		if (atomic_load(&services[i].active))
+			p = lanes_profile_of(services[i].desc.lanes);
+	return p;
+}
+
 /* ---- definitions ---- */
 
 uint32_t cap_place_define(const struct cap_place *p)
@@ -213,14 +224,45 @@ static void write_block(const struct cap_line_counts *c, struct cap_op *op, uint
 	cap_activity_commit(&f, &e);
 }
 
+static struct cap_op op_of(unsigned number)
+{
+	struct cap_op own = {
+		.wire = ops[number].wire, .number = number, .domain = ops[number].domain};
+
+	atomic_store(&own.buffers, atomic_load(&ops[number].buffers) & atomic_load(&contexts));
+	return own;
+}
+
+void cap_lines_write_access(const struct cap_launch *launch, uint32_t place,
+			    const struct lanes_profile *p, const struct lanes_count *n)
+{
+	struct cap_op op = op_of(KERNEL_LINE_OP_ACCESS);
+	uint64_t now = tick_now();
+	struct cap_frame f;
+	struct wire_enc e;
+
+	if (!cap_activity_begin(&f, &e, &op, NULL, now, now, KERNEL_ACCESS_FIELDS))
+		return;
+	wire_unsigned(&e, KERNEL_ACCESS_CORRELATION, launch->correlation);
+	wire_unsigned(&e, KERNEL_ACCESS_AGENT, launch->agent);
+	wire_unsigned(&e, KERNEL_ACCESS_KERNEL, launch->kernel);
+	wire_unsigned(&e, KERNEL_ACCESS_PLACE, place);
+	wire_unsigned(&e, KERNEL_ACCESS_ACCESSES, n->accesses);
+	wire_unsigned(&e, KERNEL_ACCESS_WARPS, n->warps);
+	wire_unsigned(&e, KERNEL_ACCESS_LANES, n->lanes);
+	wire_unsigned(&e, KERNEL_ACCESS_NEEDED, n->needed);
+	wire_unsigned(&e, KERNEL_ACCESS_USED, n->used);
+	wire_unsigned(&e, KERNEL_ACCESS_MISALIGNED, n->misaligned);
+	wire_unsigned(&e, KERNEL_ACCESS_WARP, p->warp);
+	cap_activity_commit(&f, &e);
+}
+
 void cap_lines_write(const struct cap_line_counts *c)
 {
 	static uint32_t ids
 		[CAP_LINE_TOTAL_COUNT]; /* by launches, of which the gate lets through one at a time */
 	const uint64_t bits = atomic_load(&contexts);
-	struct cap_op op = {.wire = ops[KERNEL_LINE_OP_BLOCK].wire,
-			    .number = KERNEL_LINE_OP_BLOCK,
-			    .domain = ops[KERNEL_LINE_OP_BLOCK].domain};
+	struct cap_op op = op_of(KERNEL_LINE_OP_BLOCK);
 	const struct counter_event e = {.op = KYMO_COUNTER_OP_DISPATCH,
 					.agent = c->launch->agent,
 					.kernel = c->launch->kernel,
@@ -228,7 +270,6 @@ void cap_lines_write(const struct cap_line_counts *c)
 					.start = c->start,
 					.end = c->end};
 
-	atomic_store(&op.buffers, atomic_load(&ops[KERNEL_LINE_OP_BLOCK].buffers) & bits);
 	for (uint32_t i = 0; i < c->count; i++)
 		write_block(c, &op, i);
 	totals_define(ids);

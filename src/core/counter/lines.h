@@ -9,6 +9,7 @@
 #include <kymo/counter.h>
 
 #include "core/counter/kernel.h"
+#include "lanes/lanes.h"
 
 /* A part of a kernel, as DEF_PLACE has it. */
 struct cap_place {
@@ -68,5 +69,11 @@ struct cap_line_counts {
 	bool instead;        /* the instrumented kernel ran in the place of the program's */
 };
 void cap_lines_write(const struct cap_line_counts *c);
+
+/* As a device with warps of so many lanes makes them accesses are to be looked at too; NULL: they are not. */
+const struct lanes_profile *cap_lines_lanes(void);
+/* What that is at the place of an access. */
+void cap_lines_write_access(const struct cap_launch *launch, uint32_t place,
+			    const struct lanes_profile *p, const struct lanes_count *n);
 
 #endif

@@ -231,6 +231,17 @@ CREATE VIEW kernel_parts AS SELECT p.pid, c.call AS call_id, kn.text AS kernel_n
 	LEFT JOIN string fn ON fn.id = x.function LEFT JOIN string wh ON wh.id = x.what
 	LEFT JOIN string ki ON ki.id = x.kind LEFT JOIN string fl ON fl.id = x.file;
 
+-- What a device that runs `warp` work items in lockstep makes of their accesses, place by place; `used` less `needed`: of global
+-- memory lines too many, of local memory bank conflicts.
+CREATE VIEW kernel_accesses AS SELECT p.pid, c.call AS call_id, kn.text AS kernel_name, a.label AS agent_name,
+	k.program, fn.text AS function, wh.text AS what, ki.text AS kind, x.bytes, fl.text AS file, x.line, x.col,
+	c.accesses, c.warps, c.lanes, c.needed, c.used, c.misaligned, c.warp, c.time
+	FROM kernel_access c JOIN kernel_place x ON x.id = c.place LEFT JOIN process p ON p.id = c.process
+	LEFT JOIN agent a ON a.id = c.agent LEFT JOIN kernel k ON k.id = c.kernel
+	LEFT JOIN string kn ON kn.id = k.name LEFT JOIN string fn ON fn.id = x.function
+	LEFT JOIN string wh ON wh.id = x.what LEFT JOIN string ki ON ki.id = x.kind
+	LEFT JOIN string fl ON fl.id = x.file;
+
 CREATE VIEW counters AS SELECT v.id, o.name AS kind, p.pid, t.tid, n.name, n.unit, n.provider,
 	v.value, v.instance, n.dimensions, a.label AS agent_name, co.name AS region_name,
 	v.call AS call_id, v.time, v.duration, kn.text AS kernel_name

@@ -10,56 +10,57 @@
 
 enum { SIDE = 64, ITEMS = SIDE * SIDE, STRIDE_MOST = 40, TURNS = 600 };
 
-static const char source[] =
-	"kernel void strided(global const float *a, global float *b, int s)\n"
-	"{\n"
-	"	b[get_global_id(0)] =\n"
-	"		a[get_global_id(0) * s];\n"
-	"}\n"
-	"kernel void naive(global const float *a, global float *b)\n"
-	"{\n"
-	"	int x = get_global_id(0), y = get_global_id(1);\n"
-	"	b[x * 64 + y] =\n"
-	"		a[y * 64 + x];\n"
-	"}\n"
-	"#define TRANSPOSE(NAME, WIDTH) \\\n"
-	"kernel void NAME(global const float *a, global float *b) \\\n"
-	"{ \\\n"
-	"	local float tile[32][WIDTH];\n"
-	"TRANSPOSE(tiled, 32)\n"
-	"	int x = get_global_id(0), y = get_global_id(1), i = get_local_id(0), j = get_local_id(1);\n"
-	"	tile[j][i] = a[y * 64 + x];\n"
-	"	barrier(CLK_LOCAL_MEM_FENCE);\n"
-	"	x = get_group_id(1) * 32 + i, y = get_group_id(0) * 32 + j;\n"
-	"	b[y * 64 + x] =\n"
-	"		tile[i][j];\n"
-	"}\n"
-	"TRANSPOSE(padded, 33)\n"
-	"	int x = get_global_id(0), y = get_global_id(1), i = get_local_id(0), j = get_local_id(1);\n"
-	"	tile[j][i] = a[y * 64 + x];\n"
-	"	barrier(CLK_LOCAL_MEM_FENCE);\n"
-	"	x = get_group_id(1) * 32 + i, y = get_group_id(0) * 32 + j;\n"
-	"	b[y * 64 + x] =\n"
-	"		tile[i][j];\n"
-	"}\n"
-	"kernel void some(global const float *a, global float *b)\n"
-	"{\n"
-	"	int i = get_global_id(0);\n"
-	"	if (i % 4 == 0)\n"
-	"		b[i] =\n"
-	"			a[i];\n"
-	"}\n"
-	"kernel void many(global const float *a, global float *b, int n)\n"
-	"{\n"
-	"	float sum = 0;\n"
-	"	for (int k = 0; k < n; k++)\n"
-	"		sum += a[(get_global_id(0) + k) & 4095];\n"
-	"	b[get_global_id(0)] = sum;\n"
-	"}\n"
-	"kernel void counts(global const float *a, volatile global int *b)\n"
-	"{\n"
-	"	atomic_inc(b + (int)a[get_global_id(0)] % 16);\n"
-	"}\n";
+static const char source[] = "kernel void strided(global const float *a, global float *b, int s)\n"
+			     "{\n"
+			     "	b[get_global_id(0)] =\n"
+			     "		a[get_global_id(0) * s];\n"
+			     "}\n"
+			     "kernel void naive(global const float *a, global float *b)\n"
+			     "{\n"
+			     "	int x = get_global_id(0), y = get_global_id(1);\n"
+			     "	b[x * 64 + y] =\n"
+			     "		a[y * 64 + x];\n"
+			     "}\n"
+			     "#define TRANSPOSE(NAME, WIDTH) \\\n"
+			     "kernel void NAME(global const float *a, global float *b) \\\n"
+			     "{ \\\n"
+			     "	local float tile[32][WIDTH];\n"
+			     "TRANSPOSE(tiled, 32)\n"
+			     "	int x = get_global_id(0), y = get_global_id(1), i = "
+			     "get_local_id(0), j = get_local_id(1);\n"
+			     "	tile[j][i] = a[y * 64 + x];\n"
+			     "	barrier(CLK_LOCAL_MEM_FENCE);\n"
+			     "	x = get_group_id(1) * 32 + i, y = get_group_id(0) * 32 + j;\n"
+			     "	b[y * 64 + x] =\n"
+			     "		tile[i][j];\n"
+			     "}\n"
+			     "TRANSPOSE(padded, 33)\n"
+			     "	int x = get_global_id(0), y = get_global_id(1), i = "
+			     "get_local_id(0), j = get_local_id(1);\n"
+			     "	tile[j][i] = a[y * 64 + x];\n"
+			     "	barrier(CLK_LOCAL_MEM_FENCE);\n"
+			     "	x = get_group_id(1) * 32 + i, y = get_group_id(0) * 32 + j;\n"
+			     "	b[y * 64 + x] =\n"
+			     "		tile[i][j];\n"
+			     "}\n"
+			     "kernel void some(global const float *a, global float *b)\n"
+			     "{\n"
+			     "	int i = get_global_id(0);\n"
+			     "	if (i % 4 == 0)\n"
+			     "		b[i] =\n"
+			     "			a[i];\n"
+			     "}\n"
+			     "kernel void many(global const float *a, global float *b, int n)\n"
+			     "{\n"
+			     "	float sum = 0;\n"
+			     "	for (int k = 0; k < n; k++)\n"
+			     "		sum += a[(get_global_id(0) + k) & 4095];\n"
+			     "	b[get_global_id(0)] = sum;\n"
+			     "}\n"
+			     "kernel void counts(global const float *a, volatile global int *b)\n"
+			     "{\n"
+			     "	atomic_inc(b + (int)a[get_global_id(0)] % 16);\n"
+			     "}\n";
 
 struct all {
 	cl_context context;
@@ -89,8 +90,8 @@ static void run(const struct all *a, const char *name, int number, size_t width,
 	CHECK(clSetKernelArg, kernel, 1, sizeof(a->b), &a->b);
 	if (number)
 		CHECK(clSetKernelArg, kernel, 2, sizeof(number), &number);
-	CHECK(clEnqueueNDRangeKernel, a->queue, kernel, height ? 2 : 1, NULL, height ? square : linear,
-	      width ? group : NULL, 0, NULL, NULL);
+	CHECK(clEnqueueNDRangeKernel, a->queue, kernel, height ? 2 : 1, NULL,
+	      height ? square : linear, width ? group : NULL, 0, NULL, NULL);
 	clFinish(a->queue);
 	say(a, name);
 	clReleaseKernel(kernel);
@@ -113,7 +114,8 @@ int main(int argc, char **argv)
 	a.b = make_buffer(a.context, ITEMS * sizeof(float));
 	for (int i = 0; i < ITEMS * STRIDE_MOST; i++)
 		numbers[i] = (float)(i % 1009);
-	CHECK(clEnqueueWriteBuffer, a.queue, a.a, CL_TRUE, 0, sizeof(numbers), numbers, 0, NULL, NULL);
+	CHECK(clEnqueueWriteBuffer, a.queue, a.a, CL_TRUE, 0, sizeof(numbers), numbers, 0, NULL,
+	      NULL);
 	for (size_t i = 0; i < sizeof(strides) / sizeof(strides[0]); i++)
 		run(&a, "strided", strides[i], 64, 0);
 	run(&a, "strided", 2, 0, 0);

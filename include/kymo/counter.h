@@ -265,6 +265,27 @@ KYMO_EXPORT kymo_status_t kymo_counter_kernel_service(kymo_context_t context,
 						      kymo_counter_set_t set,
 						      const kymo_counter_kernel_desc_t *desc);
 
+typedef struct kymo_kernel_line_desc {
+	size_t size; /* sizeof(kymo_kernel_line_desc_t) */
+	/* Launches of which kernels, NULL: all. Asked on the thread that launches. */
+	bool (*filter)(const kymo_counter_launch_t *launch, void *data);
+	void *data;
+	/*
+	 * Not 0: their accesses are recorded, and looked at as a device makes them that runs so many work items in lockstep;
+	 * 32 and 64 are known.
+	 */
+	uint32_t lanes;
+} kymo_kernel_line_desc_t;
+
+/*
+ * How often each part of chosen kernels is executed, by source line: where a backend can instrument kernels (OpenCL, of
+ * programs made from source), such a launch runs alone, and once more, instrumented. Records of the domain
+ * `kernel_line`, and of the domain `counter` what each launch did in all (provider "instrument"). What cannot be instrumented
+ * runs as ever; a note of the trace says why. Since 0.1.
+ */
+KYMO_EXPORT kymo_status_t kymo_kernel_line_service(kymo_context_t context,
+						   const kymo_kernel_line_desc_t *desc);
+
 #define KYMO_COUNTER_NO_PASS UINT8_MAX /* of a device's counter that needs several by itself */
 
 /*

@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "stream/names.h"
 
-#define ENDS (STACK_MEMORY + 1u)
+#define ENDS (STACK_REPLACED + 1u)
 
 struct ends {
 	uint64_t samples[ENDS]; /* by the end of their stacks */
@@ -88,7 +88,7 @@ static void add_rows(struct table *t, const char *of, const uint64_t count[ENDS]
 	if (rest)
 		table_note(t, "%s of %s stacks of %s do not reach the start of their thread%s",
 			   UNITS_COUNT(rest), UNITS_COUNT(all), of,
-			   wall && count[STACK_CUT] * 20 > all
+			   wall && (count[STACK_CUT] + count[STACK_REPLACED]) * 20 > all
 				   ? ": kymo run --sample-clock wall reads them "
 				     "where they lie, whole"
 				   : "");

@@ -95,6 +95,19 @@ static const struct knob rows[] = {
 	 "What is recorded",
 	 "With --replay application: run the program for pass N alone, from 1, as for jobs that "
 	 "others start; 0: once for each"},
+	{"instrument-kernels", 0, KNOB_KERNELS, KNOB_OPTIONAL | KNOB_HANDED_ON,
+	 AT(instrument_kernels), "REGEX", NULL, NULL, ".", "What is recorded",
+	 "Count how often each line of kernels is executed, what it loads, stores and computes "
+	 "(OpenCL "
+	 "programs made from source): launches of the kernels whose name matches, or of these the "
+	 "first, NAME#1, or NAME#1-3,10, run alone, and once more with what counts; see kymo "
+	 "kernels"},
+	{"lanes", 0, KNOB_ENUM, KNOB_HANDED_ON, AT(lanes), "WIDTH", "off", "off|32|64", NULL,
+	 "What is recorded",
+	 "With --instrument-kernels: record the address of each access too, and count what a "
+	 "device "
+	 "that runs so many work items in lockstep makes of them: lines of memory, bank conflicts, "
+	 "lanes that take no part"},
 	{"formulas", 0, KNOB_STRING, 0, AT(formulas), "FILE", NULL, NULL, NULL, "What is recorded",
 	 "With --counters: formulas that it may name, a line NAME{UNIT} = EXPRESSION each"},
 	{"metrics", 0, KNOB_STRING, 0, AT(metrics), "LIST", NULL, NULL, NULL, "What is recorded",

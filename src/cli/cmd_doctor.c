@@ -22,6 +22,7 @@
 #include "drain/place.h"
 #include "launch/launch.h"
 #include "stream/symbol.h"
+#include "rewrite/clang.h"
 #include "telemetry/telemetry.h"
 
 enum grade { GOOD = LAUNCH_GOOD, FAIR = LAUNCH_FAIR, BAD = LAUNCH_BAD };
@@ -355,6 +356,21 @@ static void check_telemetry(void)
 	text_release(&f.missing);
 }
 
+static void check_rewriting(void)
+{
+	static struct clang c;
+	char why[LIBRARY_WHY];
+
+	if (clang_load(&c, why))
+		print_grade(GOOD, "kernels by line",
+			    "OpenCL programs are rewritten with clang %d (%s, %s)", c.version,
+			    c.library, c.program);
+	else
+		print_grade(GOOD, "kernels by line",
+			    "OpenCL programs cannot be rewritten, kernels not counted by line: %s",
+			    why);
+}
+
 /* What drains that were killed could not remove. */
 static void tell_left_over(const char *folder, unsigned n)
 {
@@ -369,6 +385,7 @@ static int run_doctor(int argc, char **argv)
 	check_libraries();
 	check_variables();
 	check_backends();
+	check_rewriting();
 	check_ticks();
 	check_memfd();
 	check_pidfd();

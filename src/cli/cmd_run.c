@@ -467,7 +467,8 @@ static void say_refused(const struct outcome *out)
 			 e == EMFILE   ? "; raise the hard limit of open files (ulimit -Hn)"
 			 : e == ENFILE ? "; the whole machine has too many (fs.file-max)"
 			 : e == ENOSPC || e == EDQUOT ? "; -o names another place"
-						      : "");
+			 : e == ENOMEM ? "; see ulimit -v, or choose a smaller --buffer-size"
+				       : "");
 }
 
 /* Not a loss: what is lost meanwhile is counted as always. */

@@ -302,6 +302,10 @@ static int instrument_file(struct taking *t, const char *path, struct functions 
 		return CLI_FAILURE;
 	}
 	tell_too_many(t->counts[VERDICT_CHOSEN] - told.functions);
+	if (told.unframed)
+		cli_note("the call frame information of %s cannot be moved: stacks end in "
+			 "instructions that were",
+			 path);
 	if (told.unshadowed)
 		cli_note("%s could use a shadow stack; the new file does not: moved calls push "
 			 "return addresses themselves",

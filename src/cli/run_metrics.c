@@ -78,6 +78,9 @@ static void add_counter(void *data, const char *name)
 	struct wanted *w = data;
 	char word[256];
 
+	if (strncmp(name, "instrument:", 11) ==
+	    0) /* which kernels that is worth to, --instrument-kernels says */
+		return;
 	if (w->device == DEVICE_CPU && !w->named && !can_be_counted(w, name))
 		return;
 	snprintf(word, sizeof(word), "%s%s", name, w->device == DEVICE_CPU ? ":kernel" : "");

@@ -267,6 +267,8 @@ static bool welcome(struct drain *d, const struct pending_client *client,
 		status = KYMO_OK;
 		if (!again)
 			p = producer_new(memfd, peer.pid, d->journal, &status);
+		if (status == KYMO_ERROR_NO_MEMORY)
+			error = ENOMEM;
 		if (p && !again) {
 			p->session = client->session;
 			p->delay_before = delay_before;

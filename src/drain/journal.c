@@ -4,17 +4,33 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 
 /* Addresses, which become memory as entries come: a process takes some 600 bytes. */
 static const uint64_t rooms[] = {256u << 20, 16u << 20, 1u << 20};
 
+/* Where addresses are rationed (ulimit -v) most are for what programs share. */
+static bool may_have(uint64_t bytes)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+	       bytes <= limit.rlim_cur / 16;
+}
+
 struct journal *journal_new(void)
 {
-	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
-		struct journal *j = mmap(NULL, sizeof(*j) + rooms[i], PROT_READ | PROT_WRITE,
-					 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const size_t count = sizeof(rooms) / sizeof(rooms[0]);
+
+	for (size_t i = 0; i < count; i++) {
+		struct journal *j;
+
+		if (i + 1 < count && !may_have(rooms[i]))
+			continue;
+		j = mmap(NULL, sizeof(*j) + rooms[i], PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 		if (j == MAP_FAILED)
 			continue;

@@ -194,8 +194,9 @@ struct producer *producer_new(int memfd, int pid, struct journal *j, kymo_status
 	p->defining = SHM_NONE;
 	p->born = clock_ns(CLOCK_MONOTONIC);
 	p->journal = j;
+	errno = 0;
 	if (!producer_map(p) || !take_geometry(p)) {
-		*status = KYMO_ERROR_INCOMPATIBLE;
+		*status = errno == ENOMEM ? KYMO_ERROR_NO_MEMORY : KYMO_ERROR_INCOMPATIBLE;
 		producer_release(p);
 		return NULL;
 	}

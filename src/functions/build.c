@@ -178,6 +178,12 @@ static bool add_slot(struct build *b, const struct plan *p, const struct plan_fu
 
 	if (!vec_reserve(&b->functions, &b->function_room, b->function_count, 1))
 		return false;
+	if (!vec_reserve(&b->moves, &b->move_room, b->move_count, f.moves))
+		return false;
+	for (unsigned i = 0; i < f.moves; i++)
+		b->moves[b->move_count + i] = p->moves[from->first_move + i];
+	f.first_move = b->move_count;
+	b->move_count += f.moves;
 	f.id = b->function_count + 1;
 	f.name = add_string(b, plan_string(p, from->name));
 	b->functions[b->function_count++] = f;

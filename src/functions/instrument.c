@@ -8,11 +8,12 @@
 
 #include "base/hash.h"
 #include "functions/build.h"
+#include "functions/frame_table.h"
 #include "functions/rewrite.h"
 
 enum {
-	HEAD = 16, /* cmpq, je, call */
-	PUSH = 6,  /* push qword [rip + ...] */
+	HEAD = PLAN_STUB_HEAD, /* cmpq, je, call */
+	PUSH = 6,              /* push qword [rip + ...] */
 	CALL = 5,
 	ADD = 8,
 	STUB_ALIGN = 16,
@@ -23,7 +24,7 @@ struct making {
 	struct functions *f;
 	struct plan plan; /* of memory; what is left out of it is `left_out` */
 	struct rewrite r;
-	struct text stubs, table;
+	struct text stubs, table, frames;
 };
 
 static bool fail(struct instrumented *told, const char *why)
@@ -87,6 +88,14 @@ static bool reaches(uint64_t from, uint64_t to)
 	return (int64_t)(to - from) == (int32_t)(to - from);
 }
 
+static void add_symbol(struct making *m, const struct plan_function *f, uint64_t stub)
+{
+	const struct function *x = &m->f->items[functions_before(m->f, f->entry)];
+
+	if (x->name)
+		rewrite_symbol(&m->r, x->name, stub, HEAD + code_bytes(f));
+}
+
 static bool put_stub(struct making *m, const struct plan_function *f, uint64_t stub, uint64_t slot)
 {
 	uint8_t bytes[HEAD + PLAN_CODE_MAX + CALL + ADD + STUB_ALIGN] = {
@@ -99,6 +108,7 @@ static bool put_stub(struct making *m, const struct plan_function *f, uint64_t s
 	    !put_code(&m->plan, f, stub + HEAD, bytes + HEAD))
 		return false;
 	text_add_bytes(&m->stubs, (const char *)bytes, stub_bytes(f));
+	add_symbol(m, f, stub);
 	return rewrite_jump(&m->r, f->site, stub, f->expected, f->covered);
 }
 
@@ -123,6 +133,53 @@ static size_t stubs_bytes(const struct plan *p)
 	return bytes;
 }
 
+/* ---- call frame information ---- */
+
+static struct frame_moved moved_of(const struct plan *p, const struct plan_function *f,
+				   uint64_t stub)
+{
+	return (struct frame_moved){
+		.at = stub,
+		.bytes = HEAD + code_bytes(f),
+		.site = f->site,
+		.moves = &p->moves[f->first_move],
+		.head = HEAD,
+		.count = f->moves,
+		.pushed = f->flags & PLAN_CALLS ? (uint8_t)(HEAD + push_at(p, f) + CALL) : 0};
+}
+
+static bool put_frames(struct making *m, const struct frame_table *t)
+{
+	uint32_t count = (uint32_t)m->plan.function_count;
+	struct frame_moved *moved = calloc(count, sizeof(*moved));
+	uint64_t stub = m->r.stubs_at;
+	bool ok = moved != NULL;
+
+	for (uint32_t i = 0; ok && i < count; i++) {
+		moved[i] = moved_of(&m->plan, &m->plan.functions[i], stub);
+		stub += stub_bytes(&m->plan.functions[i]);
+	}
+	m->frames.length = 0;
+	ok = ok && frame_table_write(t, m->r.frames_at, moved, count, &m->frames, &m->r.frames);
+	free(moved);
+	return ok;
+}
+
+/* How long they are is known when they are written: the stubs lie behind them then. */
+static bool lay_out(struct making *m)
+{
+	struct frame_table t;
+	bool ok = rewrite_lay_out(&m->r);
+
+	if (frame_table_open(&t, &m->f->image) && ok) {
+		ok = put_frames(m, &t);
+		m->r.frames_bytes = m->frames.length;
+		ok = ok && rewrite_lay_out(&m->r) && put_frames(m, &t);
+	}
+	frame_table_release(&t);
+	return ok;
+}
+
 /* ---- the plan in the file ---- */
 
 /* The functions of the plan with slots, whose places are not known until the table's size is. */
@@ -130,6 +187,7 @@ static struct build table_of(const struct making *m, struct build *from, uint8_t
 {
 	struct build b = *from;
 	struct plan_module *module = &b.modules[0];
+	uint64_t stub = m->r.stubs_at - module->low;
 
 	module->device = module->inode = module->size = module->mtime_ns = 0;
 	module->high = m->r.end;
@@ -138,6 +196,7 @@ static struct build table_of(const struct making *m, struct build *from, uint8_t
 	memcpy(module->build_id, id, PLAN_NOTE_ID);
 	for (uint32_t i = 0; i < b.function_count; i++) {
 		struct plan_function *f = &b.functions[i];
+		const struct plan_function *was = &m->plan.functions[i];
 
 		*f = (struct plan_function){.entry = f->entry,
 					    .site = m->r.slots_at + SLOT + (uint64_t)SLOT * i,
@@ -146,9 +205,16 @@ static struct build table_of(const struct making *m, struct build *from, uint8_t
 					    .name = f->name,
 					    .instructions = f->instructions,
 					    .flags = f->flags,
-					    .how = PLAN_SLOT};
+					    .how = PLAN_SLOT,
+					    .code = (uint32_t)stub,
+					    .code_bytes = (uint8_t)code_bytes(was),
+					    .first_move = was->first_move,
+					    .moves = was->moves,
+					    .covered = was->covered,
+					    .offset = (uint8_t)(was->site - was->entry)};
+		stub += stub_bytes(was);
 	}
-	b.fixup_count = b.move_count = 0;
+	b.fixup_count = 0;
 	b.code = (struct text){0};
 	return b;
 }
@@ -177,11 +243,11 @@ static bool make_all(struct making *m, struct build *b, const struct text *plan)
 	ok = build_finish(&table, &first);
 	m->r.plan_bytes = first.length;
 	text_release(&first);
-	if (!ok || !rewrite_lay_out(&m->r))
+	if (!ok || !lay_out(m))
 		return false;
 	table = table_of(m, b, id);
 	return build_finish(&table, &m->table) && put_stubs(m) &&
-	       rewrite_finish(&m->r, id, &m->table, &m->stubs);
+	       rewrite_finish(&m->r, id, &m->table, &m->frames, &m->stubs);
 }
 
 /* ---- what is refused ---- */
@@ -228,7 +294,10 @@ bool instrument(struct functions *f, struct decoder *d, struct text *out, struct
 		ok = fail(told, "it is damaged");
 	ok = ok && rewrite_open(&m.r) && make_all(&m, &b, &plan);
 	told->functions = b.function_count;
+	told->unframed = f->image.frame_header.size && !m.r.frames_bytes;
 	told->unshadowed = m.r.unshadowed;
+	text_release(&m.frames);
+	rewrite_release(&m.r);
 	text_release(&m.stubs);
 	text_release(&m.table);
 	text_release(&plan);

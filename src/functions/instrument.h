@@ -3,7 +3,7 @@
  * Files whose functions are patched on disk, for systems where code in memory may not be changed. Of a file whose functions were judged another
  * one is made: two more segments, the program headers moved into the first of them. What is patched is what is patched in memory (wire/plan.h).
  *
- *	to be run	program headers, note, plan, of each function:
+ *	to be run	program headers, note, plan, call frame information (frame_table.h), of each function:
  *				1:	cmpq $0, slot(%rip)
  *					je 2f
  *					call *entry(%rip)
@@ -20,6 +20,7 @@
 
 struct instrumented {
 	uint32_t functions;
+	bool unframed;   /* its call frame information is of a kind that cannot be moved */
 	bool unshadowed; /* it could use a shadow stack; the file that was made must not */
 	char why[IMAGE_WHY];
 };

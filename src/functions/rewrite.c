@@ -13,6 +13,7 @@ enum {
 	PAGE = 4096,
 	ADDED = 3, /* program headers: two segments, a segment of notes */
 	SECTIONS = 4,
+	TEXT = 2,       /* of these the one with code */
 	NAME_BYTES = 8, /* of the note's name, aligned */
 	HEADERS_MAX = 128,
 	FEATURE_1_AND = 0xc0000002, /* property of the processor: what all of the file can do */
@@ -109,7 +110,8 @@ bool rewrite_lay_out(struct rewrite *r)
 	r->note_at = r->headers_at + (r->header.e_phnum + (uint64_t)ADDED) * sizeof(Elf64_Phdr);
 	r->note_end = r->note_at + sizeof(Elf64_Nhdr) + NAME_BYTES + sizeof(struct plan_note);
 	r->plan_at = round_up(r->note_end, 8);
-	r->stubs_at = round_up(r->plan_at + r->plan_bytes, 16);
+	r->frames_at = round_up(r->plan_at + r->plan_bytes, 8);
+	r->stubs_at = round_up(r->frames_at + r->frames_bytes, 16);
 	r->slots_at = round_up(r->stubs_at + r->stubs_bytes, PAGE);
 	r->end = r->slots_at + r->slots_bytes;
 	return r->end - r->base < (uint64_t)INT32_MAX ||
@@ -134,6 +136,13 @@ static void add_header(struct rewrite *r, const Elf64_Phdr *p)
 	text_add_bytes(r->out, (const char *)p, sizeof(*p));
 }
 
+static void move_frames(const struct rewrite *r, Elf64_Phdr *p)
+{
+	p->p_offset = offset_of(r, r->frames.header);
+	p->p_vaddr = p->p_paddr = r->frames.header;
+	p->p_filesz = p->p_memsz = r->frames.entries - r->frames.header;
+}
+
 /* Segments that are loaded lie in the order of their addresses. */
 static void add_headers(struct rewrite *r)
 {
@@ -147,6 +156,8 @@ static void add_headers(struct rewrite *r)
 	for (unsigned i = 0; i < r->header.e_phnum; i++) {
 		Elf64_Phdr p = header_at(r, i);
 
+		if (p.p_type == PT_GNU_EH_FRAME && r->frames_bytes)
+			move_frames(r, &p);
 		add_header(r, p.p_type == PT_PHDR ? &own : &p);
 		if (i != last)
 			continue;
@@ -285,6 +296,108 @@ static bool add_names(struct rewrite *r, const struct image_part *names, uint32_
 	return !r->out->failed;
 }
 
+/* Those that were written anew lie elsewhere. */
+static void move_section(const struct rewrite *r, const struct image_part *names, Elf64_Shdr *s)
+{
+	const char *name = image_string(names, s->sh_name);
+
+	if (name && r->frames_bytes && strcmp(name, ".eh_frame_hdr") == 0) {
+		s->sh_addr = r->frames.header;
+		s->sh_size = r->frames.entries - r->frames.header;
+	} else if (name && r->frames_bytes && strcmp(name, ".eh_frame") == 0) {
+		s->sh_addr = r->frames.entries;
+		s->sh_size = r->frames.end - r->frames.entries;
+	} else {
+		return;
+	}
+	s->sh_offset = offset_of(r, s->sh_addr);
+}
+
+/* ---- symbols ---- */
+
+void rewrite_symbol(struct rewrite *r, const char *name, uint64_t at, uint64_t bytes)
+{
+	const Elf64_Sym s = {.st_name = (Elf64_Word)r->symbol_names.length,
+			     .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+			     .st_other = STV_HIDDEN,
+			     .st_value = at,
+			     .st_size = bytes};
+
+	text_add_bytes(&r->symbols, (const char *)&s, sizeof(s));
+	text_addf(&r->symbol_names, "%s.kymo", name);
+	text_add_bytes(&r->symbol_names, "", 1);
+}
+
+struct symbols {
+	unsigned table, names; /* sections; 0: there are none */
+	uint64_t table_at, names_at;
+	struct image_part was, names_were;
+};
+
+static void find_symbols(const struct rewrite *r, struct symbols *out)
+{
+	for (unsigned i = 1; i < r->header.e_shnum; i++)
+		if (image_section(r->image, i, &out->was) && out->was.type == SHT_SYMTAB &&
+		    out->was.size && out->was.link != r->header.e_shstrndx &&
+		    image_section(r->image, out->was.link, &out->names_were) &&
+		    out->names_were.size &&
+		    out->names_were.size <= UINT32_MAX - r->symbol_names.length) {
+			out->table = i;
+			out->names = out->was.link;
+			return;
+		}
+}
+
+static uint64_t add_longer(struct rewrite *r, const struct image_part *was, const struct text *more)
+{
+	uint64_t at = r->out->length;
+
+	text_add_bytes(r->out, (const char *)was->bytes, was->size);
+	text_add_bytes(r->out, more->s, more->length);
+	while (r->out->length % 8)
+		text_add_bytes(r->out, "", 1);
+	return at;
+}
+
+/* Behind the file's own, which are those that others count from the beginning. `section` has the code. */
+static void add_symbols(struct rewrite *r, unsigned section, struct symbols *out)
+{
+	Elf64_Sym *s = (void *)r->symbols.s;
+
+	*out = (struct symbols){0};
+	if (!s || r->symbols.failed || r->symbol_names.failed)
+		return;
+	find_symbols(r, out);
+	if (!out->table)
+		return;
+	for (size_t i = 0; i < r->symbols.length / sizeof(*s); i++) {
+		s[i].st_name += (Elf64_Word)out->names_were.size;
+		s[i].st_shndx = (Elf64_Section)section;
+	}
+	out->table_at = add_longer(r, &out->was, &r->symbols);
+	out->names_at = add_longer(r, &out->names_were, &r->symbol_names);
+}
+
+static void move_symbols(const struct rewrite *r, const struct symbols *symbols, unsigned index,
+			 Elf64_Shdr *s)
+{
+	if (!symbols->table)
+		return;
+	if (index == symbols->table) {
+		s->sh_offset = symbols->table_at;
+		s->sh_size = symbols->was.size + r->symbols.length;
+	} else if (index == symbols->names) {
+		s->sh_offset = symbols->names_at;
+		s->sh_size = symbols->names_were.size + r->symbol_names.length;
+	}
+}
+
+void rewrite_release(struct rewrite *r)
+{
+	text_release(&r->symbols);
+	text_release(&r->symbol_names);
+}
+
 /* A file without sections, or with damaged ones, has none for what is new either. */
 static void add_sections(struct rewrite *r)
 {
@@ -292,6 +405,7 @@ static void add_sections(struct rewrite *r)
 	const uint64_t names_at = r->out->length, count = h->e_shnum;
 	struct image_part names = {0};
 	uint32_t begin[SECTIONS] = {0};
+	struct symbols symbols;
 	Elf64_Shdr added[SECTIONS] = {
 		section(r, SHT_NOTE, 0, r->note_at, r->note_end - r->note_at, 4),
 		section(r, SHT_PROGBITS, 0, r->plan_at, r->plan_bytes, 8),
@@ -302,6 +416,7 @@ static void add_sections(struct rewrite *r)
 	    !image_section(r->image, h->e_shstrndx, &names) || !names.size ||
 	    !add_names(r, &names, begin))
 		return;
+	add_symbols(r, (unsigned)count + TEXT, &symbols);
 	for (uint64_t i = 0; i < count; i++) {
 		Elf64_Shdr s;
 
@@ -310,6 +425,8 @@ static void add_sections(struct rewrite *r)
 			s.sh_offset = names_at;
 			s.sh_size = begin[SECTIONS - 1] + strlen(section_names[SECTIONS - 1]) + 1;
 		}
+		move_section(r, &names, &s);
+		move_symbols(r, &symbols, (unsigned)i, &s);
 		text_add_bytes(r->out, (const char *)&s, sizeof(s));
 	}
 	for (unsigned i = 0; i < SECTIONS; i++) {
@@ -321,7 +438,7 @@ static void add_sections(struct rewrite *r)
 }
 
 bool rewrite_finish(struct rewrite *r, const uint8_t id[PLAN_NOTE_ID], const struct text *plan,
-		    const struct text *stubs)
+		    const struct text *frames, const struct text *stubs)
 {
 	clear_shadow_stack(r);
 	pad_to(r, r->headers_at);
@@ -329,6 +446,9 @@ bool rewrite_finish(struct rewrite *r, const uint8_t id[PLAN_NOTE_ID], const str
 	add_note(r, id);
 	pad_to(r, r->plan_at);
 	text_add_bytes(r->out, plan->s, plan->length);
+	pad_to(r, r->frames_at);
+	if (frames->length)
+		text_add_bytes(r->out, frames->s, frames->length);
 	pad_to(r, r->stubs_at);
 	text_add_bytes(r->out, stubs->s, stubs->length);
 	pad_to(r, round_up(r->end, 8));

@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connection to the drain. Where no launcher has left one, an orphan is started: a grandchild that
- * the program's wait(), SIGCHLD and file descriptors never see.
+ * Connection to the drain. Where no launcher has left one, an orphan is started (base/orphan.h).
  */
 #include "inject/connect.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/orphan.h"
 #include "base/peer.h"
 #include "base/variables.h"
 #include "inject/unrecorded.h"
@@ -85,44 +80,6 @@ static enum answer request_ring(int fd, int memfd, uint64_t bytes)
 
 /* ---- an orphan drain ---- */
 
-/*
- * Where this library lies. Asked when it is loaded: later the loader's lock may be another thread's
- * that is inside a constructor and waits for what is locked while a drain is started.
- */
-static char self[PATH_MAX];
-
-__attribute__((constructor(101))) static void locate_own_library(void)
-{
-	Dl_info info;
-
-	if (dladdr((void *)(uintptr_t)connect_share, &info) && info.dli_fname)
-		snprintf(self, sizeof(self), "%s", info.dli_fname);
-}
-
-static bool kymo_path(char *out, size_t size)
-{
-	const char *set = variable("KYMO_BIN");
-	char *slash;
-
-	if (set && *set) {
-		snprintf(out, size, "%s", set);
-		return access(out, X_OK) == 0;
-	}
-	if (!*self)
-		return false;
-	snprintf(out, size, "%s", self);
-	/* lib/libkymo-inject.so or lib/<triplet>/libkymo-inject.so: look upwards for bin/kymo. */
-	for (int i = 0; i < 3 && (slash = strrchr(out, '/')); i++) {
-		size_t n = (size_t)(slash - out);
-
-		snprintf(slash, size - n, "/bin/kymo");
-		if (access(out, X_OK) == 0)
-			return true;
-		*slash = '\0';
-	}
-	return false;
-}
-
 static void trace_path(char *out, size_t size)
 {
 	const char *set = variable("KYMO_TRACE");
@@ -137,73 +94,6 @@ static void trace_path(char *out, size_t size)
 	localtime_r(&t, &tm);
 	strftime(now, sizeof(now), "%Y%m%d-%H%M%S", &tm);
 	snprintf(out, size, "%s-%s-%d.kymo", program_invocation_short_name, now, (int)getpid());
-}
-
-/* In the child: only async-signal-safe calls, the program may have threads. */
-static void exec_drain(const char *kymo, char *const argv[], char *const envp[], int ready)
-{
-	sigset_t none;
-	int null;
-
-	setsid();
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	for (int s = 1; s < 32; s++)
-		signal(s, SIG_DFL);
-	if (ready != 3) {
-		dup2(ready, 3);
-	} else {
-		fcntl(3, F_SETFD, 0);
-	}
-	/* Not even an error of the drain may appear in the program's streams. */
-	null = open("/dev/null", O_RDWR);
-	for (int fd = 0; fd < 3 && null >= 0; fd++)
-		dup2(null, fd);
-	syscall(SYS_close_range, 4u, ~0u, 0u);
-	execve(kymo, argv, envp);
-	_exit(127);
-}
-
-/*
- * Makes the drain a grandchild. A child would not do: exec() gives it back the exit signal that its
- * clone() left out, and the program's wait() would wait for it.
- */
-static bool clone_drain(const char *kymo, char *const argv[], char *const envp[], int ready)
-{
-	long pid = syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
-
-	if (pid == 0) {
-		pid = syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
-		if (pid == 0)
-			exec_drain(kymo, argv, envp, ready);
-		syscall(SYS_exit, pid < 0);
-	}
-	while (pid > 0 && waitpid((pid_t)pid, NULL, __WALL) < 0 && errno == EINTR)
-		;
-	return pid > 0;
-}
-
-/* Runtimes load the library that a variable of theirs names. */
-static bool loads_us(const char *word)
-{
-	return strncmp(word, "LD_PRELOAD=", 11) == 0 ||
-	       (strncmp(word, "KYMO_", 5) != 0 && strstr(word, "/libkymo.so"));
-}
-
-/* The environment less what would trace the drain itself. */
-static char **drain_environment(void)
-{
-	extern char **environ;
-	size_t n = 0, kept = 0;
-	char **copy;
-
-	while (environ && environ[n])
-		n++;
-	copy = calloc(n + 1, sizeof(*copy));
-	for (size_t i = 0; copy && i < n; i++)
-		if (!loads_us(environ[i]))
-			copy[kept++] = environ[i];
-	return copy;
 }
 
 /* Where the drain listens: it says so once it does. */
@@ -226,20 +116,17 @@ static int start_orphan(void)
 	static char kymo[PATH_MAX], trace[PATH_MAX];
 	char fd_text[] = "3", place[128];
 	char *argv[] = {"kymo", "drain", "--orphan", "--trace", trace, "--ready-fd", fd_text, NULL};
-	char **envp = drain_environment();
 	int pipes[2];
 	bool ready;
 
-	if (!envp || !kymo_path(kymo, sizeof(kymo)) || pipe2(pipes, O_CLOEXEC) != 0) {
-		free(envp);
+	if (!orphan_kymo(kymo, sizeof(kymo)) || pipe2(pipes, O_CLOEXEC) != 0)
 		return -1;
-	}
 	trace_path(trace, sizeof(trace));
-	ready = clone_drain(kymo, argv, envp, pipes[1]);
+	/* Not even an error of the drain may appear in the program's streams. */
+	ready = orphan_start(kymo, argv, (const int[ORPHAN_FDS]){-1, -1, -1, pipes[1]}, 0);
 	close(pipes[1]);
 	ready = ready && read_place(pipes[0], place, sizeof(place));
 	close(pipes[0]);
-	free(envp);
 	return ready ? peer_connect(place, false, TIMEOUT_MS) : -1;
 }
 

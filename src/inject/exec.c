@@ -3,11 +3,13 @@
  * Stands before the functions that start programs: of one that cannot be recorded (base/recordable.h) nobody would hear, so
  * the trace is told. Where another dynamic linker starts it, it gets nothing preloaded: such say that they cannot load it, or, as
  * musl's, give up. (Static programs hand the environment on to others, which can be recorded: valgrind.) May run in a child of vfork(), which has its parent's memory: takes no lock and no memory but the stack's, and
- * changes none. Not before execl() and its sisters, nor what the C library itself starts, which is a shell.
+ * changes none. Not before what the C library itself starts, which is a shell.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <spawn.h>
+#include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,3 +197,48 @@ EXPORT int execvp(const char *file, char *const argv[])
 {
 	return look_execvpe(file, argv, environ);
 }
+
+/* Those whose arguments are their own: counted, then put where the others have them, on the stack. */
+static size_t count_of(const char *first, va_list *rest)
+{
+	size_t n = 0;
+
+	for (const char *a = first; a; a = va_arg(*rest, const char *))
+		n++;
+	return n;
+}
+
+static void list(char **out, const char *first, va_list *rest)
+{
+	const char *a = first;
+
+	for (; a; a = va_arg(*rest, const char *))
+		*out++ = (char *)(uintptr_t)a;
+	*out = NULL;
+}
+
+/* `environment` may take what comes behind the arguments. */
+#define WITH_LIST(what, environment, look)                                                         \
+	EXPORT int what(const char *program, const char *first, ...)                               \
+	{                                                                                          \
+		char *const *envp;                                                                 \
+		size_t count;                                                                      \
+		va_list rest;                                                                      \
+                                                                                                   \
+		va_start(rest, first);                                                             \
+		count = count_of(first, &rest);                                                    \
+		va_end(rest);                                                                      \
+		{                                                                                  \
+			char *argv[count + 1];                                                     \
+                                                                                                   \
+			va_start(rest, first);                                                     \
+			list(argv, first, &rest);                                                  \
+			envp = environment;                                                        \
+			va_end(rest);                                                              \
+			return look(program, argv, envp);                                          \
+		}                                                                                  \
+	}
+
+WITH_LIST(execl, environ, look_execve)
+WITH_LIST(execle, va_arg(rest, char *const *), look_execve)
+WITH_LIST(execlp, environ, look_execvpe)

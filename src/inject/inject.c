@@ -182,6 +182,10 @@ kymo_status_t inject_start(void (*leave)(void))
 		.no_kernels = patterns_of(o->exclude_kernel, true),
 		.counters = o->counters,
 		.count_kernels = patterns_of(o->count_kernel, true),
+		.instrument_kernels = patterns_of(o->instrument_kernels, true),
+		.lanes = o->lanes == RUN_LANES_32   ? 32
+			 : o->lanes == RUN_LANES_64 ? 64
+						    : 0,
 		.replay = replay_of(o->replay),
 		.sample_hz = (uint64_t)o->sample_hz,
 		.sample_wall = o->sample_clock == RUN_SAMPLE_WALL,

@@ -4,11 +4,13 @@
 #include <stddef.h>
 
 #include "inject/inject.h"
+#include "inject/limits.h"
 
 __attribute__((constructor)) static void on_load(void)
 {
 	int saved = errno;
 
-	inject_start(NULL);
+	if (inject_start(NULL) == KYMO_OK)
+		limits_look();
 	errno = saved;
 }

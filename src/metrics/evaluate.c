@@ -302,6 +302,10 @@ static void tell_counters(const struct kernel_group *g, const char *list, struct
 	const char *quote = is_plain(list) ? "" : "'", *guess = nearly(g, list);
 	const bool others = others_have(g, list);
 
+	if (strncmp(list, "instrument:", 11) == 0) {
+		text_add(why, "not recorded: kymo run --instrument-kernels");
+		return;
+	}
 	text_addf(why, "not recorded: kymo run --counters %s", quote);
 	for (size_t n; *list; list += n + (list[n] == ',')) {
 		n = strcspn(list, ",");

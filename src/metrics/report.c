@@ -556,6 +556,8 @@ static bool put_common(struct report *r, const struct kernel_report *k,
 		good = samples_table(r, k, id, title.s);
 	else if (table->style == METRIC_INSTRUCTIONS && (k->panels || !r->people))
 		good = instructions_table(r, k, id, title.s);
+	else if (table->style == METRIC_LINES)
+		good = lines_table(r, k, id, title.s);
 	for (uint32_t d = 0; table->style == METRIC_DEVICE && good && d < k->data->device_count;
 	     d++)
 		for (uint32_t i = 0; i < k->data->group_count; i++) {

@@ -80,5 +80,8 @@ bool samples_table(struct report *r, const struct kernel_report *k, const char *
 		   const char *title);
 bool instructions_table(struct report *r, const struct kernel_report *k, const char *id,
 			const char *title);
+/* Panel of lines of kernels that were instrumented; likewise. */
+bool lines_table(struct report *r, const struct kernel_report *k, const char *id,
+		 const char *title);
 
 #endif

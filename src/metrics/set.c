@@ -8,8 +8,9 @@
 #include "metrics/parts.h"
 
 const char *const device_class_names[DEVICE_CLASSES] = {"any", "nvidia", "amd", "cpu"};
-const char *const metric_style_names[METRIC_STYLES] = {
-	"table", "bars", "chart", "device", "kernels", "dispatches", "samples", "instructions"};
+const char *const metric_style_names[METRIC_STYLES] = {"table",   "bars",         "chart",
+						       "device",  "kernels",      "dispatches",
+						       "samples", "instructions", "lines"};
 
 /* ---- putting together ------------------------------------------------------------------------------ */
 

@@ -35,7 +35,7 @@ static kymo_status_t is_of_device(kymo_counter_t counter, const char *provider,
 #define OF_KERNELS ":kernel"
 
 static const struct recorder_options *kernel_options;
-static struct patterns kernel_patterns;
+static struct patterns kernel_patterns, line_patterns;
 
 static bool launch_is_chosen(const kymo_counter_launch_t *l, void *data)
 {
@@ -202,12 +202,25 @@ static void sample_devices(kymo_context_t context, const struct recorder_options
 	kymo_device_sample_service(context, &desc);
 }
 
+static void count_lines(kymo_context_t context, const struct recorder_options *options)
+{
+	const kymo_kernel_line_desc_t desc = {.size = sizeof(desc),
+					      .filter = launch_is_chosen,
+					      .data = &line_patterns,
+					      .lanes = options->lanes};
+
+	if (patterns_compile(&line_patterns, &options->instrument_kernels) == KYMO_OK)
+		kymo_kernel_line_service(context, &desc);
+}
+
 void recorder_measure(kymo_context_t context, const struct recorder_options *options,
 		      bool (*counted)(const kymo_domain_desc_t *domain, uint32_t op, void *data))
 {
 	kernel_options = options;
 	if (options->counters)
 		count_all(context, options->counters, counted);
+	if (options->instrument_kernels.count)
+		count_lines(context, options);
 	if (options->sample_hz || options->sample_event || options->off_cpu)
 		request_samples(context, options);
 	if (options->pc_sampling)

@@ -26,9 +26,9 @@ static kymo_context_t control; /* hears resume while the other is stopped */
 
 static bool is_activity(const char *name)
 {
-	static const char *const activities[] = {"dispatch",      "copy",   "allocation", "sync",
-						 "code_object",   "marker", "counter",    "sample",
-						 "device_sample", "comm",   NULL};
+	static const char *const activities[] = {
+		"dispatch", "copy",   "allocation",    "sync",        "code_object", "marker",
+		"counter",  "sample", "device_sample", "kernel_line", "comm",        NULL};
 
 	for (unsigned i = 0; activities[i]; i++)
 		if (strcmp(name, activities[i]) == 0)

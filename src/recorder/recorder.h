@@ -71,7 +71,9 @@ struct recorder_options {
 	uint32_t device_numbers_count;  /* pairs */
 	const char *
 		counters; /* as kymo_counter_set_parse() wants them, or NULL; NAME:kernel is of kernels */
-	struct recorder_patterns count_kernels; /* launches of which kernels are counted so */
+	struct recorder_patterns count_kernels;      /* launches of which kernels are counted so */
+	struct recorder_patterns instrument_kernels; /* launches whose lines are counted */
+	uint32_t lanes; /* of a warp, as which their accesses are looked at; 0: they are not */
 	kymo_replay_t replay;
 	uint32_t replay_pass; /* of KYMO_REPLAY_ONE, from 0 */
 	uint64_t sample_hz;   /* samples of each thread a second of its processor time; 0: none */

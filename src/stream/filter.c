@@ -401,18 +401,18 @@ bool filter_comm(const struct filter_binding *b, const struct rec_comm *r)
 }
 
 /* What was counted of a kernel goes with its execution. */
-static bool kernel_counted(const struct filter_binding *b, const struct rec_counter *r)
+static bool kernel_counted(const struct filter_binding *b, const struct rec *r, uint32_t kernel,
+			   uint64_t correlation)
 {
-	if (!r->kernel)
-		return !b->only_kernels;
-	return (!b->kernels || b->kernels[r->kernel]) &&
-	       (!b->counts ||
-		counts_have_call(b->counts, r->base.process, r->correlation, r->kernel));
+	return (!b->kernels || b->kernels[kernel]) &&
+	       (!b->counts || counts_have_call(b->counts, r->process, correlation, kernel));
 }
 
 bool filter_counter(const struct filter_binding *b, const struct rec_counter *r)
 {
-	return kernel_counted(b, r) && filter_op(b, r->base.op) && on_device(b, r->agent, 0) &&
+	return (r->kernel ? kernel_counted(b, &r->base, r->kernel, r->correlation)
+			  : !b->only_kernels) &&
+	       filter_op(b, r->base.op) && on_device(b, r->agent, 0) &&
 	       (b->host && r->correlation ? beside_call(b, &r->base, r->correlation)
 					  : filter_host(b, &r->base)) &&
 	       (!b->host || !b->filter->spec.memory || r->correlation) &&
@@ -444,6 +444,13 @@ bool filter_device_sample(const struct filter_binding *b, const struct rec_devic
 {
 	return !b->only_kernels && filter_op(b, r->base.op) && on_device(b, r->agent, 0) &&
 	       !b->queues && of_call(b, r->base.process, r->correlation) &&
+	       filter_when(b, r->base.process, r->base.start, r->base.end);
+}
+
+bool filter_kernel_line(const struct filter_binding *b, const struct rec_kernel_line *r)
+{
+	return kernel_counted(b, &r->base, r->kernel, r->correlation) && filter_op(b, r->base.op) &&
+	       on_device(b, r->agent, 0) && beside_call(b, &r->base, r->correlation) &&
 	       filter_when(b, r->base.process, r->base.start, r->base.end);
 }
 

@@ -182,6 +182,7 @@ bool filter_comm(const struct filter_binding *b, const struct rec_comm *r);
 bool filter_counter(const struct filter_binding *b, const struct rec_counter *r);
 bool filter_sample(const struct filter_binding *b, const struct rec_sample *r);
 bool filter_heap(const struct filter_binding *b, const struct rec_heap *r);
+bool filter_kernel_line(const struct filter_binding *b, const struct rec_kernel_line *r);
 bool filter_device_sample(const struct filter_binding *b, const struct rec_device_sample *r);
 /* Of what was under way when its process ended: it lasted until then, at least. */
 bool filter_open_call(const struct filter_binding *b, const struct trace *t,

@@ -9,7 +9,7 @@
 #include "record/fields.h"
 #include "stream/reference.h"
 
-_Static_assert((int)RECORD_DOMAIN_device_sample < MAKE_DOMAINS, "domains of the record model");
+_Static_assert((int)RECORD_DOMAIN_kernel_line < MAKE_DOMAINS, "domains of the record model");
 
 void make_activities(struct trace *t, struct make_activities *a)
 {
@@ -47,7 +47,7 @@ uint32_t make_foreign_domain(struct trace *t, const char *name)
 {
 	char other[96];
 
-	for (unsigned d = 0; d <= RECORD_DOMAIN_device_sample; d++) {
+	for (unsigned d = 0; d <= RECORD_DOMAIN_kernel_line; d++) {
 		const kymo_domain_desc_t *model = packed_describe(RECORD_PACKED, d);
 
 		if (model && strcmp(model->name, name) == 0) {

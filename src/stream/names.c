@@ -36,7 +36,7 @@ const char *name_stack_end(uint64_t end)
 
 uint64_t stack_end_named(const char *name)
 {
-	for (uint32_t i = STACK_OUTERMOST; name && i <= STACK_MEMORY; i++)
+	for (uint32_t i = STACK_OUTERMOST; name && i <= STACK_REPLACED; i++)
 		if (strcmp(name, name_stack_end(i)) == 0)
 			return i;
 	return STACK_UNKNOWN;

@@ -74,6 +74,12 @@ static const char *code_name(const struct t_code *c, char *room, size_t size)
 	return room;
 }
 
+static const char *place_name(const struct t_place *p, char *room, size_t size)
+{
+	snprintf(room, size, "%s:%u:%u %s", p->function, p->line, p->column, p->what);
+	return room;
+}
+
 static const char *op_name(const struct trace *t, const struct t_op *op, char *room, size_t size)
 {
 	snprintf(room, size, "%s:%s", t->domains[op->domain].name, op->name);
@@ -108,6 +114,8 @@ const char *reference_name(const struct trace *t, enum record_reference what, ui
 		return t->counters[index].name;
 	case REFERENCE_CODE:
 		return code_name(&t->codes[index], room, size);
+	case REFERENCE_PLACE:
+		return place_name(&t->places[index], room, size);
 	case REFERENCE_THREAD:
 		return thread_name(&t->threads[index], room, size);
 	case REFERENCE_OP:

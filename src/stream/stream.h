@@ -358,6 +358,19 @@ struct t_code { /* an instruction of a kernel */
 	uint64_t offset;      /* in the function */
 };
 
+struct t_place { /* a part of a kernel that was instrumented */
+	uint32_t process, program;
+	uint32_t block;       /* the place it belongs to; 0: it is a block */
+	const char *function; /* as written */
+	const char *
+		what; /* "block", "load", "store", "rw", "atomic", or its work: "flop_single" ... */
+	const char *kind; /* of a block: "function", "then" ...; of an access the address space */
+	const char *file; /* "": the program's source */
+	uint32_t line, column;
+	uint64_t times; /* that an execution of the block does it */
+	uint64_t bytes; /* of one access */
+};
+
 #define T_ARRAY(type, name)                                                                        \
 	type *name;                                                                                \
 	uint32_t name##_count, name##_room
@@ -396,6 +409,7 @@ struct trace {
 	T_ARRAY(struct t_communicator, communicators);
 	T_ARRAY(struct t_counter, counters);
 	T_ARRAY(struct t_code, codes);
+	T_ARRAY(struct t_place, places);
 };
 
 /* ---- records: record/record.h, record/types.h ---------------------------------------------- */

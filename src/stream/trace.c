@@ -166,6 +166,8 @@ static void add_none(struct trace *t)
 	*trace_add(t, counters) = (struct t_counter){
 		.name = "", .unit = "", .description = "", .provider = "", .dimensions = ""};
 	*trace_add(t, codes) = (struct t_code){.function = "", .file = ""};
+	*trace_add(t, places) =
+		(struct t_place){.function = "", .what = "", .kind = "", .file = ""};
 	trace_add(t, open_calls);
 	trace_add(t, unfinished);
 	trace_add(t, left_out);
@@ -205,7 +207,8 @@ void trace_free(struct trace *t)
 			  t->agents,     t->contexts,   t->queues,    t->blobs,    t->programs,
 			  t->kernels,    t->modules,    t->sites,     t->stacks,   t->notes,
 			  t->open_calls, t->unfinished, t->left_out,  t->pauses,   t->communicators,
-			  t->tallies,    t->loads,      t->strings,   t->counters, t->codes};
+			  t->tallies,    t->loads,      t->strings,   t->counters, t->codes,
+			  t->places};
 
 	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
 		free(arrays[i]);

@@ -50,7 +50,8 @@ enum wire_def_kind {
 	DEF_JOB_GIVEN = 29,
 	DEF_CODE = 30,
 	DEF_RECORDING = 31,
-	DEF_COUNT = 32
+	DEF_PLACE = 32,
+	DEF_COUNT = 33
 };
 
 /* s: bytes/string, u: u64. */
@@ -210,6 +211,14 @@ enum { JOB_CLOCK_SAME = 1, /* the clock of rank 0's node, or of a rank's that is
 enum def_code { /* u id, s function (symbol), s file, u line (0: not known), u module (checksum), u offset
 		   in the function: an instruction of a kernel */
 	DEF_CODE_ID, DEF_CODE_FUNCTION, DEF_CODE_FILE, DEF_CODE_LINE, DEF_CODE_MODULE, DEF_CODE_OFFSET
+};
+
+enum def_place { /* u id, u program id, s function, s what ("block" "load" "store" "rw" "atomic", or the work: "flop_single",
+		    "barrier", "branch" ...), s kind of the block ("function" "then" "loop" ...) or address space of the access
+		    ("global" ...), u id of the block it belongs to (of a block 0), u times that an execution of the block does it,
+		    u bytes of one access, s file ("": the program's source), u line, u column: a part of a kernel */
+	DEF_PLACE_ID, DEF_PLACE_PROGRAM, DEF_PLACE_FUNCTION, DEF_PLACE_WHAT, DEF_PLACE_KIND, DEF_PLACE_BLOCK,
+	DEF_PLACE_TIMES, DEF_PLACE_BYTES, DEF_PLACE_FILE, DEF_PLACE_LINE, DEF_PLACE_COLUMN
 };
 
 enum def_job_tally { /* u offset, u total, s data (this piece): the tallies of ranks, wire/job_tally.h */

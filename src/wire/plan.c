@@ -63,15 +63,17 @@ static bool moves_good(const struct plan *p, const struct plan_function *f)
 }
 
 /* Nothing of it is moved by who has the plan. */
-static bool empty_good(const struct plan_module *m, const struct plan_function *f)
+static bool empty_good(const struct plan *p, const struct plan_module *m,
+		       const struct plan_function *f)
 {
-	if (f->entry < m->low || f->entry >= m->high || f->covered || f->code_bytes || f->fixups ||
-	    f->moves)
+	if (f->entry < m->low || f->entry >= m->high || f->fixups)
 		return false;
 	if (f->how == PLAN_HOOK)
-		return f->site == f->entry;
+		return f->site == f->entry && !f->covered && !f->code_bytes && !f->moves;
 	return f->site % SLOT == 0 && f->site >= m->low && f->site < m->high &&
-	       m->high - f->site >= SLOT;
+	       m->high - f->site >= SLOT && f->code <= m->high - m->low &&
+	       f->covered <= PLAN_COVERED_MAX && f->code_bytes <= PLAN_CODE_MAX &&
+	       f->offset <= BEFORE && moves_good(p, f);
 }
 
 static uint64_t site_bytes(const struct plan_function *f)
@@ -85,7 +87,7 @@ static bool function_good(const struct plan *p, const struct plan_module *m,
 	if (!f->id || f->how > PLAN_SLOT || f->name >= p->header->strings.count)
 		return false;
 	if (f->how == PLAN_HOOK || f->how == PLAN_SLOT)
-		return empty_good(m, f);
+		return empty_good(p, m, f);
 	if (f->covered < PLAN_JUMP || f->covered > PLAN_COVERED_MAX || !f->code_bytes ||
 	    f->code_bytes > PLAN_CODE_MAX)
 		return false;
@@ -170,12 +172,15 @@ bool plan_code(const struct plan *p, const struct plan_function *f, uint64_t bia
 	return true;
 }
 
-uint64_t plan_origin(const struct plan *p, const struct plan_function *f, uint32_t offset)
+uint64_t plan_origin(const struct plan *p, const struct plan_function *f, uint32_t offset,
+		     uint64_t *more)
 {
 	const struct plan_move *m = &p->moves[f->first_move];
-	uint64_t from = 0;
+	uint64_t site = f->how == PLAN_SLOT ? f->entry + f->offset : f->site, from = 0;
 
 	for (unsigned i = 0; i < f->moves && m[i].to <= offset; i++)
 		from = m[i].from;
-	return f->site + from;
+	/* Of a call the return address was pushed, and the jump is still to come. */
+	*more = f->flags & PLAN_CALLS && f->moves && offset > m[f->moves - 1u].to ? 8 : 0;
+	return site + from;
 }

@@ -81,7 +81,7 @@ enum plan_how {
 	PLAN_HOOK =
 		3, /* the compiler has put a call of a hook there: nothing is patched; no bytes are covered, there is no code */
 	PLAN_SLOT =
-		4 /* the file was instrumented: `site` is the address of the function's slot; no bytes are covered, there is no code */
+		4 /* the file was instrumented: `site` is the address of the function's slot, `code` that of its stub; nothing is to be patched */
 };
 
 enum plan_flags {
@@ -110,7 +110,7 @@ struct plan_function {
 	uint64_t bytes; /* from entry */
 	uint32_t id;    /* unique in the plan, not 0 */
 	uint32_t name;  /* string, as the symbol table has it (mangled) */
-	uint32_t code;  /* place in the table of code */
+	uint32_t code; /* place in the table of code; PLAN_SLOT: address, less that of the module */
 	uint32_t first_fixup;
 	uint32_t first_move;
 	uint32_t instructions;
@@ -118,8 +118,8 @@ struct plan_function {
 	uint8_t how;    /* enum plan_how */
 	uint8_t covered;
 	uint8_t code_bytes;
-	uint8_t fixups, moves; /* how many */
-	uint8_t reserved;
+	uint8_t fixups, moves;              /* how many */
+	uint8_t offset;                     /* PLAN_SLOT: of what was patched from `entry` */
 	uint8_t expected[PLAN_COVERED_MAX]; /* the covered bytes; the rest is zero */
 };
 
@@ -145,11 +145,12 @@ struct plan_move {
  * Of a file that was instrumented: the contents of a note of this name and type. Each function has a slot of 8 bytes that can be written,
  * zero in the file. Where it is not, the function calls first what the 8 bytes before the first slot of all have the address of;
  * the 4 bytes at the return address - 13 are the slot's distance from the return address - 8. Whoever fills slots fills those before.
+ * A function's stub begins with PLAN_STUB_HEAD bytes that do this; its moves are of what follows.
  */
 #define PLAN_NOTE_NAME  "Kymo"
 #define PLAN_NOTE_MAGIC "kymo instrument"
 
-enum { PLAN_NOTE = 1, PLAN_NOTE_ID = 16 };
+enum { PLAN_NOTE = 1, PLAN_NOTE_ID = 16, PLAN_STUB_HEAD = 16 };
 
 struct plan_note {
 	char magic[16];
@@ -188,7 +189,11 @@ static inline const char *plan_string(const struct plan *p, uint32_t at)
 bool plan_code(const struct plan *p, const struct plan_function *f, uint64_t bias, uint64_t place,
 	       uint8_t *out);
 
-/* The original address (of the file) that belongs to an offset in the function's copy: of the instruction that it is in. */
-uint64_t plan_origin(const struct plan *p, const struct plan_function *f, uint32_t offset);
+/*
+ * The original address (of the file) that belongs to an offset in the function's copy: of the instruction that it is in. *more: bytes that
+ * the stack has there and had not in the original place.
+ */
+uint64_t plan_origin(const struct plan *p, const struct plan_function *f, uint32_t offset,
+		     uint64_t *more);
 
 #endif

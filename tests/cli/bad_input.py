@@ -159,7 +159,7 @@ def test_gomp():
 
 def test_doctor():
     said = {line.split()[1] for line in kymo("doctor").stdout.splitlines()}
-    expect({"OpenCL", "MPI", "OpenMP", "Level", "ROCm", "CUDA", "annotations"} <= said, said)
+    expect({"OpenCL", "MPI", "OpenMP", "Level", "ROCm", "CUDA", "annotations", "kernels"} <= said, said)
 
 
 def test_numbers_for_programs():

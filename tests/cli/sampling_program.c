@@ -2,7 +2,8 @@
 /*
  * A program for samples: two threads, "alpha" and "beta", and "gamma" in a process of its own, each meet a known number of
  * page faults and spend processor time, as main does. With "wait": "sleeper" sleeps 800 ms, "spinner" spends processor time. With "fork": it and two
- * children spend some and wait, of which one ends by _exit(). With "signals" ("signal") it handles all real-time signals (the last
+ * children spend some and wait, of which one ends by _exit(). With "ends": four children meet 400 page faults and end at once, by exit(),
+ * _exit(), _Exit() and quick_exit(). With "signals" ("signal") it handles all real-time signals (the last
  * one) and gets each once; with "blocked" two threads let none come; with "short" two threads end at once.
  */
 #include <pthread.h>
@@ -17,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, SPEND_MS = 200 };
+enum { PAGE = 4096, SPEND_MS = 200, LAST = 400 };
 
 /* One fault a page: the kernel may not make larger ones of them. */
 #define TOUCH(name)                                                                                \
@@ -168,8 +169,8 @@ static void fork_two(void)
 	for (int i = 0; i < 2; i++) {
 		children[i] = fork();
 		if (children[i] == 0) {
-			usleep(20000); /* of the last moments before _exit() nothing may be told */
 			spend();
+			usleep(20000);
 			if (i)
 				_exit(0);
 			exit(0);
@@ -180,12 +181,33 @@ static void fork_two(void)
 		waitpid(children[i], NULL, 0);
 }
 
+static void end_four(void)
+{
+	static void (*const ends[])(int) = {exit, _exit, _Exit, quick_exit};
+
+	for (unsigned i = 0; i < 4; i++) {
+		char *at = mmap(NULL, (size_t)LAST * PAGE, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (at == MAP_FAILED)
+			abort();
+		madvise(at, (size_t)LAST * PAGE, MADV_NOHUGEPAGE);
+		if (fork() == 0) {
+			touch_gamma(at, LAST);
+			ends[i](0);
+		}
+		wait(NULL);
+	}
+}
+
 static bool act(const char *scene)
 {
 	if (strcmp(scene, "wait") == 0) {
 		run_two(sleeper, spinner);
 	} else if (strcmp(scene, "fork") == 0) {
 		fork_two();
+	} else if (strcmp(scene, "ends") == 0) {
+		end_four();
 	} else if (strcmp(scene, "signals") == 0) {
 		handle_signals(SIGRTMIN);
 	} else if (strcmp(scene, "signal") == 0) {

@@ -62,7 +62,7 @@ static void run_stack(const uint8_t *data, size_t size)
 	copy.bytes = block;
 	copy.size = size;
 	n = unwind_copied(&r, &copy, out, DEEP, &end);
-	must(n >= 1 && n <= DEEP && out[0] == r.pc && end > STACK_UNKNOWN && end <= STACK_MEMORY);
+	must(n >= 1 && n <= DEEP && out[0] == r.pc && end > STACK_UNKNOWN && end <= STACK_REPLACED);
 	free(block);
 }
 

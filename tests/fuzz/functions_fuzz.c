@@ -21,6 +21,7 @@ static void must(bool ok)
 static void run_plan(const void *block, size_t size)
 {
 	uint8_t code[PLAN_CODE_MAX];
+	uint64_t more;
 	struct plan p;
 
 	if (!plan_open(&p, block, size))
@@ -29,7 +30,7 @@ static void run_plan(const void *block, size_t size)
 		const struct plan_function *f = &p.functions[i];
 
 		plan_code(&p, f, 0x7f0000000000, 0x7f0000100000, code);
-		plan_origin(&p, f, f->code_bytes);
+		plan_origin(&p, f, f->code_bytes, &more);
 		must(strlen(plan_string(&p, f->name)) < size);
 	}
 	for (uint64_t i = 0; i < p.module_count; i++)

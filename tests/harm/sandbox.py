@@ -69,6 +69,44 @@ class Sandbox(unittest.TestCase):
             resource.setrlimit(resource.RLIMIT_AS, (64 << 20, 64 << 20))
         self.assertEqual(self.run_one("nothing", str(CALLS), before=limit), (CALLS, 0))
 
+    def test_limited_addresses(self):
+        """Who limits its own addresses has nearly all of them; that it has less than without Kymo is told, of each limit."""
+        source, program = os.path.join(self.folder, "a.c"), os.path.join(self.folder, "limited")
+        with open(source, "w", encoding="ascii") as f:
+            f.write("""#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+int main(void)
+{
+	struct rlimit limit = {600 << 20, RLIM_INFINITY}, now;
+	unsigned n = 0;
+	if (setrlimit(RLIMIT_AS, &limit))
+		return 1;
+	limit.rlim_cur = 300 << 20;
+	if (prlimit(0, RLIMIT_AS, &limit, NULL) || getrlimit(RLIMIT_AS, &now) || now.rlim_cur != limit.rlim_cur || now.rlim_max != RLIM_INFINITY)
+		return 2;
+	while (mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+		n++;
+	printf("%u\\n", n);
+	return 0;
+}
+""")
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-o", program, source], check=True)
+        alone = int(subprocess.run([program], capture_output=True, text=True, check=True).stdout)
+        done = subprocess.run([KYMO, "run", "--no-summary", "-b", "posix", "-o", self.trace, program], capture_output=True, text=True, check=True)
+        self.assertTrue(alone - 80 < int(done.stdout) <= alone, (alone, done.stdout))
+        summary = subprocess.run([KYMO, "summary", self.trace], capture_output=True, text=True, check=True).stdout
+        self.assertIn("its addresses are limited to 600 MiB (ulimit -v, RLIMIT_AS)", summary)
+        self.assertIn("its addresses are limited to 300 MiB (ulimit -v, RLIMIT_AS)", summary)
+
+    def test_ulimit(self):
+        """A limit of the shell's: what can be recorded is, and else the limit is named."""
+        for kib, recorded in ((300000, True), (60000, True), (20000, False)):
+            done = subprocess.run(["sh", "-c", f"ulimit -v {kib}; exec {KYMO} run -f --no-summary -b posix -o {self.trace} true"], capture_output=True, text=True, check=False)
+            summary = subprocess.run([KYMO, "summary", self.trace], capture_output=True, text=True, check=True).stdout
+            self.assertEqual("ulimit -v" in done.stderr, not recorded, done.stderr)
+            self.assertEqual(f"its addresses are limited to {kib >> 10} MiB" in summary, recorded, summary)
+
     def test_memory(self):
         """Where there is none for the records, each is counted, none waits for room, and that is why."""
         for child in [], ["fork"]:
@@ -125,6 +163,41 @@ class Sandbox(unittest.TestCase):
         self.assertEqual([line for line in summary.splitlines() if line.startswith("Not recorded")],
                          ['Not recorded: "./still" is statically linked (started 2 times).'])
         self.assertEqual(self.ask("SELECT count(*) FROM process WHERE exe LIKE '%/cat'"), ["2"])
+
+    def test_argument_lists(self):
+        """execl() and its sisters start what they would, with the same words and environment, and programs that nothing can be preloaded into are told of."""
+        source = os.path.join(self.folder, "l.c")
+        with open(source, "w", encoding="ascii") as f:
+            f.write("""#include <stdlib.h>
+#include <unistd.h>
+#include <sys/wait.h>
+#define START(call) do { int status; if (!vfork()) { call; _exit(9); } wait(&status); if (status) return status >> 8; } while (0)
+#define WORDS "-c", "echo $0 $# $KIND"
+int main(int n, char **words)
+{
+	char *environment[] = {"KIND=own", getenv("PATH") - 5, getenv("LD_PRELOAD") ? getenv("LD_PRELOAD") - 11 : NULL, NULL};
+	char *none[] = {NULL};
+	if (n > 1)
+		return 0;
+	setenv("KIND", "all", 1);
+	START(execl("/bin/sh", "sh", WORDS, "a", "1", "2", "3", "4", "5", "6", "7", (char *)NULL));
+	START(execle("/bin/sh", "sh", WORDS, "b", "1", (char *)NULL, environment));
+	START(execlp("sh", "sh", WORDS, "c", (char *)NULL));
+	START(execl("./still", "still", "x", (char *)NULL));
+	START(execle("./still", "still", "x", (char *)NULL, environment));
+	START(execlp("still", "still", "x", (char *)NULL));
+	START(execle("./still", "still", "x", (char *)NULL, none));
+	return execl("./missing", "missing", (char *)NULL) == -1 ? 4 : 5;
+}
+""")
+        subprocess.run(["cc", "-o", os.path.join(self.folder, "starts"), source], check=True)
+        if subprocess.run(["cc", "-static", "-o", os.path.join(self.folder, "still"), source], stderr=subprocess.DEVNULL, check=False).returncode:
+            self.skipTest("nothing can be linked statically here")
+        done = subprocess.run([KYMO, "run", "--no-summary", "-b", "posix", "-o", self.trace, "./starts"], cwd=self.folder, capture_output=True, text=True,
+                              env={**os.environ, "PATH": ".:" + os.environ["PATH"]}, check=False)
+        self.assertEqual((done.returncode, done.stdout), (4, "a 7 all\nb 1 own\nc 0 all\n"), done.stderr)
+        summary = subprocess.run([KYMO, "summary", self.trace], capture_output=True, text=True, check=True).stdout
+        self.assertIn('Not recorded: "./still" is statically linked (started 4 times).', summary)
 
     def test_own_function(self):
         """A program whose own execve() calls execv()."""

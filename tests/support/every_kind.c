@@ -25,7 +25,7 @@ struct producer {
 	struct make_fields fields;
 	uint32_t call, published; /* ops */
 	uint32_t process, thread, agent[2], queue[2], context, kernel, counter, communicator;
-	uint32_t text, stack, code;
+	uint32_t text, stack, code, place;
 	uint64_t id;
 	uint32_t next; /* number */
 	int64_t now;
@@ -139,6 +139,15 @@ static void define_rest(struct producer *p, uint32_t process)
 						  .module = 5,
 						  .offset = 16};
 	p->code = p->t->codes_count - 1;
+	*trace_add(p->t, places) = (struct t_place){.process = process,
+						    .function = "every_kernel",
+						    .what = "block",
+						    .kind = "function",
+						    .file = "/src/every.cl",
+						    .line = 7,
+						    .column = 3,
+						    .times = 1};
+	p->place = p->t->places_count - 1;
 }
 
 static bool begin(struct producer *p)
@@ -147,7 +156,7 @@ static bool begin(struct producer *p)
 						      {"name", KYMO_KIND_STRING}};
 
 	make_activities(p->t, &p->model);
-	for (unsigned d = 0; d <= RECORD_DOMAIN_device_sample; d++)
+	for (unsigned d = 0; d <= RECORD_DOMAIN_kernel_line; d++)
 		make_activity(&p->model, (enum record_domain)d, 0);
 	p->call = keyed_op(&p->k, "opencl", "clEveryCall", arguments, 2);
 	p->text = keyed_text(&p->k, "every-text", strlen("every-text"));
@@ -375,6 +384,21 @@ static void put_samples(struct producer *p)
 	done(p, p->sink->device_sample(p->sink, &d));
 }
 
+static void put_kernel_line(struct producer *p)
+{
+	struct rec_kernel_line l = {
+		.base = base(p, RECORD_DOMAIN_kernel_line, KERNEL_LINE_OP_BLOCK, "kernel_line"),
+		.correlation = p->id,
+		.agent = p->agent[0],
+		.kernel = p->kernel,
+		.place = p->place,
+		.instead = true};
+
+	l.base.end = l.base.start;
+	l.count = number(p, "kernel_line", "count");
+	done(p, p->sink->kernel_line(p->sink, &l));
+}
+
 /* A record of an op that has no struct: each field by its kind. */
 static void put_other(struct producer *p, enum record_domain domain, const char *kind)
 {
@@ -498,6 +522,7 @@ static void put_all(struct producer *p, uint32_t process)
 	put_messages(p);
 	put_counters(p);
 	put_samples(p);
+	put_kernel_line(p);
 	put_other(p, RECORD_DOMAIN_code_object, "code_object");
 	put_other(p, RECORD_DOMAIN_kernel_symbol, "kernel_symbol");
 	put_other(p, RECORD_DOMAIN_stream, "stream");

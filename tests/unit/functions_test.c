@@ -15,8 +15,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/cfi.h"
 #include "functions/build.h"
 #include "functions/choose.h"
+#include "functions/instrument.h"
 
 typedef uint64_t form_fn(uint64_t a, uint64_t b, void *c);
 
@@ -287,13 +289,14 @@ static void test_moves(void **state)
 {
 	const struct plan_function *f;
 	struct planned p;
+	uint64_t more;
 
 	make_own(&p, "^form_");
 	f = find_planned(&p, "form_pushes");
 	assert_int_equal(f->moves, 4); /* two bytes, two bytes, one, and the way back */
-	assert_int_equal(plan_origin(&p.plan, f, 0), f->site);
-	assert_int_equal(plan_origin(&p.plan, f, 2), f->site + 2);
-	assert_int_equal(plan_origin(&p.plan, f, (uint32_t)f->code_bytes - 1u),
+	assert_int_equal(plan_origin(&p.plan, f, 0, &more), f->site);
+	assert_int_equal(plan_origin(&p.plan, f, 2, &more), f->site + 2);
+	assert_int_equal(plan_origin(&p.plan, f, (uint32_t)f->code_bytes - 1u, &more),
 			 f->site + f->covered);
 	drop_plan(&p);
 }
@@ -435,6 +438,105 @@ static void test_damaged(void **state)
 	drop_plan(&p);
 }
 
+/* ---- files that were instrumented ---- */
+
+/* What is said of an address of the file; its code lies as far from its beginning as in memory. */
+static struct cfi_rule rule_of(const struct image *m, uint64_t at)
+{
+	const uint64_t begin = (uint64_t)(uintptr_t)m->bytes;
+	const struct cfi_tables t = {.header = (uint64_t)(uintptr_t)m->frame_header.bytes,
+				     .start = begin,
+				     .end = begin + m->size,
+				     .stays = true};
+	struct cfi_rule rule;
+
+	if (!cfi_find(&t, begin + at, &rule))
+		fail_msg("nothing is said of %#llx", (unsigned long long)at);
+	return rule;
+}
+
+static void same_rule(const struct cfi_rule *a, const struct cfi_rule *b)
+{
+	assert_int_equal(a->cfa, b->cfa);
+	assert_int_equal(a->cfa_offset, b->cfa_offset);
+	assert_int_equal(a->rbp, b->rbp);
+	assert_int_equal(a->rbp_offset, b->rbp_offset);
+	assert_int_equal(a->rbx, b->rbx);
+	assert_int_equal(a->rbx_offset, b->rbx_offset);
+}
+
+/* Of each moved instruction, and what stands before them, the same is said as of the original ones; behind a call's push, of one word more. */
+static unsigned check_stub(const struct planned *p, const struct image *now, uint64_t stub,
+			   const struct plan_function *f)
+{
+	const struct plan_move *m = &p->plan.moves[f->first_move];
+	struct cfi_rule was = rule_of(&p->f.image, f->site), is;
+
+	for (unsigned i = 0; i < PLAN_STUB_HEAD; i++) {
+		is = rule_of(now, stub + i);
+		same_rule(&is, &was);
+	}
+	for (unsigned i = 0; i < f->moves; i++) {
+		was = rule_of(&p->f.image, f->site + m[i].from);
+		is = rule_of(now, stub + PLAN_STUB_HEAD + m[i].to);
+		same_rule(&is, &was);
+	}
+	if (!(f->flags & PLAN_CALLS))
+		return 0;
+	is = rule_of(now, stub + PLAN_STUB_HEAD + m[f->moves - 1u].to + 5u);
+	was.cfa_offset += was.cfa == CFI_RSP ? 8 : 0;
+	same_rule(&is, &was);
+	return 1;
+}
+
+/* A thread in a stub is in the function, at the instruction that it stands for. */
+static void check_origin(const struct planned *p, const struct plan *made,
+			 const struct plan_function *slot, const struct plan_function *f)
+{
+	for (uint32_t at = 0; at < slot->code_bytes; at++) {
+		uint64_t more, more_was, to = plan_origin(made, slot, at, &more);
+
+		assert_int_equal(to, plan_origin(&p->plan, f, at, &more_was));
+		assert_int_equal(more, more_was);
+	}
+}
+
+static void test_frames(void **state)
+{
+	struct instrumented told;
+	struct text out = {0};
+	char why[IMAGE_WHY];
+	unsigned moved = 0, calls = 0;
+	struct image now;
+	struct planned p;
+	struct plan made;
+	uint64_t left;
+
+	make_plan(&p, "/proc/self/exe", ".", 0);
+	assert_true(instrument(&p.f, p.d, &out, &told));
+	assert_false(told.unframed);
+	assert_true(image_open_bytes(&now, out.s, out.length, why));
+	assert_true(plan_open(&made, image_at(&now, now.plan_at, &left), now.plan_bytes));
+	assert_int_equal(made.function_count, p.plan.function_count);
+	for (uint64_t i = 0; i < made.function_count; i++) {
+		const struct plan_function *f = &p.plan.functions[i], *slot = &made.functions[i];
+
+		calls += check_stub(&p, &now, p.f.image.low + slot->code, f);
+		check_origin(&p, &made, slot, f);
+		moved += f->moves > 2;
+	}
+	assert_true(calls > 0 && moved > 20);
+	for (uint32_t i = 0; i < p.f.frames.count; i++) {
+		struct cfi_rule was = rule_of(&p.f.image, p.f.frames.items[i].at);
+		struct cfi_rule is = rule_of(&now, p.f.frames.items[i].at);
+
+		same_rule(&is, &was);
+	}
+	image_close(&now);
+	text_release(&out);
+	drop_plan(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -442,6 +544,7 @@ int main(void)
 		cmocka_unit_test(test_runtimes), cmocka_unit_test(test_flags),
 		cmocka_unit_test(test_moves),    cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_forms),    cmocka_unit_test(test_library),
+		cmocka_unit_test(test_frames),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

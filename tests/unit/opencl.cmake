@@ -9,6 +9,8 @@ if(TARGET kymo_capture_opencl)
   endforeach()
   kymo_unit_test(opencl_objects ${CMAKE_CURRENT_LIST_DIR}/opencl/test_objects.c
     LIBS kymo_capture_opencl)
+  kymo_unit_test(rewritten ${CMAKE_CURRENT_LIST_DIR}/opencl/test_rewritten.c
+    LIBS kymo_capture_opencl)
   foreach(test opencl command_buffers opencl_objects)
     if(TARGET test_${test})
       target_include_directories(test_${test} PRIVATE

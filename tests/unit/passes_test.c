@@ -186,11 +186,12 @@ static kymo_status_t serve(const char *list, kymo_counter_kernel_desc_t desc)
 /* A launch that takes `takes` each time it runs. Returns how often it ran. */
 static unsigned launch(uint32_t kernel, uint64_t correlation, double takes)
 {
-	const struct cap_launch l = {.agent = 3, .queue = 4, .kernel = kernel, correlation};
+	const struct cap_launch l = {
+		.agent = 3, .queue = 4, .kernel = kernel, correlation, .processor = true};
 	struct cap_counted_launch c;
 	unsigned runs = 0;
 
-	if (!cap_counts_kernels() || !cap_launch_counted(&c, &l))
+	if (!cap_counts_kernels() || !cap_launch_chosen(&c, &l) || !cap_launch_hold(&c))
 		return 0;
 	while (c.at < c.passes) {
 		cap_pass_begin(&c);
@@ -381,14 +382,14 @@ static void *enqueue_meanwhile(void *arg)
 
 static void others_wait_for_a_second(void **state)
 {
-	const struct cap_launch l = {.agent = 3, .kernel = 9};
+	const struct cap_launch l = {.agent = 3, .kernel = 9, .processor = true};
 	struct cap_counted_launch c;
 	bool entered = true;
 	pthread_t t;
 
 	assert_int_equal(serve("a1", (kymo_counter_kernel_desc_t){0}), KYMO_OK);
 	kymo_context_start(context);
-	assert_true(cap_launch_counted(&c, &l));
+	assert_true((cap_launch_chosen(&c, &l) && cap_launch_hold(&c)));
 	assert_false(
 		cap_gate_enter()); /* by who counts, as in a callback of the runtime: at once */
 	cap_pass_begin(&c);
@@ -407,7 +408,7 @@ static void others_wait_for_a_second(void **state)
 
 static void failures_have_no_values(void **state)
 {
-	const struct cap_launch l = {.agent = 3, .kernel = 9};
+	const struct cap_launch l = {.agent = 3, .kernel = 9, .processor = true};
 	struct cap_counted_launch c;
 
 	assert_int_equal(serve("a1,a2,a3", (kymo_counter_kernel_desc_t){0}), KYMO_OK);
@@ -415,7 +416,7 @@ static void failures_have_no_values(void **state)
 	reads_fail = true;
 	assert_int_equal(launch(9, 1, 4), 2);
 	reads_fail = false;
-	assert_true(cap_launch_counted(&c, &l));
+	assert_true((cap_launch_chosen(&c, &l) && cap_launch_hold(&c)));
 	cap_launch_first_only(&c, "a reason");
 	assert_int_equal(c.passes, 1);
 	cap_pass_begin(&c);

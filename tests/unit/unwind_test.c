@@ -80,7 +80,8 @@ static bool is_right(const struct unwind_registers *r, const uint64_t *got, uint
 /* From the stack pointer on there is all that is needed: samples of the kernel's have no more. */
 static void compare(const struct unwind_registers *r)
 {
-	struct unwind_copy all = {(const void *)(uintptr_t)r->sp, track.stack_end - r->sp, false};
+	struct unwind_copy all = {(const void *)(uintptr_t)r->sp, track.stack_end - r->sp, false,
+				  0};
 	uint64_t got[DEEP];
 	enum stack_end end;
 	uint32_t n = unwind_stack(r, 0, got, DEEP, &end);
@@ -424,7 +425,7 @@ static void test_copied(void **state)
 	assert_int_equal(in_handler_end, STACK_OUTERMOST);
 	assert_true(in_handler_count > 22);
 	for (uint64_t part = 0; part <= copied_size; part += 8) {
-		struct unwind_copy c = {copied, part, part < copied_size};
+		struct unwind_copy c = {copied, part, part < copied_size, 0};
 
 		n = unwind_copied(&copied_from, &c, out, 64, &end);
 		assert_true(n >= before && n <= in_handler_count);
@@ -433,9 +434,41 @@ static void test_copied(void **state)
 		before = n;
 	}
 	assert_int_equal(before, in_handler_count);
-	n = unwind_copied(&copied_from, &(struct unwind_copy){copied, 128, false}, out, 64, &end);
+	n = unwind_copied(&copied_from, &(struct unwind_copy){copied, 128, false, 0}, out, 64,
+			  &end);
 	assert_int_equal(end, STACK_MEMORY); /* a stack that is no longer, but goes on */
 	assert_true(n < in_handler_count);
+}
+
+/* Stands for the address of a caller in the copy; what it stands for now it does from a tick on. */
+static void test_stub(void **state)
+{
+	static const uint64_t codes[2];
+	const uint64_t stub = (uint64_t)(uintptr_t)&codes[1];
+	uint64_t table[4] = {0}, since[2] = {0, 1000}, out[64];
+	struct unwind_copy c = {copied, 0, false, 1000};
+	uint32_t replaced = 0, n;
+	enum stack_end end;
+
+	copy_here(5, own_stack_end());
+	c.size = copied_size;
+	table[2] = in_handler[4];
+	for (uint64_t i = 0; i + 8 <= copied_size && replaced < 4; i += 8)
+		if (*(uint64_t *)(copied + i) == in_handler[1 + replaced] && ++replaced == 4)
+			memcpy(copied + i, &stub, sizeof(stub));
+	assert_int_equal(replaced, 4);
+	unwind_stubs(&(struct unwind_stubs){(uint64_t)(uintptr_t)codes, sizeof(codes), 16, table,
+					    since});
+	assert_true(unwind_original(stub) == in_handler[4]);
+	n = unwind_copied(&copied_from, &c, out, 64, &end);
+	assert_int_equal(end, STACK_OUTERMOST);
+	assert_int_equal(n, in_handler_count);
+	assert_memory_equal(out, in_handler, n * sizeof(*out));
+	c.tick = 999; /* another call had the stub then */
+	n = unwind_copied(&copied_from, &c, out, 64, &end);
+	assert_int_equal(end, STACK_REPLACED);
+	assert_int_equal(n, 4);
+	assert_memory_equal(out, in_handler, n * sizeof(*out));
 }
 
 static _Atomic bool over;
@@ -488,7 +521,7 @@ int main(void)
 		cmocka_unit_test(test_steps),       cmocka_unit_test(test_signal),
 		cmocka_unit_test(test_small_stack), cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_borders),     cmocka_unit_test(test_copied),
-		cmocka_unit_test(test_replaced),
+		cmocka_unit_test(test_stub),        cmocka_unit_test(test_replaced),
 	};
 
 	unwind_look();

@@ -17,10 +17,11 @@ import sys
 ALLOWED = {
     "base": set(),
     "record": {"base"},
+    "lanes": {"base"},
     "wire": {"base"},
     "topology": {"base"},
-    "core": {"base", "record", "wire", "topology"},
-    "capture": {"base", "record", "wire", "topology", "register", "core"},
+    "core": {"base", "lanes", "record", "wire", "topology"},
+    "capture": {"base", "lanes", "record", "wire", "topology", "register", "core"},
     "launch": {"base"},
     "attach": {"base", "wire"},
     "recorder": set(),
@@ -38,9 +39,10 @@ ALLOWED = {
     "roofs": {"base", "topology"},
     "metrics": {"base", "record", "wire", "sql", "stream", "tally", "formats", "analysis", "roofs"},
     "page": {"base", "record", "wire", "sql", "stream", "tally", "formats", "analysis", "metrics", "report", "roofs"},
+    "rewrite": {"base"},
     "functions": {"base", "record", "wire", "stream"},
     "cli": {"base", "record", "wire", "sql", "topology", "stream", "tally", "drain", "telemetry", "formats", "follow", "analysis", "metrics", "report", "roofs",
-            "page", "functions", "launch", "attach"},
+            "page", "functions", "rewrite", "launch", "attach"},
 }
 # Headers that the rooms of a layer have for each other: no other layer sees them.
 PRIVATE = {f"core/{name}.h" for name in (

@@ -14,7 +14,7 @@ import sys
 NEEDED = re.compile(r"^(libc|libdl|libpthread|ld-linux-[a-z0-9-]+|libkymo)\.so\.\d+$")
 EXPORTED = re.compile(r"^(kymo_\w+|rocprofiler_set_api_table|rocprofiler_register_\w+|cl[A-Z]\w+|KYMO_\w+|"
                       r"P?MPI_\w+|mpi_\w+|InitializeInjection(Nvtx\w+)?|__itt_api_init|ze[rst]?Get\w+ProcAddrTable|kokkosp_\w+|ompt_start_tool|__tgt_target_kernel(_nowait)?|_exit|_Exit|"
-                      r"sigaction|(bsd_|s|sysv_|__sysv_)?signal|sigset|sigignore|fork|daemon|execv|execve|execvp|execvpe|posix_spawnp?|unshare|setns|set(res|re|e)?[ug]id|setgroups|initgroups|"
+                      r"sigaction|(bsd_|s|sysv_|__sysv_)?signal|sigset|sigignore|fork|daemon|execv|execve|execvp|execvpe|execl|execle|execlp|posix_spawnp?|unshare|setns|set(res|re|e)?[ug]id|setgroups|initgroups|setrlimit(64)?|prlimit(64)?|"
                       r"__asan_default_options)$")
 # Functions that end the program, print to its streams or change its signals.
 FORBIDDEN = {"exit", "_exit", "abort", "printf", "puts", "putchar", "perror", "sigaction", "signal",
@@ -22,7 +22,7 @@ FORBIDDEN = {"exit", "_exit", "abort", "printf", "puts", "putchar", "perror", "s
 # In the forked child that becomes the drain; in a child that a tool forked out of a delivery
 # callback; for sampling by timers, where the user asks for it; and where the last thread of the program
 # is gone and the C library would have called exit() there (core/process/life.c).
-ALLOWED_IN = {"libkymo-inject": {"_exit", "signal"}, "libkymo": {"_exit", "exit", "sigaction"}}
+ALLOWED_IN = {"libkymo-inject": {"_exit", "sigaction"}, "libkymo": {"_exit", "exit", "sigaction"}}
 
 
 def run(*argv):

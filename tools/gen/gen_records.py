@@ -23,7 +23,7 @@ from packed import Packed
 # trace). Calls are not here: they have no list, but numbers of their own in their process.
 REFERENCES = {"agent": "agents", "queue": "queues", "kernel": "kernels", "program": "programs",
               "device_context": "contexts", "blob": "blobs", "string": "strings",
-              "communicator": "communicators", "counter": "counters", "code": "codes",
+              "communicator": "communicators", "counter": "counters", "code": "codes", "place": "places",
               "stack": "stacks", "thread": "threads"}
 
 
@@ -495,6 +495,16 @@ def store_rows(model):
     return out
 
 
+def store_others(tables, number):
+    """Rows of tables that not every record has; `number`: which id they get."""
+    out = []
+    for t in tables:
+        out += [f"\tif ({t.when}) {{", f"\t\tc = bulk_insert_row(&w->feed[ROWS_{t.name.upper()}]);",
+                "\t\tif (!c)", "\t\t\treturn failed(w);", f"\t\trow_{t.name}(w, c, {number.format(t.name.upper())}, r);",
+                "\t}"]
+    return out
+
+
 def store_functions(model):
     """Included by formats/store/write.c."""
     out = head("Filling rows; included by formats/store/write.c.")
@@ -508,15 +518,13 @@ def store_functions(model):
                 "{", "\tstruct store_writer *w = writer_of(s);",
                 f"\tstruct bulk_insert *f = &w->feed[ROWS_{main.name.upper()}];", "\tint64_t id, *c;", "",
                 "\tcount(w, &r->base);", f"\tw->tally.sink.{d.name}(&w->tally.sink, r);"]
-        if main.when:
-            out += [f"\tif (!({main.when}))", "\t\treturn KYMO_OK;"]
+        if main.when:  # others are there instead of it, and not besides
+            out += [f"\tif (!({main.when})) {{"] + ["\t" + line for line in store_others(extra, "++w->last_id[ROWS_{}]")] + ["\t\treturn KYMO_OK;", "\t}"]
+            extra = []
         out += ["\tc = bulk_insert_row(f);", "\tif (!c)", "\t\treturn failed(w);",
                 f"\tid = ++w->last_id[ROWS_{main.name.upper()}];",
                 f"\trow_{main.name}(w, c, id, r{f', bulk_insert_blob_cell(f, {d.name}_extra(r, bulk_insert_blob(f)))' if blob else ''});"]
-        for t in extra:
-            out += [f"\tif ({t.when}) {{", f"\t\tc = bulk_insert_row(&w->feed[ROWS_{t.name.upper()}]);",
-                    "\t\tif (!c)", "\t\t\treturn failed(w);", f"\t\trow_{t.name}(w, c, id, r);",
-                    "\t}"]
+        out += store_others(extra, "id")
         out += ["\treturn KYMO_OK;", "}", ""]
     return out
 

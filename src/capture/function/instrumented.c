@@ -3,18 +3,21 @@
  * Files that were instrumented (wire/plan.h): their plans, which lie in them, are added to the process's, and their slots are filled.
  * Nothing that is run is written, so threads may be in them.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/careful.h"
 #include "capture/function/note.h"
 #include "capture/function/patch.h"
 #include "capture/function/returns.h"
+#include "core/unwind/unwind.h"
 
 enum { FOUND_MOST = 64, FUNCTIONS_MOST = 60000 };
 
 struct found {
 	unsigned count;
-	uint64_t modules, functions, strings;
+	uint64_t modules, functions, moves, strings;
 	struct plan plans[FOUND_MOST];
 };
 
@@ -56,6 +59,7 @@ static int find_plan(struct dl_phdr_info *o, size_t size, void *data)
 		return 0;
 	f->modules += p->module_count;
 	f->functions += p->function_count;
+	f->moves += p->header->moves.count;
 	f->strings += p->header->strings.count;
 	f->count++;
 	return 0;
@@ -66,12 +70,14 @@ static bool join(struct plan *out, const struct found *f)
 {
 	struct plan_module *modules = calloc(f->modules, sizeof(*modules));
 	struct plan_function *functions = calloc(f->functions, sizeof(*functions));
+	struct plan_move *moves = calloc(f->moves + 1, sizeof(*moves));
 	char *strings = malloc(f->strings);
-	uint64_t m = 0, n = 0, s = 0;
+	uint64_t m = 0, n = 0, v = 0, s = 0;
 
-	if (!modules || !functions || !strings) {
+	if (!modules || !functions || !moves || !strings) {
 		free(modules);
 		free(functions);
+		free(moves);
 		free(strings);
 		return false;
 	}
@@ -80,6 +86,7 @@ static bool join(struct plan *out, const struct found *f)
 		const uint64_t first = n;
 
 		memcpy(strings + s, p->strings, p->header->strings.count);
+		memcpy(moves + v, p->moves, p->header->moves.count * sizeof(*moves));
 		for (uint64_t k = 0; k < p->module_count; k++, m++) {
 			modules[m] = p->modules[k];
 			modules[m].first_function += first;
@@ -89,13 +96,16 @@ static bool join(struct plan *out, const struct found *f)
 			functions[n] = p->functions[k];
 			functions[n].id += (uint32_t)first;
 			functions[n].name += (uint32_t)s;
+			functions[n].first_move += (uint32_t)v;
 		}
+		v += p->header->moves.count;
 		s += p->header->strings.count;
 	}
 	if (!f->plans[0].header->fixups.count)
 		*out = f->plans[0];
 	out->modules = modules;
 	out->functions = functions;
+	out->moves = moves;
 	out->strings = strings;
 	out->module_count = m;
 	out->function_count = n;
@@ -110,6 +120,7 @@ bool function_plan_join(struct plan *out, bool planned)
 		f.plans[0] = *out;
 		f.modules = out->module_count;
 		f.functions = out->function_count;
+		f.moves = out->header->moves.count;
 		f.strings = out->header->strings.count;
 		f.count = 1;
 	}
@@ -131,6 +142,93 @@ bool function_has_slots(const struct plan_module *m)
 	return m->functions && function_plan.functions[m->first_function].how == PLAN_SLOT;
 }
 
+/* ---- threads in stubs ---- */
+
+#if defined(__x86_64__)
+
+/* For good; another object may have come to lie there since. */
+struct filled {
+	struct filled *next;
+	uintptr_t bias;
+	const struct plan_module *module;
+};
+
+static struct filled *_Atomic all_filled;
+
+static void add_filled(uintptr_t bias, const struct plan_module *m)
+{
+	struct filled *first = atomic_load(&all_filled), *f;
+
+	for (f = first; f; f = f->next)
+		if (f->bias == bias && f->module == m)
+			return;
+	f = malloc(sizeof(*f));
+	if (!f)
+		return;
+	*f = (struct filled){first, bias, m};
+	while (!atomic_compare_exchange_weak(&all_filled, &f->next, f))
+		;
+	unwind_copies(function_undo);
+}
+
+/* Stubs lie in the order of functions. NULL: the address lies before all. */
+static const struct plan_function *stub_before(const struct plan_module *m, uint64_t place)
+{
+	const struct plan_function *f = &function_plan.functions[m->first_function];
+	uint64_t low = 0, high = m->functions;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (f[middle].code <= place)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &f[low - 1] : NULL;
+}
+
+/* cmpq $0, slot(%rip): it begins there, if the object is the one that was. */
+static bool is_stub(uintptr_t at, uintptr_t slot)
+{
+	static const uint8_t compare[] = {0x48, 0x83, 0x3d};
+	uint8_t bytes[8];
+	int32_t distance;
+
+	if (careful_copy(bytes, (const void *)at, sizeof(bytes)) != sizeof(bytes) ||
+	    memcmp(bytes, compare, sizeof(compare)) != 0)
+		return false;
+	memcpy(&distance, bytes + sizeof(compare), sizeof(distance));
+	return at + sizeof(bytes) + (uintptr_t)(intptr_t)distance == slot;
+}
+
+static bool undo_in(struct unwind_registers *r, const struct filled *x)
+{
+	const struct plan_module *m = x->module;
+	const struct plan_function *f;
+	uint64_t place = r->pc - x->bias - m->low, offset;
+
+	if (place >= m->high - m->low || !(f = stub_before(m, place)) ||
+	    place - f->code >= PLAN_STUB_HEAD + (uint64_t)f->code_bytes ||
+	    !is_stub(x->bias + m->low + f->code, x->bias + f->site))
+		return false;
+	offset = place - f->code;
+	function_undo_at(r, x->bias, f,
+			 offset < PLAN_STUB_HEAD ? 0 : (uint32_t)offset - PLAN_STUB_HEAD);
+	return true;
+}
+
+void function_undo_slot(struct unwind_registers *r)
+{
+	const struct filled *x = atomic_load_explicit(&all_filled, memory_order_acquire);
+
+	while (x && !undo_in(r, x))
+		x = x->next;
+}
+#endif
+
+/* ---- filling slots ---- */
+
 void function_fill(uintptr_t bias, const struct plan_module *m)
 {
 #if defined(__x86_64__)
@@ -138,6 +236,7 @@ void function_fill(uintptr_t bias, const struct plan_module *m)
 	_Atomic uintptr_t *slots = (_Atomic uintptr_t *)(bias + f->site);
 	const char *why;
 
+	add_filled(bias, m);
 	if (!function_returns_usable(&why)) {
 		cap_note(2, "function", "functions of %s are not traced: %s",
 			 plan_string(&function_plan, m->path), why);

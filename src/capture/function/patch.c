@@ -100,16 +100,16 @@ static const struct plan_function *begins(const struct area *a, uintptr_t at)
 		       : NULL;
 }
 
-static void undo(struct unwind_registers *r, uintptr_t bias, const struct plan_function *f,
-		 uint32_t offset)
+void function_undo_at(struct unwind_registers *r, uintptr_t bias, const struct plan_function *f,
+		      uint32_t offset)
 {
-	r->pc = bias + plan_origin(&function_plan, f, offset);
-	/* Of a call the return address was pushed, and the jump is still to come. */
-	if (f->flags & PLAN_CALLS && offset > function_plan.moves[f->first_move + f->moves - 1u].to)
-		r->sp += sizeof(uint64_t);
+	uint64_t more;
+
+	r->pc = bias + plan_origin(&function_plan, f, offset, &more);
+	r->sp += more;
 }
 
-void function_undo(struct unwind_registers *r)
+static void undo(struct unwind_registers *r)
 {
 	const struct area *a = area_of(r->pc);
 	const struct plan_function *f = NULL;
@@ -122,7 +122,13 @@ void function_undo(struct unwind_registers *r)
 		return;
 	at = r->pc - (at + ALIGN); /* of the trampoline */
 	if (at < OP + CALL + (uintptr_t)f->code_bytes)
-		undo(r, a->bias, f, at < OP + CALL ? 0 : (uint32_t)(at - OP - CALL));
+		function_undo_at(r, a->bias, f, at < OP + CALL ? 0 : (uint32_t)(at - OP - CALL));
+}
+
+void function_undo(struct unwind_registers *r)
+{
+	undo(r);
+	function_undo_slot(r);
 }
 
 /* ---- writing ---- */

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct plan_function;
 struct plan_module;
 
 /*
@@ -24,6 +25,11 @@ bool function_is_fresh(uintptr_t bias, const struct plan_module *m);
  */
 struct unwind_registers;
 void function_undo(struct unwind_registers *r);
+/* The same in the stub of a file that was instrumented (instrumented.c). */
+void function_undo_slot(struct unwind_registers *r);
+/* It stands at this offset of the function's copy. */
+void function_undo_at(struct unwind_registers *r, uintptr_t bias, const struct plan_function *f,
+		      uint32_t offset);
 
 /* The module was instrumented; then its slots are filled, whatever its threads do (instrumented.c). */
 bool function_has_slots(const struct plan_module *m);

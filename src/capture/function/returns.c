@@ -115,7 +115,7 @@ enum function_todo function_enter_fast(struct cap_op *op, const void **slot)
 		function_give(s, at);
 		return FUNCTION_SLOW;
 	}
-	function_open(s, at, slot);
+	function_open(s, at, slot, function_return_table[at].call.frame->start);
 	return FUNCTION_DONE;
 }
 

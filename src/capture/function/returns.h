@@ -41,6 +41,11 @@ enum function_todo { FUNCTION_DONE, FUNCTION_SLOW };
 
 extern const char function_returns[], function_returns_end[]; /* the stubs */
 extern struct function_return function_return_table[FUNCTION_RETURNS];
+/*
+ * Ticks since when each has this `original`, written before it: stacks that the kernel copied are read later. Calls from one place
+ * change neither.
+ */
+extern uint64_t function_return_since[FUNCTION_RETURNS];
 
 /* Called by entry.S: `slot` has the return address. The fast ones use general registers alone. */
 enum function_todo function_enter_fast(struct cap_op *op, const void **slot);
@@ -113,12 +118,16 @@ static inline void function_give(struct function_thread *s, uint32_t at)
 	s->free = at;
 }
 
-/* The call of `at`, which was taken, has begun. */
-static inline void function_open(struct function_thread *s, uint32_t at, const void **slot)
+/* The call of `at`, which was taken, has begun at `tick`. */
+static inline void function_open(struct function_thread *s, uint32_t at, const void **slot,
+				 uint64_t tick)
 {
 	struct function_return *r = &function_return_table[at];
 
-	r->original = *slot;
+	if (r->original != *slot) {
+		__atomic_store_n(&function_return_since[at], tick, __ATOMIC_RELAXED);
+		__atomic_store_n(&r->original, *slot, __ATOMIC_RELEASE);
+	}
 	r->slot = slot;
 	r->call.next = s->open;
 	atomic_signal_fence(memory_order_seq_cst);

@@ -22,6 +22,7 @@
 
 _Thread_local struct function_thread function_thread;
 struct function_return function_return_table[FUNCTION_RETURNS];
+uint64_t function_return_since[FUNCTION_RETURNS];
 
 /*
  * Stubs that no thread has. There is no lock: a thread that has it but no processor would make others miss calls.
@@ -288,7 +289,7 @@ static void enter(struct function_thread *s, struct cap_op *op, const void **slo
 	r = &function_return_table[at];
 	function_begin(&r->call, op, function_original(*slot), slot + 1);
 	if (r->call.frame || r->call.start)
-		function_open(s, at, slot);
+		function_open(s, at, slot, r->call.frame ? r->call.frame->start : r->call.start);
 	else
 		function_give(s, at);
 }
@@ -417,10 +418,14 @@ bool function_returns_usable(const char **why)
 	else
 		function_returns_on = true;
 	if (function_returns_on)
-		unwind_stubs(
-			(uintptr_t)function_returns,
-			(uint64_t)((uintptr_t)function_returns_end - (uintptr_t)function_returns),
-			&function_return_table[0].original, sizeof(function_return_table[0]));
+		unwind_stubs(&(struct unwind_stubs){
+			.start = (uintptr_t)function_returns,
+			.bytes = (uint64_t)((uintptr_t)function_returns_end -
+					    (uintptr_t)function_returns),
+			.stride = sizeof(function_return_table[0]),
+			.originals = &function_return_table[0].original,
+			.since = function_return_since,
+		});
 	return function_returns_on;
 }
 

@@ -144,13 +144,14 @@ static void start(void)
 {
 	const char *why = NULL;
 
+	/* Who samples has to know it, from when it begins: by a signal, in the thread (core/unwind). */
+	function_returns_usable(&why);
 	cap_load();
 	if (!function_describe())
 		return;
 	done = calloc(function_plan.module_count, sizeof(*done));
 	if (!done)
 		return;
-	function_returns_usable(&why);
 	running = others();
 	look(patch_once);
 	later = true;

@@ -4,8 +4,8 @@
  * when sampling begins has a ring a processor; new threads inherit events and rings from those that
  * start them: begun with the program, it takes one ring a processor. A thread of Kymo's reads the
  * rings now and then. It opens the events for the others from outside, so that it has none itself.
- * Descriptors are closed at once: the mappings keep the events alive, and the program finds nothing
- * in its table that it did not open.
+ * The program finds nothing in its table of descriptors that it did not open: the thread has one of its own, or closes them at once,
+ * as the mappings keep the events alive.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -46,6 +46,7 @@
 #define PERIOD_MIN_NS 5000000u
 #define PERIOD_MAX_NS 100000000u
 #define LATE_NS       1000000u /* after its time a record is in its ring */
+#define LINE_ERROR_NS 1000u    /* of times as ticks */
 #define LEAVING_HELD  32u /* stacks of threads that leave a processor: a ring has room for, ... */
 #define LEAVING_ROUND                                                                              \
 	32u /* ... and are followed in a round, of all processors; more cost more than they tell */
@@ -92,6 +93,8 @@ static uint32_t own_pid, own_tid;
 static uint32_t starter; /* waits until it is ready */
 static uint64_t lost;
 static bool throttled;
+static bool own_table; /* of descriptors */
+static bool told; /* of the ring that is read: what the kernel has dropped, its descriptor tells */
 static bool leaving; /* the kernel tells the stacks with which threads leave their processors */
 static uint32_t leaving_left; /* of a ring in this round */
 static uint32_t *inherited;   /* threads that the kernel said it has begun to sample */
@@ -102,6 +105,8 @@ static struct {
 	uint64_t time;
 } * ends; /* of this round: the ring with the birth may not have been read yet */
 static uint32_t end_count, end_room;
+
+static struct tick_line line; /* of this round */
 
 static pthread_t thread;
 static struct helper helper;
@@ -126,6 +131,12 @@ static uint32_t kernel_chain(const struct sample *s, uint64_t words, uint64_t *o
 	return n;
 }
 
+/* When a sample was taken, or a little earlier: the line is that exact. */
+static uint64_t tick_of(const struct sample *s)
+{
+	return tick_line_tick(&line, s->time - LINE_ERROR_NS);
+}
+
 static void take_sample(const struct sample *s)
 {
 	uint64_t addresses[KYMO_SAMPLE_DEPTH];
@@ -143,8 +154,9 @@ static void take_sample(const struct sample *s)
 
 	if (s->header.size < sizeof(*s) || s->pid != own_pid)
 		return;
-	n = copies_stacks(&config) ? perf_stack_take(s->rest, rest, addresses, config.depth, &end)
-				   : kernel_chain(s, rest / 8, addresses);
+	n = copies_stacks(&config)
+		    ? perf_stack_take(s->rest, rest, tick_of(s), addresses, config.depth, &end)
+		    : kernel_chain(s, rest / 8, addresses);
 	out.count = code_chain(addresses, n);
 	out.pc = addresses[0];
 	code_name(addresses, out.count, s->time);
@@ -164,7 +176,8 @@ static void take_leaving(const struct perf_event_header *h)
 	    s->tid == own_tid || !leaving_left)
 		return;
 	leaving_left--;
-	n = perf_stack_take(s->rest, h->size - sizeof(*s), addresses, KYMO_SAMPLE_DEPTH, &end);
+	n = perf_stack_take(s->rest, h->size - sizeof(*s), tick_of(s), addresses, KYMO_SAMPLE_DEPTH,
+			    &end);
 	if (!n)
 		return;
 	kept = code_chain(addresses, n);
@@ -237,7 +250,7 @@ static void take(const struct perf_event_header *h)
 		take_sample((const struct sample *)h);
 		break;
 	case PERF_RECORD_LOST:
-		lost += ((const struct lost *)h)->count;
+		lost += told ? 0 : ((const struct lost *)h)->count;
 		switches_lost();
 		break;
 	case PERF_RECORD_SWITCH:
@@ -268,7 +281,9 @@ static void take(const struct perf_event_header *h)
 static void read_ring(struct perf_ring *r)
 {
 	leaving_left = LEAVING_ROUND > cpu_count ? LEAVING_ROUND / cpu_count : 1;
-	perf_ring_read(r, r->of_leaving ? take_leaving : take);
+	told = r->fd >= 0;
+	if (perf_ring_read(r, r->of_leaving ? take_leaving : take) && told)
+		lost += perf_ring_dropped(r);
 }
 
 /* Which threads were gone before their first sample was due. */
@@ -290,6 +305,7 @@ static void drain(bool flush)
 
 	cap_sample_begin();
 	unwind_look();
+	line = tick_line_now();
 	for (uint32_t i = 0; i < ring_count; i++)
 		read_ring(&rings[i]);
 	if (config.off_cpu && flush)
@@ -339,6 +355,7 @@ static struct perf_event_attr attr_of(const kymo_sample_desc_t *d, size_t ring)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC_RAW,
 		.exclude_hv = 1,
+		.read_format = own_table ? PERF_RING_DROPPED : 0,
 	};
 
 	if (copies_stacks(d))
@@ -367,17 +384,22 @@ static struct perf_event_attr attr_of_leaving(size_t ring)
 	return attr;
 }
 
-/* Linux before 5.13 lets child processes inherit too: their samples are passed over. */
+/* Linux before 6.0 does not tell what it dropped, before 5.13 it lets child processes inherit too: their samples are passed over. */
 static int open_any(const struct perf_event_attr *wanted, pid_t tid, int cpu, bool *user_only)
 {
-	struct perf_event_attr attr = *wanted;
-	int fd = perf_open(&attr, tid, cpu, -1, user_only);
+	enum { ALL, BEFORE_6_0, BEFORE_5_13 };
+	int fd = -EINVAL;
 
-	if (fd != -EINVAL && fd != -E2BIG)
-		return fd;
-	attr = *wanted;
-	attr.inherit_thread = 0;
-	return perf_open(&attr, tid, cpu, -1, user_only);
+	for (int as = ALL; as <= BEFORE_5_13 && (fd == -EINVAL || fd == -E2BIG); as++) {
+		struct perf_event_attr attr = *wanted;
+
+		if (as >= BEFORE_6_0)
+			attr.read_format = 0;
+		if (as >= BEFORE_5_13)
+			attr.inherit_thread = 0;
+		fd = perf_open(&attr, tid, cpu, -1, user_only);
+	}
+	return fd;
 }
 
 static int open_event(const kymo_sample_desc_t *d, size_t ring, pid_t tid, int cpu)
@@ -404,13 +426,18 @@ static size_t page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Takes over `fd`. */
 static int map_ring(int fd, size_t bytes, bool of_leaving)
 {
 	void *p = mmap(NULL, bytes + page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	const int error = errno;
 
-	if (p == MAP_FAILED)
-		return -errno;
-	rings[ring_count++] = (struct perf_ring){p, bytes, of_leaving};
+	if (p == MAP_FAILED) {
+		close(fd);
+		return -error;
+	}
+	rings[ring_count] = (struct perf_ring){.page = p, .bytes = bytes, .of_leaving = of_leaving};
+	perf_ring_keep(&rings[ring_count++], fd, own_table && !of_leaving);
 	return 0;
 }
 
@@ -427,7 +454,6 @@ static int make_ring(pid_t tid, int cpu, size_t pages, bool of_leaving)
 		if (fd < 0)
 			return fd;
 		error = map_ring(fd, bytes, of_leaving);
-		close(fd);
 		if (!error)
 			return 0;
 	}
@@ -507,6 +533,7 @@ static int open_all(void)
 		unsigned n = perf_threads(tids, THREADS);
 
 		fresh = 0;
+		line = tick_line_now();
 		for (uint32_t i = 0; i < ring_count; i++)
 			read_ring(&rings[i]);
 		for (unsigned i = 0; i < n && i < THREADS && !error; i++) {
@@ -542,8 +569,11 @@ static void note_waiting(void)
 
 static void close_all(void)
 {
-	for (uint32_t i = 0; i < ring_count; i++)
+	for (uint32_t i = 0; i < ring_count; i++) {
 		munmap(rings[i].page, rings[i].bytes + page_bytes());
+		if (rings[i].fd >= 0)
+			close(rings[i].fd);
+	}
 	free(rings);
 	rings = NULL;
 	ring_count = 0;
@@ -609,6 +639,7 @@ static void run(void)
 	own_tid = (uint32_t)syscall(SYS_gettid);
 	own_pid = (uint32_t)getpid();
 	throttled = false;
+	own_table = perf_ring_own_table();
 	if (!set_up(helper.reason, sizeof(helper.reason))) {
 		helper_ready(&helper, false);
 		return;

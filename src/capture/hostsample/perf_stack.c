@@ -66,7 +66,7 @@ static struct unwind_copy copy_of(const uint8_t *at, size_t left)
 	return c;
 }
 
-uint32_t perf_stack_take(const void *data, size_t size, uint64_t *out, uint32_t most,
+uint32_t perf_stack_take(const void *data, size_t size, uint64_t tick, uint64_t *out, uint32_t most,
 			 enum stack_end *end)
 {
 	const uint8_t *at = data;
@@ -81,5 +81,6 @@ uint32_t perf_stack_take(const void *data, size_t size, uint64_t *out, uint32_t 
 		return 0;
 	r = (struct unwind_registers){regs.ip, regs.sp, regs.bp, regs.bx};
 	c = copy_of(at + sizeof(regs), size - sizeof(regs));
+	c.tick = tick;
 	return unwind_copied(&r, &c, out, most, end);
 }

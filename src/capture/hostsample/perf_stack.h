@@ -20,8 +20,8 @@ bool perf_stack_works(void);
 /* How much of a stack is copied, for a ring of so many bytes to hold so many samples. */
 uint32_t perf_stack_bytes(size_t ring, uint64_t samples);
 void perf_stack_ask(struct perf_event_attr *attr, uint32_t bytes);
-/* The stack of what a sample has at its end; how many addresses there are, 0: none, of a thread of the kernel's. */
-uint32_t perf_stack_take(const void *data, size_t size, uint64_t *out, uint32_t most,
+/* The stack of what a sample that was taken at `tick` has at its end; how many addresses there are, 0: none, of a thread of the kernel's. */
+uint32_t perf_stack_take(const void *data, size_t size, uint64_t tick, uint64_t *out, uint32_t most,
 			 enum stack_end *end);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "capture/opencl/instrument.h"
 #include "capture/opencl/queue.h"
 #include "topology/topology.h"
 
@@ -474,5 +475,7 @@ void ocl_pre_clRetainContext(struct cap_frame *f, cl_context context)
 void ocl_pre_clReleaseContext(struct cap_frame *f, cl_context context)
 {
 	ocl_collect_all(context);
+	if (ocl_is_last(OCL_CONTEXT, context))
+		ocl_twins_release(context);
 	ocl_object_free(OCL_CONTEXT, ocl_release(OCL_CONTEXT, context));
 }

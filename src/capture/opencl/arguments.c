@@ -4,7 +4,7 @@
  * program's source has besides. What is not known counts as written.
  */
 #include "capture/opencl/arguments.h"
-#include "core/counter/kernel.h"
+#include "core/counter/lines.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -15,6 +15,11 @@
 #define ARGUMENTS_MAX 4096u
 
 /* ---- arguments ---- */
+
+static void forget(struct ocl_argument *a)
+{
+	*a = (struct ocl_argument){.value = a->value, .room = a->room};
+}
 
 static struct ocl_argument *argument(cl_kernel kernel, cl_uint i)
 {
@@ -27,12 +32,33 @@ static struct ocl_argument *argument(cl_kernel kernel, cl_uint i)
 		more = realloc(k->arguments, (i + 8u) * sizeof(*more));
 		if (!more)
 			return NULL;
+		memset(more + k->argument_room, 0, (i + 8u - k->argument_room) * sizeof(*more));
 		k->arguments = more;
 		k->argument_room = i + 8u;
 	}
 	while (k->argument_count <= i)
-		k->arguments[k->argument_count++] = (struct ocl_argument){.set = false};
+		forget(&k->arguments[k->argument_count++]);
 	return &k->arguments[i];
+}
+
+static void keep_value(struct ocl_argument *a, const void *value, size_t size)
+{
+	unsigned char *more = a->value;
+
+	if (!cap_lines_wanted())
+		return;
+	if (value && size > a->room) {
+		more = realloc(a->value, size);
+		if (!more)
+			return;
+		a->value = more;
+		a->room = size;
+	}
+	if (value)
+		memcpy(a->value, value, size);
+	a->known = true;
+	a->valued = value != NULL;
+	a->size = size;
 }
 
 /* A handle may be a number as well: whether it is one is looked up when the kernel is launched. */
@@ -46,24 +72,34 @@ void ocl_post_clSetKernelArg(struct cap_frame *f, cl_kernel kernel, cl_uint arg_
 	a = argument(kernel, arg_index);
 	if (!a)
 		return;
-	*a = (struct ocl_argument){.set = true};
+	forget(a);
+	a->set = true;
 	if (arg_value && arg_size == sizeof(a->mem))
 		memcpy(&a->mem, arg_value, sizeof(a->mem));
+	keep_value(a, arg_value, arg_size);
 }
 
-static void set_pointer(cl_kernel kernel, cl_uint i, const void *value, cl_int result)
+static struct ocl_argument *set_pointer(cl_kernel kernel, cl_uint i, const void *value,
+					cl_int result)
 {
 	struct ocl_argument *a =
 		cap_counts_kernels() && result == CL_SUCCESS ? argument(kernel, i) : NULL;
 
-	if (a)
-		*a = (struct ocl_argument){.set = true, .pointer = value != NULL};
+	if (a) {
+		forget(a);
+		a->set = true;
+		a->pointer = value != NULL;
+	}
+	return a;
 }
 
 void ocl_post_clSetKernelArgSVMPointer(struct cap_frame *f, cl_kernel kernel, cl_uint arg_index,
 				       const void *arg_value, cl_int result)
 {
-	set_pointer(kernel, arg_index, arg_value, result);
+	struct ocl_argument *a = set_pointer(kernel, arg_index, arg_value, result);
+
+	if (a)
+		keep_value(a, &arg_value, sizeof(arg_value));
 }
 
 void ocl_post_clSetKernelArgSVMPointerARM(struct cap_frame *f, cl_kernel kernel, cl_uint arg_index,
@@ -108,14 +144,55 @@ void ocl_arguments_clone(cl_kernel source, cl_kernel clone)
 	if (!from || !to || !cap_counts_kernels())
 		return;
 	to->shares = from->shares;
-	if (from->argument_count && argument(clone, from->argument_count - 1))
-		memcpy(to->arguments, from->arguments,
-		       from->argument_count * sizeof(*from->arguments));
+	if (!from->argument_count || !argument(clone, from->argument_count - 1))
+		return;
+	for (uint32_t i = 0; i < from->argument_count; i++) {
+		const struct ocl_argument *a = &from->arguments[i];
+
+		forget(&to->arguments[i]);
+		to->arguments[i].set = a->set;
+		to->arguments[i].pointer = a->pointer;
+		to->arguments[i].mem = a->mem;
+		if (a->known)
+			keep_value(&to->arguments[i], a->valued ? a->value : NULL, a->size);
+	}
+}
+
+static cl_int set_again(cl_kernel to, cl_uint i, const struct ocl_argument *a)
+{
+	const void *pointer;
+
+	if (!a->pointer)
+		return ocl_next.clSetKernelArg(to, i, a->size, a->valued ? a->value : NULL);
+	memcpy(&pointer, a->value, sizeof(pointer));
+	return ocl_next.clSetKernelArgSVMPointer ? ocl_next.clSetKernelArgSVMPointer(to, i, pointer)
+						 : CL_INVALID_OPERATION;
+}
+
+const char *ocl_arguments_copy(cl_kernel from, cl_kernel to)
+{
+	const struct ocl_kernel *k = (struct ocl_kernel *)ocl_find(OCL_KERNEL, from);
+	cl_uint count = 0;
+
+	if (!k || ocl_next.clGetKernelInfo(from, CL_KERNEL_NUM_ARGS, sizeof(count), &count, NULL) !=
+			  CL_SUCCESS)
+		return "the runtime tells nothing of it";
+	if (k->shares)
+		return "it uses shared virtual memory that no argument names "
+		       "(clSetKernelExecInfo)";
+	for (cl_uint i = 0; i < count; i++) {
+		if (i >= k->argument_count || !k->arguments[i].known)
+			return "an argument was set before kernels were instrumented, or in a way "
+			       "that is not known";
+		if (set_again(to, i, &k->arguments[i]) != CL_SUCCESS)
+			return "the instrumented kernel did not take an argument";
+	}
+	return NULL;
 }
 
 /* ---- the program's source ---- */
 
-static char *info_text(cl_program program, cl_program_info what)
+char *ocl_program_text(cl_program program, cl_program_info what)
 {
 	size_t size = 0;
 	char *text;
@@ -268,6 +345,13 @@ static bool has_variables(const char *text)
 	return false;
 }
 
+bool ocl_source_lasts(char *text)
+{
+	blank(text, false);
+	blank(text, true);
+	return has_static_global(text) || has_variables(text);
+}
+
 const char *ocl_source_changes(char *text)
 {
 	blank(text, false);
@@ -279,8 +363,7 @@ const char *ocl_source_changes(char *text)
 		return "their program's source includes files that are not known";
 	if (has_word(text, "pipe") || strstr(text, "write_pipe"))
 		return "their program uses pipes";
-	blank(text, true);
-	if (has_static_global(text) || has_variables(text))
+	if (ocl_source_lasts(text))
 		return "their program has global variables, which could not be put back";
 	return NULL;
 }
@@ -292,7 +375,7 @@ static const char *program_changes(cl_kernel kernel)
 	char *text;
 
 	ocl_next.clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof(program), &program, NULL);
-	text = program ? info_text(program, CL_PROGRAM_SOURCE) : NULL;
+	text = program ? ocl_program_text(program, CL_PROGRAM_SOURCE) : NULL;
 	if (!text)
 		return "their program's source is not known (made from a binary, from IL, linked, "
 		       "or "
@@ -300,6 +383,16 @@ static const char *program_changes(cl_kernel kernel)
 	why = ocl_source_changes(text);
 	free(text);
 	return why;
+}
+
+void ocl_kernel_is(cl_kernel kernel, const char *changes)
+{
+	struct ocl_kernel *k = (struct ocl_kernel *)ocl_find(OCL_KERNEL, kernel);
+
+	if (!k)
+		return;
+	k->changes = changes;
+	k->looked = true;
 }
 
 const char *ocl_kernel_changes(cl_kernel kernel)

@@ -5,6 +5,8 @@
  * sees is the last one alone. Nothing waits for what only the program can bring about.
  */
 #include "capture/opencl/count.h"
+#include "capture/opencl/arguments.h"
+#include "capture/opencl/instrument.h"
 #include "capture/opencl/program.h"
 #include "capture/opencl/queue.h"
 #include "capture/opencl/replay.h"
@@ -171,24 +173,104 @@ static cl_int run_all(struct cap_counted_launch *c, const struct ocl_launch *l,
 	}
 }
 
+/* Of a launch of which lines are wanted: what counts them, and what records its accesses, if they are wanted; or NULL. */
+struct twins {
+	struct ocl_twin *counting, *recording;
+};
+
+/* Whether it ran in the place of the program's kernel, which is not to run any more. */
+static bool run_lines(struct cap_counted_launch *c, const struct ocl_launch *l,
+		      const struct twins *t, const struct ocl_kept *kept, const char *lost)
+{
+	const char *why = lost;
+
+	if (!kept && c->passes) {
+		ocl_not_instrumented(l->kernel, why); /* counters are to be those of the kernel */
+		return false;
+	}
+	if (!ocl_twin_run(t->counting, &c->launch, l, !kept, &why)) {
+		ocl_not_instrumented(l->kernel, why);
+		return false;
+	}
+	if (!kept) {
+		if (t->recording)
+			ocl_accesses_not_recorded(l->kernel, lost);
+		return true;
+	}
+	why = t->recording ? ocl_accesses_run(t->counting, t->recording, &c->launch, l, kept)
+			   : NULL;
+	if (why)
+		ocl_accesses_not_recorded(l->kernel, why);
+	if (ocl_kept_restore(kept))
+		return false;
+	ocl_not_instrumented(l->kernel, "what the kernel had written could not be put back");
+	return false;
+}
+
 static cl_int run_alone(struct cap_counted_launch *c, const struct ocl_launch *l,
-			const struct ocl_queue *q)
+			const struct ocl_queue *q, const struct twins *t)
 {
 	struct ocl_kept *kept = NULL;
-	const char *reason = alone(l);
-	cl_int result;
+	const char *reason = alone(l), *lost = NULL;
+	cl_int result = CL_SUCCESS;
 
 	if (reason) {
 		cap_launch_refuse(c, reason);
+		if (t->counting)
+			ocl_not_instrumented(l->kernel, reason);
 		return enqueue(l, true, l->event);
 	}
-	if (c->passes > 1) {
-		kept = ocl_keep(l->queue, q->context_handle, l->kernel, &reason);
-		if (!kept)
-			cap_launch_first_only(c, reason);
+	if (c->passes > 1 || t->counting) {
+		kept = ocl_keep(l->queue, q->context_handle, l->kernel, &lost);
+		if (!kept && c->passes > 1)
+			cap_launch_first_only(c, lost);
 	}
-	result = run_all(c, l, kept);
+	if (!t->counting || !run_lines(c, l, t, kept, lost))
+		result = c->passes ? run_all(c, l, kept) : enqueue(l, true, l->event);
 	ocl_kept_free(kept);
+	return result;
+}
+
+/* How the launch is told; its name is looked up once. */
+static struct cap_launch describe(const struct cap_frame *f, const struct ocl_launch *l,
+				  const struct ocl_queue *q)
+{
+	const struct cap_launch launch = {.agent = q ? q->agent : 0,
+					  .queue = q ? q->object.id : 0,
+					  .kernel = ocl_kernel_id(l->kernel),
+					  .correlation = f->id,
+					  .name = ocl_kernel_name(l->kernel),
+					  .processor = q && q->processor};
+
+	return launch;
+}
+
+/* It may take long to make them, so nobody waits yet. */
+static struct twins prepare(struct cap_counted_launch *c, const struct ocl_launch *l)
+{
+	struct twins t = {NULL, NULL};
+	const char *why = NULL;
+
+	if (!c->lines)
+		return t;
+	t.counting = ocl_twin_get(l, false, &why);
+	c->lines = t.counting != NULL;
+	if (!t.counting) {
+		ocl_not_instrumented(l->kernel, why);
+		return t;
+	}
+	ocl_kernel_is(l->kernel, t.counting->changes);
+	if (cap_lines_lanes() && !(t.recording = ocl_twin_get(l, true, &why)))
+		ocl_accesses_not_recorded(l->kernel, why);
+	return t;
+}
+
+static cl_int enqueue_beside(const struct ocl_launch *l)
+{
+	enum ocl_gate gate = ocl_gate_enter(false);
+	cl_int result = enqueue(l, true, l->event);
+
+	ocl_gate_leave(gate);
 	return result;
 }
 
@@ -196,28 +278,33 @@ cl_int ocl_count_launch(const struct cap_frame *f, const struct ocl_launch *l)
 {
 	struct ocl_queue *q = ocl_queue_get(l->queue);
 	struct cap_counted_launch c;
-	const struct cap_launch launch = {.agent = q ? q->agent : 0,
-					  .queue = q ? q->object.id : 0,
-					  .kernel = ocl_kernel_id(l->kernel),
-					  .correlation = f->id};
-	enum ocl_gate gate;
+	struct cap_launch launch;
+	struct twins twins;
 	cl_int result;
 
 	ocl_count_begin();
-	if (q && q->processor && !ocl_in_callback && cap_launch_counted(&c, &launch)) {
-		result = run_alone(&c, l, q);
-		cap_launch_end(&c);
-		return result;
-	}
-	if (!q || !q->processor || ocl_in_callback)
+	launch = describe(f, l, q);
+	if (!q || ocl_in_callback) {
 		cap_launch_passed(&launch);
-	if (q && (!q->processor || ocl_in_callback))
-		cap_launch_not_counted(
-			ocl_in_callback ? "they were launched in an event callback, which may "
-					  "not wait"
-					: "their device is no processor of the host");
-	gate = ocl_gate_enter(false);
-	result = enqueue(l, true, l->event);
-	ocl_gate_leave(gate);
+		if (q)
+			cap_launch_not_counted("they were launched in an event callback, which may "
+					       "not wait");
+		return enqueue_beside(l);
+	}
+	if (!cap_launch_chosen(&c, &launch))
+		return enqueue_beside(l);
+	twins = prepare(&c, l);
+	if (cap_launch_hold(&c)) {
+		result = run_alone(&c, l, q, &twins);
+		cap_launch_end(&c);
+	} else {
+		if (twins.counting)
+			ocl_not_instrumented(l->kernel, "others enqueued work all the time");
+		result = enqueue_beside(l);
+	}
+	if (twins.counting)
+		ocl_twin_put(twins.counting);
+	if (twins.recording)
+		ocl_twin_put(twins.recording);
 	return result;
 }

@@ -3,23 +3,8 @@
 #ifndef CAPTURE_OPENCL_COUNT_H
 #define CAPTURE_OPENCL_COUNT_H
 
-#include "capture/opencl/backend.h"
-#include "capture/opencl/table.h"
+#include "capture/opencl/launched.h"
 #include "core/counter/kernel.h"
-
-struct ocl_queue;
-
-/* The arguments of clEnqueueNDRangeKernel, and the function of the layer below. */
-struct ocl_launch {
-	ocl_pfn_clEnqueueNDRangeKernel next;
-	cl_command_queue queue;
-	cl_kernel kernel;
-	cl_uint dims;
-	const size_t *offset, *global, *local;
-	cl_uint waits;
-	const cl_event *wait_list;
-	cl_event *event; /* NULL: the program wants none */
-};
 
 /*
  * In the place of `next`: launches it, counted if it is to be. The program sees one execution, with the

@@ -11,6 +11,7 @@
 
 #include "capture/opencl/backend.h"
 #include "capture/opencl/count.h"
+#include "capture/opencl/instrument.h"
 #include "capture/opencl/memory.h"
 #include "capture/opencl/program.h"
 #include "capture/opencl/queue.h"
@@ -145,6 +146,7 @@ static void flush(uint64_t deadline)
 {
 	ocl_collect_flush(deadline);
 	ocl_clocks_flush(false);
+	ocl_instrument_tell();
 }
 
 static void fork_child(void)
@@ -155,6 +157,8 @@ static void fork_child(void)
 	ocl_programs_fork_child();
 	ocl_clocks_fork_child();
 	ocl_count_fork_child();
+	ocl_twins_fork_child();
+	ocl_instrument_fork_child();
 }
 
 static const struct cap_domain_info info = {

@@ -203,6 +203,13 @@ void ocl_retain(enum ocl_kind kind, const void *handle)
 		atomic_fetch_add_explicit(&object->refs, 1, memory_order_relaxed);
 }
 
+bool ocl_is_last(enum ocl_kind kind, const void *handle)
+{
+	const struct ocl_object *object = ocl_find(kind, handle);
+
+	return object && atomic_load_explicit(&object->refs, memory_order_relaxed) == 1;
+}
+
 struct ocl_object *ocl_release(enum ocl_kind kind, const void *handle)
 {
 	struct ocl_table *t = &ocl_tables[kind];

@@ -76,6 +76,12 @@ struct ocl_argument {
 	bool set;
 	bool pointer;    /* of shared virtual memory */
 	const void *mem; /* what may be the handle of a memory object, or NULL */
+
+	/* While lines of kernels are wanted; what may be set again. */
+	bool known, valued; /* a way to set it is known; there is a value, else a size alone */
+	size_t size;
+	unsigned char *value; /* or the pointer */
+	size_t room;          /* kept when the argument is forgotten */
 };
 
 struct ocl_kernel {
@@ -83,6 +89,8 @@ struct ocl_kernel {
 	bool shares;         /* it was told of shared virtual memory that no argument names */
 	bool looked;         /* at its program: */
 	const char *changes; /* why it may not run twice, a literal; NULL: it may */
+	uint32_t program;    /* id of its program, 0: not known */
+	const char *name;    /* lives for ever; NULL: not asked for yet */
 	uint32_t argument_count;
 
 	/* Kept when the object is used again. */
@@ -162,6 +170,9 @@ void ocl_retain(enum ocl_kind kind, const void *handle);
  * ends its lifetime. To be called before the runtime releases the handle and may reuse it.
  */
 struct ocl_object *ocl_release(enum ocl_kind kind, const void *handle);
+
+/* Whether the program has one reference alone to it. */
+bool ocl_is_last(enum ocl_kind kind, const void *handle);
 
 /* Runs `fn` for every live object of a kind, under the table's lock. */
 void ocl_each(enum ocl_kind kind, void (*fn)(struct ocl_object *, void *), void *data);

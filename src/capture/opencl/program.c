@@ -4,6 +4,8 @@
 
 #include "capture/opencl/arguments.h"
 
+#include <kymo/tool.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -426,7 +428,8 @@ static uint32_t kernel_new(cl_kernel kernel, const char *name, cl_program progra
 	}
 	k->object.handle = kernel;
 	k->object.id = id = cap_new_id(DEF_KERNEL);
-	kernel_define(id, kernel, name, p ? p->object.id : 0, cap_define);
+	k->program = p ? p->object.id : 0;
+	kernel_define(id, kernel, name, k->program, cap_define);
 	old = (struct ocl_kernel *)ocl_insert(OCL_KERNEL, &k->object, replace);
 	if (old && replace)
 		ocl_object_free(OCL_KERNEL, &old->object);
@@ -436,6 +439,15 @@ static uint32_t kernel_new(cl_kernel kernel, const char *name, cl_program progra
 uint32_t ocl_kernel_learn(cl_kernel kernel)
 {
 	return kernel_new(kernel, NULL, NULL, false);
+}
+
+const char *ocl_kernel_name(cl_kernel kernel)
+{
+	struct ocl_kernel *k = (struct ocl_kernel *)ocl_find(OCL_KERNEL, kernel);
+
+	if (k && !k->name)
+		kymo_ref_name("kernel", k->object.id, &k->name);
+	return k ? k->name : NULL;
 }
 
 uint32_t ocl_placeholder_kernel_id(enum ocl_placeholder_kernel which)

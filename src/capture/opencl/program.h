@@ -15,6 +15,9 @@ static inline __attribute__((always_inline)) uint32_t ocl_kernel_id(cl_kernel ke
 	return cap_likely(k != NULL) ? k->id : ocl_kernel_learn(kernel);
 }
 
+/* What the kernel is called, looked up once; lives for ever. NULL: not known. */
+const char *ocl_kernel_name(cl_kernel kernel);
+
 /* Id of the one kernel that stands for all native ones, or for all command buffers as a whole. */
 enum ocl_placeholder_kernel { OCL_KERNEL_NATIVE, OCL_KERNEL_BUFFER, OCL_PLACEHOLDER_KERNELS };
 uint32_t ocl_placeholder_kernel_id(enum ocl_placeholder_kernel which);

@@ -167,6 +167,10 @@ struct counter_event {
 void counter_deliver(const struct core_counter_service *s, const struct counter_event *e,
 		     const double *out);
 
+/* One value, into the buffers of these bits. */
+void counter_write(const struct counter_event *e, uint64_t buffers, uint32_t definition,
+		   double value);
+
 /* plan.c */
 /* For kernels of processors (mode AGENT) or devices (mode DISPATCH). */
 kymo_status_t counter_plan_make(const struct counter_set *set, uint32_t mode,

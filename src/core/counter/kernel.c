@@ -2,6 +2,7 @@
 /* Services that count kernels one by one, and the passes of a launch; see kernel.h. */
 #include "core/counter/kernel.h"
 #include "core/counter/counter.h"
+#include "core/counter/lines.h"
 #include "core/process/process.h"
 
 #include <stdio.h>
@@ -9,15 +10,18 @@
 #include <string.h>
 #include <time.h>
 
-#define NAMES       256u
-#define REASONS     32u
-#define PATIENCE_NS 1000000000u /* of whoever waits for a kernel that is counted */
+#define NAMES            256u
+#define REASONS          32u
+#define PATIENCE_NS      1000000000ull /* of whoever waits for a kernel that is counted */
+#define LONG_PATIENCE_NS (60 * PATIENCE_NS)
 
 _Atomic uint32_t cap_counting_kernels;
 
 /* Held by the launch that is counted (write), and by other enqueues (read). */
 static pthread_rwlock_t gate = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 static _Atomic uint32_t disturbed; /* how often somebody lost patience */
+static _Atomic bool
+	instrumented; /* the launch that is counted is: it may take long, and puts memory back */
 
 /* What the note of the end says. */
 static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
@@ -296,7 +300,7 @@ static bool gate_lock(bool write)
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += PATIENCE_NS / 1000000000u;
+	until.tv_sec += (atomic_load(&instrumented) ? LONG_PATIENCE_NS : PATIENCE_NS) / 1000000000u;
 	return (write ? pthread_rwlock_timedwrlock(&gate, &until)
 		      : pthread_rwlock_timedrdlock(&gate, &until)) == 0;
 }
@@ -367,6 +371,7 @@ void counter_kernels_fork_child(void)
 	gate = (pthread_rwlock_t)PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 	pthread_mutex_init(&telling, NULL);
 	atomic_store(&cap_counting_kernels, 0);
+	atomic_store(&instrumented, false);
 	memset(reasons, 0, sizeof(reasons));
 	launches_alone = passes_run = bytes_saved = 0;
 	for (uint32_t i = 0; i < NAMES; i++)
@@ -472,8 +477,9 @@ void cap_launch_describe(const struct cap_launch *launch, kymo_counter_launch_t 
 				       .agent = launch->agent,
 				       .queue = launch->queue,
 				       .kernel = launch->kernel,
-				       .name = ""};
-	kymo_ref_name("kernel", launch->kernel, &out->name);
+				       .name = launch->name ? launch->name : ""};
+	if (!launch->name)
+		kymo_ref_name("kernel", launch->kernel, &out->name);
 	out->number = number_of(out->name);
 }
 
@@ -490,31 +496,41 @@ static bool counts(const struct core_counter_service *s)
 	return s->used && s->kernels && s->mode == KYMO_COUNTER_AGENT && atomic_load(&s->active);
 }
 
-bool cap_launch_counted(struct cap_counted_launch *c, const struct cap_launch *launch)
+bool cap_launch_chosen(struct cap_counted_launch *c, const struct cap_launch *launch)
 {
 	kymo_counter_launch_t l;
-	uint32_t wanted = 0;
 
 	cap_launch_describe(launch, &l);
-	for (uint32_t i = 0; l.number && i < COUNTER_SERVICES; i++)
-		wanted |= (uint32_t)(counts(&core_counter_services[i]) &&
-				     counter_kernel_chosen(&core_counter_services[i], &l))
-			  << i;
-	if (!wanted)
+	*c = (struct cap_counted_launch){.launch = *launch, .number = l.number};
+	if (!l.number)
 		return false;
+	for (uint32_t i = 0; i < COUNTER_SERVICES; i++)
+		c->wanted |= (uint32_t)(counts(&core_counter_services[i]) &&
+					counter_kernel_chosen(&core_counter_services[i], &l))
+			     << i;
+	if (c->wanted && !launch->processor) {
+		cap_launch_not_counted("their device is no processor of the host");
+		c->wanted = 0;
+	}
+	c->lines = cap_lines_chosen(&l);
+	return c->wanted || c->lines;
+}
+
+bool cap_launch_hold(struct cap_counted_launch *c)
+{
 	if (!gate_lock(true)) {
 		cap_launch_not_counted(
 			"other kernels or copies were being enqueued, or counted, by "
 			"other threads all the time");
 		return false;
 	}
-	*c = (struct cap_counted_launch){.launch = *launch};
 	for (uint32_t i = 0; i < COUNTER_SERVICES; i++)
-		if (wanted >> i & 1 && counts(&core_counter_services[i]))
-			add_passes(c, &core_counter_services[i], l.number);
-	if (!c->passes)
+		if (c->wanted >> i & 1 && counts(&core_counter_services[i]))
+			add_passes(c, &core_counter_services[i], c->number);
+	if (!c->passes && !c->lines)
 		pthread_rwlock_unlock(&gate);
-	return c->passes != 0;
+	atomic_store(&instrumented, c->lines);
+	return c->passes || c->lines;
 }
 
 void cap_pass_begin(struct cap_counted_launch *c)
@@ -581,6 +597,7 @@ void cap_pass_end(struct cap_counted_launch *c, bool ran)
 
 void cap_launch_end(struct cap_counted_launch *c)
 {
+	atomic_store(&instrumented, false);
 	pthread_rwlock_unlock(&gate);
 }
 
@@ -593,7 +610,7 @@ void cap_launch_first_only(struct cap_counted_launch *c, const char *reason)
 
 void cap_launch_refuse(struct cap_counted_launch *c, const char *reason)
 {
-	if (c->at < c->passes)
+	if (c->at < c->passes || c->lines)
 		cap_launch_not_counted(reason);
 	c->passes = c->at;
 }

@@ -5,7 +5,7 @@
  * that pass the gate wait. All such waits are bounded, since the program may have locks of its own: who
  * has waited too long goes on, and the pass during which it did has no values.
  *
- *   if (cap_launch_counted(&c, &launch)) {
+ *   if (cap_launch_chosen(&c, &launch) && cap_launch_hold(&c)) {
  *           for (i = 0; i < c.passes; i++)
  *                   cap_pass_begin(&c); run the kernel, wait for it; cap_pass_end(&c, true);
  *           cap_launch_end(&c);
@@ -23,6 +23,8 @@
 struct cap_launch {
 	uint32_t agent, queue, kernel;
 	uint64_t correlation; /* of the call */
+	const char *name;     /* of the kernel; NULL: looked up */
+	bool processor;       /* of the host: its counters can be those of the kernel */
 };
 
 /* What tools are told of a launch, which is counted as one of its kernel's. */
@@ -34,8 +36,10 @@ struct cap_counted_launch {
 	struct cap_launch launch;
 	uint32_t passes, at; /* how many there are to be; the one that is next, or under way */
 	uint32_t disturbed;
-	uint64_t start;
+	uint32_t wanted; /* bit n: service n counts it */
+	uint64_t start, number;
 	bool good;
+	bool lines; /* how often its lines are executed is to be counted */
 	struct cap_launch_pass {
 		struct core_counter_service *service;
 		struct counter_kernel_pass *pass;
@@ -51,9 +55,11 @@ static inline bool cap_counts_kernels(void)
 }
 
 /* Whether the launch is to be counted. It has the next number of its kernel's launches in any case. */
-bool cap_launch_counted(struct cap_counted_launch *c, const struct cap_launch *launch);
+bool cap_launch_chosen(struct cap_counted_launch *c, const struct cap_launch *launch);
 /* One that cannot be has its number, too: numbers are those of all that is recorded. */
 void cap_launch_passed(const struct cap_launch *launch);
+/* Waits until it may begin. False: it is not counted after all. */
+bool cap_launch_hold(struct cap_counted_launch *c);
 void cap_pass_begin(struct cap_counted_launch *c);
 /* Writes the values, if it ran as it was to. */
 void cap_pass_end(struct cap_counted_launch *c, bool ran);

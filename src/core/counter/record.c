@@ -69,6 +69,17 @@ static void write_value(struct cap_op *op, const struct counter_event *e, uint32
 	cap_activity_commit(&f, &enc);
 }
 
+void counter_write(const struct counter_event *e, uint64_t buffers, uint32_t definition,
+		   double value)
+{
+	const struct cap_op *from = &counter_ops[e->op];
+	struct cap_op own = {.wire = from->wire, .number = from->number, .domain = from->domain};
+
+	atomic_store(&own.buffers, atomic_load(&from->buffers) & buffers);
+	if (atomic_load(&own.buffers))
+		write_value(&own, e, definition, 0, value);
+}
+
 static void write_values(const struct core_counter_service *s, const struct counter_event *e,
 			 const double *out)
 {

@@ -2,7 +2,7 @@
 /*
  * The last collect of a program that ends by _exit(). Where that happens nothing may be assumed: it
  * can be a signal handler that interrupted malloc(), or a child that shares its parent's memory. So
- * all that is done there is to wake a thread that was made beforehand, and to wait for it a while.
+ * all that is done there is to wake threads that were made beforehand, this one and that of samples, and to wait for them a while.
  */
 #include "base/futex.h"
 #include "core/process/ending.h"
@@ -14,6 +14,7 @@
 #include "core/process/life.h"
 #include "core/process/process.h"
 #include "core/ring/ring.h"
+#include "core/sample/sample.h"
 
 #define LIMIT_NS 200000000u
 
@@ -65,6 +66,9 @@ __attribute__((visibility("default"))) void kymo_process_ending(void)
 	int saved = errno;
 	uint64_t now, limit;
 
+	if (core_live && core_generation == (uint32_t)getpid() &&
+	    kymo_process_state() == KYMO_STATE_RUNNING)
+		core_sample_ending();
 	/* A child of fork() reads zero there, one of vfork() another's number. */
 	if (!core_live || atomic_load(&core_live->ending) != getpid() ||
 	    kymo_process_state() != KYMO_STATE_RUNNING)

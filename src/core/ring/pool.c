@@ -370,6 +370,34 @@ void core_pool_begin(struct core_pool *p)
 	}
 }
 
+void core_pool_trim(struct core_pool *p)
+{
+	const int saved = errno;
+	uint32_t most;
+	size_t bytes;
+
+	if (atomic_exchange(&growing, true))
+		return;
+	most = atomic_load(&p->chunk_count);
+	most = most > p->size ? most : p->size;
+	bytes = (size_t)(p->chunks - (uint8_t *)p->shm) + (size_t)most * p->chunk_size;
+	if (p->mapped > bytes && most < p->chunk_max) {
+		p->chunk_max = most;
+		munmap((uint8_t *)p->shm + bytes, p->mapped - bytes);
+		p->mapped = bytes;
+	}
+	atomic_store(&growing, false);
+	errno = saved;
+}
+
+uint64_t core_pool_missing(const struct core_pool *p)
+{
+	const size_t bytes =
+		(size_t)(p->chunks - (uint8_t *)p->shm) + (size_t)p->size * p->chunk_size;
+
+	return bytes > p->mapped ? bytes - p->mapped : 0;
+}
+
 void core_pool_lose(struct core_pool *p, uint64_t records, bool memory)
 {
 	/* Who reads the part first never finds it more than the whole. */

@@ -50,7 +50,8 @@ struct core_pool {
 	uint8_t *chunks;
 	size_t mapped, own; /* bytes of the mapping, of this structure */
 	size_t total;       /* bytes of the memory that is shared */
-	uint32_t chunk_size, chunk_max;
+	uint32_t chunk_size;
+	_Atomic uint32_t chunk_max; /* fewer when addresses are given back */
 	uint32_t
 		size; /* chunks that were asked for; more, up to chunk_max, only for many threads */
 	uint32_t kept_back; /* the first chunks are for definitions alone */
@@ -147,6 +148,10 @@ void core_pool_abandon(struct core_pool *pool);
 struct core_pool *core_pool_prepare(uint64_t bytes, int *memfd);
 /* What there is no memory for is lost and counted. */
 void core_pool_begin(struct core_pool *pool);
+/* Gives back the addresses for chunks beyond those that were asked for, as far as there are none yet. */
+void core_pool_trim(struct core_pool *pool);
+/* Bytes of addresses that core_pool_begin() will take where they are rationed. */
+uint64_t core_pool_missing(const struct core_pool *pool);
 /* Memory for what shows the calls of a thread; NULL: there is none. */
 struct shm_thread *core_pool_thread(const struct core_pool *pool, uint32_t index);
 /* A chunk in state FILLING; SHM_NONE: none after the policy's wait. */

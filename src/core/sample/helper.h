@@ -26,6 +26,8 @@ bool helper_start(struct helper *h, const char *name, pthread_t *thread, void (*
 void helper_stop(struct helper *h, pthread_t thread);
 /* Lets the thread do a round now; waits for it, a second at most. */
 void helper_ask(struct helper *h);
+/* The process ends: who asks from now on waits 200 ms at most. */
+void helper_hurry(void);
 
 /* Of the thread: */
 void helper_ready(struct helper *h, bool ok);

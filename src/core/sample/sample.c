@@ -6,6 +6,7 @@
 #include "core/process/process.h"
 #include "core/process/refusal.h"
 #include "core/publish/publish.h"
+#include "core/sample/helper.h"
 #include "core/sample/host.h"
 #include "core/sample/sample.h"
 #include "core/sample/signal.h"
@@ -241,6 +242,12 @@ static void flush(uint64_t deadline)
 
 	if (s)
 		s->flush();
+}
+
+void core_sample_ending(void)
+{
+	helper_hurry();
+	flush(0);
 }
 
 static void samplers_update(uint32_t activities)

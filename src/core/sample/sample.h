@@ -97,6 +97,8 @@ uint32_t sample_stack(const uint64_t *addresses, uint32_t count, enum stack_end 
  * A child is in order: samplers start again. Before, their threads would wait for what is done there, and who does it for them.
  */
 void core_sample_revived(void);
+/* The process ends by _exit(): what was sampled is handed over, within 200 ms. In signals' handlers too; not in children of vfork(). */
+void core_sample_ending(void);
 
 /* ---- of samplers ---- */
 

@@ -31,7 +31,8 @@ struct unwind_registers {
 struct unwind_copy {
 	const void *bytes;
 	uint64_t size;
-	bool more; /* there was more of it than was copied */
+	bool more;     /* there was more of it than was copied */
+	uint64_t tick; /* when it was copied */
 };
 
 /* Once, before Kymo has a thread: takes the loader's lock, which the thread that makes them may have. */
@@ -52,9 +53,15 @@ uint32_t unwind_copied(const struct unwind_registers *from, const struct unwind_
 
 /*
  * Return addresses from `start` on, `bytes` of them, stand for others: that at start + 8 * n for the one that lies `stride` * n bytes
- * behind `originals`. Once, before any of them is on a stack.
+ * behind `originals` since since[n], in ticks, which is written before it. Once, before any of them is on a stack.
  */
-void unwind_stubs(uint64_t start, uint64_t bytes, const void *originals, uint64_t stride);
+struct unwind_stubs {
+	uint64_t start, bytes, stride;
+	const void *originals;
+	const uint64_t *since;
+};
+
+void unwind_stubs(const struct unwind_stubs *s);
 
 /* What the return address stands for: itself, if it is none of those. */
 uint64_t unwind_original(uint64_t pc);

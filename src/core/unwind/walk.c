@@ -62,6 +62,7 @@ struct walk {
 	bool exact;           /* `pc` is where the thread is, and not behind a call */
 	bool copied, more;    /* `known` is a copy, and nothing else may be read */
 	bool cut;             /* what was wanted lies behind it */
+	uint64_t tick;        /* of the stack */
 	uint64_t start, end;  /* known memory */
 	const uint8_t *known; /* what is there */
 	uint64_t block, have; /* what was read of other memory */
@@ -164,7 +165,9 @@ static bool step_rule(struct walk *w, const struct cfi_rule *rule)
 	struct unwind_registers r = w->r;
 	bool fp_lost = w->fp_lost;
 
-	if (!frame_of(w, rule, &r.sp) || r.sp <= w->r.sp || !word_at(w, r.sp - 8, &r.pc) ||
+	/* Where a function has just returned to a stub its return address lies below the stack. */
+	if (!frame_of(w, rule, &r.sp) || r.sp < w->r.sp + !w->exact ||
+	    !word_at(w, r.sp - 8, &r.pc) ||
 	    !kept_of(w, rule->rbx, rule->rbx_offset, r.sp, &r.bx, &w->bx_lost) ||
 	    !kept_of(w, rule->rbp, rule->rbp_offset, r.sp, &r.fp, &fp_lost))
 		return false;
@@ -221,29 +224,37 @@ static bool step(struct walk *w, enum stack_end *end)
 	return step_pointer(w) && (!known || !w->r.pc || rule_at(w->r.pc - 1, &rule));
 }
 
-static struct {
-	_Atomic uint64_t bytes; /* written last */
-	uint64_t start, stride;
-	const uint8_t *originals;
-} stubs;
+static struct unwind_stubs stubs;
+static _Atomic uint64_t stub_bytes; /* written last */
 
-void unwind_stubs(uint64_t start, uint64_t bytes, const void *originals, uint64_t stride)
+void unwind_stubs(const struct unwind_stubs *s)
 {
-	stubs.start = start;
-	stubs.stride = stride;
-	stubs.originals = originals;
-	atomic_store(&stubs.bytes, bytes);
+	stubs = *s;
+	atomic_store(&stub_bytes, s->bytes);
+}
+
+static bool is_stub(uint64_t pc)
+{
+	return pc - stubs.start < atomic_load_explicit(&stub_bytes, memory_order_acquire);
+}
+
+/* The address first: one that comes meanwhile is found with its own time. */
+static uint64_t original_of(uint64_t pc, uint64_t *since)
+{
+	const uint64_t n = (pc - stubs.start) / 8;
+	const uint64_t *at =
+		(const uint64_t *)((const uint8_t *)stubs.originals + n * stubs.stride);
+	const uint64_t original = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+
+	*since = __atomic_load_n(&stubs.since[n], __ATOMIC_RELAXED);
+	return original;
 }
 
 uint64_t unwind_original(uint64_t pc)
 {
-	uint64_t bytes = atomic_load_explicit(&stubs.bytes, memory_order_acquire), original;
+	uint64_t since;
 
-	if (pc - stubs.start >= bytes)
-		return pc;
-	memcpy(&original, stubs.originals + (pc - stubs.start) / 8 * stubs.stride,
-	       sizeof(original));
-	return original;
+	return is_stub(pc) ? original_of(pc, &since) : pc;
 }
 
 static void (*_Atomic copies)(struct unwind_registers *r);
@@ -253,16 +264,28 @@ void unwind_copies(void (*original)(struct unwind_registers *r))
 	atomic_store(&copies, original);
 }
 
-/* Where the thread would stand, or return to, if Kymo had replaced nothing there. */
-static void undo(struct walk *w)
+/* Where the thread would stand if Kymo had copied nothing. */
+static void undo_copy(struct walk *w)
 {
 	void (*original)(struct unwind_registers * r) =
 		atomic_load_explicit(&copies, memory_order_acquire);
 
-	if (!w->exact)
-		undo(w);
-	else if (original)
+	if (original)
 		original(&w->r);
+}
+
+/* Where it would stand, or return to, if Kymo had replaced nothing there. False: that was no longer known when the copy was read. */
+static bool undo_stub(struct walk *w)
+{
+	uint64_t since, original;
+
+	if (!is_stub(w->r.pc))
+		return true;
+	original = original_of(w->r.pc, &since);
+	if (w->copied && since > w->tick)
+		return false;
+	w->r.pc = original;
+	return true;
 }
 
 static uint32_t walk(struct walk *w, uint64_t *out, uint32_t most, enum stack_end *end)
@@ -270,7 +293,12 @@ static uint32_t walk(struct walk *w, uint64_t *out, uint32_t most, enum stack_en
 	uint32_t n = 0;
 
 	w->exact = true;
-	undo(w);
+	if (!undo_stub(w)) {
+		out[0] = w->r.pc;
+		*end = STACK_REPLACED;
+		return 1;
+	}
+	undo_copy(w);
 	while (n < most) {
 		out[n++] = w->r.pc;
 		w->cut = false;
@@ -279,7 +307,12 @@ static uint32_t walk(struct walk *w, uint64_t *out, uint32_t most, enum stack_en
 				*end = STACK_CUT;
 			return n;
 		}
-		w->r.pc = unwind_original(w->r.pc);
+		if (!undo_stub(w)) {
+			*end = STACK_REPLACED;
+			return n;
+		}
+		if (w->exact)
+			undo_copy(w);
 		if (!w->r.pc) { /* who made the stack has put none below it */
 			*end = STACK_OUTERMOST;
 			return n;
@@ -314,5 +347,6 @@ uint32_t unwind_copied(const struct unwind_registers *from, const struct unwind_
 	w.known = stack->bytes;
 	w.copied = true;
 	w.more = stack->more;
+	w.tick = stack->tick;
 	return walk(&w, out, most, end);
 }

@@ -166,6 +166,12 @@ static const struct ctf_member counter_members[] = {
 static const struct ctf_member code_members[] = {R(process, processes) V(TEXT, function) V(
 	TEXT, file) V(U32, line) V(U64, module) V(U64, offset)};
 #undef T_NOW
+#define T_NOW t_place
+static const struct ctf_member place_members[] = {
+	R(process, processes) R(program, programs) R(block, places) V(TEXT, function) V(TEXT, what)
+		V(TEXT, kind) V(TEXT, file) V(U32, line) V(U32, column) V(U64, times)
+			V(U64, bytes)};
+#undef T_NOW
 
 #define LIST(list, type, name)                                                                     \
 	{{#name, name##_members, sizeof(name##_members) / sizeof(*name##_members),                 \
@@ -229,6 +235,7 @@ const struct ctf_table ctf_loss_table = TABLE("loss", loss_members);
 #define CTF_OF_NONE           CTF_NOTHING
 #define CTF_OF_CALL           CTF_NOTHING
 #define CTF_OF_OP             CTF_LIST_ops
+#define CTF_OF_PLACE          CTF_LIST_places
 #define CTF_OF_AGENT          CTF_LIST_agents
 #define CTF_OF_QUEUE          CTF_LIST_queues
 #define CTF_OF_KERNEL         CTF_LIST_kernels

@@ -50,7 +50,8 @@ enum ctf_type {
 	X(strings, t_string, string)                                                               \
 	X(communicators, t_communicator, communicator)                                             \
 	X(counters, t_counter, counter)                                                            \
-	X(codes, t_code, code)
+	X(codes, t_code, code)                                                                     \
+	X(places, t_place, place)
 
 enum ctf_list_number {
 #define CTF_LIST_NUMBER(list, type, name) CTF_LIST_##list,

@@ -297,6 +297,32 @@ static void codes(struct json_writer *w, const struct trace *t)
 	json_close_list(w, t->codes_count);
 }
 
+static void places(struct json_writer *w, const struct trace *t)
+{
+	struct output *o = &w->out;
+
+	json_open_list(w, "places");
+	for (uint32_t i = 1; i < t->places_count; i++) {
+		const struct t_place *p = &t->places[i];
+
+		json_element(w, "place", i);
+		json_key(o, "process", true);
+		output_unsigned(o, p->process);
+		json_key_unsigned(o, "program", p->program);
+		json_key_text(o, "function", p->function);
+		json_key_text(o, "what", p->what);
+		json_key_text(o, "kind", p->kind);
+		json_key_unsigned(o, "block", p->block);
+		json_key_unsigned(o, "times", p->times);
+		json_key_unsigned(o, "bytes", p->bytes);
+		json_key_text(o, "file", p->file);
+		json_key_unsigned(o, "line", p->line);
+		json_key_unsigned(o, "column", p->column);
+		json_close_element(w);
+	}
+	json_close_list(w, t->places_count);
+}
+
 /* The list that a field is an index of, NULL: of none. */
 static const char *list_of(uint8_t reference)
 {
@@ -501,6 +527,7 @@ kymo_status_t json_definitions(struct json_writer *w)
 	communicators(w, t);
 	counters(w, t);
 	codes(w, t);
+	places(w, t);
 	references(w, t);
 	status = sites(w);
 	stacks(w, t);

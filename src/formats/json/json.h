@@ -5,7 +5,7 @@
  *   {"kymo": {"format": 1, "version": ...},
  *    "trace": {"path", "command", "hostname", "started", "origin_ns", "processes": [...], "threads": [...], "agents",
  *              "contexts", "queues", "kernels", "programs", "blobs", "strings", "communicators",
- *              "counters", "codes", "references", "sites", "stacks", "notes"},
+ *              "counters", "codes", "places", "references", "sites", "stacks", "notes"},
  *    "records": [{"kind": "call" | "dispatch" | "copy" | "allocation" | "sync" | "marker" |
  *                         "device_sample" | "device_sample_loss" | "other" | "loss", ...}, ...],
  *    "end": {"end_ns", "processes": [totals], "threads": [totals], "open_calls": [...],

@@ -539,6 +539,8 @@ static const struct format_kind kinds[] = {
 	 STANDARD ", event record: one value for a type at a time"},
 	{"device_sample", FORMAT_KEEPS_PART, "samples of kernels that were lost",
 	 STANDARD ", event record: what is lost has no time"},
+	{"kernel_line", FORMAT_KEEPS_PART, "arguments that are no whole numbers from 0 up",
+	 STANDARD ", event record"},
 	{"code_object", FORMAT_KEEPS_PART, "arguments that are no whole numbers from 0 up",
 	 STANDARD ", event record"},
 	{"kernel_symbol", FORMAT_KEEPS_PART, "arguments that are no whole numbers from 0 up",

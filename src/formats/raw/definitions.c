@@ -7,35 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/patterns.h"
-#include "base/text.h"
 #include "base/vec.h"
 #include "formats/raw/internal.h"
+#include "formats/raw/reading.h"
 #include "formats/raw/schema.h"
 #include "stream/demangle.h"
 #include "stream/names.h"
 
 #define BLOB_MAX (64u << 20)
-
-struct reading {
-	struct raw_process *p;
-	struct trace *t;
-	struct device_sync *clock_syncs; /* with clock ids in parallel */
-	uint64_t *clock_sync_ids;
-	uint8_t *clock_sync_host; /* CLOCK_SYNC_* */
-	uint32_t clock_sync_count, clock_sync_room, clock_sync_id_room, clock_sync_host_room;
-	/* What this file added begins here. */
-	uint32_t agents, contexts, queues, programs, kernels, modules, sites, notes, clocks;
-	bool process_end_seen;
-	uint64_t process_end_how, process_end_tick;
-	uint64_t end_tick;                 /* of RAW_END, 0 unknown */
-	uint64_t seen_tick;                /* of the last block that says when it was written */
-	uint32_t open_calls;               /* of the trace before this file */
-	uint64_t waiting, beside, loading; /* ticks */
-	uint32_t pauses;                   /* of the trace before this process */
-	bool on, told;                     /* it records, as far as DEF_RECORDING says so */
-	uint64_t record_millis, overhead;  /* ticks: a record * 1000; measured besides */
-};
 
 static const char *text(struct trace *t, const struct wire_def *d, unsigned i)
 {
@@ -78,40 +57,6 @@ static const char *join_words(struct trace *t, const struct wire_def *d, unsigne
 	return out;
 }
 
-static const struct filter_option {
-	const char *variable, *option;
-	bool partial; /* see t_process */
-} filter_options[] = {
-	{"KYMO_BACKENDS=", "-b", false},
-	{"KYMO_INCLUDE=", "-i", true},
-	{"KYMO_EXCLUDE=", "-x", true},
-	{"KYMO_RANK=", "--rank", false},
-	{"KYMO_KERNEL=", "-k", true},
-	{"KYMO_DEVICE=", "--device", true},
-	{"KYMO_RANGE=", "--range", true},
-	{"KYMO_DURING=", "--during", false},
-	{"KYMO_PERIOD=", "--period", false},
-	{"KYMO_EXCLUDE_KERNEL=", "--exclude-kernel", true},
-	{"KYMO_ANNOTATIONS=", "--annotations", false},
-	{"KYMO_EXCLUDE_ANNOTATIONS=", "--exclude-annotations", false},
-};
-
-/* Patterns that leave nothing out; given to have the chattiest calls as well. */
-static bool matches_all(const char *pattern)
-{
-	return strcmp(pattern, ".") == 0 || strcmp(pattern, ".*") == 0;
-}
-
-static const char *filter_value(const struct filter_option *f, const char *word)
-{
-	size_t n = strlen(f->variable);
-	const char *value = strncmp(word, f->variable, n) == 0 ? word + n : "";
-
-	if (strcmp(f->option, "-b") == 0 && strcmp(value, "all") == 0)
-		return "";
-	return value;
-}
-
 static bool has_word(const struct wire_def *d, uint32_t field, const char *begin)
 {
 	size_t length, n = strlen(begin);
@@ -121,38 +66,6 @@ static bool has_word(const struct wire_def *d, uint32_t field, const char *begin
 		if ((size_t)(end - s) > n && strncmp(s, begin, n) == 0 && s[n])
 			return true;
 	return false;
-}
-
-/* Options that left something out, as words of a shell. */
-static const char *filters_of(struct trace *t, const struct wire_def *d, bool *partial)
-{
-	struct text out = {0};
-	const char *result = "";
-	size_t length;
-	const char *s = wire_def_text(d, DEF_PROCESS_ENVIRONMENT, &length), *end = s + length;
-
-	for (; s < end; s += strnlen(s, (size_t)(end - s)) + 1) {
-		char *word = strndup(s, (size_t)(end - s));
-
-		for (size_t i = 0; word && i < sizeof(filter_options) / sizeof(filter_options[0]);
-		     i++) {
-			const char *value = filter_value(&filter_options[i], word);
-
-			if (!*value)
-				continue;
-			*partial |= filter_options[i].partial &&
-				    !(strcmp(filter_options[i].option, "-i") == 0 &&
-				      matches_all(value));
-			text_addf(&out, "%s%s '", out.length ? " " : "", filter_options[i].option);
-			patterns_show(&out, value);
-			text_add(&out, "'");
-		}
-		free(word);
-	}
-	if (out.s && !out.failed)
-		result = trace_string(t, out.s, out.length);
-	text_release(&out);
-	return result;
 }
 
 static void set_process(struct reading *r, const struct wire_def *d)
@@ -169,7 +82,7 @@ static void set_process(struct reading *r, const struct wire_def *d)
 	p->hostname = text(t, d, DEF_PROCESS_HOSTNAME);
 	p->version = text(t, d, DEF_PROCESS_VERSION);
 	p->partial = false; /* what its parent told is the parent's */
-	p->filters = filters_of(t, d, &p->partial);
+	p->filters = raw_filters(t, d, &p->partial);
 	p->some_ranks = has_word(d, DEF_PROCESS_ENVIRONMENT, "KYMO_RANK=");
 	/* What its parent told of itself is the parent's. */
 	t->pauses_count = r->pauses;
@@ -441,6 +354,25 @@ static void add_code(struct reading *r, const struct wire_def *d)
 				.offset = wire_def_get(d, DEF_CODE_OFFSET)};
 }
 
+/* Of a block `block` is 0, and a place that belongs to one comes behind it. */
+static void add_place(struct reading *r, const struct wire_def *d)
+{
+	if (!define(&r->p->places, wire_def_get(d, DEF_PLACE_ID), r->t->places_count))
+		return;
+	*trace_add(r->t, places) = (struct t_place){
+		.process = r->p->process,
+		.program = (uint32_t)wire_def_get(d, DEF_PLACE_PROGRAM),
+		.block = (uint32_t)map_get(&r->p->places, wire_def_get(d, DEF_PLACE_BLOCK)),
+		.function = text(r->t, d, DEF_PLACE_FUNCTION),
+		.what = text(r->t, d, DEF_PLACE_WHAT),
+		.kind = text(r->t, d, DEF_PLACE_KIND),
+		.file = text(r->t, d, DEF_PLACE_FILE),
+		.line = (uint32_t)wire_def_get(d, DEF_PLACE_LINE),
+		.column = (uint32_t)wire_def_get(d, DEF_PLACE_COLUMN),
+		.times = wire_def_get(d, DEF_PLACE_TIMES),
+		.bytes = wire_def_get(d, DEF_PLACE_BYTES)};
+}
+
 /* A blob comes in pieces; all of one claim the same size, which the file must be able to hold. */
 static void add_blob(struct reading *r, const struct wire_def *d)
 {
@@ -629,6 +561,7 @@ static const def_handler handlers[DEF_COUNT] = {
 	[DEF_PROCESS_END] = end_process,
 	[DEF_CLOCK] = add_clock,
 	[DEF_CODE] = add_code,
+	[DEF_PLACE] = add_place,
 	[DEF_RECORDING] = add_recording,
 };
 
@@ -778,189 +711,6 @@ static void walk(struct reading *r, bool ops)
 	raw_buffer_release(&buffer);
 }
 
-/* ---- references and times ------------------------------------------------------------------ */
-
-static int64_t to_ns(struct reading *r, int64_t tick)
-{
-	return tick ? tick_map_ns(&r->p->ticks, (uint64_t)tick) : 0;
-}
-
-int64_t raw_node_ns(const struct raw_process *p, int64_t ns)
-{
-	return ns + job_offset(p->job_points, p->job_point_count, ns);
-}
-
-static void resolve_references(struct reading *r)
-{
-	struct raw_process *p = r->p;
-	struct trace *t = r->t;
-
-	for (uint32_t i = r->agents; i < t->agents_count; i++) {
-		t->agents[i].parent = map_get(&p->agents, t->agents[i].parent);
-		t->agents[i].clock = map_get(&p->clock_ids, t->agents[i].clock);
-	}
-	for (uint32_t i = r->queues; i < t->queues_count; i++) {
-		t->queues[i].agent = map_get(&p->agents, t->queues[i].agent);
-		t->queues[i].context = map_get(&p->contexts, t->queues[i].context);
-	}
-	for (uint32_t i = r->programs; i < t->programs_count; i++) {
-		t->programs[i].context = map_get(&p->contexts, t->programs[i].context);
-		t->programs[i].source = map_get(&p->blobs, t->programs[i].source);
-	}
-	for (uint32_t i = r->kernels; i < t->kernels_count; i++)
-		t->kernels[i].program = map_get(&p->programs, t->kernels[i].program);
-	/* Of modules that were mapped over one another, the last. */
-	for (uint32_t i = r->sites; i < t->sites_count; i++) {
-		for (uint32_t m = r->modules; m < t->modules_count; m++) {
-			if (t->sites[i].address - 1 >= t->modules[m].start &&
-			    t->sites[i].address - 1 < t->modules[m].end)
-				t->sites[i].module = m;
-		}
-	}
-}
-
-static double ns_per_tick(const struct raw_process *p)
-{
-	return (double)p->ticks.segments[0].rate / (double)(1ull << 40);
-}
-
-/* What follows the recording of a process that goes on is no pause: it ends when recording stops. */
-static void end_with_recording(struct reading *r, struct t_process *p)
-{
-	const struct t_pause *last = &r->t->pauses[r->t->pauses_count - 1];
-
-	if (p->how_ended != RAW_END_LEFT || r->t->pauses_count == r->pauses || last->end ||
-	    !last->start)
-		return;
-	p->end = to_ns(r, last->start);
-	r->t->pauses_count--;
-}
-
-static void resolve_pauses(struct reading *r)
-{
-	const struct t_process *p = &r->t->processes[r->p->process];
-	const int64_t end = p->end ? p->end : p->seen;
-
-	for (uint32_t i = r->pauses; i < r->t->pauses_count; i++) {
-		struct t_pause *x = &r->t->pauses[i];
-
-		x->start = x->start ? to_ns(r, x->start) : p->start;
-		x->end = x->end ? to_ns(r, x->end) : end;
-		if (x->end < x->start)
-			x->end = x->start;
-	}
-}
-
-static void resolve_times(struct reading *r, uint32_t first_open)
-{
-	struct raw_process *p = r->p;
-	struct trace *t = r->t;
-	struct t_process *tp = &t->processes[p->process];
-
-	for (uint32_t i = p->first_thread; i < t->threads_count; i++) {
-		t->threads[i].start = to_ns(r, t->threads[i].start);
-		t->threads[i].end = to_ns(r, t->threads[i].end);
-	}
-	for (uint32_t i = r->notes; i < t->notes_count; i++)
-		t->notes[i].time = to_ns(r, t->notes[i].time);
-	for (uint32_t i = first_open; i < t->open_calls_count; i++) {
-		struct t_open_call *o = &t->open_calls[i];
-
-		o->start = to_ns(r, o->start);
-		o->op = o->op < p->op_count ? p->ops[o->op].op : 0;
-	}
-	/* Of a process that was turned away only the drain's ticks are there, on no scale. */
-	if (p->origin.tick || p->sync_count) {
-		tp->end = r->end_tick ? to_ns(r, (int64_t)r->end_tick)
-				      : to_ns(r, (int64_t)r->process_end_tick);
-		tp->seen = r->seen_tick ? to_ns(r, (int64_t)r->seen_tick) : 0;
-	}
-	tp->clock_error_ns = p->ticks.error_ns;
-	tp->record_cost_ns = (double)r->record_millis / 1000 * ns_per_tick(p);
-	tp->overhead_ns = (double)r->overhead * ns_per_tick(p);
-	tp->waiting_ns = (double)r->waiting * ns_per_tick(p);
-	tp->beside_ns = (double)r->beside * ns_per_tick(p);
-	tp->loading_ns = (double)r->loading * ns_per_tick(p);
-	p->no_end = tp->how_ended == UINT32_MAX;
-	if (p->no_end && r->process_end_seen) {
-		tp->how_ended = r->process_end_how == 2 ? 3 : 0;
-		tp->exit_status = -1;
-	}
-	if (p->sync_count) {
-		tp->realtime_offset = (int64_t)(p->syncs[0].realtime - p->syncs[0].monotonic_raw);
-		/* Who lost even the definition of itself began when the drain first saw it. */
-		tp->start =
-			to_ns(r, (int64_t)(p->origin.tick ? p->origin.tick : p->syncs[0].before));
-	}
-	/* One that an earlier recording of the process knew was there before this one. */
-	for (uint32_t i = p->first_thread; i < t->threads_count; i++)
-		if (t->threads[i].start && t->threads[i].start < tp->start)
-			t->threads[i].start = tp->start;
-	end_with_recording(r, tp);
-	resolve_pauses(r);
-}
-
-/* Collects the syncs of each clock of this process and builds its map. */
-static kymo_status_t build_clocks(struct reading *r)
-{
-	struct raw_process *p = r->p;
-	struct trace *t = r->t;
-	uint32_t n = t->clocks_count - r->clocks;
-	struct device_sync *one;
-	kymo_status_t status = KYMO_OK;
-
-	p->first_clock = r->clocks;
-	p->clock_count = n;
-	p->clocks = calloc(n + 1, sizeof(*p->clocks));
-	one = calloc(r->clock_sync_count + 1, sizeof(*one));
-	if (!p->clocks || !one)
-		status = KYMO_ERROR_NO_MEMORY;
-	for (uint32_t i = 0; status == KYMO_OK && i < n; i++) {
-		uint32_t count = 0;
-
-		for (uint32_t k = 0; k < r->clock_sync_count; k++) {
-			const struct device_sync *s = &r->clock_syncs[k];
-
-			if (map_get(&p->clock_ids, r->clock_sync_ids[k]) != p->first_clock + i)
-				continue;
-			one[count] = (struct device_sync){to_ns(r, s->before), to_ns(r, s->after),
-							  s->value};
-			if (r->clock_sync_host[k] == CLOCK_SYNC_NODE_TIME) {
-				one[count].before = raw_node_ns(p, s->before);
-				one[count].after = raw_node_ns(p, s->after);
-			}
-			count++;
-		}
-		status = device_map_build(&p->clocks[i], one, count);
-		t->clocks[p->first_clock + i].syncs = count;
-		t->clocks[p->first_clock + i].error_ns = p->clocks[i].error_ns;
-	}
-	free(one);
-	return status;
-}
-
-static kymo_status_t finish(struct reading *r, uint32_t first_open)
-{
-	struct raw_process *p = r->p;
-	kymo_status_t status = tick_map_build(&p->ticks, &p->origin, p->syncs, p->sync_count);
-
-	if (status == KYMO_OK) {
-		raw_align(p);
-		status = build_clocks(r);
-	}
-	if (status != KYMO_OK)
-		return status;
-	p->thread_count = r->t->threads_count - p->first_thread;
-	p->lost_seen = calloc(p->thread_count + 1u, sizeof(*p->lost_seen));
-	if (!p->lost_seen || trace_failed(r->t))
-		return KYMO_ERROR_NO_MEMORY;
-	raw_apply_names(p);
-	resolve_references(r);
-	resolve_times(r, first_open);
-	raw_check_counts(p);
-	return KYMO_OK;
-}
-
 kymo_status_t raw_read_definitions(struct raw_process *p)
 {
 	struct trace *t = p->rt->trace;
@@ -971,6 +721,7 @@ kymo_status_t raw_read_definitions(struct raw_process *p)
 			    .queues = t->queues_count,
 			    .programs = t->programs_count,
 			    .kernels = t->kernels_count,
+			    .places = t->places_count,
 			    .modules = t->modules_count,
 			    .sites = t->sites_count,
 			    .notes = t->notes_count,
@@ -984,7 +735,7 @@ kymo_status_t raw_read_definitions(struct raw_process *p)
 	p->first_note = t->notes_count;
 	walk(&r, false);
 	walk(&r, true);
-	status = finish(&r, first_open);
+	status = raw_resolve(&r, first_open);
 	if (status == KYMO_OK && !raw_count_missing_definitions(p))
 		status = KYMO_ERROR_NO_MEMORY;
 	if (status == KYMO_OK) {

@@ -34,7 +34,7 @@ struct raw_process {
 	struct device_map *clocks; /* by global index - first_clock */
 	uint32_t first_clock, clock_count;
 	struct map domains, sets, threads, sites, addresses, stacks, agents, clock_ids, contexts,
-		queues, programs, kernels, blobs, strings, counters, codes;
+		queues, programs, kernels, blobs, strings, counters, codes, places;
 	struct raw_name *names; /* as the user gave them */
 	uint32_t name_count, name_room;
 	struct map communicators;
@@ -227,5 +227,11 @@ void raw_find_recording(struct raw_trace *rt, const char *directory, bool at_wor
  */
 bool raw_chunk_init(struct raw_process *p, uint32_t block, struct raw_buffer *buffer, bool count,
 		    struct raw_chunk *out);
+
+/*
+ * filters.c: the options of a process (its definition `d`) that left something out, as words of a shell. *partial is set
+ * where they leave out some work of what is recorded.
+ */
+const char *raw_filters(struct trace *t, const struct wire_def *d, bool *partial);
 
 #endif

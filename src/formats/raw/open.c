@@ -308,7 +308,7 @@ static void release_process(struct raw_process *p)
 			      &p->addresses, &p->stacks, &p->agents,        &p->clock_ids,
 			      &p->contexts,  &p->queues, &p->programs,      &p->kernels,
 			      &p->blobs,     &p->bases,  &p->communicators, &p->strings,
-			      &p->counters,  &p->codes,  &p->merged_threads};
+			      &p->counters,  &p->codes,  &p->places,        &p->merged_threads};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
 		map_release(maps[i]);

@@ -32,6 +32,8 @@ bool raw_wanted(const struct filter_binding *b, enum raw_kind kind, const union 
 		return filter_heap(b, &any->heap);
 	case RAW_KIND_DEVICE_SAMPLE:
 		return filter_device_sample(b, &any->device_sample);
+	case RAW_KIND_KERNEL_LINE:
+		return filter_kernel_line(b, &any->kernel_line);
 	default:
 		return filter_call(b, &any->rec);
 	}

@@ -648,6 +648,26 @@ static void define_code(struct raw_writer *w, uint32_t i)
 	raw_out_define(w, &w->processes[x->process], &d);
 }
 
+static void define_place(struct raw_writer *w, uint32_t i)
+{
+	const struct t_place *x = &w->t->places[i];
+	struct wire_def d;
+
+	wire_def_init(&d, DEF_PLACE);
+	wire_def_u64(&d, i);
+	wire_def_u64(&d, x->program);
+	wire_def_string(&d, x->function);
+	wire_def_string(&d, x->what);
+	wire_def_string(&d, x->kind);
+	wire_def_u64(&d, x->block);
+	wire_def_u64(&d, x->times);
+	wire_def_u64(&d, x->bytes);
+	wire_def_string(&d, x->file);
+	wire_def_u64(&d, x->line);
+	wire_def_u64(&d, x->column);
+	raw_out_define(w, &w->processes[x->process], &d);
+}
+
 #define DEFINE_ALL(list, define)                                                                   \
 	for (uint32_t i = 1; i < w->t->list##_count && !w->failed; i++)                            \
 		if (w->processes[w->t->list[i].process].path[0])                                   \
@@ -670,6 +690,7 @@ static void define_things(struct raw_writer *w)
 	DEFINE_ALL(communicators, define_communicator);
 	DEFINE_ALL(counters, define_counter);
 	DEFINE_ALL(codes, define_code);
+	DEFINE_ALL(places, define_place);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */

@@ -404,6 +404,13 @@ static kymo_status_t on_device_sample(struct stream_sink *s, const struct rec_de
 	return put_typed(writer(s), RAW_KIND_DEVICE_SAMPLE, &r->base, &x, false);
 }
 
+static kymo_status_t on_kernel_line(struct stream_sink *s, const struct rec_kernel_line *r)
+{
+	const struct record_rest x = {0};
+
+	return put_typed(writer(s), RAW_KIND_KERNEL_LINE, &r->base, &x, false);
+}
+
 static kymo_status_t on_allocation(struct stream_sink *s, const struct rec_allocation *r)
 {
 	const struct record_rest x = {0};
@@ -445,5 +452,6 @@ void raw_out_sink(struct raw_writer *w)
 	w->sink.sample = on_sample;
 	w->sink.heap = on_heap;
 	w->sink.device_sample = on_device_sample;
+	w->sink.kernel_line = on_kernel_line;
 	w->sink.loss = on_loss;
 }

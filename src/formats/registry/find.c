@@ -4,10 +4,11 @@
 
 #include "formats/format.h"
 
-static const char *const kinds[] = {
-	"call",   "dispatch", "copy",         "allocation",    "sync",        "marker",
-	"comm",   "counter",  "sample",       "device_sample", "code_object", "kernel_symbol",
-	"stream", "thread",   "runtime_init", "scope",         "retirement",  NULL};
+static const char *const kinds[] = {"call",          "dispatch",      "copy",        "allocation",
+				    "sync",          "marker",        "comm",        "counter",
+				    "sample",        "device_sample", "kernel_line", "code_object",
+				    "kernel_symbol", "stream",        "thread",      "runtime_init",
+				    "scope",         "retirement",    NULL};
 
 const struct format *format_find(const char *name)
 {

@@ -159,6 +159,20 @@ static const struct sql_column code_columns[] = {C(U32, process), C(STRING, func
 						 C(STRING, file), C(U32, line),
 						 C(U64, module),  C(U64, offset)};
 #undef STRUCTURE
+#define STRUCTURE t_place
+static const struct sql_column place_columns[] = {
+	C(U32, process),
+	C(U32, program),
+	C(STRING, function),
+	C(STRING, what),
+	C(STRING, kind),
+	C(U32, block),
+	C(U64, times),
+	C(U64, bytes),
+	C(STRING, file),
+	C(U32, line),
+	{"col", SQL_U32, offsetof(struct t_place, column)}};
+#undef STRUCTURE
 #define STRUCTURE t_communicator
 static const struct sql_column communicator_columns[] = {
 	C(U32, process), C(U32, kind), {"number", SQL_U32, offsetof(struct t_communicator, id)},
@@ -240,6 +254,7 @@ static const struct definition definitions[] = {
 	DEFINITION("marker_name", name_columns, t_string, strings),
 	DEFINITION("counter", counter_columns, t_counter, counters),
 	DEFINITION("device_code", code_columns, t_code, codes),
+	DEFINITION("kernel_place", place_columns, t_place, places),
 	DEFINITION("communicator", communicator_columns, t_communicator, communicators),
 	DEFINITION("note", note_columns, t_note, notes),
 	DEFINITION("open_call", open_columns, t_open_call, open_calls),

@@ -103,6 +103,12 @@ CREATE TABLE marker_name(id INTEGER PRIMARY KEY, text TEXT, length INTEGER, tota
 -- Instructions of kernels: `function` is the symbol they lie in, `module` the checksum of its binary
 CREATE TABLE device_code(id INTEGER PRIMARY KEY, process INTEGER, function INTEGER REFERENCES string,
 	file INTEGER REFERENCES string, line INTEGER, module INTEGER, offset INTEGER);
+-- Parts of kernels that were instrumented: blocks (`block` 0, `kind` says of what), and what each execution of one does so
+-- many `times`: `what` is an access (load, store, rw, atomic; `kind` its memory, `bytes` of one) or work (flop_single, branch ...);
+-- no `file`: the program's source
+CREATE TABLE kernel_place(id INTEGER PRIMARY KEY, process INTEGER, program INTEGER,
+	function INTEGER REFERENCES string, what INTEGER REFERENCES string, kind INTEGER REFERENCES string,
+	block INTEGER, times INTEGER, bytes INTEGER, file INTEGER REFERENCES string, line INTEGER, col INTEGER);
 CREATE TABLE counter(id INTEGER PRIMARY KEY, process INTEGER, agent INTEGER, flags INTEGER,
 	name TEXT, unit TEXT, description TEXT, provider TEXT, dimensions TEXT);
 -- Groups of processes: kind 0 a communicator, 1 an intercommunicator, 2 a window's, 3 a file's; each process
@@ -212,6 +218,29 @@ CREATE VIEW device_samples AS SELECT s.id, p.pid, a.label AS agent_name, fn.text
 	FROM device_sample s LEFT JOIN process p ON p.id = s.process LEFT JOIN agent a ON a.id = s.agent
 	LEFT JOIN device_code c ON c.id = s.code LEFT JOIN string fn ON fn.id = c.function
 	LEFT JOIN string fl ON fl.id = c.file LEFT JOIN marker_name r ON r.id = s.reason;
+
+-- What launches of instrumented kernels did, part by part; `bytes`: all that an access moved.
+CREATE VIEW kernel_parts AS SELECT p.pid, c.call AS call_id, kn.text AS kernel_name, a.label AS agent_name,
+	k.program, fn.text AS function, wh.text AS what, ki.text AS kind, fl.text AS file, x.line, x.col,
+	x.times, c.count * x.times AS executed,
+	c.count * x.times * x.bytes * (CASE wh.text WHEN 'rw' THEN 2 WHEN 'atomic' THEN 2 ELSE 1 END) AS bytes,
+	c.time, c.instead
+	FROM kernel_count c JOIN (SELECT *, CASE WHEN block THEN block ELSE id END AS part_of FROM kernel_place) x
+	ON x.part_of = c.place LEFT JOIN process p ON p.id = c.process LEFT JOIN agent a ON a.id = c.agent
+	LEFT JOIN kernel k ON k.id = c.kernel LEFT JOIN string kn ON kn.id = k.name
+	LEFT JOIN string fn ON fn.id = x.function LEFT JOIN string wh ON wh.id = x.what
+	LEFT JOIN string ki ON ki.id = x.kind LEFT JOIN string fl ON fl.id = x.file;
+
+-- What a device that runs `warp` work items in lockstep makes of their accesses, place by place; `used` less `needed`: of global
+-- memory lines too many, of local memory bank conflicts.
+CREATE VIEW kernel_accesses AS SELECT p.pid, c.call AS call_id, kn.text AS kernel_name, a.label AS agent_name,
+	k.program, fn.text AS function, wh.text AS what, ki.text AS kind, x.bytes, fl.text AS file, x.line, x.col,
+	c.accesses, c.warps, c.lanes, c.needed, c.used, c.misaligned, c.warp, c.time
+	FROM kernel_access c JOIN kernel_place x ON x.id = c.place LEFT JOIN process p ON p.id = c.process
+	LEFT JOIN agent a ON a.id = c.agent LEFT JOIN kernel k ON k.id = c.kernel
+	LEFT JOIN string kn ON kn.id = k.name LEFT JOIN string fn ON fn.id = x.function
+	LEFT JOIN string wh ON wh.id = x.what LEFT JOIN string ki ON ki.id = x.kind
+	LEFT JOIN string fl ON fl.id = x.file;
 
 CREATE VIEW counters AS SELECT v.id, o.name AS kind, p.pid, t.tid, n.name, n.unit, n.provider,
 	v.value, v.instance, n.dimensions, a.label AS agent_name, co.name AS region_name,

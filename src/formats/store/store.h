@@ -10,7 +10,7 @@
 #include "sql/sqlite.h"
 #include "tally/tally.h"
 
-#define STORE_SCHEMA_VERSION "41"
+#define STORE_SCHEMA_VERSION "42"
 #define STORE_FILE           "store.db" /* in the trace directory */
 
 /* Correlation ids at or above this have no row of their own; they are counted. */

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launches of instrumented kernels: their context, their arguments, what they counted. */
+#include "capture/opencl/instrument.h"
+#include "capture/opencl/arguments.h"
+#include "capture/opencl/program.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+
+/* The words of the context that a kernel counts in, before its slots. */
+enum { VERSION, SLOTS, BLOCKS, OWN_SLOTS, RECORDS, RECORDED, RECORDS_AT, GROUPS, HEAD };
+
+#define SHARED_SLOTS 64u
+#define COUNTS_MAX   (8u << 20) /* in all slots */
+
+/* ---- notes ---- */
+
+#define TOLD 256u
+
+/* What the notes of the end say, in the order in which it came; texts live for ever. */
+static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
+static struct told {
+	const char *text;
+	uint64_t launches;
+	int severity;
+} told[TOLD];
+
+static void tell(int severity, const char *text)
+{
+	uint32_t i = 0;
+
+	pthread_mutex_lock(&telling);
+	while (i < TOLD - 1 && told[i].text && strcmp(told[i].text, text) != 0)
+		i++;
+	if (!told[i].text)
+		told[i] = (struct told){ocl_text_for_ever(text), 0, severity};
+	told[i].launches++;
+	pthread_mutex_unlock(&telling);
+}
+
+void ocl_instrument_tell(void)
+{
+	pthread_mutex_lock(&telling);
+	for (uint32_t i = 0; i < TOLD && told[i].text; i++)
+		cap_note_count(told[i].severity, "instrument", told[i].text, told[i].launches);
+	memset(told, 0, sizeof(told));
+	pthread_mutex_unlock(&telling);
+}
+
+static void tell_of(cl_kernel kernel, const char *what, const char *why)
+{
+	const struct ocl_kernel *k = (struct ocl_kernel *)ocl_find(OCL_KERNEL, kernel);
+	struct text t = {0};
+
+	text_addf(&t, "launches of %s %s: %s", k && k->name ? k->name : "a kernel", what, why);
+	tell(2, t.s ? t.s : why);
+	text_release(&t);
+}
+
+void ocl_not_instrumented(cl_kernel kernel, const char *why)
+{
+	tell_of(kernel, "were not instrumented", why);
+}
+
+void ocl_accesses_not_recorded(cl_kernel kernel, const char *why)
+{
+	tell_of(kernel, "are without accesses", why);
+}
+
+static void tell_run(cl_kernel kernel, bool as_program, const char *why)
+{
+	if (as_program)
+		tell_of(kernel,
+			"ran instrumented and not as they are, so that their times are not the "
+			"kernel's",
+			why);
+	else
+		tell(1,
+		     "launches of kernels ran once more, instrumented; what that had written was "
+		     "put back");
+}
+
+void ocl_instrument_fork_child(void)
+{
+	pthread_mutex_init(&telling, NULL);
+	memset(told, 0, sizeof(told));
+}
+
+/* ---- the context ---- */
+
+/* All but the records. */
+static size_t bytes_of(const struct ocl_counts *c)
+{
+	return (HEAD + c->slots * c->blocks) * sizeof(*c->words);
+}
+
+size_t ocl_launch_groups(const struct ocl_launch *l)
+{
+	size_t groups = 1;
+
+	for (cl_uint i = 0; i < l->dims; i++) {
+		if (!l->local || !l->local[i])
+			return 0;
+		groups *= (l->global[i] + l->local[i] - 1) / l->local[i];
+	}
+	return groups;
+}
+
+/* Work items of a group run one after the other on one thread: nobody else writes into the group's slot. */
+static bool one_by_one(cl_device_id device)
+{
+	cl_platform_id platform = NULL;
+	char name[128] = "";
+
+	ocl_next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL);
+	ocl_next.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(name) - 1, name, NULL);
+	return strcmp(name, "Portable Computing Language") == 0;
+}
+
+static size_t items_of(const struct ocl_launch *l)
+{
+	size_t items = 1;
+
+	for (cl_uint i = 0; i < l->dims; i++)
+		items *= l->global[i];
+	return items;
+}
+
+enum ocl_twin_slots ocl_twin_slots_for(const struct ocl_twin *t, const struct ocl_launch *l,
+				       size_t *count)
+{
+	const size_t most = COUNTS_MAX / (t->rewritten.blocks.count + 1u),
+		     groups = ocl_launch_groups(l), items = items_of(l);
+
+	*count = SHARED_SLOTS;
+	if (!one_by_one(t->device) || groups > most)
+		return OCL_SLOTS_SHARED;
+	if (groups) {
+		*count = groups;
+		return OCL_SLOTS_OWN;
+	}
+	*count = items < most / 8 ? items : most / 8; /* few groups, most likely */
+	*count += !*count;
+	return OCL_SLOTS_MAYBE;
+}
+
+static const char *counts_new(struct ocl_counts *c, const struct ocl_twin *t,
+			      enum ocl_twin_slots how)
+{
+	cl_int error = CL_SUCCESS;
+
+	c->words = calloc(1, bytes_of(c));
+	if (!c->words)
+		return "there was no memory for it";
+	c->own_slots = how == OCL_SLOTS_OWN;
+	c->buffer = ocl_next.clCreateBuffer(t->context, CL_MEM_READ_WRITE,
+					    bytes_of(c) + c->records * sizeof(struct lanes_access),
+					    NULL, &error);
+	return c->buffer ? NULL : "the device had no memory for what it counts";
+}
+
+bool ocl_counts_clear(struct ocl_counts *c, cl_command_queue queue, struct ocl_groups groups)
+{
+	memset(c->words, 0, bytes_of(c));
+	c->words[VERSION] = 1;
+	c->words[SLOTS] = c->slots;
+	c->words[BLOCKS] = c->blocks;
+	c->words[OWN_SLOTS] = c->own_slots;
+	c->words[RECORDS] = c->records;
+	c->words[RECORDS_AT] = HEAD + c->slots * c->blocks;
+	c->words[GROUPS] = groups.first | (uint64_t)groups.count << 32;
+	return ocl_next.clEnqueueWriteBuffer(queue, c->buffer, CL_TRUE, 0, bytes_of(c), c->words, 0,
+					     NULL, NULL) == CL_SUCCESS;
+}
+
+/* All slots become the first. */
+static bool counts_read(struct ocl_counts *c, cl_command_queue queue)
+{
+	uint64_t *sums = c->words + HEAD;
+
+	if (ocl_next.clEnqueueReadBuffer(queue, c->buffer, CL_TRUE, 0, bytes_of(c), c->words, 0,
+					 NULL, NULL) != CL_SUCCESS)
+		return false;
+	for (size_t s = 1; s < c->slots; s++)
+		for (size_t b = 0; b < c->blocks; b++)
+			sums[b] += sums[s * c->blocks + b];
+	return true;
+}
+
+uint64_t ocl_counts_recorded(struct ocl_counts *c, cl_command_queue queue)
+{
+	if (ocl_next.clEnqueueReadBuffer(queue, c->buffer, CL_TRUE, 0, HEAD * sizeof(*c->words),
+					 c->words, 0, NULL, NULL) != CL_SUCCESS)
+		return UINT64_MAX;
+	return c->words[RECORDED];
+}
+
+bool ocl_counts_records(const struct ocl_counts *c, cl_command_queue queue,
+			struct lanes_access *out, size_t count)
+{
+	return !count ||
+	       ocl_next.clEnqueueReadBuffer(queue, c->buffer, CL_TRUE, bytes_of(c),
+					    count * sizeof(*out), out, 0, NULL, NULL) == CL_SUCCESS;
+}
+
+void ocl_counts_release(struct ocl_counts *c)
+{
+	if (c->buffer)
+		ocl_next.clReleaseMemObject(c->buffer);
+	free(c->words);
+}
+
+/* ---- what it counted ---- */
+
+/* Of "global": the first of its counters; -1: it has none. */
+static int space_total(const char *space)
+{
+	static const struct {
+		const char *name;
+		int first;
+	} spaces[] = {{"global", CAP_LINE_GLOBAL_LOADS},   {"constant", CAP_LINE_CONSTANT_LOADS},
+		      {"local", CAP_LINE_LOCAL_LOADS},     {"private", CAP_LINE_PRIVATE_LOADS},
+		      {"generic", CAP_LINE_GENERIC_LOADS}, {"image", CAP_LINE_IMAGE_LOADS}};
+
+	for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
+		if (strcmp(spaces[i].name, space) == 0)
+			return spaces[i].first;
+	return -1;
+}
+
+static int work_total(const char *what)
+{
+	static const struct {
+		const char *name;
+		int total;
+	} works[] = {{"flop_half", CAP_LINE_FLOP_HALF},
+		     {"flop_single", CAP_LINE_FLOP_SINGLE},
+		     {"flop_double", CAP_LINE_FLOP_DOUBLE},
+		     {"int", CAP_LINE_INT},
+		     {"int8", CAP_LINE_INT},
+		     {"int16", CAP_LINE_INT},
+		     {"int32", CAP_LINE_INT},
+		     {"int64", CAP_LINE_INT},
+		     {"branch", CAP_LINE_BRANCH},
+		     {"barrier", CAP_LINE_BARRIER}};
+
+	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
+		if (strcmp(works[i].name, what) == 0)
+			return works[i].total;
+	return -1;
+}
+
+/* Of an access: loads, bytes that they load, stores ... follow each other. */
+static void add_access(double *totals, const struct ocl_rewritten_part *p, double times)
+{
+	static const struct {
+		const char *name;
+		bool at[3]; /* loads, stores, atomics */
+	} kinds[] = {{"load", {true, false, false}},
+		     {"store", {false, true, false}},
+		     {"rw", {true, true, false}},
+		     {"atomic", {false, false, true}}};
+	int first = space_total(p->space);
+
+	for (size_t k = 0; first >= 0 && k < sizeof(kinds) / sizeof(kinds[0]); k++)
+		for (int i = 0; i < 3 && strcmp(kinds[k].name, p->what) == 0; i++) {
+			totals[first + 2 * i] += kinds[k].at[i] ? times : 0;
+			totals[first + 2 * i + 1] += kinds[k].at[i] ? times * (double)p->bytes : 0;
+		}
+}
+
+static void add_part(double *totals, const struct ocl_rewritten_part *p, uint64_t executed)
+{
+	double times = (double)executed * (double)p->times;
+	int work = work_total(p->what);
+
+	if (*p->space)
+		add_access(totals, p, times);
+	else if (work >= 0)
+		totals[work] += times;
+}
+
+/* ---- definitions ---- */
+
+static uint32_t define(const struct ocl_rewritten_part *p, uint32_t program, uint32_t block)
+{
+	const struct cap_place place = {.program = program,
+					.function = p->name,
+					.what = block ? p->what : "block",
+					.kind = block ? p->space : p->what,
+					.file = p->file,
+					.block = block,
+					.line = p->line,
+					.column = p->column,
+					.times = block ? p->times : 1,
+					.bytes = p->bytes};
+
+	return cap_place_define(&place);
+}
+
+/* Of the blocks from `i` on that are of one function, the one behind the last. */
+static uint32_t function_end(const struct ocl_rewritten_list *blocks, uint32_t i)
+{
+	const char *name = blocks->at[i].name;
+
+	while (i < blocks->count && strcmp(blocks->at[i].name, name) == 0)
+		i++;
+	return i;
+}
+
+static bool any_of(const uint64_t *counts, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++)
+		if (counts[i])
+			return true;
+	return false;
+}
+
+/* What the blocks from `from` to `to` do. */
+static void define_parts(struct ocl_twin *t, uint32_t from, uint32_t to, uint32_t program)
+{
+	for (uint32_t i = 0; i < t->rewritten.parts.count; i++) {
+		const struct ocl_rewritten_part *p = &t->rewritten.parts.at[i];
+
+		if (p->block >= from && p->block < to)
+			t->parts[i] = define(p, program, t->blocks[p->block]);
+	}
+}
+
+/*
+ * Ids of the blocks of functions that ran, others are 0. They are defined when their function has run for the first time; the
+ * gate lets one launch through at a time.
+ */
+static void find_places(struct ocl_twin *t, const uint64_t *counts, uint32_t program, uint32_t *ids)
+{
+	const struct ocl_rewritten *r = &t->rewritten;
+	uint32_t end;
+
+	for (uint32_t i = 0; i < r->blocks.count; i = end) {
+		end = function_end(&r->blocks, i);
+		if (!any_of(counts, i, end))
+			continue;
+		for (uint32_t b = i; !t->blocks[i] && b < end; b++)
+			ids[b] = define(&r->blocks.at[b], program, 0);
+		if (!t->blocks[i]) {
+			memcpy(t->blocks + i, ids + i, (end - i) * sizeof(*ids));
+			define_parts(t, i, end, program);
+		}
+		memcpy(ids + i, t->blocks + i, (end - i) * sizeof(*ids));
+	}
+}
+
+static void write_counts(struct ocl_twin *t, struct cap_line_counts *out,
+			 const struct ocl_counts *c, uint32_t program)
+{
+	const uint64_t *sums = c->words + HEAD;
+	uint32_t *ids = calloc(t->rewritten.blocks.count + 1u, sizeof(*ids));
+
+	if (!ids)
+		return;
+	find_places(t, sums, program, ids);
+	for (uint32_t i = 0; i < t->rewritten.parts.count; i++)
+		add_part(out->totals, &t->rewritten.parts.at[i],
+			 sums[t->rewritten.parts.at[i].block]);
+	if (!t->branches)
+		out->totals[CAP_LINE_BRANCH] = __builtin_nan(""); /* it is not known */
+	out->blocks = ids;
+	out->counts = sums;
+	out->count = t->rewritten.blocks.count;
+	cap_lines_write(out);
+	free(ids);
+}
+
+/* ---- running ---- */
+
+static const char *fits(cl_kernel kernel, const struct ocl_twin *t, const struct ocl_launch *l)
+{
+	size_t most = 0, items = 1;
+
+	for (cl_uint i = 0; l->local && i < l->dims; i++)
+		items *= l->local[i];
+	if (ocl_next.clGetKernelWorkGroupInfo(kernel, t->device, CL_KERNEL_WORK_GROUP_SIZE,
+					      sizeof(most), &most, NULL) == CL_SUCCESS &&
+	    items > most)
+		return "its groups are larger than the instrumented kernel's may be";
+	return NULL;
+}
+
+const char *ocl_twin_enqueue(cl_kernel twin, const struct ocl_launch *l, bool as_program,
+			     bool *taken)
+{
+	cl_event own = NULL, *event = as_program && l->event ? l->event : &own;
+	cl_int status = CL_QUEUED;
+	char text[96];
+
+	cl_int result = l->next(l->queue, twin, l->dims, l->offset, l->global, l->local,
+				as_program ? l->waits : 0, as_program ? l->wait_list : NULL, event);
+
+	*taken = result == CL_SUCCESS;
+	if (*taken) {
+		result = ocl_next.clWaitForEvents(1, event);
+		ocl_next.clGetEventInfo(*event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+					&status, NULL);
+	}
+	if (own)
+		ocl_next.clReleaseEvent(own);
+	if (status == CL_COMPLETE)
+		return NULL;
+	snprintf(text, sizeof(text), "the instrumented kernel did not run (OpenCL error %d)",
+		 (int)(result == CL_SUCCESS ? status : result));
+	return ocl_text_for_ever(text);
+}
+
+cl_kernel ocl_twin_kernel(struct ocl_twin *t, const struct ocl_launch *l, struct ocl_counts *c,
+			  const char **why)
+{
+	const struct ocl_kernel *k = (struct ocl_kernel *)ocl_find(OCL_KERNEL, l->kernel);
+	enum ocl_twin_slots slots;
+	cl_program program;
+	cl_int error = CL_SUCCESS;
+	cl_uint arguments = 0;
+	cl_kernel twin;
+
+	c->blocks = t->rewritten.blocks.count;
+	slots = ocl_twin_slots_for(t, l, &c->slots);
+	program = ocl_twin_program(t, slots, why);
+	twin = program ? ocl_next.clCreateKernel(program, k->name, &error) : NULL;
+	if (program)
+		*why = twin ? ocl_arguments_copy(l->kernel, twin)
+			    : "its instrumented program does not have it";
+	if (!*why)
+		*why = fits(twin, t, l);
+	if (!*why)
+		*why = counts_new(c, t, slots);
+	ocl_next.clGetKernelInfo(l->kernel, CL_KERNEL_NUM_ARGS, sizeof(arguments), &arguments,
+				 NULL);
+	if (!*why &&
+	    ocl_next.clSetKernelArg(twin, arguments, sizeof(c->buffer), &c->buffer) != CL_SUCCESS)
+		*why = "the instrumented kernel did not take an argument";
+	return twin;
+}
+
+bool ocl_twin_run(struct ocl_twin *t, const struct cap_launch *launch, const struct ocl_launch *l,
+		  bool as_program, const char **why)
+{
+	const struct ocl_kernel *k = (struct ocl_kernel *)ocl_find(OCL_KERNEL, l->kernel);
+	struct cap_line_counts out = {.launch = launch, .instead = as_program};
+	const char *instead_for = *why;
+	struct ocl_counts c = {.buffer = NULL};
+	bool taken = false;
+	cl_kernel twin;
+
+	*why = NULL;
+	twin = ocl_twin_kernel(t, l, &c, why);
+	if (!*why && !ocl_counts_clear(&c, l->queue, (struct ocl_groups){0, 0}))
+		*why = "what it counts in could not be written";
+	out.start = clock_ns(CLOCK_MONOTONIC_RAW);
+	if (!*why)
+		*why = ocl_twin_enqueue(twin, l, as_program, &taken);
+	out.end = clock_ns(CLOCK_MONOTONIC_RAW);
+	if (!*why) {
+		tell_run(l->kernel, as_program, instead_for);
+		if (counts_read(&c, l->queue))
+			write_counts(t, &out, &c, k->program);
+	}
+	ocl_counts_release(&c);
+	if (twin)
+		ocl_next.clReleaseKernel(twin);
+	return taken;
+}

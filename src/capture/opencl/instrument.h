@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels whose lines are counted (core/counter/lines.h): a twin of the program, of its source rewritten so that it counts,
+ * runs beside it. The program's own objects are never touched.
+ */
+#ifndef CAPTURE_OPENCL_INSTRUMENT_H
+#define CAPTURE_OPENCL_INSTRUMENT_H
+
+#include "capture/opencl/launched.h"
+#include "capture/opencl/replay.h"
+#include "capture/opencl/rewritten.h"
+#include "core/counter/lines.h"
+
+/*
+ * How a group's counts reach the context: its work items run one after the other, so that nobody else writes into a slot of its own
+ * (OWN; MAYBE: if there is one for each, which shows when the kernel runs); else they are added atomically.
+ */
+enum ocl_twin_slots { OCL_SLOTS_SHARED, OCL_SLOTS_OWN, OCL_SLOTS_MAYBE, OCL_TWINS };
+
+/* A program that was rewritten and built for one device; lives for ever, its OpenCL objects as long as their context. */
+struct ocl_twin {
+	struct ocl_twin *next;
+	unsigned users; /* launches that have it */
+	bool let_go;    /* it goes with the last of them */
+	cl_context context;
+	cl_device_id device;
+	bool accesses;                 /* it records them */
+	char *source, *options;        /* the program's */
+	cl_program program[OCL_TWINS]; /* built when first needed */
+	const char *why;               /* no kernel of it is instrumented */
+	const char *changes; /* why its kernels may not run twice, a literal; NULL: they may */
+	struct ocl_rewritten rewritten;
+	bool branches; /* it is counted where they are decided */
+	/* Ids of the places of blocks, and of what they do; of functions that nothing ran of yet 0. */
+	uint32_t *blocks, *parts;
+};
+
+/*
+ * The twin of the kernel's program, made if need be, with what the launch needs of it, which takes long: not to be called where
+ * others wait. To be put back. NULL: `*why`, which lives for ever, says why there is none.
+ */
+struct ocl_twin *ocl_twin_get(const struct ocl_launch *l, bool accesses, const char **why);
+void ocl_twin_put(struct ocl_twin *t);
+/* The context is about to end: what would keep it is let go. */
+void ocl_twins_release(const void *context);
+void ocl_twins_fork_child(void);
+/* Those that a launch counts in, and how many. */
+enum ocl_twin_slots ocl_twin_slots_for(const struct ocl_twin *t, const struct ocl_launch *l,
+				       size_t *count);
+/* Its program with such slots. NULL: `*why`, likewise. */
+cl_program ocl_twin_program(struct ocl_twin *t, enum ocl_twin_slots slots, const char **why);
+
+/*
+ * Runs the instrumented kernel in the place of the launch (`as_program`) or beside it, and writes what it counted. Nothing else
+ * runs. False: it did not run, `*why` says why.
+ */
+bool ocl_twin_run(struct ocl_twin *t, const struct cap_launch *launch, const struct ocl_launch *l,
+		  bool as_program, const char **why);
+
+/* What an instrumented kernel writes: counts of blocks in slots, and records of accesses, where it makes them. */
+struct ocl_counts {
+	cl_mem buffer;
+	uint64_t *words; /* what lies before the records */
+	size_t slots, blocks;
+	size_t records; /* it has room for so many; 0: it makes none */
+	bool own_slots;
+};
+
+/* Groups whose accesses are recorded; count 0: all. */
+struct ocl_groups {
+	uint32_t first, count;
+};
+
+/*
+ * The instrumented kernel with the arguments of the launch, and with `c`, of which `records` is given, as the last; both are to
+ * be released, also with `*why`, which says why it cannot run.
+ */
+cl_kernel ocl_twin_kernel(struct ocl_twin *t, const struct ocl_launch *l, struct ocl_counts *c,
+			  const char **why);
+/* Runs it; NULL: it has run. `*taken`: it is in the queue, and no more to be put there. */
+const char *ocl_twin_enqueue(cl_kernel twin, const struct ocl_launch *l, bool as_program,
+			     bool *taken);
+
+/* Before each run. */
+bool ocl_counts_clear(struct ocl_counts *c, cl_command_queue queue, struct ocl_groups groups);
+/* How many accesses there were, also beyond the room for them; UINT64_MAX: it cannot be read. */
+uint64_t ocl_counts_recorded(struct ocl_counts *c, cl_command_queue queue);
+/* The first of the records. */
+bool ocl_counts_records(const struct ocl_counts *c, cl_command_queue queue,
+			struct lanes_access *out, size_t count);
+void ocl_counts_release(struct ocl_counts *c);
+
+/* Groups of the launch; 0: the runtime chooses their size. */
+size_t ocl_launch_groups(const struct ocl_launch *l);
+
+/*
+ * Runs the kernel that records accesses, of `recording`, as often as its records need, and writes what a device in lockstep makes of
+ * them. `counting` has run, so that its places are defined. What the kernel may write is put back before each run, not after the
+ * last. NULL: done; else why not, which lives for ever.
+ */
+const char *ocl_accesses_run(const struct ocl_twin *counting, struct ocl_twin *recording,
+			     const struct cap_launch *launch, const struct ocl_launch *l,
+			     const struct ocl_kept *kept);
+
+/* A launch that is not instrumented. `why` lives for ever. */
+void ocl_not_instrumented(cl_kernel kernel, const char *why);
+/* One whose accesses are not recorded, though its lines may be counted. */
+void ocl_accesses_not_recorded(cl_kernel kernel, const char *why);
+
+/* Notes of what was since the last such notes. */
+void ocl_instrument_tell(void);
+void ocl_instrument_fork_child(void);
+
+/* One text for all that are equal; lives for ever. */
+const char *ocl_text_for_ever(const char *text);
+
+#endif

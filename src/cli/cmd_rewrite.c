@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `kymo rewrite`: an OpenCL C program that counts what its kernels do. Kymo starts it where kernels are instrumented, as a process of its
+ * own, so that nothing of a compiler's gets into the program.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "rewrite/rewrite.h"
+
+static struct my_options {
+	int mode; /* enum rewrite_mode */
+	const char *standard;
+	const char *build_options;
+	const char *extensions;
+	const char *functions;
+} options;
+
+#define AT(member) offsetof(struct my_options, member)
+
+static const struct knob rows[] = {
+	{"mode", 0, KNOB_ENUM, 0, AT(mode), "MODE", "count", "count|address", NULL, "Rewriting",
+	 "What the kernels do besides: count how often each block runs, or record addresses"},
+	{"std", 0, KNOB_STRING, 0, AT(standard), "STANDARD", NULL, NULL, NULL, "Rewriting",
+	 "OpenCL C where the build options do not say it (CL1.2)"},
+	{"options", 0, KNOB_STRING, 0, AT(build_options), "OPTIONS", NULL, NULL, NULL, "Rewriting",
+	 "What clBuildProgram() was given, and more that the device's compiler is told"},
+	{"extensions", 0, KNOB_STRING, 0, AT(extensions), "NAMES", NULL, NULL, NULL, "Rewriting",
+	 "Extensions and features of the device (all that clang knows)"},
+	{"functions-only", 0, KNOB_STRING, 0, AT(functions), "REGEX", NULL, NULL, NULL, "Rewriting",
+	 "Kernels that are wanted, by name"},
+};
+
+static struct knob_table table = {.command = "rewrite",
+				  .rows = rows,
+				  .count = sizeof(rows) / sizeof(rows[0]),
+				  .values = &options};
+
+static bool read_source(struct text *out)
+{
+	char bytes[65536];
+	ssize_t n;
+
+	while ((n = read(STDIN_FILENO, bytes, sizeof(bytes))) > 0)
+		text_add_bytes(out, bytes, (size_t)n);
+	return n == 0 && !out->failed;
+}
+
+static bool write_result(const struct text *t)
+{
+	return fwrite(t->s, 1, t->length, stdout) == t->length && fflush(stdout) == 0;
+}
+
+static int run_rewrite(int argc, char **argv)
+{
+	struct rewrite_request q = {.mode = (enum rewrite_mode)options.mode,
+				    .standard = options.standard,
+				    .options = options.build_options,
+				    .extensions = options.extensions,
+				    .functions = options.functions};
+	struct text source = {0}, result = {0};
+	char why[REWRITE_WHY];
+	bool ok = false;
+
+	(void)argv;
+	if (argc)
+		return cli_usage("rewrite", "the program comes from standard input");
+	if (!read_source(&source)) {
+		cli_error("standard input: %s", strerror(errno));
+		return CLI_FAILURE;
+	}
+	q.source = source.s ? source.s : "";
+	q.length = source.length;
+	if (!rewrite_program(&q, &result, why))
+		cli_error("rewriting the program: %s", why);
+	else if (!(ok = write_result(&result)))
+		cli_error("standard output: %s", strerror(errno));
+	text_release(&result);
+	text_release(&source);
+	return ok ? CLI_OK : CLI_FAILURE;
+}
+
+const struct command cmd_rewrite = {
+	.name = "rewrite",
+	.operands = "[OPTION]... < PROGRAM > RESULT",
+	.summary = "Rewrites an OpenCL C program so that its kernels count what they do",
+	.about = "docs/kernel-lines.md has the form of the result.\n",
+	.knobs = &table,
+	.run = run_rewrite,
+	.hidden = true,
+};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines of kernels between core and the backends that can instrument kernels: core knows which launches are chosen, and
+ * writes what was counted of them, block by block and in all; how a kernel is made to count is the backend's.
+ */
+#ifndef CORE_COUNTER_LINES_H
+#define CORE_COUNTER_LINES_H
+
+#include <kymo/counter.h>
+
+#include "core/counter/kernel.h"
+#include "lanes/lanes.h"
+
+/* A part of a kernel, as DEF_PLACE has it. */
+struct cap_place {
+	uint32_t program;
+	const char *function, *what, *kind, *file;
+	uint32_t block; /* id of the place it belongs to; of a block 0 */
+	uint32_t line, column;
+	uint64_t times, bytes;
+};
+
+/* Id of a new place, which is defined then. */
+uint32_t cap_place_define(const struct cap_place *place);
+
+/* What a launch does in all; each is a counter of the provider "instrument". X(enumerator, name, unit, description) */
+#define CAP_LINE_SPACE(X, K, name)                                                                 \
+	X(K##_LOADS, #name "_loads", "", "loads from " #name " memory")                            \
+	X(K##_LOAD_BYTES, #name "_load_bytes", "bytes", "bytes that they load")                    \
+	X(K##_STORES, #name "_stores", "", "stores to " #name " memory")                           \
+	X(K##_STORE_BYTES, #name "_store_bytes", "bytes", "bytes that they store")                 \
+	X(K##_ATOMICS, #name "_atomics", "", "atomic operations on " #name " memory")              \
+	X(K##_ATOMIC_BYTES, #name "_atomic_bytes", "bytes", "bytes that they change")
+#define CAP_LINE_TOTALS(X)                                                                         \
+	CAP_LINE_SPACE(X, GLOBAL, global)                                                          \
+	CAP_LINE_SPACE(X, CONSTANT, constant)                                                      \
+	CAP_LINE_SPACE(X, LOCAL, local)                                                            \
+	CAP_LINE_SPACE(X, PRIVATE, private)                                                        \
+	CAP_LINE_SPACE(X, GENERIC, generic)                                                        \
+	CAP_LINE_SPACE(X, IMAGE, image)                                                            \
+	X(FLOP_HALF, "flops_half", "", "operations on half precision numbers")                     \
+	X(FLOP_SINGLE, "flops_single", "", "operations on single precision numbers")               \
+	X(FLOP_DOUBLE, "flops_double", "", "operations on double precision numbers")               \
+	X(INT, "int_operations", "", "operations on integers")                                     \
+	X(BRANCH, "branches", "", "conditions that decided where to go on")                        \
+	X(BARRIER, "barriers", "", "work items that met a barrier")
+
+enum cap_line_total {
+#define CAP_LINE_TOTAL(K, name, unit, description) CAP_LINE_##K,
+	CAP_LINE_TOTALS(CAP_LINE_TOTAL)
+#undef CAP_LINE_TOTAL
+		CAP_LINE_TOTAL_COUNT
+};
+
+/* Somebody wants lines of some kernels; false: nothing below is to be called. */
+bool cap_lines_wanted(void);
+
+/* Whether those who want lines of kernels want them of this launch. */
+bool cap_lines_chosen(const kymo_counter_launch_t *launch);
+
+/* The launch was counted: blocks by the ids of their places, those of id 0 are left out. */
+struct cap_line_counts {
+	const struct cap_launch *launch;
+	const uint32_t *blocks;
+	const uint64_t *counts;
+	uint32_t count;
+	double totals[CAP_LINE_TOTAL_COUNT];
+	uint64_t start, end; /* ns, as counter_event has them */
+	bool instead;        /* the instrumented kernel ran in the place of the program's */
+};
+void cap_lines_write(const struct cap_line_counts *c);
+
+/* As a device with warps of so many lanes makes them accesses are to be looked at too; NULL: they are not. */
+const struct lanes_profile *cap_lines_lanes(void);
+/* What that is at the place of an access. */
+void cap_lines_write_access(const struct cap_launch *launch, uint32_t place,
+			    const struct lanes_profile *p, const struct lanes_count *n);
+
+#endif

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Accesses are sorted so that those of a warp lie side by side; see lanes.h. */
+#include "lanes/lanes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Bits by which is sorted at a time: groups, which mostly come one after the other, and within one, which lies in a cache. */
+#define GROUP_DIGIT 16u
+#define DIGIT       8u
+
+struct entry {
+	uint64_t key; /* group, site, warp, occurrence, lane */
+	uint64_t address;
+};
+
+struct lanes {
+	struct lanes_profile profile;
+	const struct lanes_site *sites;
+	struct lanes_count *counts;
+	uint32_t site_count, group, warp_bits, lane_bits;
+	struct entry *entries, *other; /* in turns */
+	size_t room;
+	size_t places[1u << GROUP_DIGIT];
+};
+
+static uint32_t bits_of(uint64_t most)
+{
+	return most ? 64u - (uint32_t)__builtin_clzll(most) : 0;
+}
+
+struct lanes *lanes_new(const struct lanes_profile *p, const struct lanes_site *sites,
+			uint32_t site_count, uint32_t group)
+{
+	struct lanes *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->profile = *p;
+	l->sites = sites;
+	l->site_count = site_count;
+	l->group = group;
+	l->warp_bits = bits_of((group - 1) / p->warp);
+	l->lane_bits = bits_of(p->warp - 1);
+	l->counts = calloc(site_count ? site_count : 1, sizeof(*l->counts));
+	if (!l->counts) {
+		free(l);
+		return NULL;
+	}
+	return l;
+}
+
+void lanes_free(struct lanes *l)
+{
+	if (!l)
+		return;
+	free(l->counts);
+	free(l->entries);
+	free(l->other);
+	free(l);
+}
+
+const struct lanes_count *lanes_counts(const struct lanes *l)
+{
+	return l->counts;
+}
+
+/* ---- side by side ------------------------------------------------------------------------------ */
+
+static bool have_room(struct lanes *l, size_t count)
+{
+	struct entry *a, *b;
+
+	if (count <= l->room)
+		return true;
+	a = realloc(l->entries, count * sizeof(*a));
+	if (a)
+		l->entries = a;
+	b = realloc(l->other, count * sizeof(*b));
+	if (b)
+		l->other = b;
+	if (!a || !b)
+		return false;
+	l->room = count;
+	return true;
+}
+
+/* How the fields of the keys lie, from what they are at most. */
+struct layout {
+	uint32_t first_group;
+	uint32_t occurrence_bits, site_bits, below_group, bits;
+};
+
+static bool lay_out(const struct lanes *l, const struct lanes_access *a, size_t count,
+		    struct layout *out)
+{
+	uint32_t low = UINT32_MAX, high = 0, occurrence = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (a[i].site >= l->site_count || a[i].item >= l->group)
+			return false;
+		low = a[i].group < low ? a[i].group : low;
+		high = a[i].group > high ? a[i].group : high;
+		occurrence = a[i].occurrence > occurrence ? a[i].occurrence : occurrence;
+	}
+	out->first_group = low;
+	out->occurrence_bits = bits_of(occurrence);
+	out->site_bits = bits_of(l->site_count - 1);
+	out->below_group = out->site_bits + l->warp_bits + out->occurrence_bits + l->lane_bits;
+	out->bits = out->below_group + bits_of(high - low);
+	return out->bits <= 64;
+}
+
+static void make_keys(struct lanes *l, const struct lanes_access *a, size_t count,
+		      const struct layout *f)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t key = a[i].group - f->first_group;
+
+		key = key << f->site_bits | a[i].site;
+		key = key << l->warp_bits | a[i].item / l->profile.warp;
+		key = key << f->occurrence_bits | a[i].occurrence;
+		key = key << l->lane_bits | a[i].item % l->profile.warp;
+		l->entries[i] = (struct entry){key, a[i].address};
+	}
+}
+
+/* Those of `from` into `to`, by the bits of their keys from `shift` on; equal ones stay in order. */
+static void sort_by_digit(size_t *places, const struct entry *from, struct entry *to, size_t count,
+			  uint32_t shift, uint32_t digit)
+{
+	const uint64_t mask = (1u << digit) - 1;
+	size_t sum = 0;
+
+	memset(places, 0, sizeof(*places) << digit);
+	for (size_t i = 0; i < count; i++)
+		places[from[i].key >> shift & mask]++;
+	for (size_t d = 0; d <= mask; d++) {
+		size_t n = places[d];
+
+		places[d] = sum;
+		sum += n;
+	}
+	for (size_t i = 0; i < count; i++)
+		to[places[from[i].key >> shift & mask]++] = from[i];
+}
+
+static void sort_groups(struct lanes *l, size_t count, const struct layout *f)
+{
+	for (uint32_t shift = f->below_group; shift < f->bits; shift += GROUP_DIGIT) {
+		struct entry *swap = l->entries;
+
+		sort_by_digit(l->places, l->entries, l->other, count, shift, GROUP_DIGIT);
+		l->entries = l->other;
+		l->other = swap;
+	}
+}
+
+/* They are in `a` afterwards. */
+static void sort_group(struct lanes *l, struct entry *a, struct entry *b, size_t count,
+		       const struct layout *f)
+{
+	struct entry *first = a;
+
+	for (uint32_t shift = 0; shift < f->below_group; shift += DIGIT) {
+		struct entry *swap = a;
+
+		sort_by_digit(l->places, a, b, count, shift, DIGIT);
+		a = b;
+		b = swap;
+	}
+	if (a != first)
+		memcpy(first, a, count * sizeof(*a));
+}
+
+static size_t group_end(const struct lanes *l, size_t from, size_t count, const struct layout *f)
+{
+	const uint64_t group = l->entries[from].key >> f->below_group;
+	size_t to = from + 1;
+
+	while (to < count && l->entries[to].key >> f->below_group == group)
+		to++;
+	return to;
+}
+
+/* ---- an access of a warp ----------------------------------------------------------------------- */
+
+struct warp {
+	uint64_t addresses[LANES_WARP_MAX];
+	uint32_t lanes[LANES_WARP_MAX];
+	uint32_t count;
+};
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Few, and mostly sorted as they come. */
+static void sort(uint64_t *v, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++)
+		if (v[i] < v[i - 1]) {
+			qsort(v, n, sizeof(*v), by_number);
+			return;
+		}
+}
+
+/* Pieces of `size` bytes that accesses of `bytes` at sorted addresses touch; `*filled`: as few as would hold the bytes. */
+static uint32_t pieces(const uint64_t *sorted, uint32_t n, uint32_t bytes, uint32_t size,
+		       uint32_t *filled)
+{
+	uint64_t end = 0, distinct = 0,
+		 next = 0; /* the first byte, and the first piece, that are not counted yet */
+	uint32_t touched = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t from = sorted[i] > end || !i ? sorted[i] : end, to = sorted[i] + bytes;
+		uint64_t first = sorted[i] / size, last = (to - 1) / size;
+
+		distinct += to > from ? to - from : 0;
+		end = to > end || !i ? to : end;
+		first = first > next || !i ? first : next;
+		if (last + 1 > first || !i)
+			touched += (uint32_t)(last + 1 - first);
+		next = last + 1 > next || !i ? last + 1 : next;
+	}
+	*filled = (uint32_t)((distinct + size - 1) / size);
+	return touched;
+}
+
+static void count_lines(const struct lanes *l, struct lanes_count *c, uint64_t *addresses,
+			uint32_t n, uint32_t bytes)
+{
+	uint32_t needed;
+
+	sort(addresses, n);
+	c->used += pieces(addresses, n, bytes, l->profile.line, &needed);
+	c->needed += needed;
+}
+
+/* How often the busiest bank is asked for different words, by lanes that are served at once. */
+static uint32_t rounds(const struct lanes_profile *p, uint64_t *addresses, uint32_t n,
+		       uint32_t bytes)
+{
+	uint64_t words[LANES_WARP_MAX * 4];
+	uint32_t count = 0, most = 0, of_bank[LANES_WARP_MAX] = {0};
+
+	for (uint32_t i = 0; i < n; i++)
+		for (uint64_t w = addresses[i] / p->bank;
+		     w <= (addresses[i] + bytes - 1) / p->bank && count < LANES_WARP_MAX * 4; w++)
+			words[count++] = w;
+	sort(words, count);
+	for (uint32_t i = 0; i < count; i++)
+		if (!i || words[i] != words[i - 1]) {
+			uint32_t *b = &of_bank[words[i] % p->banks];
+
+			most = ++*b > most ? *b : most;
+		}
+	return most;
+}
+
+static void count_banks(const struct lanes *l, struct lanes_count *c, struct warp *w,
+			uint32_t bytes)
+{
+	const struct lanes_profile *p = &l->profile;
+	uint32_t together = p->together[bytes <= 4 ? 0 : bytes <= 8 ? 1 : 2];
+
+	for (uint32_t i = 0; i < w->count;) {
+		uint32_t n = 0, set = w->lanes[i] / together;
+
+		while (i + n < w->count && w->lanes[i + n] / together == set)
+			n++;
+		c->used += rounds(p, w->addresses + i, n, bytes);
+		c->needed++;
+		i += n;
+	}
+}
+
+static void count_warp(struct lanes *l, uint32_t site, uint32_t lanes_there, struct warp *w)
+{
+	const struct lanes_site *s = &l->sites[site];
+	struct lanes_count *c = &l->counts[site];
+
+	c->accesses += w->count;
+	c->warps++;
+	c->lanes += lanes_there;
+	for (uint32_t i = 0; s->bytes && i < w->count; i++)
+		c->misaligned += w->addresses[i] % s->bytes != 0;
+	if (s->space == LANES_LOCAL && s->bytes)
+		count_banks(l, c, w, s->bytes);
+	else if (s->space == LANES_GLOBAL && s->bytes)
+		count_lines(l, c, w->addresses, w->count, s->bytes);
+}
+
+/* The entries of a warp begin at `from`; how many they are, 0: a lane is there twice. */
+static uint32_t gather(const struct lanes *l, size_t from, size_t count, struct warp *w)
+{
+	const uint64_t lane = (1u << l->lane_bits) - 1, key = l->entries[from].key;
+
+	w->count = 0;
+	for (size_t i = from; i < count && l->entries[i].key >> l->lane_bits == key >> l->lane_bits;
+	     i++) {
+		if (i > from && l->entries[i].key == l->entries[i - 1].key)
+			return 0;
+		w->lanes[w->count] = (uint32_t)(l->entries[i].key & lane);
+		w->addresses[w->count++] = l->entries[i].address;
+	}
+	return w->count;
+}
+
+/* The last warp of a group may have fewer lanes than others. */
+static uint32_t lanes_there(const struct lanes *l, uint32_t warp)
+{
+	uint32_t left = l->group - warp * l->profile.warp;
+
+	return left < l->profile.warp ? left : l->profile.warp;
+}
+
+static bool count_group(struct lanes *l, size_t from, size_t to, const struct layout *f)
+{
+	const uint32_t above = l->lane_bits + f->occurrence_bits;
+	struct warp w;
+	uint32_t n;
+
+	for (size_t i = from; i < to; i += n) {
+		uint64_t key = l->entries[i].key >> above;
+
+		n = gather(l, i, to, &w);
+		if (!n)
+			return false;
+		count_warp(l, (uint32_t)(key >> l->warp_bits & ((1ull << f->site_bits) - 1)),
+			   lanes_there(l, (uint32_t)(key & ((1ull << l->warp_bits) - 1))), &w);
+	}
+	return true;
+}
+
+bool lanes_take(struct lanes *l, const struct lanes_access *a, size_t count)
+{
+	struct layout f;
+	size_t to;
+
+	if (!count)
+		return true;
+	if (!lay_out(l, a, count, &f) || !have_room(l, count))
+		return false;
+	make_keys(l, a, count, &f);
+	sort_groups(l, count, &f);
+	for (size_t from = 0; from < count; from = to) {
+		to = group_end(l, from, count, &f);
+		sort_group(l, l->entries + from, l->other + from, to - from, &f);
+		if (!count_group(l, from, to, &f))
+			return false;
+	}
+	return true;
+}

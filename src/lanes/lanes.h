@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Accesses of work-items, looked at as a device would make them that runs work-items in lockstep: the n-th execution of
+ * a place in the source by neighbouring work-items is one access of a warp, whatever order a processor ran them in.
+ * What follows from that is counted by place: lines that warps needed and used, bank conflicts, lanes that were
+ * missing. It is a model; the numbers of the device it stands for are its profile's.
+ */
+#ifndef LANES_LANES_H
+#define LANES_LANES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LANES_WARP_MAX 64u
+
+/* One access, as the instrumented kernel writes it. */
+struct lanes_access {
+	uint32_t site;
+	uint32_t group;      /* linear id */
+	uint32_t item;       /* linear id in its group */
+	uint32_t occurrence; /* the how-manieth execution of the site by the item, from 0 */
+	uint64_t address;    /* bytes; any origin that is the same for all */
+	uint64_t clock;      /* ticks of the device; 0: not told */
+};
+
+/* What a device is like. */
+struct lanes_profile {
+	uint32_t warp; /* lanes, at most LANES_WARP_MAX */
+	uint32_t line; /* bytes of global memory that come at once */
+	uint32_t bank; /* bytes of a bank of local memory */
+	uint32_t banks;
+	uint32_t together
+		[3]; /* lanes whose local accesses of up to 4, up to 8, and of more bytes are made at once */
+};
+
+/* Of devices with warps of so many lanes (32, 64); NULL: none is known. */
+const struct lanes_profile *lanes_profile_of(uint32_t warp);
+
+enum lanes_space { LANES_OTHER, LANES_GLOBAL, LANES_LOCAL };
+
+/* A place in the source. */
+struct lanes_site {
+	enum lanes_space space;
+	uint32_t bytes; /* of one access of a lane */
+};
+
+/* What came of a place; sums over all accesses. */
+struct lanes_count {
+	uint64_t accesses; /* of work-items */
+	uint64_t warps;    /* accesses of warps: one or more of its lanes */
+	uint64_t lanes;    /* that these warps have, those that did not take part among them */
+	uint64_t needed;   /* lines, or rounds of local memory: as few as the bytes fill, by warp */
+	uint64_t used;     /* that it took */
+	uint64_t misaligned; /* accesses whose address is no multiple of their size */
+};
+
+struct lanes;
+
+/*
+ * Of one launch with groups of `group` items. `sites` is indexed by lanes_access.site, and is the caller's until
+ * lanes_free(). NULL: no memory. A thread at a time.
+ */
+struct lanes *lanes_new(const struct lanes_profile *p, const struct lanes_site *sites,
+			uint32_t site_count, uint32_t group);
+void lanes_free(struct lanes *l);
+
+/*
+ * Takes all accesses of some groups: a group's come in one call, in any order. False: there is no memory, or they cannot
+ * be what happened (no such site or item, one access twice); the counts are of no use then.
+ */
+bool lanes_take(struct lanes *l, const struct lanes_access *a, size_t count);
+
+/* By site; site_count of them. */
+const struct lanes_count *lanes_counts(const struct lanes *l);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that were instrumented, by source line: how often it is executed, what it moves and computes. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "formats/store/store.h"
+#include "metrics/report.h"
+
+enum { SOURCE_MOST = 8 << 20, LINE_MOST = 80 };
+
+/* A line is executed as often as the part of it that is executed most. */
+static const char query[] =
+	"WITH launched AS (SELECT kernel_name, agent_name, program, file, line, "
+	"max(executed / times) AS executed, "
+	"sum(executed) FILTER (WHERE what IN ('load', 'rw')) AS loads, "
+	"sum(executed) FILTER (WHERE what IN ('store', 'rw')) AS stores, "
+	"sum(executed) FILTER (WHERE what = 'atomic') AS atomics, "
+	"sum(bytes) FILTER (WHERE kind IN ('global', 'constant', 'generic', 'image')) AS global, "
+	"sum(bytes) FILTER (WHERE kind = 'local') AS local, "
+	"sum(bytes) FILTER (WHERE kind = 'private') AS private, "
+	"sum(executed) FILTER (WHERE what LIKE 'flop%') AS flops, "
+	"sum(executed) FILTER (WHERE what = 'branch') AS branches "
+	"FROM kernel_parts GROUP BY pid, call_id, kernel_name, agent_name, program, file, line), "
+	"accesses AS (SELECT kernel_name, agent_name, program, file, line, "
+	"100.0 * sum(accesses) / sum(lanes) AS lanes, "
+	"sum(needed) FILTER (WHERE kind <> 'local' AND used) AS needed, "
+	"sum(used) FILTER (WHERE kind <> 'local' AND used) AS used, "
+	"sum(used - needed) FILTER (WHERE kind = 'local') AS conflicts, "
+	"sum(misaligned) AS misaligned FROM kernel_accesses GROUP BY 1, 2, 3, 4, 5) "
+	"SELECT l.kernel_name, l.agent_name, l.program, l.file, l.line, sum(executed), sum(loads), "
+	"sum(stores), sum(atomics), sum(global), sum(local), sum(private), sum(flops), "
+	"sum(branches), a.lanes, a.needed, a.used, a.conflicts, a.misaligned "
+	"FROM launched l LEFT JOIN accesses a ON a.kernel_name IS l.kernel_name AND a.agent_name "
+	"IS l.agent_name "
+	"AND a.program IS l.program AND a.file IS l.file AND a.line = l.line "
+	"GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5";
+enum {
+	Q_KERNEL,
+	Q_DEVICE,
+	Q_PROGRAM,
+	Q_FILE,
+	Q_LINE,
+	Q_EXECUTED,
+	Q_LANES = Q_EXECUTED + 9,
+	Q_NEEDED,
+	Q_END = Q_NEEDED + 4
+};
+
+static const char source_query[] =
+	"SELECT b.data FROM program p JOIN blob b ON b.id = p.source WHERE p.id = ?";
+
+/* What was read last: lines of one are near each other. */
+struct source {
+	int64_t program; /* of which it is the own text, 0: of none */
+	char *path, *text;
+};
+
+static void release(struct source *s)
+{
+	free(s->path);
+	free(s->text);
+	*s = (struct source){0};
+}
+
+static void read_program(struct source *s, sqlite3 *db, int64_t program)
+{
+	sqlite3_stmt *q = NULL;
+
+	if (s->program == program)
+		return;
+	release(s);
+	s->program = program;
+	if (sqlite3_prepare_v2(db, source_query, -1, &q, NULL) == SQLITE_OK) {
+		sqlite3_bind_int64(q, 1, program);
+		if (sqlite3_step(q) == SQLITE_ROW && sqlite3_column_text(q, 0))
+			s->text = strdup((const char *)sqlite3_column_text(q, 0));
+	}
+	sqlite3_finalize(q);
+}
+
+static void read_file(struct source *s, const char *path)
+{
+	if (s->path && strcmp(s->path, path) == 0)
+		return;
+	release(s);
+	s->path = strdup(path);
+	s->text = *path == '/' ? file_read_limited(path, SOURCE_MOST) : NULL;
+}
+
+static void put_text(struct table *t, struct cell *c, const char *s, size_t length)
+{
+	char *copy = length ? strndup(s, length) : NULL;
+
+	if (copy)
+		cell_text(t, c, copy);
+	free(copy);
+}
+
+static void put_line(struct table *t, struct cell *c, const struct source *s, int64_t line)
+{
+	const char *at = s->text;
+
+	while (at && *at && --line > 0) {
+		at = strchr(at, '\n');
+		at += at != NULL;
+	}
+	if (!at)
+		return;
+	at += strspn(at, " \t");
+	put_text(t, c, at, strcspn(at, "\n") < LINE_MOST ? strcspn(at, "\n") : LINE_MOST);
+}
+
+static void put_row(struct table *t, sqlite3_stmt *q, struct source *s, sqlite3 *db)
+{
+	const char *file = (const char *)sqlite3_column_text(q, Q_FILE);
+	struct cell *c = table_row(t);
+
+	if (!c)
+		return;
+	for (int i = Q_KERNEL; i <= Q_DEVICE; i++, c++)
+		if (sqlite3_column_text(q, i))
+			cell_text(t, c, (const char *)sqlite3_column_text(q, i));
+	if (file && *file)
+		cell_text(t, c, file);
+	c++;
+	cell_number(c++, (uint64_t)sqlite3_column_int64(q, Q_LINE));
+	for (int i = Q_EXECUTED; i < Q_END; i++, c++)
+		if (sqlite3_column_type(q, i) != SQLITE_NULL && i != Q_LANES)
+			cell_number(c, (uint64_t)sqlite3_column_int64(q, i));
+		else if (sqlite3_column_type(q, i) != SQLITE_NULL)
+			cell_real(c, sqlite3_column_double(q, i));
+	if (file && *file)
+		read_file(s, file);
+	else
+		read_program(s, db, sqlite3_column_int64(q, Q_PROGRAM));
+	put_line(t, c, s, sqlite3_column_int64(q, Q_LINE));
+}
+
+static bool has_accesses(sqlite3 *db)
+{
+	sqlite3_stmt *q = NULL;
+	bool any = sqlite3_prepare_v2(db, "SELECT 1 FROM kernel_access LIMIT 1", -1, &q, NULL) ==
+			   SQLITE_OK &&
+		   sqlite3_step(q) == SQLITE_ROW;
+
+	sqlite3_finalize(q);
+	return any;
+}
+
+static void put_columns(struct table *t, bool accesses)
+{
+	table_column(t, "kernel", "kernel", CELL_TEXT);
+	table_column_optional(t, 1, "device", "device", CELL_TEXT);
+	table_column_if(t, false, "file", "file", CELL_TEXT);
+	table_column(t, "line", "line", CELL_ID);
+	table_column(t, "executed", "executed", CELL_COUNT);
+	table_column(t, "loads", "loads", CELL_COUNT);
+	table_column(t, "stores", "stores", CELL_COUNT);
+	table_column_if(t, false, "atomics", "atomics", CELL_COUNT);
+	table_column(t, "global_bytes", "global", CELL_BYTES);
+	table_column_if(t, false, "local_bytes", "local", CELL_BYTES);
+	table_column_if(t, false, "private_bytes", "private", CELL_BYTES);
+	table_column(t, "flops", "FLOP", CELL_COUNT);
+	table_column(t, "branches", "branches", CELL_COUNT);
+	table_column_if(t, accesses, "lanes_percent", "lanes %", CELL_PERCENT);
+	table_column_if(t, accesses, "lines_needed", "lines needed", CELL_COUNT);
+	table_column_if(t, accesses, "lines_used", "used", CELL_COUNT);
+	table_column_if(t, accesses, "conflicts", "conflicts", CELL_COUNT);
+	table_column_if(t, accesses, "misaligned", "misaligned", CELL_COUNT);
+	table_column_optional(t, 2, "source", "source", CELL_TEXT);
+}
+
+bool lines_table(struct report *r, const struct kernel_report *k, const char *id, const char *title)
+{
+	struct table *t = report_table(r, id, title);
+	sqlite3 *db = store_database(k->store);
+	struct source source = {0};
+	sqlite3_stmt *q = NULL;
+	int rc;
+
+	if (!t)
+		return false;
+	put_columns(t, has_accesses(db));
+	rc = sqlite3_prepare_v2(db, query, -1, &q, NULL);
+	while (rc == SQLITE_OK && (rc = sqlite3_step(q)) == SQLITE_ROW) {
+		put_row(t, q, &source, db);
+		rc = SQLITE_OK;
+	}
+	if (rc != SQLITE_DONE)
+		stream_error(k->log, "the store cannot be read: %s", sqlite3_errmsg(db));
+	sqlite3_finalize(q);
+	release(&source);
+	if (!k->panels)
+		report_drop_empty(r);
+	else if (!t->row_count)
+		table_note(t, "N/A: no kernels were instrumented: kymo run --instrument-kernels");
+	return rc == SQLITE_DONE;
+}

@@ -278,13 +278,18 @@ static bool is_plain(const char *list)
 		list, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:+-/=@%")];
 }
 
+enum {
+	OTHERS_MOST =
+		32 /* kernels that are looked at, those with most time: there may be thousands */
+};
+
 /* Another kernel of the device has it: it was recorded, and this one left out. */
 static bool others_have(const struct kernel_group *g, const char *list)
 {
 	char name[256];
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(list, ","), list);
-	for (uint32_t i = 0; i < g->all->group_count; i++)
+	for (uint32_t i = 0; i < g->all->group_count && i < OTHERS_MOST; i++)
 		if (g->all->groups[i].device == g->device &&
 		    kernel_values_count(&g->all->groups[i], name))
 			return true;

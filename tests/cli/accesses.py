@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What warps make of the accesses of kernels: accesses.py KYMO OCL_ACCESSES. Lines, bank conflicts and lanes are known by formulas."""
+"""What warps make of the accesses of kernels: accesses.py KYMO OCL_ACCESSES OCL_LINES. Lines, bank conflicts and lanes are known by formulas."""
 import json
 import os
 import sys
@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import kymotest  # noqa: E402
 from kymotest import Checks, must  # noqa: E402
 
-KYMO, PROGRAM = sys.argv[1:]
+KYMO, PROGRAM, LINES = sys.argv[1:]
 ITEMS, WARPS, TURNS = 4096, 128, 600
 WHOLE = TURNS // 32 + 1  # turns in which a warp begins at a line
 checks = Checks()
@@ -55,7 +55,7 @@ def expected(warps, lanes):
 def check_32(trace):
     strided, tile, many = expected(WARPS, 32)
     got = accesses(trace)
-    names = ["strided"] * 5 + ["naive", "tiled", "padded", "some", "many"]
+    names = ["strided"] * 5 + ["naive", "tiled", "padded", "some", "many", "counts"]
     checks.equal("launches", [name for name, _ in got], names)
     if [name for name, _ in got] != names:
         return
@@ -68,6 +68,7 @@ def check_32(trace):
     some = ITEMS // 4, WARPS, ITEMS, WARPS, WARPS
     checks.equal("some", got[8][1], {("load", "global"): some, ("store", "global"): some})
     turns = ITEMS * TURNS, WARPS * TURNS, ITEMS * TURNS, WARPS * TURNS, many
+    checks.equal("counts", got[10][1], {("load", "global"): whole(), ("atomic", "global"): whole()})
     checks.equal("many", got[9][1], {("load", "global"): turns, ("store", "global"): whole()})
 
 
@@ -103,7 +104,10 @@ def main():
         checks.equal("results", record("w.kymo", "--instrument-kernels", "--lanes", "32"), alone)
         check_32("w.kymo")
         check_table("w.kymo")
-        checks.equal("what has no accesses", notes("w.kymo", "are without accesses"), {"counts"})
+        checks.equal("without accesses", notes("w.kymo", "are without accesses"), set())
+        must(KYMO, "run", "--force", "--no-summary", "-o", "l.kymo", "--instrument-kernels=says|copy", "--lanes", "32", "--", LINES)
+        checks.equal("what cannot be repeated", notes("l.kymo", "are without accesses"), {"says"})
+        checks.equal("what can", [name for name, _ in accesses("l.kymo")], ["copy"])
         checks.equal("results, 64", record("x.kymo", "--instrument-kernels=strided|tiled|padded|naive", "--lanes", "64"), alone)
         check_64("x.kymo")
         record("n.kymo", "--instrument-kernels=naive")

@@ -803,7 +803,7 @@ def reasons(s, folder, path, file, write, head, metric):
         write(text)
         p = run(KYMO, "kernels", "--metrics-file", file, path)
         checks.equal(f"{words}: {p.stderr}", (p.returncode, words in p.stderr), (2, True))
-    for style in ("chart", "kernels", "dispatches", "samples", "instructions"):
+    for style in ("chart", "kernels", "dispatches", "samples", "instructions", "lines"):
         write(head.replace("        title: T\n", f"        title: T\n        style: {style}\n") + metric % "5")
         p = run(KYMO, "kernels", "--metrics-file", file, path)
         checks.equal(f"{style}: {p.stderr}", (p.returncode, f'{file}:5: table "T": style {style} is of a table of Kymo' in p.stderr), (2, True))
@@ -863,7 +863,7 @@ def part_lists(folder):
             {"formula": formula, "table": table}[of][key] = word
             with open(file, "w") as f:
                 json.dump(root, f)
-            reserved = word in ("chart", "kernels", "dispatches", "samples", "instructions")
+            reserved = word in ("chart", "kernels", "dispatches", "samples", "instructions", "lines")
             checks.equal(f"{key} {word}", run(KYMO, "list", "metrics", "--metrics-file", file).returncode, 3 if reserved else 0)
     counters_of = lambda *words: re.search(r"KYMO_COUNTERS=(\S+)", must(KYMO, "run", "--dry-run", *words, "--", "true"))[1].split(",")
     checks.equal("--metrics", counters_of("--metrics", "nvidia:17.1.1,nvidia:7.3.1", "--counters", "task-clock"),

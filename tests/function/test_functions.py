@@ -453,14 +453,16 @@ class Functions(unittest.TestCase):
                 self.assertEqual(p.returncode, 0, p.stderr)
                 wanted, found = self.told(p.stdout, "|".join(CALLERS)), self.table()
                 self.assertEqual({name: found[name] for name in wanted}, wanted)
-                self.callers()
+                self.callers(words)
 
-    def callers(self):
+    def callers(self, words):
         seen = 0
         for (_, end), names in self.stacks().items():
             # Where libgcc makes another stack of this one, nobody can tell it; and before main() the loader has its own.
             if any(name.startswith(("_Unwind_", "_dl_", "__clone")) for name in names):
                 continue
+            if end == "unreadable frame" and names == ["function_left"] and "wall" not in words:
+                continue  # the stub lies where the kernel copies nothing: below the stack
             self.assertIn(end, ("thread start", "caller replaced"), names)
             known = [name for name in names if name in CALLERS or name in ("start_thread", "__libc_start_call_main")]
             for inner, outer in zip(known, known[1:]):

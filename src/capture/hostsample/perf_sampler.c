@@ -94,7 +94,7 @@ static uint32_t starter; /* waits until it is ready */
 static uint64_t lost;
 static bool throttled;
 static bool own_table; /* of descriptors */
-static bool told; /* of the ring that is read: what the kernel has dropped, its descriptor tells */
+static bool told, dropped; /* of the ring that is read: its descriptor tells what the kernel has dropped; it has */
 static bool leaving; /* the kernel tells the stacks with which threads leave their processors */
 static uint32_t leaving_left; /* of a ring in this round */
 static uint32_t *inherited;   /* threads that the kernel said it has begun to sample */
@@ -250,6 +250,7 @@ static void take(const struct perf_event_header *h)
 		take_sample((const struct sample *)h);
 		break;
 	case PERF_RECORD_LOST:
+		dropped = true;
 		lost += told ? 0 : ((const struct lost *)h)->count;
 		switches_lost();
 		break;
@@ -278,11 +279,16 @@ static void take(const struct perf_event_header *h)
 	}
 }
 
-static void read_ring(struct perf_ring *r)
+/* Asking interrupts threads: where some may have been dropped, and where nothing may be left over (`flush`). */
+static void read_ring(struct perf_ring *r, bool flush)
 {
+	bool full;
+
 	leaving_left = LEAVING_ROUND > cpu_count ? LEAVING_ROUND / cpu_count : 1;
 	told = r->fd >= 0;
-	if (perf_ring_read(r, r->of_leaving ? take_leaving : take) && told)
+	dropped = false;
+	full = perf_ring_read(r, r->of_leaving ? take_leaving : take);
+	if (told && (full || dropped || flush))
 		lost += perf_ring_dropped(r);
 }
 
@@ -307,7 +313,7 @@ static void drain(bool flush)
 	unwind_look();
 	line = tick_line_now();
 	for (uint32_t i = 0; i < ring_count; i++)
-		read_ring(&rings[i]);
+		read_ring(&rings[i], flush);
 	if (config.off_cpu && flush)
 		switches_flush();
 	else if (config.off_cpu)
@@ -535,7 +541,7 @@ static int open_all(void)
 		fresh = 0;
 		line = tick_line_now();
 		for (uint32_t i = 0; i < ring_count; i++)
-			read_ring(&rings[i]);
+			read_ring(&rings[i], false);
 		for (unsigned i = 0; i < n && i < THREADS && !error; i++) {
 			if ((uint32_t)tids[i] == own_tid || done_count == THREADS ||
 			    contains(done, done_count, tids[i]) || is_inherited((uint32_t)tids[i]))

@@ -418,11 +418,8 @@ class Functions(unittest.TestCase):
                 self.trace_it(program, "filler|filling", patched=patched, more=("--sample=500", *words))
                 stacks = self.stacks()
                 there = [(end, names) for (_, end), names in stacks.items() if names[0] == "filler"]
-                self.assertGreater(len(there), 10, stacks)
-                whole = [names for end, names in there if end != "caller replaced"]
-                self.assertGreater(len(whole), len(there) / 2, stacks)
-                self.assertEqual([names for names in whole if names[1:3] != ["filling", "main"]], [])
-                self.assertLessEqual({end for end, _ in there}, {"thread start", "caller replaced"})
+                self.assertGreater(len(there), 3, stacks)  # timers of processor time are slow where the kernel ticks slowly
+                self.assertEqual([(end, names) for end, names in there if end != "thread start" or names[1:3] != ["filling", "main"]], [])
                 self.assertNotIn("not in an object", {end for _, end in stacks})
                 self.assertEqual([n for names in stacks.values() for n in names if n and "@" in n], [])  # versions are no part of names
 
@@ -453,28 +450,26 @@ class Functions(unittest.TestCase):
                 self.assertEqual(p.returncode, 0, p.stderr)
                 wanted, found = self.told(p.stdout, "|".join(CALLERS)), self.table()
                 self.assertEqual({name: found[name] for name in wanted}, wanted)
-                self.callers(words)
+                self.callers()
 
-    def callers(self, words):
+    def callers(self):
         seen = 0
         for (_, end), names in self.stacks().items():
             # Where libgcc makes another stack of this one, nobody can tell it; and before main() the loader has its own.
             if any(name.startswith(("_Unwind_", "_dl_", "__clone")) for name in names):
                 continue
-            if end == "unreadable frame" and names == ["function_left"] and "wall" not in words:
-                continue  # the stub lies where the kernel copies nothing: below the stack
-            self.assertIn(end, ("thread start", "caller replaced"), names)
+            self.assertEqual(end, "thread start", names)
             known = [name for name in names if name in CALLERS or name in ("start_thread", "__libc_start_call_main")]
             for inner, outer in zip(known, known[1:]):
                 self.assertIn(outer, CALLERS[inner], names)
             seen += "worker" in known
-        self.assertGreater(seen, 20)
+        self.assertGreater(seen, 4)  # of timers of processor time there may be few
 
     @unittest.skipUnless(WHAT == "sampled", "")
     def test_replaced(self):
         """Stacks that are read when their return addresses have been replaced for other calls have no caller rather than a wrong one."""
         program = self.build("replaced.c", *PLAIN)
-        for words, whole in ((("--sample=500",), False), (("--sample=500", "--sample-clock", "wall"), True)):
+        for words, whole in ((("--sample=500", "--off-cpu"), False), (("--sample=500",), True), (("--sample=500", "--sample-clock", "wall"), True)):
             with self.subTest(words=words):
                 self.trace_it(program, "work", patched=True, more=words)
                 rows = kymotest.query(KYMO, self.trace, "SELECT s.id, k.end, n.text AS name FROM sample s JOIN stack k ON k.id = s.stack "

@@ -569,10 +569,10 @@ static void fork_child(void)
 	jit_fork_child();
 }
 
-/* Frames of an interpreter are read in the thread that it runs in. */
+/* Frames of an interpreter are read in the thread that it runs in, return addresses that were replaced while they are. */
 static bool is_better(const kymo_sample_desc_t *d)
 {
-	return !d->event && !d->off_cpu && d->depth > 1 && python_look();
+	return !d->event && !d->off_cpu && d->depth > 1 && (unwind_has_stubs() || python_look());
 }
 
 const struct cap_sampler timer_sampler = {

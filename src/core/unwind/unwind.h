@@ -63,6 +63,9 @@ struct unwind_stubs {
 
 void unwind_stubs(const struct unwind_stubs *s);
 
+/* There are such: a stack can be told at the moment alone, as they stand for others later. */
+bool unwind_has_stubs(void);
+
 /* What the return address stands for: itself, if it is none of those. */
 uint64_t unwind_original(uint64_t pc);
 

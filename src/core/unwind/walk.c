@@ -233,6 +233,11 @@ void unwind_stubs(const struct unwind_stubs *s)
 	atomic_store(&stub_bytes, s->bytes);
 }
 
+bool unwind_has_stubs(void)
+{
+	return atomic_load(&stub_bytes) != 0;
+}
+
 static bool is_stub(uint64_t pc)
 {
 	return pc - stubs.start < atomic_load_explicit(&stub_bytes, memory_order_acquire);

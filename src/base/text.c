@@ -166,11 +166,15 @@ unsigned text_distance(const char *a, const char *b)
 
 bool text_nearer(const char *word, const char *candidate, unsigned *best)
 {
-	size_t n = strlen(word);
-	unsigned d = text_distance(word, candidate);
-
+	const size_t n = strlen(word), m = strlen(candidate);
 	/* "--out" for "--output" is a beginning, not a slip of three letters. */
-	if (n >= 3 && strncmp(word, candidate, n) == 0 && d > 1)
+	const bool begins = n >= 3 && strncmp(word, candidate, n) == 0;
+	unsigned d;
+
+	if (!begins && (n > m ? n - m : m - n) > 1 + n / 4)
+		return false; /* not nearer than their lengths */
+	d = text_distance(word, candidate);
+	if (begins && d > 1)
 		d = 1;
 	if (d > 1 + n / 4 || d >= *best)
 		return false;

@@ -797,6 +797,9 @@ def reasons(s, folder, path, file, write, head, metric):
         write(head + f"          - {{id: 1, name: N, formulas: [{{for: any, value: 5, peak: {peak}}}]}}\n")
         r = rows(path, "--metrics-file", file, "--panel", "1.1.1")["k", d, "1.1.1"]
         checks.equal(f"peak {peak}: {r['note']}", (r["value"], r["peak"], r["share_percent"], r["note"]), (5, None, None, words))
+    write(head + metric % ("'" + " + ".join(f"SUM(smsp__sass_thread_inst_executed_op_{i}_pred_on.sum)" for i in range(8)) + "'"))
+    note = rows(path, "--metrics-file", file, "--panel", "1.1.1")["k", d, "1.1.1"]["note"]
+    checks.equal(f"no guess at a long list: {note}", ("op_7_pred_on.sum" in note, "did you mean" in note), (True, False))
     note = rows(path, "--panel", "4.1.1")["k", d, "4.1.1"]["note"]
     checks.equal(f"what to do is not cut: {note}", (len(note) > 150, note in must(KYMO, "kernels", "--panel", "4.1.1", path)), (True, True))
     for text, words in ((head.replace("        metrics:\n", ""), ':5: metrics are missing: the table "T" would be empty'), (head + metric % "1 +", 'at the end of "1 +"')):

@@ -10,7 +10,7 @@ import records  # noqa: E402: the model's reader
 
 LISTS = {"agent": "agents", "queue": "queues", "kernel": "kernels", "program": "programs",
          "device_context": "contexts", "blob": "blobs", "string": "strings", "communicator": "communicators",
-         "counter": "counters", "code": "codes", "stack": "stacks", "thread": "threads"}
+         "counter": "counters", "code": "codes", "place": "places", "stack": "stacks", "thread": "threads"}
 
 
 def of_model():

@@ -496,12 +496,14 @@ def store_rows(model):
 
 
 def store_others(tables, number):
-    """Rows of tables that not every record has; `number`: which id they get."""
+    """Rows of tables behind the first; `number`: which id they get."""
     out = []
     for t in tables:
-        out += [f"\tif ({t.when}) {{", f"\t\tc = bulk_insert_row(&w->feed[ROWS_{t.name.upper()}]);",
-                "\t\tif (!c)", "\t\t\treturn failed(w);", f"\t\trow_{t.name}(w, c, {number.format(t.name.upper())}, r);",
-                "\t}"]
+        row = [f"c = bulk_insert_row(&w->feed[ROWS_{t.name.upper()}]);", "if (!c)", "\treturn failed(w);",
+               f"row_{t.name}(w, c, {number.format(t.name.upper())}, r);"]
+        if t.when:
+            row = [f"if ({t.when}) {{"] + ["\t" + line for line in row] + ["}"]
+        out += ["\t" + line for line in row]
     return out
 
 

@@ -542,6 +542,11 @@ static kymo_status_t on_device_sample(struct stream_sink *s, const struct rec_de
 	return FORWARD(s, device_sample, r);
 }
 
+static kymo_status_t on_kernel_line(struct stream_sink *s, const struct rec_kernel_line *r)
+{
+	return FORWARD(s, kernel_line, r);
+}
+
 static kymo_status_t on_loss(struct stream_sink *s, const struct rec_loss *r)
 {
 	struct timeline *tl = of(s);
@@ -823,6 +828,7 @@ void timeline_sink_init(struct timeline_sink *s, struct stream_sink *next)
 					     .sample = on_sample,
 					     .heap = on_heap,
 					     .device_sample = on_device_sample,
+					     .kernel_line = on_kernel_line,
 					     .other = on_other,
 					     .loss = on_loss,
 					     .open_call = on_open_call,

@@ -279,14 +279,14 @@ static void count_banks(const struct lanes *l, struct lanes_count *c, struct war
 	}
 }
 
-static void count_warp(struct lanes *l, uint32_t site, uint32_t lanes_there, struct warp *w)
+static void count_warp(struct lanes *l, uint32_t site, struct warp *w)
 {
 	const struct lanes_site *s = &l->sites[site];
 	struct lanes_count *c = &l->counts[site];
 
 	c->accesses += w->count;
 	c->warps++;
-	c->lanes += lanes_there;
+	c->lanes += l->profile.warp;
 	for (uint32_t i = 0; s->bytes && i < w->count; i++)
 		c->misaligned += w->addresses[i] % s->bytes != 0;
 	if (s->space == LANES_LOCAL && s->bytes)
@@ -311,28 +311,19 @@ static uint32_t gather(const struct lanes *l, size_t from, size_t count, struct 
 	return w->count;
 }
 
-/* The last warp of a group may have fewer lanes than others. */
-static uint32_t lanes_there(const struct lanes *l, uint32_t warp)
-{
-	uint32_t left = l->group - warp * l->profile.warp;
-
-	return left < l->profile.warp ? left : l->profile.warp;
-}
-
 static bool count_group(struct lanes *l, size_t from, size_t to, const struct layout *f)
 {
-	const uint32_t above = l->lane_bits + f->occurrence_bits;
+	const uint32_t below_site = l->lane_bits + f->occurrence_bits + l->warp_bits;
 	struct warp w;
 	uint32_t n;
 
 	for (size_t i = from; i < to; i += n) {
-		uint64_t key = l->entries[i].key >> above;
+		const uint64_t site = l->entries[i].key >> below_site;
 
 		n = gather(l, i, to, &w);
 		if (!n)
 			return false;
-		count_warp(l, (uint32_t)(key >> l->warp_bits & ((1ull << f->site_bits) - 1)),
-			   lanes_there(l, (uint32_t)(key & ((1ull << l->warp_bits) - 1))), &w);
+		count_warp(l, (uint32_t)(site & ((1ull << f->site_bits) - 1)), &w);
 	}
 	return true;
 }

@@ -10,9 +10,12 @@
 
 enum { SOURCE_MOST = 8 << 20, LINE_MOST = 80 };
 
+/* The text of the program: of one that was made several times it is the same. */
+#define SOURCE "(SELECT q.source FROM program q WHERE q.id = p.program) AS text"
+
 /* A line is executed as often as the part of it that is executed most. */
 static const char query[] =
-	"WITH launched AS (SELECT kernel_name, agent_name, program, file, line, "
+	"WITH launched AS (SELECT kernel_name, agent_name, " SOURCE ", file, line, "
 	"max(executed / times) AS executed, "
 	"sum(executed) FILTER (WHERE what IN ('load', 'rw')) AS loads, "
 	"sum(executed) FILTER (WHERE what IN ('store', 'rw')) AS stores, "
@@ -22,24 +25,24 @@ static const char query[] =
 	"sum(bytes) FILTER (WHERE kind = 'private') AS private, "
 	"sum(executed) FILTER (WHERE what LIKE 'flop%') AS flops, "
 	"sum(executed) FILTER (WHERE what = 'branch') AS branches "
-	"FROM kernel_parts GROUP BY pid, call_id, kernel_name, agent_name, program, file, line), "
-	"accesses AS (SELECT kernel_name, agent_name, program, file, line, "
+	"FROM kernel_parts p GROUP BY pid, call_id, kernel_name, agent_name, text, file, line), "
+	"accesses AS (SELECT kernel_name, agent_name, " SOURCE ", file, line, "
 	"100.0 * sum(accesses) / sum(lanes) AS lanes, "
 	"sum(needed) FILTER (WHERE kind <> 'local' AND used) AS needed, "
 	"sum(used) FILTER (WHERE kind <> 'local' AND used) AS used, "
 	"sum(used - needed) FILTER (WHERE kind = 'local') AS conflicts, "
-	"sum(misaligned) AS misaligned FROM kernel_accesses GROUP BY 1, 2, 3, 4, 5) "
-	"SELECT l.kernel_name, l.agent_name, l.program, l.file, l.line, sum(executed), sum(loads), "
+	"sum(misaligned) AS misaligned FROM kernel_accesses p GROUP BY 1, 2, 3, 4, 5) "
+	"SELECT l.kernel_name, l.agent_name, l.text, l.file, l.line, sum(executed), sum(loads), "
 	"sum(stores), sum(atomics), sum(global), sum(local), sum(private), sum(flops), "
 	"sum(branches), a.lanes, a.needed, a.used, a.conflicts, a.misaligned "
 	"FROM launched l LEFT JOIN accesses a ON a.kernel_name IS l.kernel_name AND a.agent_name "
 	"IS l.agent_name "
-	"AND a.program IS l.program AND a.file IS l.file AND a.line = l.line "
+	"AND a.text IS l.text AND a.file IS l.file AND a.line = l.line "
 	"GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5";
 enum {
 	Q_KERNEL,
 	Q_DEVICE,
-	Q_PROGRAM,
+	Q_TEXT,
 	Q_FILE,
 	Q_LINE,
 	Q_EXECUTED,
@@ -48,12 +51,11 @@ enum {
 	Q_END = Q_NEEDED + 4
 };
 
-static const char source_query[] =
-	"SELECT b.data FROM program p JOIN blob b ON b.id = p.source WHERE p.id = ?";
+static const char source_query[] = "SELECT data FROM blob WHERE id = ?";
 
 /* What was read last: lines of one are near each other. */
 struct source {
-	int64_t program; /* of which it is the own text, 0: of none */
+	int64_t id; /* the text's id, 0: it is that of a file */
 	char *path, *text;
 };
 
@@ -64,16 +66,16 @@ static void release(struct source *s)
 	*s = (struct source){0};
 }
 
-static void read_program(struct source *s, sqlite3 *db, int64_t program)
+static void read_text(struct source *s, sqlite3 *db, int64_t id)
 {
 	sqlite3_stmt *q = NULL;
 
-	if (s->program == program)
+	if (s->id == id)
 		return;
 	release(s);
-	s->program = program;
+	s->id = id;
 	if (sqlite3_prepare_v2(db, source_query, -1, &q, NULL) == SQLITE_OK) {
-		sqlite3_bind_int64(q, 1, program);
+		sqlite3_bind_int64(q, 1, id);
 		if (sqlite3_step(q) == SQLITE_ROW && sqlite3_column_text(q, 0))
 			s->text = strdup((const char *)sqlite3_column_text(q, 0));
 	}
@@ -134,26 +136,25 @@ static void put_row(struct table *t, sqlite3_stmt *q, struct source *s, sqlite3 
 	if (file && *file)
 		read_file(s, file);
 	else
-		read_program(s, db, sqlite3_column_int64(q, Q_PROGRAM));
+		read_text(s, db, sqlite3_column_int64(q, Q_TEXT));
 	put_line(t, c, s, sqlite3_column_int64(q, Q_LINE));
 }
 
-static bool has_accesses(sqlite3 *db)
+static bool any(sqlite3 *db, const char *rows)
 {
 	sqlite3_stmt *q = NULL;
-	bool any = sqlite3_prepare_v2(db, "SELECT 1 FROM kernel_access LIMIT 1", -1, &q, NULL) ==
-			   SQLITE_OK &&
-		   sqlite3_step(q) == SQLITE_ROW;
+	bool found = sqlite3_prepare_v2(db, rows, -1, &q, NULL) == SQLITE_OK &&
+		     sqlite3_step(q) == SQLITE_ROW;
 
 	sqlite3_finalize(q);
-	return any;
+	return found;
 }
 
-static void put_columns(struct table *t, bool accesses)
+static void put_columns(struct table *t, bool files, bool accesses)
 {
 	table_column(t, "kernel", "kernel", CELL_TEXT);
 	table_column_optional(t, 1, "device", "device", CELL_TEXT);
-	table_column_if(t, false, "file", "file", CELL_TEXT);
+	table_column_if(t, files, "file", "file", CELL_TEXT);
 	table_column(t, "line", "line", CELL_ID);
 	table_column(t, "executed", "executed", CELL_COUNT);
 	table_column(t, "loads", "loads", CELL_COUNT);
@@ -182,7 +183,8 @@ bool lines_table(struct report *r, const struct kernel_report *k, const char *id
 
 	if (!t)
 		return false;
-	put_columns(t, has_accesses(db));
+	put_columns(t, any(db, "SELECT 1 FROM kernel_parts WHERE file <> '' LIMIT 1"),
+		    any(db, "SELECT 1 FROM kernel_access LIMIT 1"));
 	rc = sqlite3_prepare_v2(db, query, -1, &q, NULL);
 	while (rc == SQLITE_OK && (rc = sqlite3_step(q)) == SQLITE_ROW) {
 		put_row(t, q, &source, db);

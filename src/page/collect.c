@@ -291,6 +291,13 @@ static kymo_status_t on_device_sample(struct stream_sink *s, const struct rec_de
 	return KYMO_OK;
 }
 
+static kymo_status_t on_kernel_line(struct stream_sink *s, const struct rec_kernel_line *r)
+{
+	if (take(of(s), r->base.process))
+		unplaced_add(&of(s)->left, "counts of lines of kernels", 1);
+	return KYMO_OK;
+}
+
 static kymo_status_t put_gap(struct page_data *d, uint32_t process, int64_t start, int64_t end,
 			     const char *what, const char *kind)
 {
@@ -376,6 +383,7 @@ kymo_status_t page_data_init(struct page_data *d, struct page_temporary where)
 				       .counter = on_counter,
 				       .sample = on_sample,
 				       .device_sample = on_device_sample,
+				       .kernel_line = on_kernel_line,
 				       .other = on_record,
 				       .loss = on_loss,
 				       .open_call = on_open_call,

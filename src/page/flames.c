@@ -303,6 +303,7 @@ PASS_ON(sync, rec_sync)
 PASS_ON(comm, rec_comm)
 PASS_ON(counter, rec_counter)
 PASS_ON(device_sample, rec_device_sample)
+PASS_ON(kernel_line, rec_kernel_line)
 PASS_ON(loss, rec_loss)
 PASS_ON(open_call, t_open_call)
 PASS_ON(unfinished, t_unfinished)
@@ -487,6 +488,7 @@ bool flames_init(struct flames *f, const struct trace *t, const struct timeline 
 				       .sample = on_sample,
 				       .heap = on_heap,
 				       .device_sample = on_device_sample,
+				       .kernel_line = on_kernel_line,
 				       .other = on_other,
 				       .loss = on_loss,
 				       .open_call = on_open_call,

@@ -229,6 +229,7 @@ static bool is_it(const struct page_asked *a, enum raw_kind kind, const union ra
 	case RAW_KIND_SAMPLE:
 	case RAW_KIND_HEAP:
 	case RAW_KIND_DEVICE_SAMPLE:
+	case RAW_KIND_KERNEL_LINE:
 		return false;
 	default:
 		return true;

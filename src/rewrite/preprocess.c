@@ -62,7 +62,7 @@ void words_release(struct words *w)
 	*w = (struct words){0};
 }
 
-/* The next word of `s`, in quotes or not, into `out`. NULL: there is none. */
+/* The next word of `s`, in double quotes or not, as runtimes take them, into `out`. NULL: there is none. */
 static const char *next_word(const char *s, struct text *out)
 {
 	char quote = '\0';
@@ -74,9 +74,9 @@ static const char *next_word(const char *s, struct text *out)
 	for (; *s && (quote || !strchr(" \t\r\n", *s)); s++) {
 		if (*s == quote)
 			quote = '\0';
-		else if (!quote && (*s == '"' || *s == '\''))
+		else if (!quote && *s == '"')
 			quote = *s;
-		else if (*s == '\\' && s[1] && strchr("\"'\\ ", s[1]))
+		else if (*s == '\\' && s[1] && strchr("\"\\ ", s[1]))
 			text_add_bytes(out, ++s, 1);
 		else
 			text_add_bytes(out, s, 1);
@@ -113,6 +113,8 @@ static void take_options(const char *options, struct words *both, struct words *
 				break;
 			continue;
 		}
+		if (strcmp(word.s, "-g") == 0)
+			continue; /* of the text that is written, nobody would debug it */
 		if (for_both(word.s))
 			words_add(both, "%s", word.s);
 		text_add(rest, rest->length ? " " : "");
@@ -260,7 +262,14 @@ bool preprocess(const struct rewrite_request *q, const struct clang *c, const st
 	for (uint32_t i = 0; i < macros->count; i++)
 		words_add(&argv, "%s", macros->items[i]);
 	words_add(&argv, "-");
-	if (!argv.failed && make_files(&f, q))
+	if (!make_files(&f, q)) {
+		snprintf(why, REWRITE_WHY, "no file can be made in %.300s: %s",
+			 temporary_directory(), strerror(errno));
+		close_files(&f);
+		words_release(&argv);
+		return false;
+	}
+	if (!argv.failed)
 		status = run(&f, argv.items);
 	if (status == -1)
 		snprintf(why, REWRITE_WHY, "%.400s: %s", c->program, strerror(errno));

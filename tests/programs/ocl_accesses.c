@@ -57,6 +57,10 @@ static const char source[] = "kernel void strided(global const float *a, global 
 			     "		sum += a[(get_global_id(0) + k) & 4095];\n"
 			     "	b[get_global_id(0)] = sum;\n"
 			     "}\n"
+			     "kernel void held(global float *b, global float *unused)\n"
+			     "{\n"
+			     "	b[get_global_id(0)] += 1;\n"
+			     "}\n"
 			     "kernel void counts(global const float *a, volatile global int *b)\n"
 			     "{\n"
 			     "	atomic_inc(b + (int)a[get_global_id(0)] % 16);\n"
@@ -97,6 +101,30 @@ static void run(const struct all *a, const char *name, int number, size_t width,
 	clReleaseKernel(kernel);
 }
 
+/* Memory that the program has mapped is its own to write into, whatever kernels do beside it; and a launch without a size. */
+static void run_held(const struct all *a)
+{
+	cl_kernel kernel = make_kernel(a->program, "held");
+	const size_t half = ITEMS / 2;
+	cl_int error;
+	float *mine;
+
+	CHECK(clSetKernelArg, kernel, 0, sizeof(a->b), &a->b);
+	CHECK(clSetKernelArg, kernel, 1, sizeof(a->b), &a->b);
+	mine = clEnqueueMapBuffer(a->queue, a->b, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
+				  half * sizeof(*mine), half * sizeof(*mine), 0, NULL, NULL,
+				  &error);
+	check(error, "clEnqueueMapBuffer");
+	CHECK(clEnqueueNDRangeKernel, a->queue, kernel, 1, NULL, &half, NULL, 0, NULL, NULL);
+	clFinish(a->queue);
+	mine[0] = 7;
+	CHECK(clEnqueueUnmapMemObject, a->queue, a->b, mine, 0, NULL, NULL);
+	/* Runtimes of before OpenCL 2.1 refuse it. */
+	clEnqueueNDRangeKernel(a->queue, kernel, 1, NULL, NULL, NULL, 0, NULL, NULL);
+	say(a, "held");
+	clReleaseKernel(kernel);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct program_option options[] = {{NULL, NULL, NULL}};
@@ -125,5 +153,6 @@ int main(int argc, char **argv)
 	run(&a, "some", 0, 128, 0);
 	run(&a, "many", TURNS, 256, 0);
 	run(&a, "counts", 0, 64, 0);
+	run_held(&a);
 	return program_end();
 }

@@ -269,7 +269,7 @@ class Forms(unittest.TestCase):
             os.mkdir(inside)
             with open(os.path.join(inside, "part.h"), "w", encoding="utf-8") as f:
                 f.write("#define PART part(a)\nfloat part(__global float *p)\n{\n\treturn p[0];\n}\n")
-            options = f"-D N=3 -DWIDE='2.0f' -I \"{inside}\" -cl-fast-relaxed-math -w"
+            options = f"-D N=3 -DWIDE=\"2.0f\" -g -I \"{inside}\" -cl-fast-relaxed-math -w"
             result = self.good(source.replace("float f(float x)", "float (f)(float x)"), "CL1.2", "--options", options,
                                "--extensions", "cl_khr_fp64 cl_khr_int64_base_atomics")
             self.assertEqual([(s.line, s.file) for s in result.sites],
@@ -278,6 +278,10 @@ class Forms(unittest.TestCase):
             self.assertIn("\noptions -cl-fast-relaxed-math -w\n", result.text)
             self.assertIn("#pragma unroll 4\n", result.source)
             self.assertIn("clang: half", self.refused(source, "--options", options))
+
+    def test_single_quotes(self):
+        """They are no quotes to runtimes: PoCL hands them on as they are."""
+        self.assertIn("o[0] = '3';", self.good("kernel void k(global int *o) { o[0] = N; }", "CL1.2", "--options", "-DN='3'").text)
 
     def test_refused(self):
         kernel = "__kernel void k(__global int *a) { %s }\n"

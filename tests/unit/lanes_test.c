@@ -174,8 +174,8 @@ static void missing_lanes(void **state)
 			}
 	c = counted(32, sites, 2, 40);
 	/* By group: first executions of 32 and 8 lanes, second ones of 16 and 4. */
-	assert_counts(&c[0], (struct lanes_count){120, 8, 160, 8, 8, 0});
-	assert_counts(&c[1], (struct lanes_count){120, 8, 160, 0, 0, 0});
+	assert_counts(&c[0], (struct lanes_count){120, 8, 256, 8, 8, 0});
+	assert_counts(&c[1], (struct lanes_count){120, 8, 256, 0, 0, 0});
 	free(c);
 }
 

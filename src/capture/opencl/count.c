@@ -291,8 +291,8 @@ cl_int ocl_count_launch(const struct cap_frame *f, const struct ocl_launch *l)
 					       "not wait");
 		return enqueue_beside(l);
 	}
-	if (!cap_launch_chosen(&c, &launch))
-		return enqueue_beside(l);
+	if (!l->global || !cap_launch_chosen(&c, &launch))
+		return enqueue_beside(l); /* without a size it runs nothing */
 	twins = prepare(&c, l);
 	if (cap_launch_hold(&c)) {
 		result = run_alone(&c, l, q, &twins);

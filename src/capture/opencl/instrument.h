@@ -111,7 +111,4 @@ void ocl_accesses_not_recorded(cl_kernel kernel, const char *why);
 void ocl_instrument_tell(void);
 void ocl_instrument_fork_child(void);
 
-/* One text for all that are equal; lives for ever. */
-const char *ocl_text_for_ever(const char *text);
-
 #endif

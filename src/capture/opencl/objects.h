@@ -69,6 +69,8 @@ struct ocl_mem {
 
 struct ocl_program {
 	struct ocl_object object;
+	const char *_Atomic
+		options; /* it was built with, while lines of kernels are wanted; lives for ever; or NULL */
 };
 
 /* What a kernel's argument was last set to, while kernels are counted. */

@@ -3,9 +3,11 @@
 #include "capture/opencl/program.h"
 
 #include "capture/opencl/arguments.h"
+#include "core/counter/lines.h"
 
 #include <kymo/tool.h>
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +17,29 @@
 
 static _Atomic uint32_t placeholder_kernels[OCL_PLACEHOLDER_KERNELS];
 static _Atomic bool placeholder_defined[OCL_PLACEHOLDER_KERNELS];
+
+/* ---- texts ---- */
+
+const char *ocl_text_for_ever(const char *text)
+{
+	static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+	static struct kept {
+		struct kept *next;
+		char text[];
+	} * all;
+	struct kept *k;
+
+	pthread_mutex_lock(&guard);
+	for (k = all; k && strcmp(k->text, text) != 0; k = k->next)
+		;
+	if (!k && (k = malloc(sizeof(*k) + strlen(text) + 1))) {
+		strcpy(k->text, text);
+		k->next = all;
+		all = k;
+	}
+	pthread_mutex_unlock(&guard);
+	return k ? k->text : "there was no memory for it";
+}
 
 /* ---- programs ---- */
 
@@ -205,6 +230,15 @@ static void build_write(const struct build *b, uint32_t program, uint32_t agent,
 	cap_activity_commit(&f, &e);
 }
 
+/* Runtimes tell the options in forms of their own. */
+static void keep_options(cl_program program, const char *options)
+{
+	struct ocl_program *p = cap_lines_wanted() ? program_get(program) : NULL;
+
+	if (p)
+		atomic_store(&p->options, ocl_text_for_ever(options ? options : ""));
+}
+
 /* One record for each device of the program. `result` is the call's, or CL_SUCCESS if it is over.
  */
 static void build_done(const struct build *b, cl_program program, cl_int result, uint64_t end)
@@ -307,6 +341,7 @@ cl_int ocl_call_clBuildProgram(struct cap_frame *f, ocl_pfn_clBuildProgram next,
 	struct build *b = build_between(f, options, pfn_notify, user_data);
 	cl_int result;
 
+	keep_options(program, options);
 	if (!b)
 		return next(program, num_devices, device_list, options, pfn_notify, user_data);
 	result = next(program, num_devices, device_list, options, build_notify, b);

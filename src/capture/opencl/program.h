@@ -23,4 +23,7 @@ enum ocl_placeholder_kernel { OCL_KERNEL_NATIVE, OCL_KERNEL_BUFFER, OCL_PLACEHOL
 uint32_t ocl_placeholder_kernel_id(enum ocl_placeholder_kernel which);
 void ocl_programs_fork_child(void);
 
+/* One text for all that are equal; lives for ever. */
+const char *ocl_text_for_ever(const char *text);
+
 #endif

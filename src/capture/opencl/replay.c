@@ -102,6 +102,14 @@ static bool add_image(struct ocl_kept *k, const struct region *r)
 	return true;
 }
 
+/* What the program writes there meanwhile would be lost. */
+static bool is_mapped(cl_mem mem)
+{
+	cl_uint count = 0;
+
+	return ask(mem, CL_MEM_MAP_COUNT, &count, sizeof(count)) && count;
+}
+
 static const char *add_mem(struct ocl_kept *k, cl_mem mem)
 {
 	static const char no_memory[] = "there was no memory to put aside what they may write";
@@ -120,6 +128,8 @@ static const char *add_mem(struct ocl_kept *k, cl_mem mem)
 	if (flags & CL_MEM_READ_ONLY)
 		return NULL;
 	ask(mem, CL_MEM_ASSOCIATED_MEMOBJECT, &root, sizeof(root));
+	if (is_mapped(mem) || (root && is_mapped(root)))
+		return "the program had mapped memory that they may write";
 	if (type == CL_MEM_OBJECT_BUFFER && root) {
 		ask(mem, CL_MEM_OFFSET, &r.offset, sizeof(r.offset));
 		r.mem = root;

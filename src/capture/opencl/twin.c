@@ -5,6 +5,7 @@
  */
 #include "capture/opencl/arguments.h"
 #include "capture/opencl/instrument.h"
+#include "capture/opencl/program.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -19,29 +20,6 @@ static pthread_mutex_t lock =
 	PTHREAD_MUTEX_INITIALIZER; /* held while one is made: it is made once */
 static struct ocl_twin *twins;
 
-/* ---- texts ---- */
-
-const char *ocl_text_for_ever(const char *text)
-{
-	static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
-	static struct kept {
-		struct kept *next;
-		char text[];
-	} * all;
-	struct kept *k;
-
-	pthread_mutex_lock(&guard);
-	for (k = all; k && strcmp(k->text, text) != 0; k = k->next)
-		;
-	if (!k && (k = malloc(sizeof(*k) + strlen(text) + 1))) {
-		strcpy(k->text, text);
-		k->next = all;
-		all = k;
-	}
-	pthread_mutex_unlock(&guard);
-	return k ? k->text : "there was no memory for it";
-}
-
 /* ---- making ---- */
 
 /* Not before it is known that it cannot be found. */
@@ -55,6 +33,8 @@ struct wanted {
 
 static const char *ask(cl_kernel kernel, cl_command_queue queue, struct wanted *w)
 {
+	const struct ocl_program *p;
+	const char *options;
 	size_t size = 0;
 
 	if (ocl_next.clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof(w->program), &w->program,
@@ -68,6 +48,12 @@ static const char *ask(cl_kernel kernel, cl_command_queue queue, struct wanted *
 	if (!w->source)
 		return "its program's source is not known (made from a binary, from IL, linked, or "
 		       "built in)";
+	p = (const struct ocl_program *)ocl_find(OCL_PROGRAM, w->program);
+	options = p ? atomic_load(&p->options) : NULL;
+	if (options) {
+		w->options = strdup(options);
+		return w->options ? NULL : "there was no memory for it";
+	}
 	if (ocl_next.clGetProgramBuildInfo(w->program, w->device, CL_PROGRAM_BUILD_OPTIONS, 0, NULL,
 					   &size) != CL_SUCCESS)
 		return "the runtime does not tell how its program was built";

@@ -180,7 +180,7 @@ static void find_used(struct plan *p)
 			leave_out(p, &t->functions[i]);
 }
 
-void plan_make(struct plan *p)
+void rewrite_plan(struct plan *p)
 {
 	find_used(p);
 	for (uint32_t i = 0; i < p->tree.promise_count; i++)

@@ -115,10 +115,10 @@ void plan_record(struct plan *p, uint32_t at, uint32_t site, const char *before,
 void plan_count(struct plan *p, uint32_t at, uint32_t block, const char *before, const char *after);
 
 /* Fills blocks, sites and edits from the tree; tree.why says what stands against it. */
-void plan_make(struct plan *p);
+void rewrite_plan(struct plan *p);
 void plan_release(struct plan *p);
 
-/* ---- parts of plan_make() ---- */
+/* ---- parts of rewrite_plan() ---- */
 
 enum use {
 	USE_VALUE,

@@ -182,7 +182,7 @@ static bool rewrite_text(const struct rewrite_request *q, const struct clang *c,
 	p.tree.text = plain->s;
 	p.tree.length = (uint32_t)plain->length;
 	if (ok && parse(&p, c, both))
-		plan_make(&p);
+		rewrite_plan(&p);
 	if (p.tree.why[0])
 		add_refusal(out, &p.tree, &lines);
 	else

@@ -38,8 +38,10 @@ static void evaluate(const struct metric_set *set, const struct metric *m)
 				 .count = 2,
 				 .counters = counters,
 				 .counter_count = sizeof(counters) / sizeof(*counters)};
+	const struct kernel_data all = {.groups = &g, .group_count = 1};
 	struct metric_value v;
 
+	g.all = &all;
 	for (unsigned i = 0; i < KERNEL_COLUMNS; i++)
 		g.columns[i] = numbers[i % 4];
 	for (unsigned class = 0; class < DEVICE_CLASSES; class ++) {

@@ -325,11 +325,12 @@ def off_cpu(folder):
         skip(f"no perf events here: {done.stderr}")
     told = [(int(tid), reason, int(ns)) for tid, reason, ns in re.findall(r"^(\d+)\t(\w+)\t(\d+)$", done.stdout, re.M)]
     drawn, by_thread = collections.defaultdict(lambda: [0, 0]), collections.Counter()
-    for (_, thread, *frames, reason), (ns, times) in stacks(page_of(trace), "off_cpu").items():
+    told_by = str(min(tid for tid, _, _ in told))  # its children, which it started to wait for them, sleep as well
+    for (process, thread, *frames, reason), (ns, times) in stacks(page_of(trace), "off_cpu").items():
         drawn[";".join(frames), reason][0] += ns
         drawn[";".join(frames), reason][1] += times
         for function in ("waiter", "sleep_ms"):
-            by_thread[int(thread.rsplit(" ", 1)[1]), function, reason] += ns if function in frames else 0
+            by_thread[int(thread.rsplit(" ", 1)[1]), function, reason] += ns if function in frames and told_by in re.findall(r"\d+", process) else 0
     table, = (t for t in json.loads(must(KYMO, "summary", "--all", "-f", "json", "--tables", "off_cpu_stacks", trace))["tables"])
     wanted = {(row["stack"], row["wait"]): [row["ns"], row["times"]] for row in table["rows"]}
     checks.equal("a row a stack", len(table["rows"]), len(wanted))

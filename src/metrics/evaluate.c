@@ -299,8 +299,7 @@ static bool others_have(const struct kernel_group *g, const char *list)
 /* As --counters takes them: those of the host are of kernels only where that is said. */
 static void tell_counters(const struct kernel_group *g, const char *list, struct text *why)
 {
-	const char *quote = is_plain(list) ? "" : "'", *guess = nearly(g, list);
-	const bool others = others_have(g, list);
+	const char *quote = is_plain(list) ? "" : "'", *name = list, *guess;
 
 	if (strncmp(list, "instrument:", 11) == 0) {
 		text_add(why, "not recorded: kymo run --instrument-kernels");
@@ -313,10 +312,10 @@ static void tell_counters(const struct kernel_group *g, const char *list, struct
 			  g->device->class == DEVICE_CPU ? ":kernel" : "", list[n] ? "," : "");
 	}
 	text_add(why, quote);
-	if (others)
+	if (others_have(g, name))
 		text_add(why, "; of other kernels it was: --count-kernel left this one out, or its "
 			      "launches cannot be counted");
-	else if (guess)
+	else if ((guess = nearly(g, name)))
 		text_addf(why, "; did you mean \"%s\"?", guess);
 }
 

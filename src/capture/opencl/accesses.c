@@ -52,19 +52,6 @@ static struct lanes_site *sites_new(const struct ocl_rewritten *r, uint32_t *cou
 	return sites;
 }
 
-/* The same in both programs. */
-static bool same_sites(const struct ocl_rewritten *a, const struct ocl_rewritten *b)
-{
-	if (a->parts.count != b->parts.count)
-		return false;
-	for (uint32_t i = 0; i < a->parts.count; i++)
-		if (a->parts.at[i].site != b->parts.at[i].site ||
-		    a->parts.at[i].line != b->parts.at[i].line ||
-		    a->parts.at[i].column != b->parts.at[i].column)
-			return false;
-	return true;
-}
-
 /* ---- runs ---- */
 
 /* Of the groups; `*recorded`: of so many accesses, of which those are stored that there is room for. */
@@ -110,14 +97,13 @@ static void unmake(struct recording *r)
 
 static uint32_t group_size(const struct recording *r, size_t count)
 {
-	size_t items = 1;
 	uint32_t last = 0;
 
-	for (cl_uint i = 0; r->l->local && i < r->l->dims; i++)
-		items *= r->l->local[i];
-	for (size_t i = 0; !r->l->local && i < count; i++)
+	if (ocl_launch_group(r->l))
+		return (uint32_t)ocl_launch_group(r->l);
+	for (size_t i = 0; i < count; i++)
 		last = r->records[i].item > last ? r->records[i].item : last;
-	return r->l->local ? (uint32_t)items : last + 1;
+	return last + 1;
 }
 
 /* What was recorded of whole groups. */
@@ -183,33 +169,40 @@ static const char *run_all(struct recording *r, struct ocl_twin *t, const struct
 	return NULL;
 }
 
-const char *ocl_accesses_run(const struct ocl_twin *counting, struct ocl_twin *recording,
-			     const struct cap_launch *launch, const struct ocl_launch *l,
-			     const struct ocl_kept *kept)
+/* By the places that the parts of the program have. */
+static void write_all(const struct recording *r, const struct ocl_twin *t,
+		      const struct cap_launch *launch, const struct lanes_profile *p)
+{
+	const struct lanes_count *counts = lanes_counts(r->lanes);
+
+	for (uint32_t i = 0; i < t->rewritten.parts.count; i++) {
+		const uint32_t site = t->rewritten.parts.at[i].site;
+
+		if (site && t->parts[i] && counts[site - 1].accesses)
+			cap_lines_write_access(launch, t->parts[i], p, &counts[site - 1]);
+	}
+}
+
+const char *ocl_accesses_run(struct ocl_twin *t, const struct cap_launch *launch,
+			     const struct ocl_launch *l, const struct ocl_kept *kept,
+			     uint64_t accesses)
 {
 	const struct lanes_profile *p = cap_lines_lanes();
 	struct recording r = {.l = l, .kept = kept};
-	struct lanes_site *sites = NULL;
-	uint32_t site_count = 0;
-	const char *why = NULL;
+	struct lanes_site *sites;
+	uint32_t site_count;
+	const char *why;
 
 	if (!p)
 		return NULL; /* nobody wants it any more */
-	if (!same_sites(&counting->rewritten, &recording->rewritten))
-		return "its accesses are not those that are counted";
-	sites = sites_new(&recording->rewritten, &site_count);
+	sites = sites_new(&t->rewritten, &site_count);
 	if (!sites)
 		return no_memory;
-	why = make(&r, recording, RECORDS);
+	why = make(&r, t, accesses < RECORDS ? accesses : RECORDS);
 	if (!why)
-		why = run_all(&r, recording, p, sites, site_count);
-	for (uint32_t i = 0; !why && r.lanes && i < counting->rewritten.parts.count; i++) {
-		const uint32_t site = counting->rewritten.parts.at[i].site;
-
-		if (site && counting->parts[i] && lanes_counts(r.lanes)[site - 1].accesses)
-			cap_lines_write_access(launch, counting->parts[i], p,
-					       &lanes_counts(r.lanes)[site - 1]);
-	}
+		why = run_all(&r, t, p, sites, site_count);
+	if (!why)
+		write_all(&r, t, launch, p);
 	unmake(&r);
 	lanes_free(r.lanes);
 	free(sites);

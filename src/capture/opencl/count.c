@@ -173,32 +173,27 @@ static cl_int run_all(struct cap_counted_launch *c, const struct ocl_launch *l,
 	}
 }
 
-/* Of a launch of which lines are wanted: what counts them, and what records its accesses, if they are wanted; or NULL. */
-struct twins {
-	struct ocl_twin *counting, *recording;
-};
-
 /* Whether it ran in the place of the program's kernel, which is not to run any more. */
 static bool run_lines(struct cap_counted_launch *c, const struct ocl_launch *l,
-		      const struct twins *t, const struct ocl_kept *kept, const char *lost)
+		      struct ocl_twin *twin, const struct ocl_kept *kept, const char *lost)
 {
 	const char *why = lost;
+	uint64_t accesses = 0;
 
 	if (!kept && c->passes) {
 		ocl_not_instrumented(l->kernel, why); /* counters are to be those of the kernel */
 		return false;
 	}
-	if (!ocl_twin_run(t->counting, &c->launch, l, !kept, &why)) {
+	if (!ocl_twin_run(twin, &c->launch, l, !kept, &accesses, &why)) {
 		ocl_not_instrumented(l->kernel, why);
 		return false;
 	}
 	if (!kept) {
-		if (t->recording)
+		if (twin->accesses)
 			ocl_accesses_not_recorded(l->kernel, lost);
 		return true;
 	}
-	why = t->recording ? ocl_accesses_run(t->counting, t->recording, &c->launch, l, kept)
-			   : NULL;
+	why = accesses ? ocl_accesses_run(twin, &c->launch, l, kept, accesses) : NULL;
 	if (why)
 		ocl_accesses_not_recorded(l->kernel, why);
 	if (ocl_kept_restore(kept))
@@ -208,7 +203,7 @@ static bool run_lines(struct cap_counted_launch *c, const struct ocl_launch *l,
 }
 
 static cl_int run_alone(struct cap_counted_launch *c, const struct ocl_launch *l,
-			const struct ocl_queue *q, const struct twins *t)
+			const struct ocl_queue *q, struct ocl_twin *twin)
 {
 	struct ocl_kept *kept = NULL;
 	const char *reason = alone(l), *lost = NULL;
@@ -216,16 +211,16 @@ static cl_int run_alone(struct cap_counted_launch *c, const struct ocl_launch *l
 
 	if (reason) {
 		cap_launch_refuse(c, reason);
-		if (t->counting)
+		if (twin)
 			ocl_not_instrumented(l->kernel, reason);
 		return enqueue(l, true, l->event);
 	}
-	if (c->passes > 1 || t->counting) {
+	if (c->passes > 1 || twin) {
 		kept = ocl_keep(l->queue, q->context_handle, l->kernel, &lost);
 		if (!kept && c->passes > 1)
 			cap_launch_first_only(c, lost);
 	}
-	if (!t->counting || !run_lines(c, l, t, kept, lost))
+	if (!twin || !run_lines(c, l, twin, kept, lost))
 		result = c->passes ? run_all(c, l, kept) : enqueue(l, true, l->event);
 	ocl_kept_free(kept);
 	return result;
@@ -245,24 +240,21 @@ static struct cap_launch describe(const struct cap_frame *f, const struct ocl_la
 	return launch;
 }
 
-/* It may take long to make them, so nobody waits yet. */
-static struct twins prepare(struct cap_counted_launch *c, const struct ocl_launch *l)
+/* The twin of a launch of which lines are wanted, NULL: none; it may take long to make it, so nobody waits yet. */
+static struct ocl_twin *prepare(struct cap_counted_launch *c, const struct ocl_launch *l)
 {
-	struct twins t = {NULL, NULL};
-	const char *why = NULL;
+	struct ocl_twin *twin;
+	const char *why;
 
 	if (!c->lines)
-		return t;
-	t.counting = ocl_twin_get(l, false, &why);
-	c->lines = t.counting != NULL;
-	if (!t.counting) {
+		return NULL;
+	twin = ocl_twin_get(l, cap_lines_lanes() != NULL, &why);
+	if (twin)
+		ocl_kernel_is(l->kernel, twin->changes);
+	else
 		ocl_not_instrumented(l->kernel, why);
-		return t;
-	}
-	ocl_kernel_is(l->kernel, t.counting->changes);
-	if (cap_lines_lanes() && !(t.recording = ocl_twin_get(l, true, &why)))
-		ocl_accesses_not_recorded(l->kernel, why);
-	return t;
+	c->lines = twin != NULL;
+	return twin;
 }
 
 static cl_int enqueue_beside(const struct ocl_launch *l)
@@ -279,32 +271,30 @@ cl_int ocl_count_launch(const struct cap_frame *f, const struct ocl_launch *l)
 	struct ocl_queue *q = ocl_queue_get(l->queue);
 	struct cap_counted_launch c;
 	struct cap_launch launch;
-	struct twins twins;
+	struct ocl_twin *twin;
 	cl_int result;
 
 	ocl_count_begin();
 	launch = describe(f, l, q);
-	if (!q || ocl_in_callback) {
+	if (!q || ocl_in_callback || !l->global) { /* without a size it runs nothing */
 		cap_launch_passed(&launch);
-		if (q)
+		if (q && ocl_in_callback)
 			cap_launch_not_counted("they were launched in an event callback, which may "
 					       "not wait");
 		return enqueue_beside(l);
 	}
-	if (!l->global || !cap_launch_chosen(&c, &launch))
-		return enqueue_beside(l); /* without a size it runs nothing */
-	twins = prepare(&c, l);
+	if (!cap_launch_chosen(&c, &launch))
+		return enqueue_beside(l);
+	twin = prepare(&c, l);
 	if (cap_launch_hold(&c)) {
-		result = run_alone(&c, l, q, &twins);
+		result = run_alone(&c, l, q, twin);
 		cap_launch_end(&c);
 	} else {
-		if (twins.counting)
+		if (twin)
 			ocl_not_instrumented(l->kernel, "others enqueued work all the time");
 		result = enqueue_beside(l);
 	}
-	if (twins.counting)
-		ocl_twin_put(twins.counting);
-	if (twins.recording)
-		ocl_twin_put(twins.recording);
+	if (twin)
+		ocl_twin_put(twin);
 	return result;
 }

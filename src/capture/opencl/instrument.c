@@ -99,6 +99,15 @@ static size_t bytes_of(const struct ocl_counts *c)
 	return (HEAD + c->slots * c->blocks) * sizeof(*c->words);
 }
 
+size_t ocl_launch_group(const struct ocl_launch *l)
+{
+	size_t items = l->local ? 1 : 0;
+
+	for (cl_uint i = 0; l->local && i < l->dims; i++)
+		items *= l->local[i];
+	return items;
+}
+
 size_t ocl_launch_groups(const struct ocl_launch *l)
 {
 	size_t groups = 1;
@@ -380,13 +389,11 @@ static void write_counts(struct ocl_twin *t, struct cap_line_counts *out,
 
 static const char *fits(cl_kernel kernel, const struct ocl_twin *t, const struct ocl_launch *l)
 {
-	size_t most = 0, items = 1;
+	size_t most = 0;
 
-	for (cl_uint i = 0; l->local && i < l->dims; i++)
-		items *= l->local[i];
 	if (ocl_next.clGetKernelWorkGroupInfo(kernel, t->device, CL_KERNEL_WORK_GROUP_SIZE,
 					      sizeof(most), &most, NULL) == CL_SUCCESS &&
-	    items > most)
+	    ocl_launch_group(l) > most)
 		return "its groups are larger than the instrumented kernel's may be";
 	return NULL;
 }
@@ -446,7 +453,7 @@ cl_kernel ocl_twin_kernel(struct ocl_twin *t, const struct ocl_launch *l, struct
 }
 
 bool ocl_twin_run(struct ocl_twin *t, const struct cap_launch *launch, const struct ocl_launch *l,
-		  bool as_program, const char **why)
+		  bool as_program, uint64_t *accesses, const char **why)
 {
 	const struct ocl_kernel *k = (struct ocl_kernel *)ocl_find(OCL_KERNEL, l->kernel);
 	struct cap_line_counts out = {.launch = launch, .instead = as_program};
@@ -465,8 +472,10 @@ bool ocl_twin_run(struct ocl_twin *t, const struct cap_launch *launch, const str
 	out.end = clock_ns(CLOCK_MONOTONIC_RAW);
 	if (!*why) {
 		tell_run(l->kernel, as_program, instead_for);
-		if (counts_read(&c, l->queue))
+		if (counts_read(&c, l->queue)) {
 			write_counts(t, &out, &c, k->program);
+			*accesses = c.words[RECORDED];
+		}
 	}
 	ocl_counts_release(&c);
 	if (twin)

@@ -24,7 +24,7 @@ struct ocl_twin {
 	bool let_go;    /* it goes with the last of them */
 	cl_context context;
 	cl_device_id device;
-	bool accesses;                 /* it records them */
+	bool accesses;                 /* it records them too */
 	char *source, *options;        /* the program's */
 	cl_program program[OCL_TWINS]; /* built when first needed */
 	const char *why;               /* no kernel of it is instrumented */
@@ -52,10 +52,10 @@ cl_program ocl_twin_program(struct ocl_twin *t, enum ocl_twin_slots slots, const
 
 /*
  * Runs the instrumented kernel in the place of the launch (`as_program`) or beside it, and writes what it counted. Nothing else
- * runs. False: it did not run, `*why` says why.
+ * runs. `*accesses`: how many it would have recorded. False: it did not run, `*why` says why.
  */
 bool ocl_twin_run(struct ocl_twin *t, const struct cap_launch *launch, const struct ocl_launch *l,
-		  bool as_program, const char **why);
+		  bool as_program, uint64_t *accesses, const char **why);
 
 /* What an instrumented kernel writes: counts of blocks in slots, and records of accesses, where it makes them. */
 struct ocl_counts {
@@ -90,17 +90,18 @@ bool ocl_counts_records(const struct ocl_counts *c, cl_command_queue queue,
 			struct lanes_access *out, size_t count);
 void ocl_counts_release(struct ocl_counts *c);
 
-/* Groups of the launch; 0: the runtime chooses their size. */
+/* Groups of the launch, and work items of one; 0: the runtime chooses their size. */
 size_t ocl_launch_groups(const struct ocl_launch *l);
+size_t ocl_launch_group(const struct ocl_launch *l);
 
 /*
- * Runs the kernel that records accesses, of `recording`, as often as its records need, and writes what a device in lockstep makes of
- * them. `counting` has run, so that its places are defined. What the kernel may write is put back before each run, not after the
+ * Runs a twin that records accesses, of which there are so many, as often as its records need, and writes what a device in lockstep
+ * makes of them. It has run, so that its places are defined. What the kernel may write is put back before each run, not after the
  * last. NULL: done; else why not, which lives for ever.
  */
-const char *ocl_accesses_run(const struct ocl_twin *counting, struct ocl_twin *recording,
-			     const struct cap_launch *launch, const struct ocl_launch *l,
-			     const struct ocl_kept *kept);
+const char *ocl_accesses_run(struct ocl_twin *t, const struct cap_launch *launch,
+			     const struct ocl_launch *l, const struct ocl_kept *kept,
+			     uint64_t accesses);
 
 /* A launch that is not instrumented. `why` lives for ever. */
 void ocl_not_instrumented(cl_kernel kernel, const char *why);

@@ -94,8 +94,8 @@ static uint32_t starter; /* waits until it is ready */
 static uint64_t lost;
 static bool throttled;
 static bool own_table; /* of descriptors */
-static bool told,
-	dropped; /* of the ring that is read: its descriptor tells what the kernel has dropped; it has */
+/* Of the ring that is read: its descriptor tells what the kernel has dropped; a record says that it has. */
+static bool told, dropped;
 static bool leaving; /* the kernel tells the stacks with which threads leave their processors */
 static uint32_t leaving_left; /* of a ring in this round */
 static uint32_t *inherited;   /* threads that the kernel said it has begun to sample */

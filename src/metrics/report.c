@@ -664,6 +664,20 @@ bool kernel_report_flat(struct report *r, const struct kernel_report *k)
 	return good && !r->failed;
 }
 
+/* Whether any table that is asked for stands once for each kernel. */
+static bool by_kernel(const struct kernel_report *k)
+{
+	for (uint32_t i = 0; i < k->set->panels.count; i++) {
+		const struct metric_panel *p = &k->set->panels.at[i];
+
+		for (uint32_t n = 0; n < p->tables.count; n++)
+			if (!is_common(&p->tables.at[n]) &&
+			    metric_list_has_table(k->panels, p, &p->tables.at[n]))
+				return true;
+	}
+	return false;
+}
+
 bool kernel_report_make(struct report *r, const struct kernel_report *k)
 {
 	uint32_t shown = k->data->group_count;
@@ -671,7 +685,7 @@ bool kernel_report_make(struct report *r, const struct kernel_report *k)
 	bool good = put_tables(r, k, NULL, &e);
 
 	kernel_only_table(r, k);
-	if (r->people && k->top && k->top < shown)
+	if (r->people && k->top && k->top < shown && by_kernel(k))
 		shown = k->top;
 	for (uint32_t i = 0; good && i < shown; i++) {
 		text_release(&e.empty); /* the same of each kernel, nearly */

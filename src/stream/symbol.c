@@ -13,6 +13,7 @@
 #include "stream/demangle.h"
 #ifdef KYMO_HAVE_DW
 #include "stream/dwarf_place.h"
+#include "stream/symbol_index.h"
 #endif
 
 /* One for each distinct file: the processes of a trace mostly map the same ones. */
@@ -23,6 +24,7 @@ struct file {
 	Dwfl *dwfl;
 	Dwfl_Module *elf; /* NULL: cannot be used */
 	struct dwarf_units units;
+	struct symbol_index symbols;
 #endif
 };
 
@@ -256,16 +258,16 @@ static void find_lines(struct symbols *s, struct file *f, uint64_t address, stru
 static void look_up(struct symbols *s, const struct t_module *m, struct file *f, uint64_t address,
 		    struct symbol *out)
 {
+	const struct symbol_range *symbol;
 	const char *name;
-	GElf_Off offset;
-	GElf_Sym symbol;
 
 	if (!f->opened)
 		open_file(s, f);
 	if (!f->elf)
 		return;
 	address -= m->bias;
-	name = dwfl_module_addrinfo(f->elf, address, &offset, &symbol, NULL, NULL, NULL);
+	symbol = symbol_index_find(&f->symbols, f->elf, address);
+	name = symbol ? symbol->name : NULL;
 	out->function = written_function(s, name);
 	find_lines(s, f, address, out);
 	name_kernel(s, m, name, out);
@@ -273,24 +275,26 @@ static void look_up(struct symbols *s, const struct t_module *m, struct file *f,
 
 static bool look_up_code(struct symbols *s, struct file *f, uint64_t at, struct symbol_code *out)
 {
+	const struct symbol_range *symbol;
 	GElf_Addr inner = at, bias;
 	const Elf_Data *data;
-	GElf_Off offset;
-	GElf_Sym symbol;
+	uint64_t offset, size;
 	Elf_Scn *section;
 
 	if (!f->opened)
 		open_file(s, f);
-	if (!f->elf || !dwfl_module_addrinfo(f->elf, at, &offset, &symbol, NULL, NULL, NULL) ||
-	    !symbol.st_size)
+	symbol = f->elf ? symbol_index_find(&f->symbols, f->elf, at) : NULL;
+	if (!symbol || !symbol->sized)
 		return false;
+	offset = at - symbol->start;
+	size = symbol->end - symbol->start;
 	section = dwfl_module_address_section(f->elf, &inner, &bias);
 	data = section ? elf_rawdata(section, NULL) : NULL;
 	if (!data || !data->d_buf || offset > inner || inner - offset > data->d_size ||
-	    symbol.st_size > data->d_size - (inner - offset))
+	    size > data->d_size - (inner - offset))
 		return false;
 	*out = (struct symbol_code){.bytes = (const uint8_t *)data->d_buf + (inner - offset),
-				    .size = symbol.st_size,
+				    .size = size,
 				    .address = at - offset,
 				    .at = at};
 	return true;
@@ -299,6 +303,7 @@ static bool look_up_code(struct symbols *s, struct file *f, uint64_t at, struct 
 static void close_file(struct file *f)
 {
 	dwarf_units_release(&f->units);
+	symbol_index_release(&f->symbols);
 	if (f->dwfl)
 		dwfl_end(f->dwfl);
 }

@@ -139,6 +139,16 @@ static void add_parameters(struct plan *p)
 	}
 }
 
+/* So that a compiler can be told which groups a kernel is launched with: it leaves them the registers that they need. */
+static void add_sizes(struct plan *p)
+{
+	const struct tree *t = &p->tree;
+
+	for (uint32_t i = 0; i < t->function_count; i++)
+		if (t->functions[i].kernel && t->functions[i].node)
+			plan_before(p, tree_node(t, t->functions[i].node)->begin, "KYMO_SIZED ");
+}
+
 static void use_function(struct tree *t, uint32_t function);
 
 static void use_called(struct tree *t, uint32_t node)
@@ -186,6 +196,7 @@ void rewrite_plan(struct plan *p)
 	for (uint32_t i = 0; i < p->tree.promise_count; i++)
 		plan_blank(p, p->tree.promises[i].begin, p->tree.promises[i].end);
 	add_parameters(p);
+	add_sizes(p);
 	for (uint32_t i = 0; i < p->tree.function_count && !p->tree.why[0]; i++)
 		if (p->tree.functions[i].used)
 			walk_function(p, i);

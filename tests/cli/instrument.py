@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that are instrumented: instrument.py KYMO OCL_LINES OCL_REPLAY OCL_TWO OCL_ONCE.
+"""Kernels that are instrumented: instrument.py KYMO OCL_LINES OCL_REPLAY OCL_TWO OCL_ONCE SMALL_GROUPS.
 
 What OCL_LINES does is known by a formula, line by line. All compute the same with and without Kymo."""
 import json
@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import kymotest  # noqa: E402
 from kymotest import Checks, must  # noqa: E402
 
-KYMO, LINES, REPLAY, TWO, ONCE = sys.argv[1:]
+KYMO, LINES, REPLAY, TWO, ONCE, SMALL = sys.argv[1:]
 N, SIDE, TILES, HITS = 4096, 32, 4, sum(i % 17 / 4 > 2 for i in range(4096))
 CUBE, SQUARE = SIDE ** 3, SIDE ** 2
 DONE = {  # what each kernel does in all; what is not named is 0
@@ -112,6 +112,17 @@ def check_free_groups(folder):
     check_totals(trace)
 
 
+def check_large_groups(folder, alone):
+    """A twin needs more registers than the kernel: it is compiled for the groups of the launch."""
+    trace = folder + "/large"
+    below = ["sh", "-c", 'OPENCL_LAYERS="$0:$OPENCL_LAYERS" exec "$@"', SMALL, LINES]
+    checks.equal("few registers: the same results", record(trace, "--instrument-kernels", *below), alone)
+    checks.equal("few registers: what prints alone is told", [t for t in notes(trace) if "larger" in t], [])
+    check_totals(trace)
+    record(trace, "--instrument-kernels=copy", *below[:-1], LINES, "--group", "1")  # the runtime chooses: nothing to compile for
+    checks.equal("groups that the runtime chooses", sorted(counters(trace)), ["copy"])
+
+
 def check_chosen(folder, alone):
     trace = folder + "/chosen"
     checks.equal("the same results", record(trace, "--instrument-kernels=^(copy|naive)#1", "--counters", "page-faults:kernel", LINES), alone)
@@ -154,6 +165,7 @@ def main():
         alone = must(LINES)
         check_all(folder, alone)
         check_free_groups(folder)
+        check_large_groups(folder, alone)
         check_chosen(folder, alone)
         check_refused(folder, alone)
         check_others(folder)

@@ -423,25 +423,42 @@ const char *ocl_twin_enqueue(cl_kernel twin, const struct ocl_launch *l, bool as
 	return ocl_text_for_ever(text);
 }
 
+/* From the program for groups of all sizes, or for those of `group`, that may run groups as large as the launch's. */
+static cl_kernel kernel_from(struct ocl_twin *t, const struct ocl_launch *l,
+			     enum ocl_twin_slots slots, const size_t *group, const char **why)
+{
+	const struct ocl_kernel *k = (struct ocl_kernel *)ocl_find(OCL_KERNEL, l->kernel);
+	cl_program program = ocl_twin_program(t, slots, group, why);
+	cl_int error = CL_SUCCESS;
+	cl_kernel twin;
+
+	if (!program)
+		return NULL;
+	twin = ocl_next.clCreateKernel(program, k->name, &error);
+	*why = twin ? fits(twin, t, l) : "its instrumented program does not have it";
+	if (!*why)
+		return twin;
+	if (twin)
+		ocl_next.clReleaseKernel(twin);
+	return NULL;
+}
+
 cl_kernel ocl_twin_kernel(struct ocl_twin *t, const struct ocl_launch *l, struct ocl_counts *c,
 			  const char **why)
 {
-	const struct ocl_kernel *k = (struct ocl_kernel *)ocl_find(OCL_KERNEL, l->kernel);
-	enum ocl_twin_slots slots;
-	cl_program program;
-	cl_int error = CL_SUCCESS;
+	enum ocl_twin_slots slots = ocl_twin_slots_for(t, l, &c->slots);
+	size_t group[3] = {1, 1, 1};
 	cl_uint arguments = 0;
 	cl_kernel twin;
 
 	c->blocks = t->rewritten.blocks.count;
-	slots = ocl_twin_slots_for(t, l, &c->slots);
-	program = ocl_twin_program(t, slots, why);
-	twin = program ? ocl_next.clCreateKernel(program, k->name, &error) : NULL;
-	if (program)
-		*why = twin ? ocl_arguments_copy(l->kernel, twin)
-			    : "its instrumented program does not have it";
-	if (!*why)
-		*why = fits(twin, t, l);
+	twin = kernel_from(t, l, slots, NULL, why);
+	for (cl_uint i = 0; i < l->dims && l->local; i++)
+		group[i] = l->local[i];
+	if (!twin && l->local)
+		twin = kernel_from(t, l, slots, group, why);
+	if (twin)
+		*why = ocl_arguments_copy(l->kernel, twin);
 	if (!*why)
 		*why = counts_new(c, t, slots);
 	ocl_next.clGetKernelInfo(l->kernel, CL_KERNEL_NUM_ARGS, sizeof(arguments), &arguments,

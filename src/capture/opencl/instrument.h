@@ -17,6 +17,15 @@
  */
 enum ocl_twin_slots { OCL_SLOTS_SHARED, OCL_SLOTS_OWN, OCL_SLOTS_MAYBE, OCL_TWINS };
 
+/* Built for launches with groups of one size: others have more work items than the compiler leaves registers for. */
+struct ocl_twin_sized {
+	struct ocl_twin_sized *next;
+	enum ocl_twin_slots slots;
+	size_t group[3];
+	cl_program program; /* NULL: it was not built, `why` */
+	const char *why;
+};
+
 /* A program that was rewritten and built for one device; lives for ever, its OpenCL objects as long as their context. */
 struct ocl_twin {
 	struct ocl_twin *next;
@@ -27,6 +36,7 @@ struct ocl_twin {
 	bool accesses;                 /* it records them too */
 	char *source, *options;        /* the program's */
 	cl_program program[OCL_TWINS]; /* built when first needed */
+	struct ocl_twin_sized *sized;  /* likewise */
 	const char *why;               /* no kernel of it is instrumented */
 	const char *changes; /* why its kernels may not run twice, a literal; NULL: they may */
 	struct ocl_rewritten rewritten;
@@ -47,8 +57,9 @@ void ocl_twins_fork_child(void);
 /* Those that a launch counts in, and how many. */
 enum ocl_twin_slots ocl_twin_slots_for(const struct ocl_twin *t, const struct ocl_launch *l,
 				       size_t *count);
-/* Its program with such slots. NULL: `*why`, likewise. */
-cl_program ocl_twin_program(struct ocl_twin *t, enum ocl_twin_slots slots, const char **why);
+/* Its program with such slots, for groups of all sizes (NULL) or of `group` alone. NULL: `*why`, likewise. */
+cl_program ocl_twin_program(struct ocl_twin *t, enum ocl_twin_slots slots, const size_t *group,
+			    const char **why);
 
 /*
  * Runs the instrumented kernel in the place of the launch (`as_program`) or beside it, and writes what it counted. Nothing else

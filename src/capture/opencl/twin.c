@@ -88,7 +88,8 @@ static const char *build_failure(cl_program program, cl_device_id device)
 	return why;
 }
 
-static cl_program build(struct ocl_twin *t, enum ocl_twin_slots slots, const char **why)
+static cl_program build(struct ocl_twin *t, enum ocl_twin_slots slots, const size_t *group,
+			const char **why)
 {
 	static const char *const defines[OCL_TWINS] = {
 		[OCL_SLOTS_SHARED] = "0",
@@ -102,6 +103,9 @@ static cl_program build(struct ocl_twin *t, enum ocl_twin_slots slots, const cha
 	struct text options = {0};
 
 	text_addf(&options, "%s -w -DKYMO_OWN_SLOTS=%s", t->rewritten.options, defines[slots]);
+	if (group)
+		text_addf(&options, " -DKYMO_GROUP_X=%zu -DKYMO_GROUP_Y=%zu -DKYMO_GROUP_Z=%zu",
+			  group[0], group[1], group[2]);
 	if (!program || !options.s) {
 		*why = "the runtime did not take its instrumented program";
 	} else if (ocl_next.clBuildProgram(program, 1, &t->device, options.s, NULL, NULL) !=
@@ -114,15 +118,44 @@ static cl_program build(struct ocl_twin *t, enum ocl_twin_slots slots, const cha
 	return program;
 }
 
-cl_program ocl_twin_program(struct ocl_twin *t, enum ocl_twin_slots slots, const char **why)
+/* Caller holds the lock. */
+static cl_program program_for(struct ocl_twin *t, enum ocl_twin_slots slots, const size_t *group,
+			      const char **why)
+{
+	struct ocl_twin_sized *z = t->sized;
+
+	while (z && (z->slots != slots || memcmp(z->group, group, sizeof(z->group)) != 0))
+		z = z->next;
+	if (!z) {
+		z = calloc(1, sizeof(*z));
+		if (!z) {
+			*why = "there was no memory for it";
+			return NULL;
+		}
+		z->slots = slots;
+		memcpy(z->group, group, sizeof(z->group));
+		z->program = build(t, slots, group, &z->why);
+		z->next = t->sized;
+		t->sized = z;
+	}
+	*why = z->why;
+	return z->program;
+}
+
+cl_program ocl_twin_program(struct ocl_twin *t, enum ocl_twin_slots slots, const size_t *group,
+			    const char **why)
 {
 	cl_program program;
 
 	pthread_mutex_lock(&lock);
-	if (!t->program[slots] && !t->why)
-		t->program[slots] = build(t, slots, &t->why);
-	program = t->program[slots];
-	*why = program ? NULL : t->why;
+	if (group) {
+		program = program_for(t, slots, group, why);
+	} else {
+		if (!t->program[slots] && !t->why)
+			t->program[slots] = build(t, slots, NULL, &t->why);
+		program = t->program[slots];
+		*why = program ? NULL : t->why;
+	}
 	pthread_mutex_unlock(&lock);
 	return program;
 }
@@ -174,6 +207,14 @@ static void release(struct ocl_twin *t)
 	for (int i = 0; i < OCL_TWINS; i++)
 		if (t->program[i])
 			ocl_next.clReleaseProgram(t->program[i]);
+	while (t->sized) {
+		struct ocl_twin_sized *z = t->sized;
+
+		t->sized = z->next;
+		if (z->program)
+			ocl_next.clReleaseProgram(z->program);
+		free(z);
+	}
 	ocl_rewritten_release(&t->rewritten);
 	free(t->blocks);
 	free(t->parts);
@@ -248,7 +289,7 @@ struct ocl_twin *ocl_twin_get(const struct ocl_launch *l, bool accesses, const c
 	free(w.options);
 	if (*why)
 		return NULL;
-	if (ocl_twin_program(t, ocl_twin_slots_for(t, l, &slots), why))
+	if (ocl_twin_program(t, ocl_twin_slots_for(t, l, &slots), NULL, why))
 		return t;
 	ocl_twin_put(t);
 	return NULL;

@@ -432,24 +432,39 @@ static bool counted_kernels(const struct summary *s)
 	return false;
 }
 
-/* Kernels were chosen to be counted, and none was, though some ran: a name with a mistake in it, most likely. */
-static void head_count_kernel(struct report *r, const struct summary *s)
+/* Totals of kernels whose lines were counted are counters, too, which are defined with the first of them. */
+static bool instrumented_kernels(const struct summary *s)
 {
-	static const char option[] = "\"KYMO_COUNT_KERNEL=";
-	char *manifest;
-	const char *list;
+	for (uint32_t i = 0; i < s->trace->counters_count; i++)
+		if (strcmp(s->trace->counters[i].provider, "instrument") == 0)
+			return true;
+	return is_noted(s->trace, "instrument");
+}
 
-	if (s->selection || !sum_of(s, TALLY_DISPATCH) || counted_kernels(s))
-		return;
-	manifest = read_manifest(s->path);
-	list = manifest ? strstr(manifest, option) : NULL;
-	if (list)
-		report_head(r,
-			    "No kernel was counted: --count-kernel %.*s names none that ran, or "
-			    "notes say why",
-			    (int)strcspn(list + sizeof(option) - 1, "\""),
-			    list + sizeof(option) - 1);
+/* Kernels were chosen to be `done`, and none was, though some ran: a name with a mistake in it, most likely. */
+static void head_chosen(struct report *r, const struct summary *s, const char *variable,
+			const char *option, const char *done)
+{
+	char *manifest = read_manifest(s->path);
+	const char *list = manifest ? strstr(manifest, variable) : NULL;
+
+	if (list) {
+		list += strlen(variable);
+		report_head(r, "No kernel was %s: %s %.*s names none that ran, or notes say why",
+			    done, option, (int)strcspn(list, "\""), list);
+	}
 	free(manifest);
+}
+
+static void head_chosen_kernels(struct report *r, const struct summary *s)
+{
+	if (s->selection || !sum_of(s, TALLY_DISPATCH))
+		return;
+	if (!counted_kernels(s))
+		head_chosen(r, s, "\"KYMO_COUNT_KERNEL=", "--count-kernel", "counted");
+	if (!instrumented_kernels(s))
+		head_chosen(r, s, "\"KYMO_INSTRUMENT_KERNELS=", "--instrument-kernels",
+			    "instrumented");
 }
 
 static bool is_recording(const struct trace *t)
@@ -673,7 +688,7 @@ void summary_head(struct report *r, const struct summary *s, unsigned count)
 		head_ends(r, t);
 		summary_head_recorded(r, s);
 		samples = head_samples(r, &s[i]);
-		head_count_kernel(r, &s[i]);
+		head_chosen_kernels(r, &s[i]);
 		if (s[i].selection)
 			report_head(r, "Only what is selected: %s", s[i].selection);
 		if (summary_nothing_recorded(&s[i]) && s[i].selection)

@@ -129,8 +129,12 @@ def check_chosen(folder, alone):
     checks.equal("kernels that were chosen", sorted(counters(trace)), ["copy", "naive"])
     counted = query(trace, "SELECT count(*) AS n FROM counters WHERE kind = 'dispatch' AND name = 'page-faults'")[0]["n"]
     checks.equal("counters of all kernels beside", counted, len(DONE))
-    record(trace, "--instrument-kernels=copy#2", LINES)
-    checks.equal("it was not launched so often", counters(trace), {})
+    missed = "No kernel was instrumented: --instrument-kernels {} names none that ran"
+    checks.equal("some were", "No kernel was instrumented" in must(KYMO, "summary", trace), False)
+    for words in ("copy#2", "no-such"):
+        record(trace, "--instrument-kernels=" + words, LINES)
+        checks.equal(f"{words}: nothing was counted", counters(trace), {})
+        checks.equal(f"{words}: told", missed.format(words) in must(KYMO, "summary", trace), True)
 
 
 def check_refused(folder, alone):
@@ -152,7 +156,7 @@ def check_others(folder):
     checks.equal("ocl_two: the same results", record(trace, "--instrument-kernels", TWO), must(TWO))
     launches = query(trace, "SELECT count(DISTINCT call_id) AS n FROM kernel_parts")[0]["n"]
     checks.equal("ocl_two: launches", launches, query(trace, "SELECT count(*) AS n FROM dispatch")[0]["n"])
-    for case, reason in (("binary", "source is not known"), ("svm", "SVM"), ("user_event", "user events")):
+    for case, reason in (("binary", "source is not known: it was made from a binary"), ("svm", "SVM"), ("user_event", "user events")):
         record(trace, "--instrument-kernels", ONCE, "--case", case)  # it checks itself that each ran once
         checks.equal(f"ocl_once: {case}", any(reason in t for t in notes(trace)), True)
 

@@ -117,7 +117,7 @@ def check_application(folder, alone):
 
 def check_refusals(trace):
     """Each case has a kernel of its own name."""
-    reasons = {"printf": "uses printf", "binary": "source is not known",
+    reasons = {"printf": "uses printf", "binary": "source is not known: it was made from a binary",
                "svm": "shared virtual memory", "user_event": "user events", "callback": "event callback",
                "queues": "more than 128 queues"}
     assert record(trace, "--tool", PROVIDER, "--counters", MADE, ONCE).stdout == run(ONCE).stdout

@@ -4,6 +4,7 @@
  * program's source has besides. What is not known counts as written.
  */
 #include "capture/opencl/arguments.h"
+#include "capture/opencl/program.h"
 #include "core/counter/lines.h"
 
 #include <ctype.h>
@@ -377,9 +378,7 @@ static const char *program_changes(cl_kernel kernel)
 	ocl_next.clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof(program), &program, NULL);
 	text = program ? ocl_program_text(program, CL_PROGRAM_SOURCE) : NULL;
 	if (!text)
-		return "their program's source is not known (made from a binary, from IL, linked, "
-		       "or "
-		       "built in)";
+		return ocl_source_unknown(program);
 	why = ocl_source_changes(text);
 	free(text);
 	return why;

@@ -69,6 +69,7 @@ struct ocl_mem {
 
 struct ocl_program {
 	struct ocl_object object;
+	const char *kind; /* as DEF_PROGRAM has it: "source", "binary" ...; a literal */
 	const char *_Atomic
 		options; /* it was built with, while lines of kernels are wanted; lives for ever; or NULL */
 };

@@ -74,11 +74,28 @@ static struct ocl_program *program_new(cl_program program, const char *kind, uin
 	if (!p)
 		return NULL;
 	p->object.handle = program;
+	p->kind = kind;
 	p->object.id = program_define(program, cap_new_id(DEF_PROGRAM), kind, source);
 	old = (struct ocl_program *)ocl_insert(OCL_PROGRAM, &p->object, replace);
 	if (old && replace)
 		ocl_object_free(OCL_PROGRAM, &old->object);
 	return old && !replace ? old : p;
+}
+
+const char *ocl_source_unknown(cl_program program)
+{
+	static const struct {
+		const char *kind, *why;
+	} whys[] = {{"binary", "the program's source is not known: it was made from a binary"},
+		    {"il", "the program's source is not known: it was made from IL"},
+		    {"linked", "the program's source is not known: it was linked from others"},
+		    {"builtin", "the program's source is not known: its kernels are built in"}};
+	const struct ocl_program *p = (const struct ocl_program *)ocl_find(OCL_PROGRAM, program);
+
+	for (size_t i = 0; p && i < sizeof(whys) / sizeof(whys[0]); i++)
+		if (strcmp(p->kind, whys[i].kind) == 0)
+			return whys[i].why;
+	return "the program's source is not known: the runtime does not tell it";
 }
 
 /* Text or bytes the runtime keeps of a program, as a blob; 0: none. */

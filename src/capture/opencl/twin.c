@@ -46,8 +46,7 @@ static const char *ask(cl_kernel kernel, cl_command_queue queue, struct wanted *
 		return "the runtime tells nothing of it";
 	w->source = ocl_program_text(w->program, CL_PROGRAM_SOURCE);
 	if (!w->source)
-		return "its program's source is not known (made from a binary, from IL, linked, or "
-		       "built in)";
+		return ocl_source_unknown(w->program);
 	p = (const struct ocl_program *)ocl_find(OCL_PROGRAM, w->program);
 	options = p ? atomic_load(&p->options) : NULL;
 	if (options) {

@@ -74,10 +74,10 @@ def run(argv):
     return ctest.returncode, rows
 
 
-def tell_shares(path, rows, wall):
+def tell_shares(path, rows, wall, busy):
     """Adds the tests to what `path` has and prints it; nothing that goes wrong here fails a check."""
     try:
-        shares.add(path, [("step", "tests", wall, sum(row[3] for row in rows))] + rows)
+        shares.add(path, [("step", f"tests ({busy})", wall, sum(row[3] for row in rows))] + rows)
         shares.print_table(path)
     except (OSError, ValueError) as error:
         print(f"no table of what the time went to: {error}", file=sys.stderr)
@@ -87,7 +87,7 @@ def main():
     missed, args, path = [], sys.argv[1:], None
     if args[:1] == ["--shares"]:
         path, args = args[1], args[2:]
-    start = time.monotonic()
+    start, since = time.monotonic(), shares.ticks()
     with tempfile.TemporaryDirectory() as folder:
         junit = os.path.join(folder, "junit.xml")
         status, rows = run(["ctest", "--output-junit", junit] + args)
@@ -102,7 +102,7 @@ def main():
         status = status or 1
     sys.stderr.flush()
     if path:
-        tell_shares(path, rows, time.monotonic() - start)
+        tell_shares(path, rows, time.monotonic() - start, shares.busy(since))
     for name, why in missed:
         print(f"skipped: {name}: {why}")
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))

@@ -23,12 +23,25 @@ def add(path, rows):
         f.writelines("\t".join((kind, name, f"{wall:.2f}", f"{processor:.2f}")) + "\n" for kind, name, wall, processor in rows)
 
 
+def ticks():
+    """All that processors did, and what of it was nothing."""
+    with open("/proc/stat", encoding="utf-8") as f:
+        fields = [int(x) for x in f.readline().split()[1:9]]
+    return sum(fields), fields[3] + fields[4]
+
+
+def busy(since):
+    """What part of the processors' time was used, by anybody, since ticks()."""
+    total, idle = (now - then for now, then in zip(ticks(), since))
+    return f"processors {100 * (total - idle) // total if total else 0} % busy"
+
+
 def step(path, name, command):
-    start, before = time.monotonic(), os.times()
+    start, before, since = time.monotonic(), os.times(), ticks()
     status = subprocess.call(command)
     after = os.times()
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    add(path, [("step", name, time.monotonic() - start, after.children_user + after.children_system
+    add(path, [("step", f"{name} ({busy(since)})", time.monotonic() - start, after.children_user + after.children_system
                 - before.children_user - before.children_system)])
     return status
 

@@ -25,7 +25,7 @@ help:
 	@echo 'make asan       the same tests with the address and undefined behaviour sanitizers'
 	@echo 'make asan-cli   the tests of the command line, of which only kymo itself has these sanitizers: TESTS=REGEX'
 	@echo 'make tsan       the unit tests with the thread sanitizer'
-	@echo 'make fuzz       fuzz what reads files for 15 seconds each, with clang and libFuzzer'
+	@echo 'make fuzz       fuzz what reads bytes for a minute each, with clang and libFuzzer: SECONDS=N TARGETS="raw view"'
 	@echo 'make model      search the model of the ring with spin, in worlds that take minutes'
 	@echo 'make bench      build, run the benchmarks'
 	@echo 'make fmt        format the C sources'
@@ -53,10 +53,17 @@ demo:
 	@echo 'timelines: $(DEMO)/heat.pftrace $(DEMO)/drum.pftrace (open them in https://ui.perfetto.dev)'
 	@echo 'reports:   $(DEMO)/heat.html $(DEMO)/drum.html (open them in a browser: xdg-open $(DEMO)/drum.html)'
 
+# Ends with tables of what the time went to, and a line that counts the tests. One test more than processors runs at once: most wait for
+# half of their time, for programs, drains, files (the tables tell how busy processors were).
+SHARES = build/ci/shares.tsv
+shares = python3 -B tools/check/shares.py
 check:
-	@tools/setup.sh
-	@$(call build,ci)
-	@$(call run_tests,ci,-j $(JOBS))
+	@mkdir -p build/ci && rm -f $(SHARES)
+	@$(shares) step $(SHARES) setup tools/setup.sh
+	@$(shares) step $(SHARES) configure cmake --preset ci > /dev/null
+	@$(shares) step $(SHARES) build cmake --build --preset ci -j $(JOBS)
+	@$(shares) build $(SHARES) build/ci
+	@tools/check/ctest-summary.py --shares $(SHARES) --test-dir build/ci --output-on-failure -j $$(($(JOBS) + 1))
 
 quick:
 	@$(call build,ci)
@@ -88,10 +95,12 @@ tsan:
 	@$(call build,tsan)
 	@TSAN_OPTIONS=die_after_fork=0 $(call run_tests,tsan,-L 'unit|stress' -E 'drain|perfetto|gen_wrap|unit.opencl$$')
 
-# Without libFuzzer the same targets run in make check, with mutations of tests/fuzz/timed_main.c.
+# Without libFuzzer the same targets run in make check, with mutations of tests/fuzz/timed_main.c. When it ran last, and what it
+# told: build/fuzz/fuzz.txt. TARGETS="raw view": these alone.
+SECONDS = 60
 fuzz:
 	@$(call build,fuzz)
-	@$(call run_tests,fuzz,-R '^fuzz\..*\.timed$$' -j $(JOBS))
+	@python3 -B tools/check/fuzz.py build/fuzz --seconds $(SECONDS) --jobs $(JOBS) $(TARGETS)
 
 model:
 	@python3 -B tests/model/test_model.py all

@@ -10,6 +10,16 @@ add_test(NAME abi.layers COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tool
          ${PROJECT_SOURCE_DIR} ${layers_build})
 add_test(NAME abi.layers_planted COMMAND Python3::Interpreter -B
          ${PROJECT_SOURCE_DIR}/tests/abi/test_layers.py ${PROJECT_SOURCE_DIR})
+# The linker says nothing of a function that two libraries of a program define.
+if(CMAKE_GENERATOR STREQUAL Ninja)
+  if(NOT KYMO_SANITIZE AND TARGET kymo AND TARGET test_jit)
+    add_test(NAME abi.clashes COMMAND Python3::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/check/clashes.py ${CMAKE_BINARY_DIR})
+    set_tests_properties(abi.clashes PROPERTIES LABELS abi)
+  endif()
+  add_test(NAME abi.clashes_planted COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_LIST_DIR}/test_clashes.py
+           ${PROJECT_SOURCE_DIR}/tools/check/clashes.py ${CMAKE_C_COMPILER})
+  set_tests_properties(abi.clashes_planted PROPERTIES LABELS abi)
+endif()
 # Tests of parts that this build leaves out cannot be found.
 if(NOT KYMO_SANITIZE AND TARGET kymo_synth AND TARGET kymo_report AND TARGET kymo_format_json)
   add_test(NAME abi.security_doc COMMAND Python3::Interpreter

@@ -328,14 +328,14 @@ def selected(folder):
     """Parts of a selection are of what is selected alone, also where it has to be looked for first, and of a long trace."""
     trace = spanning(folder, True, 10000)
     long = os.path.join(folder, "bulk.kymo")
-    must(SYNTH, "bulk", long, "8", "250000", "z")
+    must(SYNTH, "bulk", long, "8", "110000", "z")  # behind 0.02 s more is left than is read at once
     for at, options, many in ((trace, ("-i", "test:launch"), False), (trace, ("-k", "k3"), False), (trace, ("--during", "half"), False), (trace, ("-k", "k3#5-60"), False),
                               (trace, ("--after", "30%", "--before", "40%"), False), (trace, ("--after", "30%", "--before", "40%", "--inside"), False),
-                              (trace, ("--min-duration", "100ns"), False), (long, ("-i", "wait", "--after", "0.1s"), True)):
+                              (trace, ("--min-duration", "100ns"), False), (long, ("-i", "wait", "--after", "0.02s"), True)):
         what = " ".join(options)
         with Held(at, folder, *options) as view:
             kymotest.wait_for(lambda: view.state()["glances"], what)
-            parts = [glance(view), *(glance(view, a, b) for a, b in windows(200000000 if at == long else 2800000, 3, len(what)))]
+            parts = [glance(view), *(glance(view, a, b) for a, b in windows(90000000 if at == long else 2800000, 3, len(what)))]
             view.go()
             page = All(view)
             checks.equal(f"{what}: told", [p.head["trace"]["selection"] for p in parts], [page.head["trace"]["selection"]] * len(parts))

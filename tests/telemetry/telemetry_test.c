@@ -469,6 +469,8 @@ static void test_libraries(void **state)
 	assert_non_null(strstr(s->text, "nvml|Fake GPU|nvlink.sent|bytes/s|known\n"));
 	assert_non_null(strstr(s->text, "nvml|Fake GPU|pcie.sent.rate|bytes/s|known\n"));
 	assert_null(strstr(s->text, "nvml|Fake GPU|pcie.sent|"));
+	assert_non_null(strstr(s->text, "nvml|Fake GPU|pcie.received.rate|bytes/s|known\n"));
+	assert_null(strstr(s->text, "nvml|Fake GPU|pcie.received|"));
 	assert_non_null(strstr(s->text, "rocm_smi|Fake Instinct|energy|J/s|known\n"));
 	assert_non_null(strstr(s->text, "rocm_smi|Fake Instinct|utilisation|%|known\n"));
 	assert_null(strstr(s->text, "Instinct|utilisation.memory"));

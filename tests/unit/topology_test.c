@@ -295,6 +295,8 @@ static void test_kfd_broken(void **state)
 	fake_file(root, NODE "8/caches/5/properties", "level 3\nsize 64\ntype\nsibling_map\n");
 	fake_file(root, NODE "8/mem_banks/1/properties",
 		  "heap_type 1\nsize_in_bytes 18446744073709551615\n");
+	fake_file(root, NODE "8/mem_banks/2/properties", /* the host does not see it */
+		  "heap_type 2\nsize_in_bytes 1073741824\n");
 	fake_file(root, NODE "9/properties",
 		  "location_id 20480\nsimd_per_cu 0\nsimd_count 18446744073709551615\n"
 		  "max_engine_clk_fcompute 99999999999\ngfx_target_version 99999999\n");
@@ -304,7 +306,7 @@ static void test_kfd_broken(void **state)
 	a = nth(t, KYMO_AGENT_GPU, 0);
 	assert_int_equal(a->pci->bus, 0x40);
 	assert_null(a->uuid);
-	assert_int_equal(a->memory_bytes, 24 * GIB);
+	assert_int_equal(a->memory_bytes, 25 * GIB);
 	check_cache(a->caches[2], 3, KYMO_AGENT_CACHE_UNIFIED, 64 << 10, 0, 1);
 	assert_null(a->caches[3]);
 	a = nth(t, KYMO_AGENT_GPU, 1);

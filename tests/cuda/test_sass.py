@@ -37,8 +37,8 @@ def cold(warps):
 
 
 class Test(base.Test):
-    def build(self):
-        flags = ["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-missing-field-initializers", "-pthread"]
+    def build(self, *more):
+        flags = ["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-missing-field-initializers", "-pthread", *more]
         self.library = self.compile("libcupti-fake.so", *flags, "-shared", "-fPIC",
                                     *(os.path.join(HERE, f"fake{x}.c") for x in ("", "_profile", "_range", "_sass")))
         self.built = self.compile("program", *flags, os.path.join(HERE, "sass.c"), os.path.join(HERE, "calls.c"), self.library)
@@ -132,6 +132,14 @@ class Test(base.Test):
         self.noted("samples", "CUPTI cannot both sample and count")
         self.scene("once", options=("--instrument-kernels", "--lanes", "32"))
         check("addresses are not its", self.rows("SELECT count(*) FROM kernel_instruction"), [(0,)])
+
+    def test_old(self):
+        """A CUPTI without these functions: the program runs as it is."""
+        self.build("-DcuptiSassMetricsSetConfig=fake_not_there")
+        out = self.scene("once")
+        check("nothing patched", out.split(), ["patched", "0", "concurrent", "1", "serial", "0"])
+        self.noted("old", "this CUPTI cannot; CUDA 12.2 or later is needed")
+        check("kernels", self.rows("SELECT count(*) FROM dispatch"), [(2,)])
 
     def test_findings(self):
         """Lines are named with their cause and exact numbers, of good ones nothing is said."""

@@ -5,6 +5,7 @@
  * are recorded side by side.
  */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,7 +120,7 @@ struct data {
 };
 
 static struct device {
-	bool set;
+	bool set, spent;
 	bool chosen[NAMES];
 } devices[DEVICES];
 
@@ -255,13 +256,29 @@ int cuptiSassMetricsSetConfig(struct config *p)
 		return INVALID_PARAMETER;
 	if (refuse)
 		return atoi(refuse);
-	if (d->set)
-		return OUT_OF_MEMORY;
-	d->set = true;
+	if (d->set || d->spent)
+		return d->set ? INVALID_OPERATION : OUT_OF_MEMORY;
+	d->set = d->spent = true;
 	for (size_t k = 0; k < p->count; k++)
 		for (int i = 0; i < NAMES; i++)
 			if (p->choices[k].id == id_of(i) && p->choices[k].granularity == 0)
 				d->chosen[i] = true;
+	return OK;
+}
+
+struct unset {
+	size_t size;
+	void *reserved;
+	uint32_t device;
+};
+
+int cuptiSassMetricsUnsetConfig(struct unset *p)
+{
+	if (p->size != offsetof(struct unset, device) + 4 || !devices[p->device].set)
+		return INVALID_OPERATION;
+	devices[p->device].set = false;
+	if (getenv("FAKE_SASS_TOLD"))
+		printf("device %u let go\n", p->device);
 	return OK;
 }
 

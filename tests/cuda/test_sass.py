@@ -62,6 +62,8 @@ class Test(base.Test):
         """Counts of each instruction, with its line, in the store, the views, the panel of lines and the counters."""
         self.build()
         out = self.scene("once")
+        told = base.run(self.kymo, "doctor", env=dict(os.environ, KYMO_CUPTI=self.library, FAKE_VERSION="130001")).stdout
+        check("doctor", "--instrument-kernels" in told, False)
         check("alone, serial", out, "patched 2 concurrent 0 serial 1\n")
         check("instructions", self.rows(COUNTS), sorted(hot(10) + cold(7)))
         check("kernels have records", self.rows("SELECT count(*) FROM dispatch"), [(2,)])
@@ -89,7 +91,8 @@ class Test(base.Test):
     def test_many(self):
         """Two devices, one name in two modules, a launch that failed."""
         self.build()
-        self.scene("many", env={"FAKE_DEVICES": "2"})
+        out = self.scene("many", env={"FAKE_DEVICES": "2", "FAKE_SASS_TOLD": "1"})
+        check("let go at the end", out.splitlines()[1:], ["device 0 let go", "device 1 let go"])
         agents = [r[0] for r in self.rows("SELECT DISTINCT agent_name FROM kernel_instructions ORDER BY 1")]
         check("devices", len(agents), 2)
         check("instructions", self.rows(COUNTS), sorted(

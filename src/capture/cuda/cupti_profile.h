@@ -376,6 +376,12 @@ struct cupti_sass_config {
 	uint32_t device;
 };
 
+struct cupti_sass_unset {
+	size_t size;
+	void *reserved;
+	uint32_t device;
+};
+
 struct cupti_sass_enable {
 	size_t size;
 	void *reserved;
@@ -425,6 +431,7 @@ struct cupti_sass_flush {
 	X(SassMetricsGetNumOfMetrics, (struct cupti_sass_count *))                                 \
 	X(SassMetricsGetMetrics, (struct cupti_sass_list *))                                       \
 	X(SassMetricsSetConfig, (struct cupti_sass_config *))                                      \
+	X(SassMetricsUnsetConfig, (struct cupti_sass_unset *))                                     \
 	X(SassMetricsEnable, (struct cupti_sass_enable *))                                         \
 	X(SassMetricsDisable, (struct cupti_sass_disable *))                                       \
 	X(SassMetricsGetDataProperties, (struct cupti_sass_properties *))                          \

@@ -98,6 +98,7 @@ bool cuda_sass_begin(void *context, uint32_t device);
 void cuda_sass_end(void *context, uint32_t device, const struct cupti_callback *data, bool failed);
 /* A launch that was chosen, or who knows, is not counted; `why`, a literal, is noted. */
 void cuda_sass_left_out(const char *why);
+/* CUPTI must not be called any more after this. */
 void cuda_sass_last(void);
 void cuda_sass_fork_child(void);
 

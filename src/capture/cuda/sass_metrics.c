@@ -97,7 +97,7 @@ void cuda_sass_left_out(const char *why)
 	pthread_mutex_unlock(&telling);
 }
 
-void cuda_sass_last(void)
+static void tell_all(void)
 {
 	static const char as[] =
 		"launches of kernels ran instrumented and not as they are, so that their times are "
@@ -118,6 +118,29 @@ void cuda_sass_last(void)
 	memset(told, 0, sizeof(told));
 	counted = without = 0;
 	pthread_mutex_unlock(&telling);
+}
+
+/* ---- the end ---- */
+
+/* CUPTI has the devices as before: whoever uses it next chooses anew. */
+static void let_go(void)
+{
+	struct cupti_sass_unset unset = {.size = CUPTI_SIZE(cupti_sass_unset, device)};
+
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < DEVICES; i++) {
+		unset.device = i;
+		if (devices[i].counts)
+			cupti_sass.SassMetricsUnsetConfig(&unset);
+		devices[i].counts = false;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void cuda_sass_last(void)
+{
+	let_go();
+	tell_all();
 }
 
 /* ---- whether ---- */

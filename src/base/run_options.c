@@ -97,11 +97,10 @@ static const struct knob rows[] = {
 	 "others start; 0: once for each"},
 	{"instrument-kernels", 0, KNOB_KERNELS, KNOB_OPTIONAL | KNOB_HANDED_ON,
 	 AT(instrument_kernels), "REGEX", NULL, NULL, ".", "What is recorded",
-	 "Count how often each line of kernels is executed, what it loads, stores and computes "
-	 "(OpenCL "
-	 "programs made from source): launches of the kernels whose name matches, or of these the "
-	 "first, NAME#1, or NAME#1-3,10, run alone, and once more with what counts; see kymo "
-	 "kernels"},
+	 "Count how often each line of kernels is executed, what it loads and stores (OpenCL "
+	 "programs made from source; CUDA: each instruction): launches of the kernels whose name "
+	 "matches, or of these the first, NAME#1, or NAME#1-3,10, run alone with what counts, or "
+	 "once more; see kymo kernels"},
 	{"lanes", 0, KNOB_ENUM, KNOB_HANDED_ON, AT(lanes), "WIDTH", "off", "off|32|64", NULL,
 	 "What is recorded",
 	 "With --instrument-kernels: record the address of each access too, and count what a "

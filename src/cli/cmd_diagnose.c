@@ -146,7 +146,7 @@ enum { KERNELS_ASKED = 5 /* those that took most time */ };
 static bool ask_store(struct diagnosis *d, struct store *store)
 {
 	struct metric_set set = {.denom = NULL};
-	struct kernel_findings f = {.set = &set};
+	struct kernel_findings f = {.set = &set, .store = store};
 	struct kernel_data data = {0};
 	char error[200];
 	bool ok = metric_set_read(&set, NULL, error, sizeof(error)) &&

@@ -197,7 +197,7 @@ static kymo_status_t read_bases(struct work *w, const struct format_options *o)
 static void add_findings(struct report *r, struct kernel_report *k)
 {
 	struct metric_set own = {.denom = NULL};
-	struct kernel_findings f = {.set = &own, .specs = k->specs};
+	struct kernel_findings f = {.set = &own, .specs = k->specs, .store = k->store};
 	char error[ERROR];
 
 	if (metric_set_read(&own, NULL, error, sizeof(error)) &&

@@ -83,8 +83,11 @@ bool kernel_findings_find(struct kernel_findings *f, const struct kernel_data *d
 	for (uint32_t i = 0; i < d->group_count && (!most || i < most); i++)
 		for (uint32_t r = 0; r < kernel_rules_count; r++) {
 			f->rule = kernel_rules[r];
-			f->rule->find(f, &d->groups[i]);
+			if (f->rule->find)
+				f->rule->find(f, &d->groups[i]);
 		}
+	if (f->store)
+		f->failed |= !kernel_findings_lines(f, d, most);
 	return !f->failed;
 }
 

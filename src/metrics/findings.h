@@ -11,11 +11,27 @@
 
 struct kernel_findings;
 
+/* What a line of a kernel does in all launches that were instrumented or sampled. */
+struct kernel_line {
+	char *where;             /* "FILE:LINE", "line N", or an instruction's address */
+	const char *what;        /* "load", "store", "atomic" ...; NULL: it is not one access */
+	const char *kind, *unit; /* its memory; what it is counted in: sector, line, round */
+	double needed, used, used_by_kernel;
+	double warps, items, lanes; /* executions; work items that were active, of how many */
+	double uniform, divergent;  /* branches of warps */
+	const char *load, *user;    /* instructions: a load, and the first that uses it */
+	uint32_t distance;          /* so many instructions behind it */
+	double samples, waiting;    /* of the kernel; of these, at the user, waiting for memory */
+};
+
 struct kernel_rule {
 	struct rule rule;  /* first; has no function */
 	const char *panel; /* to open next */
 	const char *advice;
-	void (*find)(struct kernel_findings *f, const struct kernel_group *g);
+	void (*find)(struct kernel_findings *f, const struct kernel_group *g); /* or NULL */
+	/* Or NULL; of each line of which something of the kind is known. */
+	void (*find_line)(struct kernel_findings *f, const struct kernel_group *g,
+			  const struct kernel_line *l);
 };
 
 extern const struct kernel_rule *const kernel_rules[];
@@ -31,6 +47,7 @@ struct kernel_finding {
 struct kernel_findings {
 	const struct metric_set *set;
 	const struct metric_specs *specs;
+	struct store *store; /* NULL: nothing is known of lines */
 	struct kernel_finding *at;
 	uint32_t count, room;
 	const struct kernel_rule *rule; /* that is being asked */
@@ -46,6 +63,10 @@ void kernel_findings_report(struct report *r, const struct kernel_findings *f);
 
 /* Adds them to what `kymo diagnose` tells. */
 bool kernel_findings_tell(const struct kernel_findings *f, struct diagnosis *d);
+
+/* ---- line_findings.c: asks the rules of lines, of the kernels that kernel_findings_find() asked ---- */
+
+bool kernel_findings_lines(struct kernel_findings *f, const struct kernel_data *d, uint32_t most);
 
 /* ---- for rules -------------------------------------------------------------------------------------- */
 

@@ -13,7 +13,10 @@ enum { SOURCE_MOST = 8 << 20, LINE_MOST = 80 };
 /* The text of the program: of one that was made several times it is the same. */
 #define SOURCE "(SELECT q.source FROM program q WHERE q.id = p.program) AS text"
 
-/* A line is executed as often as the part of it that is executed most. */
+/*
+ * A line is executed as often as the part of it that is executed most. What instructions tell besides, of machine code, is of
+ * each line alone: its programs have no text here.
+ */
 static const char query[] =
 	"WITH launched AS (SELECT kernel_name, agent_name, " SOURCE ", file, line, "
 	"max(executed / times) AS executed, "
@@ -28,16 +31,26 @@ static const char query[] =
 	"FROM kernel_parts p GROUP BY pid, call_id, kernel_name, agent_name, text, file, line), "
 	"accesses AS (SELECT kernel_name, agent_name, " SOURCE ", file, line, "
 	"100.0 * sum(accesses) / sum(lanes) AS lanes, "
-	"sum(needed) FILTER (WHERE kind <> 'local' AND used) AS needed, "
-	"sum(used) FILTER (WHERE kind <> 'local' AND used) AS used, "
-	"sum(used - needed) FILTER (WHERE kind = 'local') AS conflicts, "
-	"sum(misaligned) AS misaligned FROM kernel_accesses p GROUP BY 1, 2, 3, 4, 5) "
+	"sum(needed) FILTER (WHERE unit = 'line' AND used) AS needed, "
+	"sum(used) FILTER (WHERE unit = 'line' AND used) AS used, "
+	"sum(needed) FILTER (WHERE unit = 'sector' AND used) AS sectors_needed, "
+	"sum(used) FILTER (WHERE unit = 'sector' AND used) AS sectors_used, "
+	"sum(used - needed) FILTER (WHERE unit = 'round') AS conflicts, "
+	"sum(misaligned) AS misaligned FROM kernel_accesses p GROUP BY 1, 2, 3, 4, 5), "
+	"machine AS (SELECT kernel_name, agent_name, file, line, "
+	"100.0 * sum(items) / sum(warps * warp) AS lanes, sum(uniform + divergent) AS "
+	"warp_branches, "
+	"sum(divergent) AS divergent FROM kernel_instructions GROUP BY 1, 2, 3, 4) "
 	"SELECT l.kernel_name, l.agent_name, l.text, l.file, l.line, sum(executed), sum(loads), "
 	"sum(stores), sum(atomics), sum(global), sum(local), sum(private), sum(flops), "
-	"sum(branches), a.lanes, a.needed, a.used, a.conflicts, a.misaligned "
+	"sum(branches), ifnull(m.lanes, a.lanes), a.needed, a.used, a.sectors_needed, "
+	"a.sectors_used, a.conflicts, a.misaligned, nullif(m.warp_branches, 0), "
+	"CASE WHEN m.warp_branches THEN m.divergent END "
 	"FROM launched l LEFT JOIN accesses a ON a.kernel_name IS l.kernel_name AND a.agent_name "
 	"IS l.agent_name "
-	"AND a.text IS l.text AND a.file IS l.file AND a.line = l.line "
+	"AND a.text IS l.text AND a.file IS l.file AND a.line IS l.line "
+	"LEFT JOIN machine m ON m.kernel_name IS l.kernel_name AND m.agent_name IS l.agent_name "
+	"AND m.file IS l.file AND m.line IS l.line AND l.text IS NULL "
 	"GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5";
 enum {
 	Q_KERNEL,
@@ -48,7 +61,7 @@ enum {
 	Q_EXECUTED,
 	Q_LANES = Q_EXECUTED + 9,
 	Q_NEEDED,
-	Q_END = Q_NEEDED + 4
+	Q_END = Q_NEEDED + 8
 };
 
 static const char source_query[] = "SELECT data FROM blob WHERE id = ?";
@@ -127,7 +140,9 @@ static void put_row(struct table *t, sqlite3_stmt *q, struct source *s, sqlite3 
 	if (file && *file)
 		cell_text(t, c, file);
 	c++;
-	cell_number(c++, (uint64_t)sqlite3_column_int64(q, Q_LINE));
+	if (sqlite3_column_int64(q, Q_LINE)) /* machine code may have none */
+		cell_number(c, (uint64_t)sqlite3_column_int64(q, Q_LINE));
+	c++;
 	for (int i = Q_EXECUTED; i < Q_END; i++, c++)
 		if (sqlite3_column_type(q, i) != SQLITE_NULL && i != Q_LANES)
 			cell_number(c, (uint64_t)sqlite3_column_int64(q, i));
@@ -140,7 +155,7 @@ static void put_row(struct table *t, sqlite3_stmt *q, struct source *s, sqlite3 
 	put_line(t, c, s, sqlite3_column_int64(q, Q_LINE));
 }
 
-static bool any(sqlite3 *db, const char *rows)
+bool report_any(sqlite3 *db, const char *rows)
 {
 	sqlite3_stmt *q = NULL;
 	bool found = sqlite3_prepare_v2(db, rows, -1, &q, NULL) == SQLITE_OK &&
@@ -150,7 +165,7 @@ static bool any(sqlite3 *db, const char *rows)
 	return found;
 }
 
-static void put_columns(struct table *t, bool files, bool accesses)
+static void put_columns(struct table *t, bool files, bool accesses, bool machine)
 {
 	table_column(t, "kernel", "kernel", CELL_TEXT);
 	table_column_optional(t, 1, "device", "device", CELL_TEXT);
@@ -165,11 +180,15 @@ static void put_columns(struct table *t, bool files, bool accesses)
 	table_column_if(t, false, "private_bytes", "private", CELL_BYTES);
 	table_column(t, "flops", "FLOP", CELL_COUNT);
 	table_column(t, "branches", "branches", CELL_COUNT);
-	table_column_if(t, accesses, "lanes_percent", "lanes %", CELL_PERCENT);
+	table_column_if(t, accesses || machine, "lanes_percent", "lanes %", CELL_PERCENT);
 	table_column_if(t, accesses, "lines_needed", "lines needed", CELL_COUNT);
 	table_column_if(t, accesses, "lines_used", "used", CELL_COUNT);
-	table_column_if(t, accesses, "conflicts", "conflicts", CELL_COUNT);
+	table_column_if(t, machine, "sectors_needed", "sectors needed", CELL_COUNT);
+	table_column_if(t, machine, "sectors_used", "used", CELL_COUNT);
+	table_column_if(t, accesses || machine, "conflicts", "conflicts", CELL_COUNT);
 	table_column_if(t, accesses, "misaligned", "misaligned", CELL_COUNT);
+	table_column_if(t, machine, "warp_branches", "branches of warps", CELL_COUNT);
+	table_column_if(t, machine, "divergent_branches", "divergent", CELL_COUNT);
 	table_column_optional(t, 2, "source", "source", CELL_TEXT);
 }
 
@@ -183,8 +202,9 @@ bool lines_table(struct report *r, const struct kernel_report *k, const char *id
 
 	if (!t)
 		return false;
-	put_columns(t, any(db, "SELECT 1 FROM kernel_parts WHERE file <> '' LIMIT 1"),
-		    any(db, "SELECT 1 FROM kernel_access LIMIT 1"));
+	put_columns(t, report_any(db, "SELECT 1 FROM kernel_parts WHERE file <> '' LIMIT 1"),
+		    report_any(db, "SELECT 1 FROM kernel_access LIMIT 1"),
+		    report_any(db, "SELECT 1 FROM kernel_instruction LIMIT 1"));
 	rc = sqlite3_prepare_v2(db, query, -1, &q, NULL);
 	while (rc == SQLITE_OK && (rc = sqlite3_step(q)) == SQLITE_ROW) {
 		put_row(t, q, &source, db);

@@ -75,6 +75,10 @@ bool chart_draw(const struct metric_table *t, const struct metric_value *values,
 	"N/A: no samples of kernels were recorded: kymo run --pc-sampling (NVIDIA); of kernels "   \
 	"on processors: kymo run --sample, kymo summary --tables kernel_lines,kernel_instructions"
 
+struct sqlite3;
+/* The query has a row. */
+bool report_any(struct sqlite3 *db, const char *rows);
+
 /* Panel of samples by line, and by instruction. False: the log says why. */
 bool samples_table(struct report *r, const struct kernel_report *k, const char *id,
 		   const char *title);

@@ -19,11 +19,6 @@
 
 extern char **environ;
 
-struct instruction {
-	uint64_t address;
-	char *text;
-};
-
 /* A function: what follows its label, to where addresses begin again. */
 struct symbol {
 	char *name; /* demangled */
@@ -32,8 +27,9 @@ struct symbol {
 
 struct module {
 	char *name;
-	struct instruction *at;
+	struct sass_code *at;
 	struct symbol *symbols;
+	bool label; /* in front of what comes next */
 	uint32_t count, room, symbol_count, symbol_room;
 };
 
@@ -119,14 +115,15 @@ static bool add_symbol(struct module *m, const char *name, size_t length)
 static bool add_instruction(struct module *m, uint64_t address, const char *text)
 {
 	size_t n = strcspn(text, ";\n");
-	struct instruction *x;
+	struct sass_code *x;
 
 	while (n && (text[n - 1] == ' ' || text[n - 1] == '\t'))
 		n--;
 	if (!vec_reserve(&m->at, &m->room, m->count, 1))
 		return false;
 	x = &m->at[m->count];
-	*x = (struct instruction){address, strndup(text, n)};
+	*x = (struct sass_code){address, strndup(text, n), m->label};
+	m->label = false;
 	m->count += x->text != NULL;
 	return x->text != NULL;
 }
@@ -148,6 +145,7 @@ static bool add_line(struct module *m, const char *line)
 	}
 	if (text == line && n > 1 && text[n - 1] == ':' && *text != '.')
 		return add_symbol(m, text, n - 1);
+	m->label |= text == line && n > 1 && text[n - 1] == ':';
 	if (text == line || strncmp(text, "/*", 2) != 0 || strncmp(text, "/*0x", 4) == 0)
 		return true;
 	const uint64_t address = strtoull(text + 2, &end, 16);
@@ -175,6 +173,33 @@ static bool spawn(const struct sass *s, pid_t *child, const char *path, int out)
 	return ok;
 }
 
+/* cuobjdump prints no labels, but where jumps go: "BRA 0x120", in the function of the jump. */
+static void mark_target(struct module *m, uint32_t from, uint32_t i)
+{
+	const char *text = strstr(m->at[i].text, "B");
+	const char *target = text && (strncmp(text, "BRA", 3) == 0 || strncmp(text, "BSSY", 4) == 0)
+				     ? strstr(text, " 0x")
+				     : NULL;
+	const uint64_t address = target ? strtoull(target + 1, NULL, 16) : UINT64_MAX;
+
+	for (uint32_t k = from; target && k < m->count; k++)
+		if (m->at[k].address == address) {
+			m->at[k].first = true;
+			return;
+		}
+}
+
+static void mark_targets(struct module *m)
+{
+	uint32_t from = 0;
+
+	for (uint32_t i = 0; i < m->count; i++) {
+		if (i && m->at[i].address <= m->at[i - 1].address)
+			from = i;
+		mark_target(m, from, i);
+	}
+}
+
 static void read_lines(struct module *m, FILE *f)
 {
 	char *line = NULL;
@@ -183,6 +208,7 @@ static void read_lines(struct module *m, FILE *f)
 	while (getline(&line, &room, f) >= 0 && add_line(m, line))
 		;
 	free(line);
+	mark_targets(m);
 }
 
 static void disassemble(const struct sass *s, struct module *m, const char *path)
@@ -244,25 +270,27 @@ void sass_module(struct sass *s, const char *name, const void *cubin, size_t byt
 	temporary_done(path);
 }
 
-const char *sass_instruction(const struct sass *s, const char *module, const char *function,
-			     uint64_t offset)
+/* Where addresses begin again another function begins, even without a label. */
+static uint32_t length_of(const struct module *m, const struct symbol *x)
+{
+	uint32_t k = x->first;
+
+	while (k < m->count && (k == x->first || m->at[k].address > m->at[k - 1].address))
+		k++;
+	return k - x->first;
+}
+
+const struct sass_code *sass_function(const struct sass *s, const char *module,
+				      const char *function, uint32_t *count)
 {
 	const struct module *m = find_module(s, module);
 
 	for (uint32_t i = 0; m && i < m->symbol_count; i++) {
 		const struct symbol *x = &m->symbols[i];
 
-		if (strcmp(x->name, function) != 0)
-			continue;
-		for (uint32_t k = x->first; k < m->count; k++) {
-			const uint64_t at = m->at[k].address - m->at[x->first].address;
-
-			if (at == offset)
-				return m->at[k].text;
-			if (at > offset ||
-			    (k > x->first && m->at[k].address <= m->at[k - 1].address))
-				break;
-		}
+		*count = strcmp(x->name, function) == 0 ? length_of(m, x) : 0;
+		if (*count)
+			return &m->at[x->first];
 	}
 	return NULL;
 }

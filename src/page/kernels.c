@@ -76,10 +76,10 @@ static bool make_rooflines(struct page_kernels *k, struct store *s)
 }
 
 /* What limits the first `most`, into a report or a diagnosis. */
-static bool add_findings(const struct page_kernels *k, uint32_t most, struct report *r,
-			 struct diagnosis *d)
+static bool add_findings(const struct page_kernels *k, struct store *s, uint32_t most,
+			 struct report *r, struct diagnosis *d)
 {
-	struct kernel_findings f = {.set = &k->own, .specs = &k->specs};
+	struct kernel_findings f = {.set = &k->own, .specs = &k->specs, .store = s};
 	bool good = kernel_findings_find(&f, &k->data, most);
 
 	if (good && r)
@@ -99,14 +99,14 @@ static bool make_reports(struct page_kernels *k, struct store *s, struct stream_
 		.top = TABLE_TOP, .more = "kymo kernels --all", .people = true, .utf8 = true};
 	about.top = PEOPLE_KERNELS;
 	if (!kernel_report_make(&k->people, &about) ||
-	    !add_findings(k, PEOPLE_KERNELS, &k->people, NULL))
+	    !add_findings(k, s, PEOPLE_KERNELS, &k->people, NULL))
 		return false;
 	about.panels = "0.1,21.1";
 	about.top = PAGE_KERNELS_MOST;
 	if (!kernel_report_make(&k->programs, &about) ||
-	    !add_findings(k, PAGE_KERNELS_MOST, &k->programs, NULL) ||
+	    !add_findings(k, s, PAGE_KERNELS_MOST, &k->programs, NULL) ||
 	    !kernel_report_make(&k->workbook, &about) ||
-	    !add_findings(k, PAGE_KERNELS_MOST, &k->workbook, NULL))
+	    !add_findings(k, s, PAGE_KERNELS_MOST, &k->workbook, NULL))
 		return false;
 	about.panels = NULL;
 	return kernel_report_flat(&k->workbook, &about);
@@ -120,7 +120,7 @@ static bool make(struct page_kernels *k, struct store *s, struct diagnosis *d,
 	return metric_set_read(&k->own, NULL, error, sizeof(error)) &&
 	       metric_set_read(&k->set, metrics_file, error, sizeof(error)) &&
 	       kernel_data_read(&k->data, s, log) && make_reports(k, s, log) &&
-	       make_rooflines(k, s) && (!d || add_findings(k, DIAGNOSED, NULL, d));
+	       make_rooflines(k, s) && (!d || add_findings(k, s, DIAGNOSED, NULL, d));
 }
 
 bool page_kernels_check(const char *metrics_file, char *error, size_t size)

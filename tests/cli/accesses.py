@@ -92,6 +92,19 @@ def check_table(trace):
     checks.equal("lines of a line", (got["lines_needed"], got["lines_used"]), (WARPS, 32 * WARPS))
     got = lines["some", "a[i];"]
     checks.equal("lanes of a line", got["lanes_percent"], 25)
+    check_findings(report, {k: r["line"] for k, r in lines.items()})
+
+
+def check_findings(report, at):
+    """Lines are named with their cause; of those of the padded tile nothing is said."""
+    found = {(r["kernel"], r["finding"]) for t in report["tables"] if t["name"] == "findings" for r in t["rows"] if r["rule"].endswith("-line")}
+    checks.equal("findings", {f for f in found if f[0] in ("tiled", "padded", "naive", "some")}, {
+        ("tiled", f"bank conflicts of the load at line {at['tiled', 'tile[i][j];']}: {31 * WARPS} rounds of local memory too many in {WARPS} "
+         "accesses of warps, 31.0 for each"),
+        ("naive", f"uncoalesced store at line {at['naive', 'b[x * 64 + y] =']}: takes {32 * WARPS} lines of 128 bytes, where its bytes fill "
+         f"{WARPS}: 32.0 times as many"),
+        *(("some", f"divergence at line {n}: {ITEMS // 4} of {ITEMS} work items of the warps take part in the {what} (25.0 %)")
+          for n, what in ((at["some", "a[i];"], "load"), (at["some", "a[i];"] - 1, "store")))})
 
 
 def main():

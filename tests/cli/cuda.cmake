@@ -16,10 +16,17 @@ if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
   endforeach()
 endif()
 if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
-  foreach(what pc reports instructions many full serialized refused ends service
+  foreach(what pc reports instructions soon many full serialized refused ends service
           count metrics passes chosen replay replay_application count_threads count_refused count_fork count_end)
     add_test(NAME cli.cuda_profile.${what} COMMAND ${Python3_EXECUTABLE} -B
       ${PROJECT_SOURCE_DIR}/tests/cuda/test_profile.py $<TARGET_FILE:kymo> ${what})
     set_tests_properties(cli.cuda_profile.${what} PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)
+  endforeach()
+endif()
+if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
+  foreach(what once many graph threads refused old findings instructions)
+    add_test(NAME cli.cuda_sass.${what} COMMAND ${Python3_EXECUTABLE} -B
+      ${PROJECT_SOURCE_DIR}/tests/cuda/test_sass.py $<TARGET_FILE:kymo> ${what})
+    set_tests_properties(cli.cuda_sass.${what} PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)
   endforeach()
 endif()

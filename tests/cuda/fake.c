@@ -507,6 +507,7 @@ static size_t size_of(uint32_t kind)
 	if (state.sizes[kind])
 		return state.sizes[kind];
 	switch (kind) {
+	case 3:
 	case 10:
 		return v13 ? 216 : v12 ? 208 : 200;
 	case 1:

@@ -36,5 +36,18 @@ void fake_range(void *context, double warps);
 unsigned fake_range_starts(void);
 /* Whether the range profiler holds a context. */
 bool fake_range_on(void);
+/* The profiler's interface was initialised. */
+bool fake_profiler_ready(void);
+
+/* ---- fake_sass.c ---- */
+
+/*
+ * A kernel of so many warps runs: hot, of one load whose items read 32 sectors, or cold, of atomics (fake_sass.c says of what
+ * instructions). With FAKE_SASS_MISSING set the chip does not have the metrics whose names have that; with FAKE_SASS_TOLD it prints which
+ * devices are let go.
+ */
+void fake_sass(void *context, uint64_t crc, const char *function, uint64_t warps);
+/* How many launches were patched. */
+unsigned fake_sass_patched(void);
 
 #endif

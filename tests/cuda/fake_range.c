@@ -87,6 +87,11 @@ bool fake_range_on(void)
 	return profiler.context != NULL;
 }
 
+bool fake_profiler_ready(void)
+{
+	return profiler.initialized;
+}
+
 /* ---- the host's side ---- */
 
 int cuptiProfilerInitialize(void *p)
@@ -104,10 +109,13 @@ struct chip {
 
 int cuptiDeviceGetChipName(struct chip *p)
 {
+	const char *devices = getenv("FAKE_DEVICES");
+
 	if (p->size != sizeof(*p))
 		return INVALID_PARAMETER;
-	p->name = p->device ? "Unknown"
-			    : "STAND100"; /* of devices that are not there, too: CUPTI 13 */
+	p->name = p->device >= (devices ? (size_t)atoi(devices) : 1)
+			  ? "Unknown" /* of devices that are not there, too: CUPTI 13 */
+			  : "STAND100";
 	return OK;
 }
 

@@ -4,6 +4,9 @@
 
 #include <cupti.h>
 #include <cupti_pcsampling.h>
+#if CUPTI_API_VERSION >= 20
+#include <cupti_sass_metrics.h>
+#endif
 
 #include "capture/cuda/cupti_profile.h"
 
@@ -133,3 +136,25 @@ _Static_assert((int)CUPTI_PC_BUFFER ==
 _Static_assert((int)CUPTI_INSUFFICIENT_PRIVILEGES == (int)CUPTI_ERROR_INSUFFICIENT_PRIVILEGES,
 	       "error");
 _Static_assert((int)CUPTI_MIG_NOT_SUPPORTED == (int)CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, "error");
+
+#if CUPTI_API_VERSION >= 20
+SAME(cupti_sass_count, CUpti_SassMetrics_GetNumOfMetrics_Params, count, numOfMetrics);
+SAME(cupti_sass_list, CUpti_SassMetrics_GetMetrics_Params, metrics, pMetricsList);
+SAME(cupti_sass_metric, CUpti_SassMetrics_MetricDetails, name, pMetricName);
+SAME(cupti_sass_choice, CUpti_SassMetrics_Config, granularity, outputGranularity);
+SAME(cupti_sass_config, CUpti_SassMetricsSetConfig_Params, choices, pConfigs);
+SAME(cupti_sass_config, CUpti_SassMetricsSetConfig_Params, device, deviceIndex);
+SAME(cupti_sass_enable, CUpti_SassMetricsEnable_Params, lazy, enableLazyPatching);
+SAME(cupti_sass_disable, CUpti_SassMetricsDisable_Params, dropped, numOfDroppedRecords);
+SAME(cupti_sass_properties, CUpti_SassMetricsGetDataProperties_Params, instances, numOfInstances);
+SAME(cupti_sass_data, CUpti_SassMetrics_Data, function, functionName);
+SAME(cupti_sass_data, CUpti_SassMetrics_Data, offset, pcOffset);
+SAME(cupti_sass_data, CUpti_SassMetrics_Data, values, pInstanceValues);
+SAME(cupti_sass_value, CUpti_SassMetrics_InstanceValue, value, value);
+SAME(cupti_sass_flush, CUpti_SassMetricsFlushData_Params, instances, numOfInstances);
+SAME(cupti_sass_flush, CUpti_SassMetricsFlushData_Params, data, pMetricsData);
+_Static_assert(CUPTI_SIZE(cupti_sass_flush, instances) ==
+		       CUpti_SassMetricsFlushData_Params_STRUCT_SIZE,
+	       "size");
+_Static_assert(sizeof(struct cupti_sass_data) == sizeof(CUpti_SassMetrics_Data), "size");
+#endif

@@ -45,4 +45,25 @@ _Z3hotPfi:
         /*0028*/                   FFMA R2, R2, R2, 1 ;
 .L_x_0:
         /*0040*/                   BRA `(.L_x_0);
+
+
+//--------------------- .text._Z3farPf            --------------------------
+_Z3farPf:
+.text._Z3farPf:
+        /*0000*/                   LDG.E.64 R4, desc[UR4][R2.64] ;
+        /*0010*/                   LDS R8, [R9] ;
+        /*0020*/                   IADD3 R20, R20, 0x1, RZ ;
+        /*0030*/                   IADD3 R21, R21, 0x1, RZ ;
+        /*0040*/                   IADD3 R22, R22, 0x1, RZ ;
+        /*0050*/                   IADD3 R23, R23, 0x1, RZ ;
+        /*0060*/                   IADD3 R24, R24, 0x1, RZ ;
+        /*0070*/                   MOV R8, UR4 ;
+        /*0080*/                   IADD3 R25, R25, 0x1, RZ ;
+        /*0090*/                   IADD3 R26, R26, 0x1, RZ ;
+        /*00a0*/                   IADD3 R27, R27, 0x1, RZ ;
+        /*00b0*/                   FADD R6, R5, R8 ;
+        /*00c0*/                   LDG.E.128 R12, desc[UR4][R2.64] ;
+        /*00d0*/                   STG.E desc[UR4][R2.64], R6 ;
+        /*00e0*/              @!P0 EXIT ;
+        /*00f0*/                   STG.E desc[UR4][R2.64], R15 ;
 END

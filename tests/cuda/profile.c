@@ -222,6 +222,18 @@ int main(int argc, char **argv)
 		hot_and_cold(context);
 		now_ran(hot, launch(hot));
 		fake_deliver();
+	} else if (strcmp(scene, "soon") == 0) { /* uses of loads: behind them, and far away */
+		static const char far_away[] = "_Z3farPf";
+
+		fake_pc(context, 77, hot, 0x28, "long_scoreboard", 60, 50, 0);
+		fake_pc(context, 77, hot, 0x40, "wait", 40, 15, 0);
+		fake_pc(context, 77, far_away, 0xb0, "long_scoreboard", 90, 50, 0);
+		fake_pc(context, 77, far_away, 0x10, "wait", 10, 50, 0);
+		for (uint64_t offset = 0; offset < 0x100; offset += 16)
+			fake_pc(context, 77, far_away, offset, "selected", 1, 0, 0);
+		now_ran(hot, launch(hot));
+		now_ran(far_away, launch(far_away));
+		fake_deliver();
 	} else if (strcmp(scene, "many") == 0) { /* more than are fetched at once */
 		for (unsigned i = 0; i < 5000; i++)
 			fake_pc(context, 77, hot, 16 * i, "wait", 1, 0, 0);

@@ -142,6 +142,20 @@ class Test(base.Test):
         check("without", ({r["instruction"] for r in rows.values()}, "install NVIDIA's CUDA toolkit" in said),
               ({None}, True))
 
+    def test_soon(self):
+        """How soon loads are used: the one whose use waits right behind it is a finding, the other is not."""
+        self.build()
+        self.scene("soon")
+        rows, _ = self.instructions("nvdisasm")
+        far = "far(float*)"
+        check("used after", {k: r["use_after"] for k, r in rows.items() if r["use_after"]}, {(far, "0x0"): 11})
+        env = dict(os.environ, PATH=f"{self.path('with-nvdisasm')}:/usr/bin:/bin", CUDA_HOME="", CUDA_PATH="")
+        report = json.loads(base.run(self.kymo, "kernels", "-f", "json", self.trace, env=env).stdout)
+        rows = [r for t in report["tables"] if t["name"] == "findings" for r in t["rows"]]
+        check("findings", [(r["kernel"], r["finding"]) for r in rows if r["rule"] == "use-too-soon"], [
+            (HOT, "use too soon at /src/hot.cu:102: FFMA R2, R2, R2, 1 needs what @!P0 LDG.E R2, desc[UR4][R2.64] loads 1 instructions "
+             "before; 60 of 100 samples (60.0 %) wait there for memory")])
+
     def test_many(self):
         """More instructions than are fetched at once; what the device dropped is counted."""
         self.build()

@@ -55,6 +55,50 @@ class Checks:
                 self.check(f"roof {roof['name']}: of what is usually attained (0.9 to 1.1)",
                            0.9 <= value / wanted <= 1.1, f"{value / wanted:.3f}")
 
+    # ---- what instructions do ----
+
+    def sass(self):
+        """Counts of instructions against numbers that follow from the programs, and a line of Python."""
+        n, tile = 1024, 32
+        warps = n * n // 32
+        rows = "SELECT what, kind, needed, used FROM kernel_accesses WHERE used ORDER BY 2, 1"
+        wanted = {"bad": [["load", "global", 4 * warps, 32 * warps], ["store", "global", 4 * warps, 4 * warps]],
+                  "repaired": [["load", "global", 4 * warps, 4 * warps], ["store", "global", 4 * warps, 4 * warps],
+                               ["load", "local", warps, warps], ["store", "local", warps, warps]]}
+        for mode, want in wanted.items():
+            path, done = self.trace(f"sass-{mode}", [self.programs / "transpose", mode, "3", str(n)],
+                                    "--instrument-kernels=transpose#1")
+            sums = {}
+            for what, kind, needed, used in self.sql(path, rows):
+                at = sums.setdefault((what, kind), [0, 0])
+                at[0], at[1] = at[0] + needed, at[1] + used
+            got = [[*k, *v] for k, v in sorted(sums.items(), key=lambda x: (x[0][1], x[0][0]))]
+            self.check(f"sass: {mode} transpose of {n}, tiles of {tile}: sectors and rounds, needed and used", got == want, got)
+            self.check(f"sass: {mode} transpose: its own result", '"right": true' in done.stdout, done.stdout[-100:])
+        for words, over in ((32, 31), (33, 0)):
+            path, done = self.trace(f"sass-banks-{words}", [self.programs / "banks", str(words)], "--instrument-kernels")
+            got = self.one(path, "SELECT 1.0 * sum(used - needed) / sum(warps) FROM kernel_accesses WHERE kind = 'local' AND what = 'load'")
+            self.check(f"sass: columns of rows of {words} words: rounds too many for each warp ({over})", got == over, got)
+        counted = self.one(path, "SELECT sum(value) FROM counters WHERE name = 'warp_instructions'")
+        path, _ = self.trace("sass-counters", [self.programs / "banks", "33"], "--counters", "smsp__inst_executed.sum")
+        self.check("sass: warp instructions are the hardware's", counted and counted == self.one(
+            path, "SELECT sum(value) FROM counters WHERE name = 'smsp__inst_executed.sum'"), counted)
+        self.sass_of_others()
+
+    def sass_of_others(self):
+        """Binaries of others, and kernels that Python made."""
+        command = "import torch; a = torch.ones(512, 512, device='cuda'); b = a @ a; assert b.sum().item() == 512.0 ** 3"
+        path, done = self.trace("sass-cublas", ["python3", "-c", command], "--instrument-kernels=gemm")
+        self.check("sass: cuBLAS has counts, and its result", done.returncode == 0 and (self.one(
+            path, "SELECT sum(warps) FROM kernel_instructions") or 0) > 0, done.stderr[-100:])
+        path, done = self.trace("sass-triton", ["python3", "-B", GPU / "triton_step.py", "triton", "3"], "--instrument-kernels=hot_kernel#1")
+        try:
+            said = json.loads(done.stdout.splitlines()[-1])
+        except (ValueError, IndexError):
+            said = {}
+        got = self.sql(path, "SELECT file, line FROM kernel_instructions GROUP BY 1, 2 ORDER BY sum(items) DESC LIMIT 1")
+        self.check("sass: Triton's hot line", got == [[said.get("file"), said.get("line")]], got)
+
     def edge(self):
         for scene in ("jit", "pool", "green", "capture", "peer", "killed"):
             path, done = self.trace(f"edge-{scene}", [self.programs / "edge", scene])

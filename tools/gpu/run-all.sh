@@ -50,7 +50,7 @@ esac
 programs=${GPU_PROGRAMS:-}
 if [ -z "$programs" ]; then
 	programs=$work
-	for p in launch_rate app hot edge hang loop transpose matmul; do
+	for p in launch_rate app hot edge hang loop transpose matmul banks; do
 		nvcc -O2 -arch=native -lineinfo -o "$work/$p" "$root/tests/cuda/gpu/$p.cu" -lcuda || exit 3
 	done
 	cuda=${CUDA_HOME:-/usr/local/cuda}

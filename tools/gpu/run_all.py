@@ -407,6 +407,7 @@ class Bench(Checks, Kernels):
                  "app": lambda: [self.app(e) for e in ("return", "exit", "_exit", "handler",
                                                        "fork", "reset")],
                  "samples": self.samples, "counters": self.counters, "kernels": self.kernels,
+                 "sass": self.sass,
                  "layout": self.layout,
                  "edge": self.edge, "hang": self.hang, "multi": self.multi,
                  "profilers": self.profilers, "attach": self.attach,

@@ -2,7 +2,8 @@
 /*
  * The part of CUPTI's binary interface that samples program counters and counts what kernels do,
  * declared as cupti.h does it. Sources: cupti_pcsampling.h (from CUDA 11.8 on), cupti_target.h,
- * cupti_profiler_target.h, cupti_profiler_host.h, cupti_range_profiler.h (12.6 and later).
+ * cupti_profiler_target.h, cupti_profiler_host.h, cupti_range_profiler.h (12.6 and later),
+ * cupti_sass_metrics.h (12.2 and later).
  *
  * Structures begin with their size, as far as their last member reaches: CUPTI_SIZE().
  */
@@ -340,12 +341,111 @@ struct cupti_image_info {
 	X(RangeProfilerCounterDataImageInitialize, (struct cupti_image *))                         \
 	X(RangeProfilerGetCounterDataInfo, (struct cupti_image_info *))
 
+/* ---- counting what instructions do ---- */
+
+struct cupti_sass_count {
+	size_t size;
+	void *reserved;
+	const char *chip;
+	size_t count; /* out */
+};
+
+struct cupti_sass_metric {
+	uint64_t id;
+	const char *name, *description;
+};
+
+struct cupti_sass_list {
+	size_t size;
+	void *reserved;
+	const char *chip;
+	size_t count;
+	struct cupti_sass_metric *metrics; /* out */
+};
+
+struct cupti_sass_choice {
+	uint64_t id;
+	uint8_t granularity; /* 0: one value of the whole device */
+};
+
+struct cupti_sass_config {
+	size_t size;
+	void *reserved;
+	size_t count;
+	struct cupti_sass_choice *choices;
+	uint32_t device;
+};
+
+struct cupti_sass_unset {
+	size_t size;
+	void *reserved;
+	uint32_t device;
+};
+
+struct cupti_sass_enable {
+	size_t size;
+	void *reserved;
+	void *context;
+	uint8_t lazy; /* functions are patched as they are launched */
+};
+
+struct cupti_sass_disable {
+	size_t size;
+	void *reserved;
+	void *context;
+	size_t dropped; /* out */
+};
+
+struct cupti_sass_properties {
+	size_t size;
+	void *reserved;
+	void *context;
+	size_t records, instances; /* out */
+};
+
+struct cupti_sass_value {
+	uint64_t metric, value;
+};
+
+/* A metric at an instruction. */
+struct cupti_sass_data {
+	size_t size;
+	void *reserved;
+	uint32_t crc, function_index;
+	const char *function; /* to be freed */
+	uint32_t offset;
+	struct cupti_sass_value *values; /* of each instance; in: room */
+};
+
+struct cupti_sass_flush {
+	size_t size; /* up to `instances` */
+	void *reserved;
+	void *context;
+	size_t records, instances;
+	struct cupti_sass_data *data;
+};
+
+#define CUPTI_SASS_FUNCTIONS(X)                                                                    \
+	X(ProfilerInitialize, (struct cupti_profiler_init *))                                      \
+	X(DeviceGetChipName, (struct cupti_chip_name *))                                           \
+	X(SassMetricsGetNumOfMetrics, (struct cupti_sass_count *))                                 \
+	X(SassMetricsGetMetrics, (struct cupti_sass_list *))                                       \
+	X(SassMetricsSetConfig, (struct cupti_sass_config *))                                      \
+	X(SassMetricsUnsetConfig, (struct cupti_sass_unset *))                                     \
+	X(SassMetricsEnable, (struct cupti_sass_enable *))                                         \
+	X(SassMetricsDisable, (struct cupti_sass_disable *))                                       \
+	X(SassMetricsGetDataProperties, (struct cupti_sass_properties *))                          \
+	X(SassMetricsFlushData, (struct cupti_sass_flush *))
+
 struct cupti_pc_functions {
 #define MEMBER(name, args) cupti_result(*name) args;
 	CUPTI_PC_FUNCTIONS(MEMBER)
 };
 struct cupti_range_functions {
 	CUPTI_RANGE_FUNCTIONS(MEMBER)
+};
+struct cupti_sass_functions {
+	CUPTI_SASS_FUNCTIONS(MEMBER)
 #undef MEMBER
 };
 

@@ -352,7 +352,10 @@ static uint64_t kinds_wanted(uint32_t activities)
 {
 	uint64_t want = 0;
 
-	if (activities & CAP_ACTIVITY_DISPATCH)
+	/* CUPTI 13 counts nothing of instructions where kernels are recorded side by side, nor where they are not recorded. */
+	if (cuda_sass_in_use() || kinds >> CUPTI_KERNEL & 1)
+		want |= 1ull << CUPTI_KERNEL;
+	else if (activities & CAP_ACTIVITY_DISPATCH)
 		want |= 1ull << CUPTI_CONCURRENT_KERNEL;
 	if ((activities & CAP_ACTIVITY_DISPATCH) && by_graph())
 		want |= 1ull << CUPTI_GRAPH_TRACE;
@@ -417,6 +420,7 @@ static void update(uint32_t activities)
 	if (any ? atomic_load(&state) != DETACHED || attach_again()
 		: atomic_load(&idle) == NOT_YET) {
 		atomic_store(&idle, any ? BUSY : NOT_YET);
+		cuda_sass_update(kinds);
 		callbacks_update();
 		kinds_update(activities);
 	} else if (!any && atomic_load(&idle) == BUSY) {

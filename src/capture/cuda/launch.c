@@ -136,6 +136,10 @@ static void check_cupti(int driver, const struct launch_doctor *d)
 			  f.path, major, driver / 1000, driver % 1000 / 10);
 	else {
 		text_addf(&t, "%s, version %u (CUDA %u)", f.path, version, major);
+		if (!dlsym(f.library, "cuptiSassMetricsSetConfig"))
+			text_add(&t,
+				 "; lines of kernels (--instrument-kernels) are for CUDA 12.2's or "
+				 "later");
 		degraded = false;
 	}
 	d->say(degraded ? LAUNCH_FAIR : LAUNCH_GOOD, "CUPTI", t.s);
@@ -149,8 +153,9 @@ static void check_permission(const struct launch_doctor *d)
 
 	if (at && strtol(at + strlen("RmProfilingAdminOnly:"), NULL, 10) != 0 && geteuid() != 0)
 		d->say(LAUNCH_FAIR, "CUDA",
-		       "calls, kernels and copies are recorded; counters and PC samples are "
-		       "for the administrator only (NVreg_RestrictProfilingToAdminUsers=1)");
+		       "calls, kernels and copies are recorded; counters, PC samples and "
+		       "counts of lines (--instrument-kernels) are for the administrator only "
+		       "(NVreg_RestrictProfilingToAdminUsers=1)");
 	free(text);
 }
 

@@ -8,7 +8,8 @@
 
 struct cupti_pc_functions cupti_pc;
 struct cupti_range_functions cupti_range;
-static bool have[CUDA_PROFILER_RANGES + 1];
+struct cupti_sass_functions cupti_sass;
+static bool have[CUDA_PROFILER_INSTRUCTIONS + 1];
 static _Atomic int holder;
 
 static bool symbol(const char *name, void *out)
@@ -32,23 +33,36 @@ void cuda_profile_init(void)
 	CUPTI_RANGE_FUNCTIONS(FUNCTION)
 #undef FUNCTION
 	have[CUDA_PROFILER_RANGES] = ok;
+	ok = have[CUDA_PROFILER_PC]; /* which finds the lines */
+#define FUNCTION(name, args) ok &= symbol("cupti" #name, &cupti_sass.name);
+	CUPTI_SASS_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+	have[CUDA_PROFILER_INSTRUCTIONS] = ok;
 	range_profiler_init();
 	cuda_pc_init();
 }
 
 bool cuda_profiler_take(enum cuda_profiler who, char *why, size_t size)
 {
-	int none = CUDA_PROFILER_NONE;
+	static const char *const since[] = {[CUDA_PROFILER_PC] = "11.8",
+					    [CUDA_PROFILER_RANGES] = "12.6",
+					    [CUDA_PROFILER_INSTRUCTIONS] = "12.2"};
+	static const char *const does[] = {[CUDA_PROFILER_PC] = "they are being sampled",
+					   [CUDA_PROFILER_RANGES] = "they are being counted",
+					   [CUDA_PROFILER_INSTRUCTIONS] =
+						   "their lines are being counted"};
+	int is = CUDA_PROFILER_NONE;
 
 	if (!have[who]) {
-		snprintf(why, size, "this CUPTI cannot; CUDA %s or later is needed",
-			 who == CUDA_PROFILER_PC ? "11.8" : "12.6");
+		snprintf(why, size, "this CUPTI cannot; CUDA %s or later is needed", since[who]);
 		return false;
 	}
-	if (atomic_compare_exchange_strong(&holder, &none, who) || none == (int)who)
+	if (atomic_compare_exchange_strong(&holder, &is, who) || is == (int)who)
 		return true;
-	snprintf(why, size, "CUPTI cannot both sample and count kernels in one process, and %s",
-		 who == CUDA_PROFILER_PC ? "they are being counted" : "they are being sampled");
+	snprintf(why, size,
+		 "CUPTI cannot both sample and count kernels in one process, nor count them and "
+		 "their lines, and %s",
+		 does[is]);
 	return false;
 }
 
@@ -106,7 +120,7 @@ static void context_ends(void *context)
 
 static void module_loaded(const struct cupti_module *m)
 {
-	if (cuda_pc_active())
+	if (cuda_pc_active() || cuda_sass_in_use())
 		cuda_pc_module(m->cubin, m->bytes);
 }
 
@@ -128,11 +142,13 @@ void cuda_profile_resource(uint32_t cbid, const struct cupti_resource *r)
 void cuda_profile_end(void)
 {
 	cuda_range_end();
+	cuda_sass_last();
 	cuda_pc_end();
 }
 
 void cuda_profile_fork_child(void)
 {
 	cuda_range_fork_child();
+	cuda_sass_fork_child();
 	cuda_pc_fork_child();
 }

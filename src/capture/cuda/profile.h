@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sampling program counters of kernels (pc_sampling.c, pc_code.c) and counting what they do
- * (range_counter.c, range_profiler.c). CUPTI can do one or the other in a process, not both.
+ * Sampling program counters of kernels (pc_sampling.c, pc_code.c), counting what they do
+ * (range_counter.c, range_profiler.c) and what their instructions do (sass_metrics.c). CUPTI can do one of these in a process.
  */
 #ifndef CAPTURE_CUDA_PROFILE_H
 #define CAPTURE_CUDA_PROFILE_H
@@ -13,8 +13,14 @@
 
 extern struct cupti_pc_functions cupti_pc;
 extern struct cupti_range_functions cupti_range;
+extern struct cupti_sass_functions cupti_sass;
 
-enum cuda_profiler { CUDA_PROFILER_NONE, CUDA_PROFILER_PC, CUDA_PROFILER_RANGES };
+enum cuda_profiler {
+	CUDA_PROFILER_NONE,
+	CUDA_PROFILER_PC,
+	CUDA_PROFILER_RANGES,
+	CUDA_PROFILER_INSTRUCTIONS
+};
 
 bool cuda_profiling(void);
 /* Makes the profiler this process's; false: why not is said in `why`. */
@@ -67,7 +73,36 @@ void cuda_range_context_end(void *context);
 void cuda_range_end(void);
 void cuda_range_fork_child(void);
 
-/* ---- pc_code.c: of the one thread that hands samples over, but for modules ---- */
+/* Waits for all work of this thread's context. */
+void cuda_context_synchronize(void);
+
+/* ---- sass_metrics.c ---- */
+
+/*
+ * What is wanted may have changed; `kinds`: of activity records, those that are switched on. Before callbacks are switched by
+ * it.
+ */
+void cuda_sass_update(uint64_t kinds);
+/* Chosen launches are counted by CUPTI's metrics of instructions. */
+bool cuda_sass_in_use(void);
+/*
+ * For who else could instrument kernels of a device, at any time: whether CUPTI's metrics do. CUPTI is asked at the first
+ * question of each device, which must have a context by then.
+ */
+bool cuda_sass_counts(uint32_t device);
+/*
+ * Around a launch that nothing else runs beside, in callbacks of the driver. False: it runs as it is. `failed`: nothing was
+ * launched.
+ */
+bool cuda_sass_begin(void *context, uint32_t device);
+void cuda_sass_end(void *context, uint32_t device, const struct cupti_callback *data, bool failed);
+/* A launch that was chosen, or who knows, is not counted; `why`, a literal, is noted. */
+void cuda_sass_left_out(const char *why);
+/* CUPTI must not be called any more after this. */
+void cuda_sass_last(void);
+void cuda_sass_fork_child(void);
+
+/* ---- pc_code.c: of the one thread that hands samples over, or the launch that is counted; but for modules ---- */
 
 /* A module was loaded, by any thread. Its code is kept if it has lines. */
 void cuda_pc_module(const void *cubin, size_t bytes);

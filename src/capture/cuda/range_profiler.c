@@ -15,7 +15,7 @@
 #include "base/locks.h"
 #include "base/vec.h"
 #include "capture/cuda/range.h"
-#include "core/counter/kernel.h"
+#include "core/counter/lines.h"
 
 #define CONTEXTS   64u
 #define RANGES     16u /* of launches that were not seen; the last one is the launch's own */
@@ -71,7 +71,8 @@ void range_profiler_init(void)
 
 bool cuda_range_counting(void)
 {
-	return atomic_load_explicit(&open_sessions, memory_order_relaxed) != 0;
+	return atomic_load_explicit(&open_sessions, memory_order_relaxed) != 0 ||
+	       cuda_sass_in_use();
 }
 
 /* ---- what is counted ---- */
@@ -258,14 +259,10 @@ static cupti_result start(const struct device_context *c, const struct setup *u)
 	return r == CUPTI_OK ? cupti_range.RangeProfilerStart(&begin) : r;
 }
 
-/* CUPTI orders what it sees; kernels that were launched before it was started are waited for. */
-static void wait_for_others(struct device_context *c)
+void cuda_context_synchronize(void)
 {
 	static int (*synchronize)(void);
 
-	if (!c->busy)
-		return;
-	c->busy = false;
 	if (!synchronize) {
 		void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 		void *at = driver ? dlsym(driver, "cuCtxSynchronize") : NULL;
@@ -274,6 +271,14 @@ static void wait_for_others(struct device_context *c)
 	}
 	if (synchronize)
 		synchronize();
+}
+
+/* CUPTI orders what it sees; kernels that were launched before it was started are waited for. */
+static void wait_for_others(struct device_context *c)
+{
+	if (c->busy)
+		cuda_context_synchronize();
+	c->busy = false;
 }
 
 /* Begins to count with these sessions; NULL: it cannot. */
@@ -392,7 +397,8 @@ static _Thread_local struct {
 	struct device_context *context; /* NULL: it is not counted */
 	struct setup *setup;
 	uint32_t correlation;
-	bool other; /* it holds `others` to read */
+	bool other;       /* it holds `others` to read */
+	bool instruments; /* its instructions are counted, without a setup */
 } launching;
 
 /* The sessions that count this launch. Caller holds the lock. */
@@ -410,6 +416,8 @@ static uint64_t choose(const struct device_context *c, const struct cupti_callba
 	return c->failed ? 0 : wanted;
 }
 
+static const char no_end[] = "launches of other threads did not return in time";
+
 /* False: other threads' launches do not return, perhaps as one waits for what comes after this one. */
 static bool keep_others_out(void) UNCHECKED_LOCKS
 {
@@ -417,10 +425,7 @@ static bool keep_others_out(void) UNCHECKED_LOCKS
 
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += PATIENCE_S;
-	if (pthread_rwlock_timedwrlock(&others, &until) == 0)
-		return true;
-	cap_launch_not_counted("launches of other threads did not return in time");
-	return false;
+	return pthread_rwlock_timedwrlock(&others, &until) == 0;
 }
 
 /* Caller holds the lock; with `others` to write it returns what counts the launch. */
@@ -428,12 +433,36 @@ static struct setup *begin_alone(struct device_context *c, uint64_t wanted) UNCH
 {
 	struct setup *u = NULL;
 
-	if (wanted && keep_others_out()) {
+	if (wanted && !keep_others_out()) {
+		cap_launch_not_counted(no_end);
+	} else if (wanted) {
 		u = begin(c, wanted);
 		if (!u)
 			pthread_rwlock_unlock(&others);
 	}
 	return u;
+}
+
+/* The same for a launch whose instructions are to be counted; false: it runs as ever. */
+static bool instrument_alone(struct device_context *c,
+			     const struct cupti_callback *data) UNCHECKED_LOCKS
+{
+	const struct cap_launch launch = {.agent = cuda_agent(c->device),
+					  .kernel = cuda_kernel(data->symbol)};
+	kymo_counter_launch_t l;
+
+	cap_launch_describe(&launch, &l);
+	if (!cap_lines_chosen(&l))
+		return false;
+	if (!keep_others_out()) {
+		cuda_sass_left_out(no_end);
+		return false;
+	}
+	wait_for_others(c);
+	if (cuda_sass_begin(c->handle, c->device))
+		return true;
+	pthread_rwlock_unlock(&others);
+	return false;
 }
 
 /* A launch that runs as ever. Caller holds the lock, which it lets go. */
@@ -448,27 +477,41 @@ static void other_begins(struct device_context *c, uint32_t correlation) UNCHECK
 	atomic_fetch_add(&cuda_range_active, 1);
 }
 
+static const char captured[] = "they were launched while a stream was being captured into a graph";
+
 static void launch_begins(const struct cupti_callback *data) UNCHECKED_LOCKS
 {
 	struct device_context *c;
 	struct setup *u = NULL;
+	bool instruments = false;
 
 	if (launching.context || launching.other)
 		return;
 	pthread_mutex_lock(&lock);
 	c = data->context ? context_of(data->context) : NULL;
 	cap_guard_enter();
-	if (c && !ended && !captures)
+	if (captures)
+		cuda_sass_left_out(captured);
+	else if (c && !ended && cuda_sass_in_use())
+		instruments = instrument_alone(c, data);
+	else if (c && !ended)
 		u = begin_alone(c, choose(c, data));
 	cap_guard_leave();
-	if (!u) {
+	if (!u && !instruments) {
 		other_begins(c, data->correlation);
 		return;
 	}
 	launching.context = c;
 	launching.setup = u;
+	launching.instruments = instruments;
 	launching.correlation = data->correlation;
 	atomic_fetch_add(&cuda_range_active, 1);
+}
+
+/* At the end of a call. */
+static bool failed(const struct cupti_callback *data)
+{
+	return data->result && *(const int *)data->result != 0;
 }
 
 static void launch_ends(const struct cupti_callback *data) UNCHECKED_LOCKS
@@ -485,7 +528,9 @@ static void launch_ends(const struct cupti_callback *data) UNCHECKED_LOCKS
 		return;
 	}
 	cap_guard_enter();
-	if (c->profiler && !ended)
+	if (launching.instruments && !ended)
+		cuda_sass_end(c->handle, c->device, data, failed(data));
+	else if (c->profiler && !ended)
 		collect_values(c, launching.setup, data->correlation, data->symbol);
 	cap_guard_leave();
 	pthread_rwlock_unlock(&others);
@@ -500,7 +545,7 @@ static void tell_of_graphs(void)
 {
 	static bool said;
 
-	if (!said)
+	if (!said && !cuda_sass_in_use())
 		cap_note(1, "cuda",
 			 "kernels of graphs, and those that are launched while a stream is "
 			 "being captured, are not counted, and have no numbers for "
@@ -514,6 +559,7 @@ static void graph_begins(const struct cupti_callback *data) UNCHECKED_LOCKS
 		return;
 	pthread_mutex_lock(&lock);
 	tell_of_graphs();
+	cuda_sass_left_out("they are of graphs");
 	other_begins(data->context ? context_of(data->context) : NULL, data->correlation);
 }
 
@@ -558,7 +604,7 @@ enum cuda_range_role cuda_range_role(uint32_t op)
 /* A capture that does not begin is over; one that ends is, whatever its end returns. */
 void cuda_range_call(enum cuda_range_role role, bool enter, const struct cupti_callback *data)
 {
-	const bool failed = !enter && data->result && *(const int *)data->result != 0;
+	const bool in_vain = !enter && failed(data);
 
 	if (role == CUDA_RANGE_LAUNCH && enter)
 		launch_begins(data);
@@ -568,7 +614,7 @@ void cuda_range_call(enum cuda_range_role role, bool enter, const struct cupti_c
 		launch_ends(data);
 	else if (role == CUDA_RANGE_CAPTURE && enter)
 		capture_begins();
-	else if (role == CUDA_RANGE_CAPTURE ? failed : role == CUDA_RANGE_CAPTURED && !enter)
+	else if (role == CUDA_RANGE_CAPTURE ? in_vain : role == CUDA_RANGE_CAPTURED && !enter)
 		capture_ends();
 }
 

@@ -378,6 +378,8 @@ static void write_counts(struct ocl_twin *t, struct cap_line_counts *out,
 			 sums[t->rewritten.parts.at[i].block]);
 	if (!t->branches)
 		out->totals[CAP_LINE_BRANCH] = __builtin_nan(""); /* it is not known */
+	for (int i = CAP_LINE_DEVICE_FIRST; i < CAP_LINE_TOTAL_COUNT; i++)
+		out->totals[i] = __builtin_nan("");
 	out->blocks = ids;
 	out->counts = sums;
 	out->count = t->rewritten.blocks.count;

@@ -257,6 +257,37 @@ void cap_lines_write_access(const struct cap_launch *launch, uint32_t place,
 	cap_activity_commit(&f, &e);
 }
 
+void cap_lines_write_instruction(const struct cap_launch *launch,
+				 const struct cap_line_instruction *i, uint32_t warp, bool instead)
+{
+	struct cap_op op = op_of(KERNEL_LINE_OP_INSTRUCTION);
+	uint64_t now = tick_now();
+	struct cap_frame f;
+	struct wire_enc e;
+
+	if (!cap_activity_begin(&f, &e, &op, NULL, now, now, KERNEL_INSTRUCTION_FIELDS))
+		return;
+	wire_unsigned(&e, KERNEL_INSTRUCTION_CORRELATION, launch->correlation);
+	wire_unsigned(&e, KERNEL_INSTRUCTION_AGENT, launch->agent);
+	wire_unsigned(&e, KERNEL_INSTRUCTION_KERNEL, launch->kernel);
+	wire_unsigned(&e, KERNEL_INSTRUCTION_CODE, i->code);
+	wire_unsigned(&e, KERNEL_INSTRUCTION_WARPS, i->warps);
+	wire_unsigned(&e, KERNEL_INSTRUCTION_ITEMS, i->items);
+	wire_unsigned(&e, KERNEL_INSTRUCTION_ACCESS, i->access);
+	wire_unsigned(&e, KERNEL_INSTRUCTION_SPACE, i->space);
+	wire_unsigned(&e, KERNEL_INSTRUCTION_BYTES, i->bytes);
+	wire_unsigned(&e, KERNEL_INSTRUCTION_ACCESSES, i->accesses);
+	wire_unsigned(&e, KERNEL_INSTRUCTION_SECTORS_NEEDED, i->sectors_needed);
+	wire_unsigned(&e, KERNEL_INSTRUCTION_SECTORS_USED, i->sectors_used);
+	wire_unsigned(&e, KERNEL_INSTRUCTION_ROUNDS_NEEDED, i->rounds_needed);
+	wire_unsigned(&e, KERNEL_INSTRUCTION_ROUNDS_USED, i->rounds_used);
+	wire_unsigned(&e, KERNEL_INSTRUCTION_UNIFORM, i->uniform);
+	wire_unsigned(&e, KERNEL_INSTRUCTION_DIVERGENT, i->divergent);
+	wire_unsigned(&e, KERNEL_INSTRUCTION_WARP, warp);
+	wire_unsigned(&e, KERNEL_INSTRUCTION_INSTEAD, instead);
+	cap_activity_commit(&f, &e);
+}
+
 void cap_lines_write(const struct cap_line_counts *c)
 {
 	static uint32_t ids

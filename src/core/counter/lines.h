@@ -43,13 +43,22 @@ uint32_t cap_place_define(const struct cap_place *place);
 	X(FLOP_DOUBLE, "flops_double", "", "operations on double precision numbers")               \
 	X(INT, "int_operations", "", "operations on integers")                                     \
 	X(BRANCH, "branches", "", "conditions that decided where to go on")                        \
-	X(BARRIER, "barriers", "", "work items that met a barrier")
+	X(BARRIER, "barriers", "", "work items that met a barrier")                                \
+	X(WARP_INSTRUCTIONS, "warp_instructions", "", "instructions that warps executed")          \
+	X(ITEM_INSTRUCTIONS, "item_instructions", "", "instructions that work items executed")     \
+	X(BRANCH_UNIFORM, "branches_uniform", "", "branches of warps whose items went one way")    \
+	X(BRANCH_DIVERGENT, "branches_divergent", "", "branches of warps whose items parted")      \
+	X(SECTORS_NEEDED, "sectors_needed", "", "sectors of global memory that accesses fill")     \
+	X(SECTORS_USED, "sectors_used", "", "sectors of global memory that accesses take")         \
+	X(ROUNDS_NEEDED, "rounds_needed", "", "rounds of local memory without bank conflicts")     \
+	X(ROUNDS_USED, "rounds_used", "", "rounds of local memory that accesses take")
 
 enum cap_line_total {
 #define CAP_LINE_TOTAL(K, name, unit, description) CAP_LINE_##K,
 	CAP_LINE_TOTALS(CAP_LINE_TOTAL)
 #undef CAP_LINE_TOTAL
-		CAP_LINE_TOTAL_COUNT
+		CAP_LINE_TOTAL_COUNT,
+	CAP_LINE_DEVICE_FIRST = CAP_LINE_WARP_INSTRUCTIONS /* from here on only devices count */
 };
 
 /* Somebody wants lines of some kernels; false: nothing below is to be called. */
@@ -69,6 +78,28 @@ struct cap_line_counts {
 	bool instead;        /* the instrumented kernel ran in the place of the program's */
 };
 void cap_lines_write(const struct cap_line_counts *c);
+
+/* What an instruction of the machine does with memory. */
+enum cap_instruction_access {
+	CAP_INSTRUCTION_NONE,
+	CAP_INSTRUCTION_LOAD,
+	CAP_INSTRUCTION_STORE,
+	CAP_INSTRUCTION_ATOMIC
+};
+enum cap_instruction_space { CAP_SPACE_NONE, CAP_SPACE_GLOBAL, CAP_SPACE_LOCAL, CAP_SPACE_PRIVATE };
+
+/* An instruction of a launch that the device itself counted; what does not apply is 0. */
+struct cap_line_instruction {
+	uint32_t code;         /* of cap_device_code() */
+	uint64_t warps, items; /* that executed it; work items that were active */
+	enum cap_instruction_access access;
+	enum cap_instruction_space space;
+	uint64_t bytes, accesses; /* of a work item; of all work items */
+	uint64_t sectors_needed, sectors_used, rounds_needed, rounds_used;
+	uint64_t uniform, divergent; /* branches */
+};
+void cap_lines_write_instruction(const struct cap_launch *launch,
+				 const struct cap_line_instruction *i, uint32_t warp, bool instead);
 
 /* As a device with warps of so many lanes makes them accesses are to be looked at too; NULL: they are not. */
 const struct lanes_profile *cap_lines_lanes(void);

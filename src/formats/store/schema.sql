@@ -219,6 +219,18 @@ CREATE VIEW device_samples AS SELECT s.id, p.pid, a.label AS agent_name, fn.text
 	LEFT JOIN device_code c ON c.id = s.code LEFT JOIN string fn ON fn.id = c.function
 	LEFT JOIN string fl ON fl.id = c.file LEFT JOIN marker_name r ON r.id = s.reason;
 
+-- What instructions of kernels did, launch by launch, with the line they lie in. Sectors are of 32 bytes of global memory, rounds
+-- of local memory: what accesses need, and what they take.
+CREATE VIEW kernel_instructions AS SELECT p.pid, c.call AS call_id, kn.text AS kernel_name, a.label AS agent_name,
+	fn.text AS function, printf('%x', x.module) AS module, x.offset, fl.text AS file, x.line, c.warps, c.items,
+	CASE c.access WHEN 1 THEN 'load' WHEN 2 THEN 'store' WHEN 3 THEN 'atomic' END AS what,
+	CASE c.space WHEN 1 THEN 'global' WHEN 2 THEN 'local' WHEN 3 THEN 'private' END AS kind, c.bytes, c.accesses,
+	c.sectors_needed, c.sectors_used, c.rounds_needed, c.rounds_used, c.uniform, c.divergent, c.warp, c.time, c.instead
+	FROM kernel_instruction c LEFT JOIN process p ON p.id = c.process LEFT JOIN agent a ON a.id = c.agent
+	LEFT JOIN kernel k ON k.id = c.kernel LEFT JOIN string kn ON kn.id = k.name
+	LEFT JOIN device_code x ON x.id = c.code LEFT JOIN string fn ON fn.id = x.function
+	LEFT JOIN string fl ON fl.id = x.file;
+
 -- What launches of instrumented kernels did, part by part; `bytes`: all that an access moved.
 CREATE VIEW kernel_parts AS SELECT p.pid, c.call AS call_id, kn.text AS kernel_name, a.label AS agent_name,
 	k.program, fn.text AS function, wh.text AS what, ki.text AS kind, fl.text AS file, x.line, x.col,
@@ -229,18 +241,28 @@ CREATE VIEW kernel_parts AS SELECT p.pid, c.call AS call_id, kn.text AS kernel_n
 	ON x.part_of = c.place LEFT JOIN process p ON p.id = c.process LEFT JOIN agent a ON a.id = c.agent
 	LEFT JOIN kernel k ON k.id = c.kernel LEFT JOIN string kn ON kn.id = k.name
 	LEFT JOIN string fn ON fn.id = x.function LEFT JOIN string wh ON wh.id = x.what
-	LEFT JOIN string ki ON ki.id = x.kind LEFT JOIN string fl ON fl.id = x.file;
+	LEFT JOIN string ki ON ki.id = x.kind LEFT JOIN string fl ON fl.id = x.file
+	UNION ALL SELECT pid, call_id, kernel_name, agent_name, NULL, function, 'instruction', NULL, file, line, offset,
+	1, items, NULL, time, instead FROM kernel_instructions
+	UNION ALL SELECT pid, call_id, kernel_name, agent_name, NULL, function, what, kind, file, line, offset,
+	1, accesses, accesses * bytes * (CASE what WHEN 'atomic' THEN 2 ELSE 1 END), time, instead
+	FROM kernel_instructions WHERE what IS NOT NULL;
 
 -- What a device that runs `warp` work items in lockstep makes of their accesses, place by place; `used` less `needed`: of global
--- memory lines too many, of local memory bank conflicts.
+-- memory `unit`s too many (lines of 128 bytes; sectors of 32, which the device counted), of local memory bank conflicts.
 CREATE VIEW kernel_accesses AS SELECT p.pid, c.call AS call_id, kn.text AS kernel_name, a.label AS agent_name,
 	k.program, fn.text AS function, wh.text AS what, ki.text AS kind, x.bytes, fl.text AS file, x.line, x.col,
-	c.accesses, c.warps, c.lanes, c.needed, c.used, c.misaligned, c.warp, c.time
+	c.accesses, c.warps, c.lanes, c.needed, c.used, c.misaligned, c.warp, c.time,
+	CASE ki.text WHEN 'local' THEN 'round' ELSE 'line' END AS unit
 	FROM kernel_access c JOIN kernel_place x ON x.id = c.place LEFT JOIN process p ON p.id = c.process
 	LEFT JOIN agent a ON a.id = c.agent LEFT JOIN kernel k ON k.id = c.kernel
 	LEFT JOIN string kn ON kn.id = k.name LEFT JOIN string fn ON fn.id = x.function
 	LEFT JOIN string wh ON wh.id = x.what LEFT JOIN string ki ON ki.id = x.kind
-	LEFT JOIN string fl ON fl.id = x.file;
+	LEFT JOIN string fl ON fl.id = x.file
+	UNION ALL SELECT pid, call_id, kernel_name, agent_name, NULL, function, what, kind, bytes, file, line, offset,
+	accesses, warps, warps * warp, CASE kind WHEN 'local' THEN rounds_needed ELSE sectors_needed END,
+	CASE kind WHEN 'local' THEN rounds_used ELSE sectors_used END, NULL, warp, time,
+	CASE kind WHEN 'local' THEN 'round' ELSE 'sector' END FROM kernel_instructions WHERE what IS NOT NULL;
 
 CREATE VIEW counters AS SELECT v.id, o.name AS kind, p.pid, t.tid, n.name, n.unit, n.provider,
 	v.value, v.instance, n.dimensions, a.label AS agent_name, co.name AS region_name,

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "capture/cuda/profile.h"
+#include "core/counter/accesses.h"
 #include "core/counter/lines.h"
 
 #define DEVICES 32u
@@ -179,7 +180,7 @@ static void end_use(void)
 
 void cuda_sass_update(uint64_t kinds)
 {
-	const bool wanted = cap_lines_wanted() && !cap_lines_lanes();
+	const bool wanted = cap_lines_wanted() && !cap_accesses_wanted();
 
 	if (wanted && !atomic_load(&in_use))
 		begin_use(kinds);

@@ -9,7 +9,7 @@
 #include "capture/opencl/launched.h"
 #include "capture/opencl/replay.h"
 #include "capture/opencl/rewritten.h"
-#include "core/counter/lines.h"
+#include "core/counter/accesses.h"
 
 /*
  * How a group's counts reach the context: its work items run one after the other, so that nobody else writes into a slot of its own
@@ -33,7 +33,7 @@ struct ocl_twin {
 	bool let_go;    /* it goes with the last of them */
 	cl_context context;
 	cl_device_id device;
-	bool accesses;                 /* it records them too */
+	uint32_t records;              /* it makes them too: KYMO_HANDLER_... */
 	char *source, *options;        /* the program's */
 	cl_program program[OCL_TWINS]; /* built when first needed */
 	struct ocl_twin_sized *sized;  /* likewise */
@@ -49,7 +49,7 @@ struct ocl_twin {
  * The twin of the kernel's program, made if need be, with what the launch needs of it, which takes long: not to be called where
  * others wait. To be put back. NULL: `*why`, which lives for ever, says why there is none.
  */
-struct ocl_twin *ocl_twin_get(const struct ocl_launch *l, bool accesses, const char **why);
+struct ocl_twin *ocl_twin_get(const struct ocl_launch *l, uint32_t records, const char **why);
 void ocl_twin_put(struct ocl_twin *t);
 /* The context is about to end: what would keep it is let go. */
 void ocl_twins_release(const void *context);
@@ -97,8 +97,8 @@ bool ocl_counts_clear(struct ocl_counts *c, cl_command_queue queue, struct ocl_g
 /* How many accesses there were, also beyond the room for them; UINT64_MAX: it cannot be read. */
 uint64_t ocl_counts_recorded(struct ocl_counts *c, cl_command_queue queue);
 /* The first of the records. */
-bool ocl_counts_records(const struct ocl_counts *c, cl_command_queue queue,
-			struct lanes_access *out, size_t count);
+bool ocl_counts_records(const struct ocl_counts *c, cl_command_queue queue, kymo_access_t *out,
+			size_t count);
 void ocl_counts_release(struct ocl_counts *c);
 
 /* Groups of the launch, and work items of one; 0: the runtime chooses their size. */
@@ -106,13 +106,19 @@ size_t ocl_launch_groups(const struct ocl_launch *l);
 size_t ocl_launch_group(const struct ocl_launch *l);
 
 /*
- * Runs a twin that records accesses, of which there are so many, as often as its records need, and writes what a device in lockstep
- * makes of them. It has run, so that its places are defined. What the kernel may write is put back before each run, not after the
+ * Runs a twin that records accesses, of which there are so many, as often as its records need, and gives them to the handlers. It has run, so that its places are defined. What the kernel may write is put back before each run, not after the
  * last. NULL: done; else why not, which lives for ever.
  */
 const char *ocl_accesses_run(struct ocl_twin *t, const struct cap_launch *launch,
 			     const struct ocl_launch *l, const struct ocl_kept *kept,
 			     uint64_t accesses);
+
+/* Work items of a group run one after the other on one thread of the host: nobody else writes into the group's slot. */
+bool ocl_one_by_one(cl_device_id device);
+/* Kernels can read a clock of the device's (cl_khr_kernel_clock). */
+bool ocl_device_has_clock(cl_device_id device);
+/* Its clocks are ticks of the host's processor. */
+bool ocl_twin_ticks(const struct ocl_twin *t);
 
 /* A launch that is not instrumented. `why` lives for ever. */
 void ocl_not_instrumented(cl_kernel kernel, const char *why);

@@ -16,6 +16,7 @@ struct ocl_rewritten_part {
 	const char *file;  /* "": the program's source */
 	uint32_t block;    /* of what belongs to one */
 	uint32_t site;     /* of accesses: which records name, plus 1; else 0 */
+	uint32_t record;   /* of regions and arguments: likewise, as it is */
 	uint32_t line, column;
 	uint64_t bytes, times;
 };
@@ -30,9 +31,11 @@ struct ocl_rewritten {
 	const char *source;  /* terminated; "" where all kernels are refused */
 	const char *options; /* that building it needs */
 	struct ocl_rewritten_list kernels, blocks, parts;
+	/* Arguments of kernels (`name`) that point to memory: `what` is its name, `block` its number. */
+	struct ocl_rewritten_list arguments;
 };
 
-/* `mode`: "count", or "address", see `kymo rewrite`; `extensions`: those of the device. False: `why` says why there is none; nothing is to be released. */
+/* `mode`: "count", "address", "block" or "both", see `kymo rewrite`; `extensions`: those of the device. False: `why` says why there is none; nothing is to be released. */
 bool ocl_rewrite(const char *source, const char *mode, const char *options, const char *extensions,
 		 struct ocl_rewritten *out, char *why, size_t size);
 void ocl_rewritten_release(struct ocl_rewritten *r);

@@ -9,7 +9,6 @@
 #include <kymo/counter.h>
 
 #include "core/counter/kernel.h"
-#include "lanes/lanes.h"
 
 /* A part of a kernel, as DEF_PLACE has it. */
 struct cap_place {
@@ -101,10 +100,12 @@ struct cap_line_instruction {
 void cap_lines_write_instruction(const struct cap_launch *launch,
 				 const struct cap_line_instruction *i, uint32_t warp, bool instead);
 
-/* As a device with warps of so many lanes makes them accesses are to be looked at too; NULL: they are not. */
-const struct lanes_profile *cap_lines_lanes(void);
-/* What that is at the place of an access. */
+struct lanes_count; /* lanes/lanes.h */
+/* What a device in lockstep makes of the accesses of a place. */
 void cap_lines_write_access(const struct cap_launch *launch, uint32_t place,
-			    const struct lanes_profile *p, const struct lanes_count *n);
+			    const kymo_lanes_profile_t *p, const struct lanes_count *n);
+
+/* A table that a handler reported of it, or a part: a blob of JSON. */
+void cap_lines_write_report(const struct cap_launch *launch, uint32_t blob);
 
 #endif

@@ -10,7 +10,7 @@
 #define DIGIT       8u
 
 struct entry {
-	uint64_t key; /* group, site, warp, occurrence, lane */
+	uint64_t key; /* site, warp, occurrence, lane: of one group */
 	uint64_t address;
 };
 
@@ -24,6 +24,17 @@ struct lanes {
 	uint64_t *words; /* of local memory that a warp asks for at once */
 	size_t places[1u << GROUP_DIGIT];
 };
+
+/* Sizes are powers of two, as good as always: a division takes longer than all else that is done for an access. */
+static inline uint64_t divided(uint64_t v, uint32_t by)
+{
+	return by & (by - 1) ? v / by : v >> __builtin_ctz(by);
+}
+
+static inline uint64_t rest(uint64_t v, uint32_t by)
+{
+	return by & (by - 1) ? v % by : v & (by - 1);
+}
 
 static uint32_t bits_of(uint64_t most)
 {
@@ -101,54 +112,92 @@ static bool have_room(struct lanes *l, size_t count)
 
 /* How the fields of the keys lie, from what they are at most. */
 struct layout {
-	uint32_t first_group;
-	uint32_t occurrence_bits, site_bits, below_group, bits;
+	uint32_t first_group, last_group;
+	uint32_t occurrence_bits, site_bits, bits;
+	bool in_order; /* groups come one after the other */
 };
 
 static bool lay_out(const struct lanes *l, const kymo_access_t *a, size_t count, struct layout *out)
 {
 	uint32_t low = UINT32_MAX, high = 0, occurrence = 0;
 
+	out->in_order = true;
 	for (size_t i = 0; i < count; i++) {
 		if (a[i].site >= l->site_count || a[i].item >= l->group)
 			return false;
 		low = a[i].group < low ? a[i].group : low;
+		out->in_order &= a[i].group >= high;
 		high = a[i].group > high ? a[i].group : high;
 		occurrence = a[i].occurrence > occurrence ? a[i].occurrence : occurrence;
 	}
 	out->first_group = low;
+	out->last_group = high;
 	out->occurrence_bits = bits_of(occurrence);
 	out->site_bits = bits_of(l->site_count - 1);
-	out->below_group = out->site_bits + l->warp_bits + out->occurrence_bits + l->lane_bits;
-	out->bits = out->below_group + bits_of(high - low);
+	out->bits = out->site_bits + l->warp_bits + out->occurrence_bits + l->lane_bits;
 	return out->bits <= 64;
 }
 
-static void make_keys(struct lanes *l, const kymo_access_t *a, size_t count, const struct layout *f)
+/* Places of records in `to`, those of `from` by the digit of their groups at `shift`; equal ones stay in order. */
+static void order_by_digit(struct lanes *l, const kymo_access_t *a, const uint32_t *from,
+			   uint32_t *to, size_t count, uint32_t first, uint32_t shift)
 {
-	for (size_t i = 0; i < count; i++) {
-		uint64_t key = a[i].group - f->first_group;
+	const uint32_t mask = (1u << GROUP_DIGIT) - 1;
+	size_t sum = 0;
 
-		key = key << f->site_bits | a[i].site;
-		key = key << l->warp_bits | a[i].item / l->profile.warp;
-		key = key << f->occurrence_bits | a[i].occurrence;
-		key = key << l->lane_bits | a[i].item % l->profile.warp;
-		l->entries[i] = (struct entry){key, a[i].address};
+	memset(l->places, 0, sizeof(l->places));
+	for (size_t i = 0; i < count; i++)
+		l->places[(a[i].group - first) >> shift & mask]++;
+	for (size_t d = 0; d <= mask; d++) {
+		const size_t n = l->places[d];
+
+		l->places[d] = sum;
+		sum += n;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const uint32_t r = from ? from[i] : (uint32_t)i;
+
+		to[l->places[(a[r].group - first) >> shift & mask]++] = r;
 	}
 }
 
-/* Those of `from` into `to`, by the bits of their keys from `shift` on; equal ones stay in order. */
-static void sort_by_digit(size_t *places, const struct entry *from, struct entry *to, size_t count,
-			  uint32_t shift, uint32_t digit)
+/* The order of the records by group, to be freed. NULL: no memory. */
+static uint32_t *group_order(struct lanes *l, const kymo_access_t *a, size_t count,
+			     const struct layout *f)
 {
-	const uint64_t mask = (1u << digit) - 1;
-	size_t sum = 0;
+	uint32_t *to = count < UINT32_MAX ? malloc(count * sizeof(*to)) : NULL, *from = NULL;
 
-	memset(places, 0, sizeof(*places) << digit);
+	if (to)
+		order_by_digit(l, a, NULL, to, count, f->first_group, 0);
+	if (to && (f->last_group - f->first_group) >> GROUP_DIGIT) {
+		from = to;
+		to = malloc(count * sizeof(*to));
+		if (to)
+			order_by_digit(l, a, from, to, count, f->first_group, GROUP_DIGIT);
+	}
+	free(from);
+	return to;
+}
+
+static uint64_t key_of(const struct lanes *l, const kymo_access_t *a, const struct layout *f)
+{
+	uint64_t key = a->site;
+
+	key = key << l->warp_bits | divided(a->item, l->profile.warp);
+	key = key << f->occurrence_bits | a->occurrence;
+	return key << l->lane_bits | rest(a->item, l->profile.warp);
+}
+
+/* Those of `from` into `to`, by the bits of their keys from `shift` on; equal ones stay in order. */
+static void sort_by_digit(const struct entry *from, struct entry *to, size_t count, uint32_t shift)
+{
+	const uint64_t mask = (1u << DIGIT) - 1;
+	size_t places[1u << DIGIT] = {0}, sum = 0;
+
 	for (size_t i = 0; i < count; i++)
 		places[from[i].key >> shift & mask]++;
 	for (size_t d = 0; d <= mask; d++) {
-		size_t n = places[d];
+		const size_t n = places[d];
 
 		places[d] = sum;
 		sum += n;
@@ -157,42 +206,16 @@ static void sort_by_digit(size_t *places, const struct entry *from, struct entry
 		to[places[from[i].key >> shift & mask]++] = from[i];
 }
 
-static void sort_groups(struct lanes *l, size_t count, const struct layout *f)
+/* All of a group, which lie in a cache; they are in `entries` afterwards. */
+static void sort_group(struct lanes *l, size_t count, const struct layout *f)
 {
-	for (uint32_t shift = f->below_group; shift < f->bits; shift += GROUP_DIGIT) {
+	for (uint32_t shift = 0; shift < f->bits; shift += DIGIT) {
 		struct entry *swap = l->entries;
 
-		sort_by_digit(l->places, l->entries, l->other, count, shift, GROUP_DIGIT);
+		sort_by_digit(l->entries, l->other, count, shift);
 		l->entries = l->other;
 		l->other = swap;
 	}
-}
-
-/* They are in `a` afterwards. */
-static void sort_group(struct lanes *l, struct entry *a, struct entry *b, size_t count,
-		       const struct layout *f)
-{
-	struct entry *first = a;
-
-	for (uint32_t shift = 0; shift < f->below_group; shift += DIGIT) {
-		struct entry *swap = a;
-
-		sort_by_digit(l->places, a, b, count, shift, DIGIT);
-		a = b;
-		b = swap;
-	}
-	if (a != first)
-		memcpy(first, a, count * sizeof(*a));
-}
-
-static size_t group_end(const struct lanes *l, size_t from, size_t count, const struct layout *f)
-{
-	const uint64_t group = l->entries[from].key >> f->below_group;
-	size_t to = from + 1;
-
-	while (to < count && l->entries[to].key >> f->below_group == group)
-		to++;
-	return to;
 }
 
 /* ---- an access of a warp ----------------------------------------------------------------------- */
@@ -213,11 +236,18 @@ static int by_number(const void *a, const void *b)
 /* Few, and mostly sorted as they come. */
 static void sort(uint64_t *v, uint32_t n)
 {
-	for (uint32_t i = 1; i < n; i++)
-		if (v[i] < v[i - 1]) {
-			qsort(v, n, sizeof(*v), by_number);
-			return;
-		}
+	if (n > LANES_WARP_MAX) {
+		qsort(v, n, sizeof(*v), by_number);
+		return;
+	}
+	for (uint32_t i = 1; i < n; i++) {
+		const uint64_t x = v[i];
+		uint32_t k = i;
+
+		for (; k && v[k - 1] > x; k--)
+			v[k] = v[k - 1];
+		v[k] = x;
+	}
 }
 
 /* Pieces of `size` bytes that accesses of `bytes` at sorted addresses touch; `*filled`: as few as would hold the bytes. */
@@ -230,7 +260,7 @@ static uint32_t pieces(const uint64_t *sorted, uint32_t n, uint32_t bytes, uint3
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t from = sorted[i] > end || !i ? sorted[i] : end, to = sorted[i] + bytes;
-		uint64_t first = sorted[i] / size, last = (to - 1) / size;
+		uint64_t first = divided(sorted[i], size), last = divided(to - 1, size);
 
 		distinct += to > from ? to - from : 0;
 		end = to > end || !i ? to : end;
@@ -261,13 +291,13 @@ static uint32_t rounds(struct lanes *l, const uint64_t *addresses, uint32_t n, u
 	uint64_t *words = l->words; /* there is room for those of a whole warp */
 
 	for (uint32_t i = 0; i < n; i++)
-		for (uint64_t w = addresses[i] / p->bank; w <= (addresses[i] + bytes - 1) / p->bank;
-		     w++)
+		for (uint64_t w = divided(addresses[i], p->bank);
+		     w <= divided(addresses[i] + bytes - 1, p->bank); w++)
 			words[count++] = w;
 	sort(words, count);
 	for (uint32_t i = 0; i < count; i++)
 		if (!i || words[i] != words[i - 1]) {
-			uint32_t *b = &of_bank[words[i] % p->banks];
+			uint32_t *b = &of_bank[rest(words[i], p->banks)];
 
 			most = ++*b > most ? *b : most;
 		}
@@ -299,7 +329,7 @@ static void count_warp(struct lanes *l, uint32_t site, struct warp *w)
 	c->warps++;
 	c->lanes += l->profile.warp;
 	for (uint32_t i = 0; s->bytes && i < w->count; i++)
-		c->misaligned += w->addresses[i] % s->bytes != 0;
+		c->misaligned += rest(w->addresses[i], s->bytes) != 0;
 	if (s->space == LANES_LOCAL && s->bytes)
 		count_banks(l, c, w, s->bytes);
 	else if (s->space == LANES_GLOBAL && s->bytes)
@@ -322,39 +352,61 @@ static uint32_t gather(const struct lanes *l, size_t from, size_t count, struct 
 	return w->count;
 }
 
-static bool count_group(struct lanes *l, size_t from, size_t to, const struct layout *f)
+static bool count_group(struct lanes *l, size_t count, const struct layout *f)
 {
 	const uint32_t below_site = l->lane_bits + f->occurrence_bits + l->warp_bits;
 	struct warp w;
 	uint32_t n;
 
-	for (size_t i = from; i < to; i += n) {
-		const uint64_t site = l->entries[i].key >> below_site;
+	for (size_t i = 0; i < count; i += n) {
+		const uint64_t site = below_site < 64 ? l->entries[i].key >> below_site : 0;
 
-		n = gather(l, i, to, &w);
+		n = gather(l, i, count, &w);
 		if (!n)
 			return false;
-		count_warp(l, (uint32_t)(site & ((1ull << f->site_bits) - 1)), &w);
+		count_warp(l, (uint32_t)site, &w);
 	}
 	return true;
 }
 
+/* Records of one group, which are `order`'s, or (NULL) those from `a` on. */
+static bool take_group(struct lanes *l, const kymo_access_t *a, const uint32_t *order, size_t count,
+		       const struct layout *f)
+{
+	if (!have_room(l, count))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		const kymo_access_t *r = order ? &a[order[i]] : &a[i];
+
+		l->entries[i] = (struct entry){key_of(l, r, f), r->address};
+	}
+	sort_group(l, count, f);
+	return count_group(l, count, f);
+}
+
 bool lanes_take(struct lanes *l, const kymo_access_t *a, size_t count)
 {
+	uint32_t *order = NULL;
 	struct layout f;
+	bool good = true;
 	size_t to;
 
 	if (!count)
 		return true;
-	if (!lay_out(l, a, count, &f) || !have_room(l, count))
+	if (!lay_out(l, a, count, &f))
 		return false;
-	make_keys(l, a, count, &f);
-	sort_groups(l, count, &f);
-	for (size_t from = 0; from < count; from = to) {
-		to = group_end(l, from, count, &f);
-		sort_group(l, l->entries + from, l->other + from, to - from, &f);
-		if (!count_group(l, from, to, &f))
-			return false;
+	if (!f.in_order) {
+		order = group_order(l, a, count, &f);
+		good = order != NULL;
 	}
-	return true;
+	for (size_t from = 0; good && from < count; from = to) {
+		const uint32_t group = a[order ? order[from] : from].group;
+
+		for (to = from + 1; to < count && a[order ? order[to] : to].group == group;)
+			to++;
+		good = take_group(l, order ? a : a + from, order ? order + from : NULL, to - from,
+				  &f);
+	}
+	free(order);
+	return good;
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `kymo rewrite`: an OpenCL C program that counts what its kernels do. Kymo starts it where kernels are instrumented, as a process of its
+ * `kymo rewrite`: an OpenCL C program, or PTX, that counts what its kernels do. Kymo starts it where kernels are instrumented, as a process of its
  * own, so that nothing of a compiler's gets into the program.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "ptx/image.h"
+#include "ptx/rewrite.h"
 #include "rewrite/rewrite.h"
 
 static struct my_options {
@@ -17,6 +20,8 @@ static struct my_options {
 	const char *build_options;
 	const char *extensions;
 	const char *functions;
+	const char *ptx, *cubin;
+	int64_t arch;
 } options;
 
 #define AT(member) offsetof(struct my_options, member)
@@ -32,6 +37,14 @@ static const struct knob rows[] = {
 	 "Extensions and features of the device (all that clang knows)"},
 	{"functions-only", 0, KNOB_STRING, 0, AT(functions), "REGEX", NULL, NULL, NULL, "Rewriting",
 	 "Kernels that are wanted, by name"},
+	{"ptx", 0, KNOB_STRING, 0, AT(ptx), "KERNEL", NULL, NULL, NULL, "Rewriting PTX",
+	 "The program is PTX, or a fat binary that has some: this kernel of it is wanted"},
+	{"arch", 0, KNOB_INTEGER, 0, AT(arch), "N", "90", NULL, NULL, "Rewriting PTX",
+	 "Architecture of the device, for which the PTX is chosen"},
+	{"cubin", 0, KNOB_STRING, 0, AT(cubin), "SIZE:SUM", NULL, NULL, NULL, "Rewriting PTX",
+	 "Instead of a program: PTX that lies in a cache of Triton's beside machine code of this "
+	 "size "
+	 "and sum of its bytes"},
 };
 
 static struct knob_table table = {.command = "rewrite",
@@ -54,6 +67,34 @@ static bool write_result(const struct text *t)
 	return fwrite(t->s, 1, t->length, stdout) == t->length && fflush(stdout) == 0;
 }
 
+static const char *find_ptx(const struct text *image, struct text *out)
+{
+	uint64_t size, sum;
+
+	if (!options.cubin)
+		return ptx_of_image(image->s ? image->s : "", image->length, (uint32_t)options.arch,
+				    options.ptx, out);
+	if (sscanf(options.cubin, "%" SCNu64 ":%" SCNx64, &size, &sum) != 2)
+		return "--cubin takes a size and a sum";
+	return ptx_beside_cubin(size, sum, options.ptx, out);
+}
+
+/* False: `*why` says why. */
+static bool rewrite_ptx(const struct text *image, struct text *result, const char **why)
+{
+	struct text found = {0};
+	bool done;
+
+	*why = find_ptx(image, &found);
+	done = !*why && ptx_rewrite(&(struct ptx_request){found.s, found.length, options.ptx,
+							  options.mode == REWRITE_ADDRESS},
+				    result);
+	if (!*why && !done)
+		*why = "there was no memory for it";
+	text_release(&found);
+	return done;
+}
+
 static int run_rewrite(int argc, char **argv)
 {
 	struct rewrite_request q = {.mode = (enum rewrite_mode)options.mode,
@@ -63,6 +104,7 @@ static int run_rewrite(int argc, char **argv)
 				    .functions = options.functions};
 	struct text source = {0}, result = {0};
 	char why[REWRITE_WHY];
+	const char *no_ptx = why;
 	bool ok = false;
 
 	(void)argv;
@@ -74,8 +116,9 @@ static int run_rewrite(int argc, char **argv)
 	}
 	q.source = source.s ? source.s : "";
 	q.length = source.length;
-	if (!rewrite_program(&q, &result, why))
-		cli_error("rewriting the program: %s", why);
+	if (options.ptx ? !rewrite_ptx(&source, &result, &no_ptx)
+			: !rewrite_program(&q, &result, why))
+		cli_error("%s%s", options.ptx ? "" : "rewriting the program: ", no_ptx);
 	else if (!(ok = write_result(&result)))
 		cli_error("standard output: %s", strerror(errno));
 	text_release(&result);
@@ -86,7 +129,7 @@ static int run_rewrite(int argc, char **argv)
 const struct command cmd_rewrite = {
 	.name = "rewrite",
 	.operands = "[OPTION]... < PROGRAM > RESULT",
-	.summary = "Rewrites an OpenCL C program so that its kernels count what they do",
+	.summary = "Rewrites an OpenCL C program, or PTX, so that its kernels count what they do",
 	.about = "docs/kernel-lines.md has the form of the result.\n",
 	.knobs = &table,
 	.run = run_rewrite,

@@ -18,10 +18,11 @@ ALLOWED = {
     "base": set(),
     "record": {"base"},
     "lanes": {"base"},
+    "ptx": {"base"},
     "wire": {"base"},
     "topology": {"base"},
     "core": {"base", "lanes", "record", "wire", "topology"},
-    "capture": {"base", "lanes", "record", "wire", "topology", "register", "core"},
+    "capture": {"base", "lanes", "ptx", "record", "wire", "topology", "register", "core"},
     "launch": {"base"},
     "attach": {"base", "wire"},
     "recorder": set(),
@@ -42,7 +43,7 @@ ALLOWED = {
     "rewrite": {"base"},
     "functions": {"base", "record", "wire", "stream"},
     "cli": {"base", "record", "wire", "sql", "topology", "stream", "tally", "drain", "telemetry", "formats", "follow", "analysis", "metrics", "report", "roofs",
-            "page", "functions", "rewrite", "launch", "attach"},
+            "page", "functions", "ptx", "rewrite", "launch", "attach"},
 }
 # Headers that the rooms of a layer have for each other: no other layer sees them.
 PRIVATE = {f"core/{name}.h" for name in (

@@ -21,6 +21,7 @@
 #ifndef KYMO_COUNTER_H
 #define KYMO_COUNTER_H
 
+#include <kymo/handler.h>
 #include <kymo/tool.h>
 
 #ifdef __cplusplus
@@ -275,6 +276,10 @@ typedef struct kymo_kernel_line_desc {
 	 * 32 and 64 are known.
 	 */
 	uint32_t lanes;
+	/* Instead of `lanes`: such a device. Borrowed as long as the context; NULL: none. */
+	const kymo_lanes_profile_t *profile;
+	/* Handlers that look at their records (kymo/handler.h): NAME[:key=value]..., commas between them. Borrowed likewise; NULL: none. */
+	const char *handlers;
 } kymo_kernel_line_desc_t;
 
 /*

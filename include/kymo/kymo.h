@@ -9,6 +9,7 @@
 #include <kymo/agent.h>
 #include <kymo/answer.h>
 #include <kymo/counter.h>
+#include <kymo/handler.h>
 #include <kymo/intercept.h>
 #include <kymo/publish.h>
 #include <kymo/sample.h>

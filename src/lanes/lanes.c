@@ -15,7 +15,7 @@ struct entry {
 };
 
 struct lanes {
-	struct lanes_profile profile;
+	kymo_lanes_profile_t profile;
 	const struct lanes_site *sites;
 	struct lanes_count *counts;
 	uint32_t site_count, group, warp_bits, lane_bits;
@@ -29,7 +29,7 @@ static uint32_t bits_of(uint64_t most)
 	return most ? 64u - (uint32_t)__builtin_clzll(most) : 0;
 }
 
-struct lanes *lanes_new(const struct lanes_profile *p, const struct lanes_site *sites,
+struct lanes *lanes_new(const kymo_lanes_profile_t *p, const struct lanes_site *sites,
 			uint32_t site_count, uint32_t group)
 {
 	struct lanes *l = calloc(1, sizeof(*l));
@@ -91,8 +91,7 @@ struct layout {
 	uint32_t occurrence_bits, site_bits, below_group, bits;
 };
 
-static bool lay_out(const struct lanes *l, const struct lanes_access *a, size_t count,
-		    struct layout *out)
+static bool lay_out(const struct lanes *l, const kymo_access_t *a, size_t count, struct layout *out)
 {
 	uint32_t low = UINT32_MAX, high = 0, occurrence = 0;
 
@@ -111,8 +110,7 @@ static bool lay_out(const struct lanes *l, const struct lanes_access *a, size_t 
 	return out->bits <= 64;
 }
 
-static void make_keys(struct lanes *l, const struct lanes_access *a, size_t count,
-		      const struct layout *f)
+static void make_keys(struct lanes *l, const kymo_access_t *a, size_t count, const struct layout *f)
 {
 	for (size_t i = 0; i < count; i++) {
 		uint64_t key = a[i].group - f->first_group;
@@ -242,7 +240,7 @@ static void count_lines(const struct lanes *l, struct lanes_count *c, uint64_t *
 }
 
 /* How often the busiest bank is asked for different words, by lanes that are served at once. */
-static uint32_t rounds(const struct lanes_profile *p, uint64_t *addresses, uint32_t n,
+static uint32_t rounds(const kymo_lanes_profile_t *p, uint64_t *addresses, uint32_t n,
 		       uint32_t bytes)
 {
 	uint64_t words[LANES_WARP_MAX * 4];
@@ -265,7 +263,7 @@ static uint32_t rounds(const struct lanes_profile *p, uint64_t *addresses, uint3
 static void count_banks(const struct lanes *l, struct lanes_count *c, struct warp *w,
 			uint32_t bytes)
 {
-	const struct lanes_profile *p = &l->profile;
+	const kymo_lanes_profile_t *p = &l->profile;
 	uint32_t together = p->together[bytes <= 4 ? 0 : bytes <= 8 ? 1 : 2];
 
 	for (uint32_t i = 0; i < w->count;) {
@@ -328,7 +326,7 @@ static bool count_group(struct lanes *l, size_t from, size_t to, const struct la
 	return true;
 }
 
-bool lanes_take(struct lanes *l, const struct lanes_access *a, size_t count)
+bool lanes_take(struct lanes *l, const kymo_access_t *a, size_t count)
 {
 	struct layout f;
 	size_t to;

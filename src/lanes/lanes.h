@@ -12,30 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <kymo/handler.h>
+
 #define LANES_WARP_MAX 64u
 
-/* One access, as the instrumented kernel writes it. */
-struct lanes_access {
-	uint32_t site;
-	uint32_t group;      /* linear id */
-	uint32_t item;       /* linear id in its group */
-	uint32_t occurrence; /* the how-manieth execution of the site by the item, from 0 */
-	uint64_t address;    /* bytes; any origin that is the same for all */
-	uint64_t clock;      /* ticks of the device; 0: not told */
-};
-
-/* What a device is like. */
-struct lanes_profile {
-	uint32_t warp; /* lanes, at most LANES_WARP_MAX */
-	uint32_t line; /* bytes of global memory that come at once */
-	uint32_t bank; /* bytes of a bank of local memory */
-	uint32_t banks;
-	uint32_t together
-		[3]; /* lanes whose local accesses of up to 4, up to 8, and of more bytes are made at once */
-};
-
 /* Of devices with warps of so many lanes (32, 64); NULL: none is known. */
-const struct lanes_profile *lanes_profile_of(uint32_t warp);
+const kymo_lanes_profile_t *lanes_profile_of(uint32_t warp);
 
 enum lanes_space { LANES_OTHER, LANES_GLOBAL, LANES_LOCAL };
 
@@ -61,7 +43,7 @@ struct lanes;
  * Of one launch with groups of `group` items. `sites` is indexed by lanes_access.site, and is the caller's until
  * lanes_free(). NULL: no memory. A thread at a time.
  */
-struct lanes *lanes_new(const struct lanes_profile *p, const struct lanes_site *sites,
+struct lanes *lanes_new(const kymo_lanes_profile_t *p, const struct lanes_site *sites,
 			uint32_t site_count, uint32_t group);
 void lanes_free(struct lanes *l);
 
@@ -69,7 +51,7 @@ void lanes_free(struct lanes *l);
  * Takes all accesses of some groups: a group's come in one call, in any order. False: there is no memory, or they cannot
  * be what happened (no such site or item, one access twice); the counts are of no use then.
  */
-bool lanes_take(struct lanes *l, const struct lanes_access *a, size_t count);
+bool lanes_take(struct lanes *l, const kymo_access_t *a, size_t count);
 
 /* By site; site_count of them. */
 const struct lanes_count *lanes_counts(const struct lanes *l);

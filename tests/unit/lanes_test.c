@@ -13,14 +13,14 @@
 
 #define MOST 200000u
 
-static struct lanes_access all[MOST];
+static kymo_access_t all[MOST];
 static size_t count;
 
 static void access_to(uint32_t site, uint32_t group, uint32_t item, uint32_t occurrence,
 		      uint64_t address)
 {
 	assert_true(count < MOST);
-	all[count++] = (struct lanes_access){site, group, item, occurrence, address, 0};
+	all[count++] = (kymo_access_t){site, group, item, occurrence, address, 0};
 }
 
 /* As threads of a processor might leave them; the same at each run. */
@@ -29,7 +29,7 @@ static void shuffle(void)
 	uint32_t x = 12345;
 
 	for (size_t i = count; i > 1; i--) {
-		struct lanes_access swap = all[i - 1];
+		kymo_access_t swap = all[i - 1];
 		size_t other;
 
 		x = x * 1664525u + 1013904223u;
@@ -183,8 +183,8 @@ static void what_cannot_be(void **state)
 {
 	static const struct lanes_site site = {LANES_GLOBAL, 4};
 	struct lanes *l = lanes_new(lanes_profile_of(32), &site, 1, 32);
-	const struct lanes_access no_site = {1, 0, 0, 0, 0, 0}, no_item = {0, 0, 32, 0, 0, 0};
-	const struct lanes_access twice[] = {{0, 0, 5, 1, 4, 0}, {0, 0, 5, 1, 8, 0}};
+	const kymo_access_t no_site = {1, 0, 0, 0, 0, 0}, no_item = {0, 0, 32, 0, 0, 0};
+	const kymo_access_t twice[] = {{0, 0, 5, 1, 4, 0}, {0, 0, 5, 1, 8, 0}};
 
 	assert_false(lanes_take(l, &no_site, 1));
 	assert_false(lanes_take(l, &no_item, 1));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Accesses of instrumented kernels: their records, group by group, and what a device in lockstep makes of them. A launch whose
+ * Accesses of instrumented kernels: their records, group by group, for those who look at them (core/counter/accesses.h). A launch whose
  * records do not fit into the device's buffer is repeated, with other groups each time: nothing is lost, and nothing waits.
  */
 #include <stdlib.h>
@@ -17,39 +17,78 @@ static const char no_memory[] = "there was no memory for its accesses";
 struct recording {
 	const struct ocl_launch *l;
 	const struct ocl_kept *kept;
+	const struct cap_launch *launch;
 	struct ocl_counts c;
 	cl_kernel kernel;
-	struct lanes_access *records;
-	struct lanes *lanes;
+	kymo_access_t *records;
+	kymo_handler_site_t *sites;
+	uint32_t site_count;
+	struct cap_accesses *taken; /* NULL: nothing has come yet */
 };
 
 /* ---- sites ---- */
 
-static enum lanes_space space_of(const char *space)
+static uint32_t number_of(const char *const *names, const char *name)
 {
-	if (strcmp(space, "local") == 0)
-		return LANES_LOCAL;
-	return strcmp(space, "global") == 0 || strcmp(space, "constant") == 0 ||
-			       strcmp(space, "generic") == 0
-		       ? LANES_GLOBAL
-		       : LANES_OTHER;
+	for (uint32_t i = 1; names[i]; i++)
+		if (strcmp(names[i], name) == 0)
+			return i;
+	return 0;
 }
 
-/* NULL: no memory. */
-static struct lanes_site *sites_new(const struct ocl_rewritten *r, uint32_t *count)
+static uint32_t space_of(const char *space)
 {
-	struct lanes_site *sites = calloc(r->parts.count + 1u, sizeof(*sites));
+	static const char *const names[] = {[KYMO_SPACE_OTHER] = "",
+					    [KYMO_SPACE_GLOBAL] = "global",
+					    [KYMO_SPACE_CONSTANT] = "constant",
+					    [KYMO_SPACE_LOCAL] = "local",
+					    [KYMO_SPACE_PRIVATE] = "private",
+					    [KYMO_SPACE_GENERIC] = "generic",
+					    [KYMO_SPACE_IMAGE] = "image",
+					    NULL};
 
-	*count = 0;
-	for (uint32_t i = 0; sites && i < r->parts.count; i++) {
-		const struct ocl_rewritten_part *p = &r->parts.at[i];
+	return number_of(names, space);
+}
 
-		if (!p->site || p->site > r->parts.count)
+static uint32_t kind_of(const char *what)
+{
+	static const char *const names[] = {
+		[KYMO_SITE_NONE] = "",         [KYMO_SITE_LOAD] = "load",
+		[KYMO_SITE_STORE] = "store",   [KYMO_SITE_LOAD_STORE] = "rw",
+		[KYMO_SITE_ATOMIC] = "atomic", NULL};
+
+	return number_of(names, what);
+}
+
+static kymo_handler_site_t site_of(const struct ocl_rewritten_part *p, uint32_t place)
+{
+	return (kymo_handler_site_t){.place = place,
+				     .kind = kind_of(p->what),
+				     .space = space_of(p->space),
+				     .bytes = (uint32_t)p->bytes,
+				     .block = UINT32_MAX,
+				     .line = p->line,
+				     .column = p->column,
+				     .function = p->name,
+				     .what = p->what,
+				     .file = p->file};
+}
+
+/* By the numbers that its records have. False: no memory. */
+static bool find_sites(struct recording *r, const struct ocl_twin *t)
+{
+	const struct ocl_rewritten_list *parts = &t->rewritten.parts;
+
+	r->sites = calloc(parts->count + 1u, sizeof(*r->sites));
+	for (uint32_t i = 0; r->sites && i < parts->count; i++) {
+		const uint32_t site = parts->at[i].site;
+
+		if (!site || site > parts->count)
 			continue;
-		sites[p->site - 1] = (struct lanes_site){space_of(p->space), (uint32_t)p->bytes};
-		*count = p->site > *count ? p->site : *count;
+		r->sites[site - 1] = site_of(&parts->at[i], t->parts[i]);
+		r->site_count = site > r->site_count ? site : r->site_count;
 	}
-	return sites;
+	return r->sites != NULL;
 }
 
 /* ---- runs ---- */
@@ -107,17 +146,20 @@ static uint32_t group_size(const struct recording *r, size_t count)
 }
 
 /* What was recorded of whole groups. */
-static const char *take(struct recording *r, const struct lanes_profile *p,
-			const struct lanes_site *sites, uint32_t site_count, size_t count)
+static const char *take(struct recording *r, size_t count)
 {
 	if (!ocl_counts_records(&r->c, r->l->queue, r->records, count))
 		return "its accesses could not be read";
-	if (!r->lanes)
-		r->lanes = lanes_new(p, sites, site_count, group_size(r, count));
-	if (!r->lanes)
-		return no_memory;
-	return lanes_take(r->lanes, r->records, count) ? NULL
-						       : "its accesses are not as they can be";
+	if (!r->taken) {
+		const kymo_handler_launch_t what = {.group = group_size(r, count),
+						    .groups = ocl_launch_groups(r->l),
+						    .sites = r->sites,
+						    .site_count = r->site_count};
+
+		r->taken = cap_accesses_begin(r->launch, &what);
+	}
+	return r->taken ? cap_accesses_take(r->taken, r->records, count)
+			: "no handler looks at them";
 }
 
 /* There was no room for all of them: fewer groups at a time, or more room for one. */
@@ -141,8 +183,7 @@ static const char *make_room(struct recording *r, struct ocl_twin *t, struct ocl
  * All groups, as many at a time as have room: a guess, from those before. Where the runtime chooses their size it is not known how many
  * there are: all are one then.
  */
-static const char *run_all(struct recording *r, struct ocl_twin *t, const struct lanes_profile *p,
-			   const struct lanes_site *sites, uint32_t site_count)
+static const char *run_all(struct recording *r, struct ocl_twin *t)
 {
 	const size_t groups = ocl_launch_groups(r->l);
 	struct ocl_groups now = {0, (uint32_t)groups};
@@ -157,7 +198,7 @@ static const char *run_all(struct recording *r, struct ocl_twin *t, const struct
 		if (!why && recorded > r->c.records) {
 			why = make_room(r, t, &now, recorded);
 		} else if (!why) {
-			why = take(r, p, sites, site_count, recorded);
+			why = take(r, recorded);
 			now.first += now.count;
 			done = now.first >= groups;
 			if (now.count > groups - now.first)
@@ -169,42 +210,18 @@ static const char *run_all(struct recording *r, struct ocl_twin *t, const struct
 	return NULL;
 }
 
-/* By the places that the parts of the program have. */
-static void write_all(const struct recording *r, const struct ocl_twin *t,
-		      const struct cap_launch *launch, const struct lanes_profile *p)
-{
-	const struct lanes_count *counts = lanes_counts(r->lanes);
-
-	for (uint32_t i = 0; i < t->rewritten.parts.count; i++) {
-		const uint32_t site = t->rewritten.parts.at[i].site;
-
-		if (site && t->parts[i] && counts[site - 1].accesses)
-			cap_lines_write_access(launch, t->parts[i], p, &counts[site - 1]);
-	}
-}
-
 const char *ocl_accesses_run(struct ocl_twin *t, const struct cap_launch *launch,
 			     const struct ocl_launch *l, const struct ocl_kept *kept,
 			     uint64_t accesses)
 {
-	const struct lanes_profile *p = cap_lines_lanes();
-	struct recording r = {.l = l, .kept = kept};
-	struct lanes_site *sites;
-	uint32_t site_count;
+	struct recording r = {.l = l, .kept = kept, .launch = launch};
 	const char *why;
 
-	if (!p)
-		return NULL; /* nobody wants it any more */
-	sites = sites_new(&t->rewritten, &site_count);
-	if (!sites)
-		return no_memory;
-	why = make(&r, t, accesses < RECORDS ? accesses : RECORDS);
+	why = find_sites(&r, t) ? make(&r, t, accesses < RECORDS ? accesses : RECORDS) : no_memory;
 	if (!why)
-		why = run_all(&r, t, p, sites, site_count);
-	if (!why)
-		write_all(&r, t, launch, p);
+		why = run_all(&r, t);
 	unmake(&r);
-	lanes_free(r.lanes);
-	free(sites);
+	cap_accesses_end(r.taken, !why);
+	free(r.sites);
 	return why;
 }

@@ -248,7 +248,7 @@ static struct ocl_twin *prepare(struct cap_counted_launch *c, const struct ocl_l
 
 	if (!c->lines)
 		return NULL;
-	twin = ocl_twin_get(l, cap_lines_lanes() != NULL, &why);
+	twin = ocl_twin_get(l, cap_accesses_wanted() != 0, &why);
 	if (twin)
 		ocl_kernel_is(l->kernel, twin->changes);
 	else

@@ -168,8 +168,8 @@ static const char *counts_new(struct ocl_counts *c, const struct ocl_twin *t,
 		return "there was no memory for it";
 	c->own_slots = how == OCL_SLOTS_OWN;
 	c->buffer = ocl_next.clCreateBuffer(t->context, CL_MEM_READ_WRITE,
-					    bytes_of(c) + c->records * sizeof(struct lanes_access),
-					    NULL, &error);
+					    bytes_of(c) + c->records * sizeof(kymo_access_t), NULL,
+					    &error);
 	return c->buffer ? NULL : "the device had no memory for what it counts";
 }
 
@@ -209,8 +209,8 @@ uint64_t ocl_counts_recorded(struct ocl_counts *c, cl_command_queue queue)
 	return c->words[RECORDED];
 }
 
-bool ocl_counts_records(const struct ocl_counts *c, cl_command_queue queue,
-			struct lanes_access *out, size_t count)
+bool ocl_counts_records(const struct ocl_counts *c, cl_command_queue queue, kymo_access_t *out,
+			size_t count)
 {
 	return !count ||
 	       ocl_next.clEnqueueReadBuffer(queue, c->buffer, CL_TRUE, bytes_of(c),

@@ -9,7 +9,7 @@
 #include "capture/opencl/launched.h"
 #include "capture/opencl/replay.h"
 #include "capture/opencl/rewritten.h"
-#include "core/counter/lines.h"
+#include "core/counter/accesses.h"
 
 /*
  * How a group's counts reach the context: its work items run one after the other, so that nobody else writes into a slot of its own
@@ -86,8 +86,8 @@ bool ocl_counts_clear(struct ocl_counts *c, cl_command_queue queue, struct ocl_g
 /* How many accesses there were, also beyond the room for them; UINT64_MAX: it cannot be read. */
 uint64_t ocl_counts_recorded(struct ocl_counts *c, cl_command_queue queue);
 /* The first of the records. */
-bool ocl_counts_records(const struct ocl_counts *c, cl_command_queue queue,
-			struct lanes_access *out, size_t count);
+bool ocl_counts_records(const struct ocl_counts *c, cl_command_queue queue, kymo_access_t *out,
+			size_t count);
 void ocl_counts_release(struct ocl_counts *c);
 
 /* Groups of the launch, and work items of one; 0: the runtime chooses their size. */
@@ -95,8 +95,7 @@ size_t ocl_launch_groups(const struct ocl_launch *l);
 size_t ocl_launch_group(const struct ocl_launch *l);
 
 /*
- * Runs a twin that records accesses, of which there are so many, as often as its records need, and writes what a device in lockstep
- * makes of them. It has run, so that its places are defined. What the kernel may write is put back before each run, not after the
+ * Runs a twin that records accesses, of which there are so many, as often as its records need, and gives them to the handlers. It has run, so that its places are defined. What the kernel may write is put back before each run, not after the
  * last. NULL: done; else why not, which lives for ever.
  */
 const char *ocl_accesses_run(struct ocl_twin *t, const struct cap_launch *launch,

@@ -7,7 +7,9 @@
 
 #include "core/context/context.h"
 #include "core/counter/counter.h"
+#include "core/counter/handler.h"
 #include "core/tool/tool.h"
+#include "lanes/lanes.h"
 
 #define SERVICES 16u
 
@@ -65,6 +67,7 @@ static void follow(uint32_t activities)
 static void fork_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	counter_handlers_fork_child();
 	for (uint32_t i = 0; i < SERVICES; i++)
 		atomic_store(&services[i].active, false);
 	atomic_store(&changes, 0);
@@ -138,15 +141,11 @@ bool cap_lines_chosen(const kymo_counter_launch_t *launch)
 	return yes;
 }
 
-/* Of several services the first has its wish. */
-const struct lanes_profile *cap_lines_lanes(void)
+void counter_lines_each(void (*fn)(const kymo_kernel_line_desc_t *desc, void *data), void *data)
 {
-	const struct lanes_profile *p = NULL;
-
-	for (uint32_t i = 0; i < SERVICES && !p; i++)
+	for (uint32_t i = 0; i < SERVICES; i++)
 		if (atomic_load(&services[i].active))
-			p = lanes_profile_of(services[i].desc.lanes);
-	return p;
+			fn(&services[i].desc, data);
 }
 
 /* ---- definitions ---- */
@@ -234,7 +233,7 @@ static struct cap_op op_of(unsigned number)
 }
 
 void cap_lines_write_access(const struct cap_launch *launch, uint32_t place,
-			    const struct lanes_profile *p, const struct lanes_count *n)
+			    const kymo_lanes_profile_t *p, const struct lanes_count *n)
 {
 	struct cap_op op = op_of(KERNEL_LINE_OP_ACCESS);
 	uint64_t now = tick_now();

@@ -9,7 +9,6 @@
 #include <kymo/counter.h>
 
 #include "core/counter/kernel.h"
-#include "lanes/lanes.h"
 
 /* A part of a kernel, as DEF_PLACE has it. */
 struct cap_place {
@@ -70,10 +69,9 @@ struct cap_line_counts {
 };
 void cap_lines_write(const struct cap_line_counts *c);
 
-/* As a device with warps of so many lanes makes them accesses are to be looked at too; NULL: they are not. */
-const struct lanes_profile *cap_lines_lanes(void);
-/* What that is at the place of an access. */
+struct lanes_count; /* lanes/lanes.h */
+/* What a device in lockstep makes of the accesses of a place. */
 void cap_lines_write_access(const struct cap_launch *launch, uint32_t place,
-			    const struct lanes_profile *p, const struct lanes_count *n);
+			    const kymo_lanes_profile_t *p, const struct lanes_count *n);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What sampling and counting of kernels share; see profile.h. */
 #include "capture/cuda/profile.h"
+#include "capture/cuda/twin.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -102,6 +103,7 @@ static void context_ends(void *context)
 {
 	cuda_range_context_end(context);
 	cuda_pc_context_end(context);
+	cuda_twin_context_end(context);
 }
 
 static void module_loaded(const struct cupti_module *m)

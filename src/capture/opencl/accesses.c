@@ -26,71 +26,6 @@ struct recording {
 	struct cap_accesses *taken; /* NULL: nothing has come yet */
 };
 
-/* ---- sites ---- */
-
-static uint32_t number_of(const char *const *names, const char *name)
-{
-	for (uint32_t i = 1; names[i]; i++)
-		if (strcmp(names[i], name) == 0)
-			return i;
-	return 0;
-}
-
-static uint32_t space_of(const char *space)
-{
-	static const char *const names[] = {[KYMO_SPACE_OTHER] = "",
-					    [KYMO_SPACE_GLOBAL] = "global",
-					    [KYMO_SPACE_CONSTANT] = "constant",
-					    [KYMO_SPACE_LOCAL] = "local",
-					    [KYMO_SPACE_PRIVATE] = "private",
-					    [KYMO_SPACE_GENERIC] = "generic",
-					    [KYMO_SPACE_IMAGE] = "image",
-					    NULL};
-
-	return number_of(names, space);
-}
-
-static uint32_t kind_of(const char *what)
-{
-	static const char *const names[] = {
-		[KYMO_SITE_NONE] = "",         [KYMO_SITE_LOAD] = "load",
-		[KYMO_SITE_STORE] = "store",   [KYMO_SITE_LOAD_STORE] = "rw",
-		[KYMO_SITE_ATOMIC] = "atomic", NULL};
-
-	return number_of(names, what);
-}
-
-static kymo_handler_site_t site_of(const struct ocl_rewritten_part *p, uint32_t place)
-{
-	return (kymo_handler_site_t){.place = place,
-				     .kind = kind_of(p->what),
-				     .space = space_of(p->space),
-				     .bytes = (uint32_t)p->bytes,
-				     .block = UINT32_MAX,
-				     .line = p->line,
-				     .column = p->column,
-				     .function = p->name,
-				     .what = p->what,
-				     .file = p->file};
-}
-
-/* By the numbers that its records have. False: no memory. */
-static bool find_sites(struct recording *r, const struct ocl_twin *t)
-{
-	const struct ocl_rewritten_list *parts = &t->rewritten.parts;
-
-	r->sites = calloc(parts->count + 1u, sizeof(*r->sites));
-	for (uint32_t i = 0; r->sites && i < parts->count; i++) {
-		const uint32_t site = parts->at[i].site;
-
-		if (!site || site > parts->count)
-			continue;
-		r->sites[site - 1] = site_of(&parts->at[i], t->parts[i]);
-		r->site_count = site > r->site_count ? site : r->site_count;
-	}
-	return r->sites != NULL;
-}
-
 /* ---- runs ---- */
 
 /* Of the groups; `*recorded`: of so many accesses, of which those are stored that there is room for. */
@@ -217,7 +152,9 @@ const char *ocl_accesses_run(struct ocl_twin *t, const struct cap_launch *launch
 	struct recording r = {.l = l, .kept = kept, .launch = launch};
 	const char *why;
 
-	why = find_sites(&r, t) ? make(&r, t, accesses < RECORDS ? accesses : RECORDS) : no_memory;
+	why = (r.sites = cap_parts_sites(&t->counted, &r.site_count))
+		      ? make(&r, t, accesses < RECORDS ? accesses : RECORDS)
+		      : no_memory;
 	if (!why)
 		why = run_all(&r, t);
 	unmake(&r);

@@ -79,20 +79,30 @@ static const char *find_ptx(const struct text *image, struct text *out)
 	return ptx_beside_cubin(size, sum, options.ptx, out);
 }
 
-/* False: `*why` says why. */
-static bool rewrite_ptx(const struct text *image, struct text *result, const char **why)
+/* What is no PTX is refused in the result. False: no memory. */
+static bool rewrite_ptx(const struct text *image, struct text *result)
 {
 	struct text found = {0};
+	const char *why = find_ptx(image, &found);
 	bool done;
 
-	*why = find_ptx(image, &found);
-	done = !*why && ptx_rewrite(&(struct ptx_request){found.s, found.length, options.ptx,
-							  options.mode == REWRITE_ADDRESS},
-				    result);
-	if (!*why && !done)
-		*why = "there was no memory for it";
+	if (why)
+		done = ptx_refuse(options.ptx, why, result);
+	else
+		done = ptx_rewrite(&(struct ptx_request){found.s, found.length, options.ptx,
+							 options.mode == REWRITE_ADDRESS},
+				   result);
 	text_release(&found);
 	return done;
+}
+
+static bool rewrite(const struct rewrite_request *q, const struct text *source, struct text *result,
+		    char why[REWRITE_WHY])
+{
+	if (!options.ptx)
+		return rewrite_program(q, result, why);
+	snprintf(why, REWRITE_WHY, "there was no memory for it");
+	return rewrite_ptx(source, result);
 }
 
 static int run_rewrite(int argc, char **argv)
@@ -104,7 +114,6 @@ static int run_rewrite(int argc, char **argv)
 				    .functions = options.functions};
 	struct text source = {0}, result = {0};
 	char why[REWRITE_WHY];
-	const char *no_ptx = why;
 	bool ok = false;
 
 	(void)argv;
@@ -116,9 +125,8 @@ static int run_rewrite(int argc, char **argv)
 	}
 	q.source = source.s ? source.s : "";
 	q.length = source.length;
-	if (options.ptx ? !rewrite_ptx(&source, &result, &no_ptx)
-			: !rewrite_program(&q, &result, why))
-		cli_error("%s%s", options.ptx ? "" : "rewriting the program: ", no_ptx);
+	if (!rewrite(&q, &source, &result, why))
+		cli_error("rewriting the program: %s", why);
 	else if (!(ok = write_result(&result)))
 		cli_error("standard output: %s", strerror(errno));
 	text_release(&result);

@@ -32,7 +32,7 @@ static void add_place(struct text *out, const struct ptx_module *m, struct ptx_p
 	text_add(out, "\n");
 }
 
-static bool refuse(struct text *out, const char *kernel, const char *why)
+bool ptx_refuse(const char *kernel, const char *why, struct text *out)
 {
 	text_add(out, "kymo-rewrite 1\nrefused ");
 	add_escaped(out, kernel, strlen(kernel));
@@ -282,7 +282,7 @@ bool ptx_rewrite(const struct ptx_request *q, struct text *out)
 		add_source(&b);
 		why = b.failed ? "there was no memory for it" : b.why;
 	}
-	ok = why ? refuse(out, q->kernel, why) : add_result(out, &b, q->kernel);
+	ok = why ? ptx_refuse(q->kernel, why, out) : add_result(out, &b, q->kernel);
 	ptx_bodies_release(&b);
 	ptx_module_release(&m);
 	return ok;

@@ -20,5 +20,7 @@ struct ptx_request {
 
 /* The result as text: docs/kernel-lines.md; a kernel that is not rewritten is refused in it. False: there was no memory. */
 bool ptx_rewrite(const struct ptx_request *q, struct text *out);
+/* The result of one that is not. */
+bool ptx_refuse(const char *kernel, const char *why, struct text *out);
 
 #endif

@@ -20,7 +20,7 @@ enum { INVALID_VALUE = 1, INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 5
 
 struct module {
 	char *text;
-	uint64_t context; /* of twins: where they count */
+	uint64_t context;  /* of twins: where they count */
 	uint32_t variable; /* "level" */
 	struct fake_function function;
 };
@@ -128,12 +128,19 @@ int cuModuleGetGlobal_v2(uint64_t *at, size_t *bytes, void *module, const char *
 int cuFuncGetModule(void **module, void *function)
 {
 	*module = ((struct fake_function *)function)->module;
-	return 0;
+	return *module ? 0 : INVALID_HANDLE;
 }
 
 int cuKernelGetFunction(void **function, void *kernel)
 {
-	return INVALID_HANDLE;
+	*function = ((struct fake_function *)kernel)->plain;
+	return *function ? 0 : INVALID_HANDLE;
+}
+
+int cuLibraryGetModule(void **module, void *library)
+{
+	*module = ((struct fake_library *)library)->module;
+	return 0;
 }
 
 int cuFuncGetAttribute(int *value, int attribute, void *function)
@@ -149,6 +156,8 @@ int cuFuncSetAttribute(void *function, int attribute, int value)
 
 int cuFuncGetParamInfo(void *function, size_t i, size_t *offset, size_t *bytes)
 {
+	if (!((struct fake_function *)function)->module)
+		return INVALID_HANDLE;
 	*offset = 8 * i;
 	*bytes = i ? 4 : 8;
 	return i < 2 ? 0 : INVALID_VALUE;
@@ -264,6 +273,8 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
 	memcpy(&at, params[0], sizeof(at));
 	memcpy(&n, params[1], sizeof(n));
 	words = (uint32_t *)(uintptr_t)at;
+	if (f->plain)
+		f = f->plain;
 	for (uint32_t i = 0; i < n; i++)
 		words[i]++;
 	runs++;

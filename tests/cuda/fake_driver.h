@@ -8,8 +8,13 @@
 #include <stdint.h>
 
 struct fake_function {
-	void *module;
+	void *module; /* NULL: of a library, which stands for `plain` */
+	void *plain;
 	bool counts;
+};
+
+struct fake_library {
+	void *module;
 };
 
 /* How often twins ran. */
@@ -28,6 +33,7 @@ int cuModuleGetFunction(void **function, void *module, const char *name);
 int cuModuleGetGlobal_v2(uint64_t *at, size_t *bytes, void *module, const char *name);
 int cuFuncGetModule(void **module, void *function);
 int cuKernelGetFunction(void **function, void *kernel);
+int cuLibraryGetModule(void **module, void *library);
 int cuFuncGetAttribute(int *value, int attribute, void *function);
 int cuFuncSetAttribute(void *function, int attribute, int value);
 int cuFuncGetParamInfo(void *function, size_t i, size_t *offset, size_t *bytes);

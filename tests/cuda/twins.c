@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program with a module of PTX, on stand-ins for CUPTI and the driver: twins.c FILE [cooperative|capture|graph|cubin]. Prints what its memory holds then. */
+/* A program with a module of PTX, on stand-ins for CUPTI and the driver: twins.c FILE [cooperative|capture|graph|library|unload|unseen|large]. Prints what its memory holds then. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,7 @@ enum {
 	CU_LAUNCH_EX = 652,
 	CU_ALLOC = 243,
 	CU_UNLOAD = 22,
+	CU_LIBRARY = 678,
 	CU_GRAPH_LAUNCH = 514,
 	RT_LAUNCH = 211,
 	GROUPS = 8,
@@ -24,20 +25,24 @@ enum {
 
 static const char kernel[] = "_Z5scalePji";
 static void *context;
+static unsigned groups = GROUPS;
 
-static void *load(const char *path)
+static struct fake_library library;
+
+/* As a module, or as a library, which is loaded by another function. */
+static void *load(const char *path, bool as_library)
 {
+	void *handle = &library;
 	char *text = calloc(1, 1 << 20);
 	FILE *f = fopen(path, "r");
 	void *module = NULL;
 	struct {
 		void **module;
 		const void *image;
-		unsigned n;
-		int *options;
-		void **values;
-	} p = {&module, text, 0, NULL, NULL};
-	struct fake_call c = {DRIVER, CU_LOAD, &p, 0, fake_correlation(), 1, 0, NULL};
+		void *more[6];
+	} p = {as_library ? &handle : &module, text, {NULL}};
+	struct fake_call c = {
+		DRIVER, as_library ? CU_LIBRARY : CU_LOAD, &p, 0, fake_correlation(), 1, 0, NULL};
 
 	if (!f || !fread(text, 1, (1 << 20) - 1, f))
 		exit(1);
@@ -47,6 +52,7 @@ static void *load(const char *path)
 		cuModuleLoadDataEx(&module, kernel, 0, NULL, NULL);
 	else
 		cuModuleLoadDataEx(&module, text, 0, NULL, NULL);
+	library.module = module;
 	fake_leave(&c, 0);
 	memset(text, 'x', 1 << 20); /* it is the program's again */
 	free(text);
@@ -78,20 +84,20 @@ static void launch(void *function, uint64_t words, void *stream)
 		void **args;
 		size_t shared;
 		void *stream;
-	} r = {kernel, {GROUPS, 1, 1}, {ITEMS, 1, 1}, params, 0, stream};
+	} r = {kernel, {groups, 1, 1}, {ITEMS, 1, 1}, params, 0, stream};
 	struct {
 		void *f;
 		unsigned grid[3], block[3], shared;
 		void *stream;
 		void **params, **extra;
-	} d = {function, {GROUPS, 1, 1}, {ITEMS, 1, 1}, 0, stream, params, NULL};
+	} d = {function, {groups, 1, 1}, {ITEMS, 1, 1}, 0, stream, params, NULL};
 	uint32_t correlation = fake_correlation();
 	struct fake_call outer = {RUNTIME, RT_LAUNCH, &r, 0, correlation, 1, 0, kernel};
 	struct fake_call inner = {DRIVER, CU_LAUNCH, &d, 0, correlation, 1, 0, kernel};
 
 	fake_enter(&outer);
 	fake_enter(&inner);
-	cuLaunchKernel(function, GROUPS, 1, 1, ITEMS, 1, 1, 0, stream, params, NULL);
+	cuLaunchKernel(function, groups, 1, 1, ITEMS, 1, 1, 0, stream, params, NULL);
 	fake_leave(&inner, 0);
 	fake_leave(&outer, 0);
 }
@@ -107,7 +113,7 @@ static void launch_cooperative(void *function, uint64_t words)
 		void *stream;
 		const char *attributes;
 		unsigned count;
-	} config = {{GROUPS, 1, 1}, {ITEMS, 1, 1}, 0, NULL, attribute, 1};
+	} config = {{groups, 1, 1}, {ITEMS, 1, 1}, 0, NULL, attribute, 1};
 	struct {
 		const void *config;
 		void *f;
@@ -116,7 +122,15 @@ static void launch_cooperative(void *function, uint64_t words)
 	struct fake_call c = {DRIVER, CU_LAUNCH_EX, &p, 0, fake_correlation(), 1, 0, kernel};
 
 	fake_enter(&c);
-	cuLaunchKernel(function, GROUPS, 1, 1, ITEMS, 1, 1, 0, NULL, params, NULL);
+	cuLaunchKernel(function, groups, 1, 1, ITEMS, 1, 1, 0, NULL, params, NULL);
+	fake_leave(&c, 0);
+}
+
+static void unload(void *module)
+{
+	struct fake_call c = {DRIVER, CU_UNLOAD, &module, 0, fake_correlation(), 1, 0, NULL};
+
+	fake_enter(&c);
 	fake_leave(&c, 0);
 }
 
@@ -132,17 +146,29 @@ static void launch_graph(void)
 int main(int argc, char **argv)
 {
 	const char *how = argc > 2 ? argv[2] : "";
+	struct fake_function kernel_of_library = {NULL, NULL, false};
 	void *module, *function = NULL;
 	uint64_t words, other;
 
+	if (strcmp(how, "large") ==
+	    0) /* of so many accesses that they do not fit into a run's room */
+		groups = 16384;
 	cuInit(0);
 	context = fake_context(1);
-	module = load(argv[1]);
-	words = allocate(WORDS * sizeof(uint32_t));
+	module = load(argv[1], strcmp(how, "library") == 0);
+	if (strcmp(how, "unseen") == 0) /* nobody was told of it: it was there before */
+		cuMemAlloc_v2(&words, WORDS * sizeof(uint32_t));
+	else
+		words = allocate(WORDS * sizeof(uint32_t));
 	other = allocate(64);
 	memset((void *)(uintptr_t)other, 7, 64);
 	cuModuleGetFunction(&function, module, kernel);
+	kernel_of_library.plain = function;
+	if (strcmp(how, "library") == 0)
+		function = &kernel_of_library;
 	for (int i = 0; i < 3; i++) {
+		if (i == 2 && strcmp(how, "unload") == 0)
+			unload(module);
 		if (strcmp(how, "cooperative") == 0)
 			launch_cooperative(function, words);
 		else

@@ -53,6 +53,19 @@ bool cuda_profiler_take(enum cuda_profiler who, char *why, size_t size)
 	return false;
 }
 
+uint64_t *cuda_launch_number(uint32_t correlation)
+{
+	static _Thread_local struct {
+		uint32_t correlation;
+		uint64_t number;
+	} launch;
+
+	if (launch.correlation != correlation)
+		launch.number = 0;
+	launch.correlation = correlation;
+	return &launch.number;
+}
+
 bool cuda_profiling(void)
 {
 	return atomic_load(&holder) != CUDA_PROFILER_NONE;

@@ -17,6 +17,11 @@ extern struct cupti_range_functions cupti_range;
 enum cuda_profiler { CUDA_PROFILER_NONE, CUDA_PROFILER_PC, CUDA_PROFILER_RANGES };
 
 bool cuda_profiling(void);
+/*
+ * Of the launch that the call of this thread makes its number among those of its kernel, for all who choose launches: who comes first
+ * has core give it one. 0: nobody has yet.
+ */
+uint64_t *cuda_launch_number(uint32_t correlation);
 /* Makes the profiler this process's; false: why not is said in `why`. */
 bool cuda_profiler_take(enum cuda_profiler who, char *why, size_t size);
 void cuda_profiler_leave(enum cuda_profiler who);

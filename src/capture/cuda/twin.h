@@ -114,6 +114,8 @@ struct cuda_image {
 	uint64_t cubin_bytes, cubin_sum; /* of machine code alone */
 };
 
+/* Kernels of libraries are given in the place of functions, too, and not everywhere taken as such: the function of either. */
+void *cuda_twin_function(void *function);
 /* `file`: the data is a path. */
 void cuda_image_loaded(void *handle, bool library, const void *data, bool file);
 void cuda_image_unloaded(void *handle);
@@ -160,7 +162,7 @@ void cuda_twins_fork_child(void);
 
 /* What one launch came to. */
 struct cuda_twin_run {
-	const struct cuda_twin_launch *l;
+	struct cuda_twin_launch *l;
 	bool accesses; /* they are wanted, too */
 	struct cuda_twin *twin;
 	uint64_t *sums; /* of blocks */

@@ -135,15 +135,14 @@ void cuda_image_unloaded(void *handle)
 
 /* ---- whose a kernel is ---- */
 
-/* Handles of kernels of libraries are given in the place of functions, too. */
-static void *module_of(void *function)
+void *cuda_twin_function(void *function)
 {
-	void *module = NULL, *plain = NULL;
+	void *plain = NULL;
 
-	if (cuda_driver.KernelGetFunction && cuda_driver.KernelGetFunction(&plain, function) == 0 &&
-	    plain)
-		function = plain;
-	return cuda_driver.FuncGetModule(&module, function) == 0 ? module : NULL;
+	return cuda_driver.KernelGetFunction &&
+			       cuda_driver.KernelGetFunction(&plain, function) == 0 && plain
+		       ? plain
+		       : function;
 }
 
 static bool is_of(const struct cuda_image *i, void *module)
@@ -158,10 +157,10 @@ static bool is_of(const struct cuda_image *i, void *module)
 
 struct cuda_image *cuda_image_get(const struct cuda_twin_launch *l, const char **why)
 {
-	void *module = module_of(l->function);
+	void *module = NULL;
 	struct cuda_image *i;
 
-	if (!module) {
+	if (cuda_driver.FuncGetModule(&module, l->function) != 0 || !module) {
 		*why = "the driver does not tell its module";
 		return NULL;
 	}

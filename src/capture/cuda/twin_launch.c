@@ -201,6 +201,7 @@ enum cuda_twin_role cuda_twin_role(uint32_t op)
 	return roles ? roles[op] : CUDA_TWIN_NONE;
 }
 
+/* The one place that says when lines come of twins and not of something else that counts them. */
 bool cuda_twin_wanted(void)
 {
 	return cap_lines_wanted();
@@ -336,7 +337,7 @@ static void counted(struct cuda_twin_run *r)
 		"back");
 }
 
-static void run_twin(const struct cuda_twin_launch *l)
+static void run_twin(struct cuda_twin_launch *l)
 {
 	struct meeting m = {
 		.run = {.l = l, .accesses = cap_accesses_wanted() != 0, .counted = counted},
@@ -492,9 +493,11 @@ static void launch(enum cuda_twin_role role, const struct cupti_callback *data)
 					  .correlation = cuda_submission_call(data->correlation),
 					  .name = data->symbol};
 	struct cap_counted_launch c;
+	const bool chosen = cap_launch_chosen(&c, &launch);
 	const char *why;
 
-	if (!cap_launch_chosen(&c, &launch) || !c.lines)
+	*cuda_launch_number(data->correlation) = c.number;
+	if (!chosen || !c.lines)
 		return;
 	l.launch = &launch;
 	why = why_not(role, data, &l);

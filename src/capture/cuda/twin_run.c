@@ -290,6 +290,7 @@ void cuda_twin_run(struct cuda_twin_run *r)
 		r->why = "its context is not to be had";
 		return;
 	}
+	r->l->function = cuda_twin_function(r->l->function);
 	r->twin = cuda_twin_get(r->l, r->accesses, &r->why);
 	if (!r->twin)
 		return;

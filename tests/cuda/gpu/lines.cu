@@ -56,6 +56,18 @@ __global__ void loop(float *y, int turns)
 	y[i] = v;
 }
 
+__noinline__ __device__ float picked(const float *x, int i)
+{
+	return x[i * 2]; /* the function's line */
+}
+
+__global__ void calls(const float *x, float *y)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	y[i] = picked(x, i) + picked(x, i + 1);
+}
+
 /* Adds: what is put back shows. Every other thread, and a variable of the module. */
 __global__ void odd(unsigned *sums)
 {
@@ -113,6 +125,8 @@ int main()
 	print("padded", y, sizeof(float) * SIDE * SIDE);
 	loop<<<THREADS / 256, 256>>>(y, TURNS);
 	print("loop", y, THREADS * sizeof(float));
+	calls<<<THREADS / 256, 256>>>(x, y);
+	print("calls", y, THREADS * sizeof(float));
 	odd<<<THREADS / 256, 256>>>(sums);
 	odd<<<THREADS / 256, 256>>>(sums);
 	print("odd", sums, 64 * sizeof(*sums));

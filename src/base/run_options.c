@@ -102,12 +102,16 @@ static const struct knob rows[] = {
 	 "programs made from source): launches of the kernels whose name matches, or of these the "
 	 "first, NAME#1, or NAME#1-3,10, run alone, and once more with what counts; see kymo "
 	 "kernels"},
-	{"lanes", 0, KNOB_ENUM, KNOB_HANDED_ON, AT(lanes), "WIDTH", "off", "off|32|64", NULL,
+	{"lanes", 0, KNOB_STRING, KNOB_HANDED_ON, AT(lanes), "DEVICE", "off", NULL, NULL,
 	 "What is recorded",
 	 "With --instrument-kernels: record the address of each access too, and count what a "
-	 "device "
-	 "that runs so many work items in lockstep makes of them: lines of memory, bank conflicts, "
-	 "lanes that take no part"},
+	 "device that runs work items in lockstep makes of them (lines of memory, bank conflicts, "
+	 "lanes that take no part): 32 or 64 of them, or as a file says (kymo list lanes)"},
+	{"handlers", 0, KNOB_STRING, KNOB_HANDED_ON, AT(handlers), "NAME[:KEY=VALUE],...", NULL,
+	 NULL, NULL, "What is recorded",
+	 "Have these look at what instrumented kernels access and run, record by record (kymo list "
+	 "handlers; libraries by name or path), of all kernels or those of --instrument-kernels; "
+	 "kymo kernels --handler NAME shows what they report"},
 	{"formulas", 0, KNOB_STRING, 0, AT(formulas), "FILE", NULL, NULL, NULL, "What is recorded",
 	 "With --counters: formulas that it may name, a line NAME{UNIT} = EXPRESSION each"},
 	{"metrics", 0, KNOB_STRING, 0, AT(metrics), "LIST", NULL, NULL, NULL, "What is recorded",

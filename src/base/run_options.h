@@ -31,8 +31,6 @@ enum run_replay {
 	RUN_REPLAY_OFF = 3
 };
 
-/* Of `lanes`: as a device with warps of so many lanes makes accesses. */
-enum { RUN_LANES_OFF = 0, RUN_LANES_32 = 1, RUN_LANES_64 = 2 };
 enum run_pauses { RUN_PAUSES_LAST = 0, RUN_PAUSES_COUNT = 1, RUN_PAUSES_IGNORE = 2 };
 
 struct run_options {
@@ -68,18 +66,19 @@ struct run_options {
 	int64_t replay_pass;      /* of RUN_REPLAY_APPLICATION, from 1; 0: all */
 	const char
 		*instrument_kernels; /* regexes of the kernels whose lines are counted, or NULL */
-	int lanes;                   /* RUN_LANES_...: how their accesses are looked at */
-	const char *formulas;        /* file, or NULL */
-	const char *metrics;         /* list of ids, or NULL */
-	const char *metrics_file;    /* or NULL */
-	const char *formula_lines;   /* those that `counters` named, or NULL */
-	int64_t sample_hz;           /* 0: no samples */
-	bool off_cpu;                /* the times in which threads have no processor */
-	int sample_clock;            /* enum run_sample_clock */
-	const char *sample_event;    /* EVENT:N, a sample every N of them; or NULL */
-	const char *sample_threads;  /* list, or NULL: all */
-	uint64_t heap_interval;      /* mean of the bytes between two samples of malloc() */
-	const char *functions;       /* expressions of functions that are patched, or NULL */
+	const char *lanes; /* off, 32, 64, a file or its lines: how their accesses are looked at */
+	const char *handlers; /* NAME[:key=value]...,...: what looks at their records; or NULL */
+	const char *formulas; /* file, or NULL */
+	const char *metrics;  /* list of ids, or NULL */
+	const char *metrics_file;   /* or NULL */
+	const char *formula_lines;  /* those that `counters` named, or NULL */
+	int64_t sample_hz;          /* 0: no samples */
+	bool off_cpu;               /* the times in which threads have no processor */
+	int sample_clock;           /* enum run_sample_clock */
+	const char *sample_event;   /* EVENT:N, a sample every N of them; or NULL */
+	const char *sample_threads; /* list, or NULL: all */
+	uint64_t heap_interval;     /* mean of the bytes between two samples of malloc() */
+	const char *functions;      /* expressions of functions that are patched, or NULL */
 	const char *functions_exclude;
 	int64_t functions_min_instructions, functions_min_loop;
 	uint64_t functions_min_ns; /* shorter executions are not recorded */

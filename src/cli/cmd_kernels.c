@@ -12,11 +12,12 @@
 #include "analysis/trace_store.h"
 #include "cli/kernels_roofline.h"
 #include "metrics/findings.h"
+#include "metrics/handlers.h"
 #endif
 
 struct kernels_options {
 	struct cli_filter filter;
-	const char *panel, *spec, *metrics_file, *baseline, *fail_on, *roofline, *roofs;
+	const char *panel, *spec, *metrics_file, *baseline, *fail_on, *roofline, *roofs, *handler;
 	int format, normalize;
 	int64_t top;
 	bool all, dark, force;
@@ -31,6 +32,8 @@ static const struct knob rows[] = {
 	{"panel", 0, KNOB_LIST, 0, AT(panel), "ID,...", NULL, NULL, NULL, "Kernels",
 	 "Show these panels (2), tables (12.1) or metrics (2.1.3) of `kymo list metrics`, also "
 	 "what has no value, and why"},
+	{"handler", 0, KNOB_STRING, 0, AT(handler), "NAME", NULL, NULL, NULL, "Kernels",
+	 "Show what this handler reported instead (kymo run --handlers)"},
 	{"normalize", 0, KNOB_ENUM, 0, AT(normalize), "HOW", "per_kernel", NORMALIZATIONS, NULL,
 	 "Kernels", "What amounts are told of"},
 	{"spec", 0, KNOB_STRING, KNOB_REPEAT, AT(spec), "NAME=NUMBER", NULL, NULL, NULL, "Kernels",
@@ -116,6 +119,12 @@ static bool read_choices(struct work *w)
 	}
 	if (roofline_plot_check("kernels", "--roofline", options.roofline) != CLI_OK)
 		return false;
+	if (options.handler &&
+	    (options.panel || options.baseline || options.roofline || options.fail_on)) {
+		cli_usage("kernels", "--handler shows tables of its own: no --panel, --baseline, "
+				     "--fail-on and --roofline beside it");
+		return false;
+	}
 	if (options.fail_on && !options.baseline) {
 		cli_usage("kernels", "--fail-on judges changes: against which --baseline?");
 		return false;
@@ -272,6 +281,31 @@ static int draw(const struct work *w)
 								    .force = options.force}});
 }
 
+static int print_handler(const struct work *w, const char *path)
+{
+	enum report_format format = (enum report_format)options.format;
+	struct report r = {.top = 0, .more = "--all", .people = report_for_people(format)};
+	uint32_t count = 0;
+	int result = CLI_FAILURE;
+
+	if (!handler_tables(&r, w->store, options.handler, &cli_log, &count))
+		cli_error("the tables could not be made");
+	else if (!count)
+		cli_error("%s has nothing of a handler \"%s\": kymo run --handlers %s; notes of "
+			  "`kymo info` say what stood against it",
+			  path, options.handler, options.handler);
+	else
+		result = CLI_OK;
+	if (result == CLI_OK && format == REPORT_TEXT)
+		pager_start(result);
+	if (result == CLI_OK && !report_print(&r, format, stdout)) {
+		cli_error("the tables could not be written");
+		result = CLI_FAILURE;
+	}
+	report_release(&r);
+	return result;
+}
+
 static int read_and_print(struct work *w, const char *path)
 {
 	struct format_options o = {.log = &cli_log,
@@ -299,7 +333,9 @@ static int read_and_print(struct work *w, const char *path)
 	if (status != KYMO_OK)
 		result = cli_exit(status);
 	else
-		result = options.roofline ? draw(w) : print(w);
+		result = options.handler    ? print_handler(w, path)
+			 : options.roofline ? draw(w)
+					    : print(w);
 	return result;
 }
 

@@ -475,11 +475,7 @@ bool measures_check(struct run_options *o)
 		cli_error("--pc-serialize goes with --pc-sampling");
 		return false;
 	}
-	if (o->lanes != RUN_LANES_OFF && !o->instrument_kernels) {
-		cli_error("--lanes goes with --instrument-kernels");
-		return false;
-	}
-	if (!sampling_check(o))
+	if (!instrumenting_check(o) || !sampling_check(o))
 		return false;
 	if (!o->counters && !o->sample_hz && !o->off_cpu && !o->count_kernel)
 		return true;

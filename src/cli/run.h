@@ -234,6 +234,11 @@ int launch_in_place(const struct launch *l, int output, void (*tell)(void *, str
 /* What is to be counted and sampled can be, here. Else says why not; what only a preset wants is dropped. */
 bool measures_check(struct run_options *o);
 
+/* ---- run_handlers.c ---- */
+
+/* What --lanes and --handlers name is there; else says why not. */
+bool instrumenting_check(struct run_options *o);
+
 /*
  * With --replay application: how many runs the counters of kernels take, and *of_each: what each of them counts; one
  * pass that was asked for leaves but its counters, and is 1. 0: an error was said.

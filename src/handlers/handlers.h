@@ -40,6 +40,23 @@ bool handlers_options_known(const kymo_handler_options_t *o, const char *known, 
 bool handlers_option_number(const kymo_handler_options_t *o, const char *key, uint64_t least,
 			    uint64_t otherwise, uint64_t *out, char *why, size_t size);
 
+/* The order of records by group (`items`: and by work item), as they came within one; to be freed. NULL: no memory. */
+uint32_t *handlers_order(const kymo_access_t *records, size_t count, bool items);
+
+kymo_handler_cell_t handlers_number(uint64_t n);
+kymo_handler_cell_t handlers_real(double v); /* NaN: not known */
+kymo_handler_cell_t handlers_text(const char *text);
+
+const char *handlers_space_name(uint32_t space);
+/* An access to memory that all groups have: its addresses are those of buffers. */
+bool handlers_in_memory(const kymo_handler_site_t *s);
+
+/* Which buffer an address lies in: the smallest of those that hold it, the first of equal ones. NULL: none. */
+const kymo_handler_buffer_t *handlers_buffer_of(const kymo_handler_launch_t *l, uint64_t address);
+
+extern const kymo_handler_t handler_heatmap, handler_reuse, handler_blocks, handler_addresses,
+	handler_block_log;
+
 /* Of the handler "memory": what it counts, by site, and as which device. */
 extern const kymo_handler_t handler_memory;
 const struct lanes_count *handler_memory_counts(const void *state,

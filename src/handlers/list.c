@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-static const kymo_handler_t *const handlers[] = {&handler_memory};
+static const kymo_handler_t *const handlers[] = {&handler_memory,    &handler_heatmap,
+						 &handler_reuse,     &handler_blocks,
+						 &handler_addresses, &handler_block_log};
 
 const kymo_handler_t *handlers_at(uint32_t i)
 {

@@ -85,6 +85,36 @@ static kymo_status_t on_batch(void *state, const kymo_access_t *records, size_t 
 	return lanes_take(m->lanes, records, count) ? KYMO_OK : KYMO_ERROR_CORRUPT;
 }
 
+static kymo_status_t report(void *state, kymo_handler_writer_t *w)
+{
+	static const char *const columns[] = {"kind",  "memory",    "access_bytes",  "accesses",
+					      "warps", "lanes",     "lanes_percent", "needed",
+					      "used",  "conflicts", "misaligned",    "warp"};
+	const struct memory *m = state;
+	const struct lanes_count *counts = lanes_counts(m->lanes);
+
+	w->table(w, "places", columns, 12);
+	for (uint32_t i = 0; i < m->launch->site_count; i++) {
+		const kymo_handler_site_t *s = &m->launch->sites[i];
+		const struct lanes_count *c = &counts[i];
+		const bool local = m->sites[i].space == LANES_LOCAL;
+
+		if (!c->accesses)
+			continue;
+		w->row(w, s->place,
+		       (const kymo_handler_cell_t[]){
+			       handlers_text(s->what), handlers_text(handlers_space_name(s->space)),
+			       handlers_number(s->bytes), handlers_number(c->accesses),
+			       handlers_number(c->warps), handlers_number(c->lanes),
+			       handlers_real(100.0 * (double)c->accesses / (double)c->lanes),
+			       handlers_number(c->needed), handlers_number(c->used),
+			       local ? handlers_number(c->used - c->needed) : handlers_text(NULL),
+			       handlers_number(c->misaligned), handlers_number(m->profile.warp)},
+		       12);
+	}
+	return KYMO_OK;
+}
+
 const struct lanes_count *handler_memory_counts(const void *state,
 						const kymo_lanes_profile_t **profile)
 {
@@ -103,5 +133,6 @@ const kymo_handler_t handler_memory = {
 		"lines of memory, bank conflicts and lanes of a device in lockstep (--lanes)",
 	.init = init,
 	.on_batch = on_batch,
+	.report = report,
 	.finish = finish,
 };

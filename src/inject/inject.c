@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/job.h"
 #include "base/numbers.h"
 #include "base/patterns.h"
@@ -21,6 +22,7 @@
 #include "base/vec.h"
 #include "inject/annotations.h"
 #include "inject/connect.h"
+#include "lanes/lanes.h"
 #include "recorder/recorder.h"
 
 static enum recorder_mode mode_of(int mode)
@@ -136,6 +138,24 @@ static void set_sample_event(struct recorder_options *r, const char *text)
 	r->sample_event = e ? e->name : NULL;
 }
 
+/* Kept for ever. The launcher has looked at it, and hands files on as their lines. */
+static const kymo_lanes_profile_t *lanes_of(const char *text)
+{
+	static kymo_lanes_profile_t read;
+	char why[96];
+	char *file;
+	bool good;
+
+	if (!text || strcmp(text, "off") == 0)
+		return NULL;
+	if (lanes_profile_of((uint32_t)strtoul(text, NULL, 10)))
+		return lanes_profile_of((uint32_t)strtoul(text, NULL, 10));
+	file = strchr(text, '=') ? NULL : file_read_limited(text, 1u << 16);
+	good = lanes_profile_parse(file ? file : text, &read, why, sizeof(why));
+	free(file);
+	return good ? &read : NULL;
+}
+
 /* Of a job that is recorded in part. */
 static bool left_out(const char *ranks)
 {
@@ -183,9 +203,8 @@ kymo_status_t inject_start(void (*leave)(void))
 		.counters = o->counters,
 		.count_kernels = patterns_of(o->count_kernel, true),
 		.instrument_kernels = patterns_of(o->instrument_kernels, true),
-		.lanes = o->lanes == RUN_LANES_32   ? 32
-			 : o->lanes == RUN_LANES_64 ? 64
-						    : 0,
+		.lanes = lanes_of(o->lanes),
+		.handlers = o->handlers,
 		.replay = replay_of(o->replay),
 		.sample_hz = (uint64_t)o->sample_hz,
 		.sample_wall = o->sample_clock == RUN_SAMPLE_WALL,

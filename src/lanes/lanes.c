@@ -21,12 +21,25 @@ struct lanes {
 	uint32_t site_count, group, warp_bits, lane_bits;
 	struct entry *entries, *other; /* in turns */
 	size_t room;
+	uint64_t *words; /* of local memory that a warp asks for at once */
 	size_t places[1u << GROUP_DIGIT];
 };
 
 static uint32_t bits_of(uint64_t most)
 {
 	return most ? 64u - (uint32_t)__builtin_clzll(most) : 0;
+}
+
+/* Most of local memory that a warp's access can touch. */
+static size_t words_of(const kymo_lanes_profile_t *p, const struct lanes_site *sites,
+		       uint32_t count)
+{
+	uint32_t bytes = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (sites[i].space == LANES_LOCAL && sites[i].bytes > bytes)
+			bytes = sites[i].bytes;
+	return (size_t)LANES_WARP_MAX * (bytes / p->bank + 2);
 }
 
 struct lanes *lanes_new(const kymo_lanes_profile_t *p, const struct lanes_site *sites,
@@ -43,11 +56,11 @@ struct lanes *lanes_new(const kymo_lanes_profile_t *p, const struct lanes_site *
 	l->warp_bits = bits_of((group - 1) / p->warp);
 	l->lane_bits = bits_of(p->warp - 1);
 	l->counts = calloc(site_count ? site_count : 1, sizeof(*l->counts));
-	if (!l->counts) {
-		free(l);
-		return NULL;
-	}
-	return l;
+	l->words = malloc(words_of(p, sites, site_count) * sizeof(*l->words));
+	if (l->counts && l->words)
+		return l;
+	lanes_free(l);
+	return NULL;
 }
 
 void lanes_free(struct lanes *l)
@@ -57,6 +70,7 @@ void lanes_free(struct lanes *l)
 	free(l->counts);
 	free(l->entries);
 	free(l->other);
+	free(l->words);
 	free(l);
 }
 
@@ -240,15 +254,15 @@ static void count_lines(const struct lanes *l, struct lanes_count *c, uint64_t *
 }
 
 /* How often the busiest bank is asked for different words, by lanes that are served at once. */
-static uint32_t rounds(const kymo_lanes_profile_t *p, uint64_t *addresses, uint32_t n,
-		       uint32_t bytes)
+static uint32_t rounds(struct lanes *l, const uint64_t *addresses, uint32_t n, uint32_t bytes)
 {
-	uint64_t words[LANES_WARP_MAX * 4];
-	uint32_t count = 0, most = 0, of_bank[LANES_WARP_MAX] = {0};
+	const kymo_lanes_profile_t *p = &l->profile;
+	uint32_t count = 0, most = 0, of_bank[LANES_BANKS_MAX] = {0};
+	uint64_t *words = l->words; /* there is room for those of a whole warp */
 
 	for (uint32_t i = 0; i < n; i++)
-		for (uint64_t w = addresses[i] / p->bank;
-		     w <= (addresses[i] + bytes - 1) / p->bank && count < LANES_WARP_MAX * 4; w++)
+		for (uint64_t w = addresses[i] / p->bank; w <= (addresses[i] + bytes - 1) / p->bank;
+		     w++)
 			words[count++] = w;
 	sort(words, count);
 	for (uint32_t i = 0; i < count; i++)
@@ -260,8 +274,7 @@ static uint32_t rounds(const kymo_lanes_profile_t *p, uint64_t *addresses, uint3
 	return most;
 }
 
-static void count_banks(const struct lanes *l, struct lanes_count *c, struct warp *w,
-			uint32_t bytes)
+static void count_banks(struct lanes *l, struct lanes_count *c, struct warp *w, uint32_t bytes)
 {
 	const kymo_lanes_profile_t *p = &l->profile;
 	uint32_t together = p->together[bytes <= 4 ? 0 : bytes <= 8 ? 1 : 2];
@@ -271,7 +284,7 @@ static void count_banks(const struct lanes *l, struct lanes_count *c, struct war
 
 		while (i + n < w->count && w->lanes[i + n] / together == set)
 			n++;
-		c->used += rounds(p, w->addresses + i, n, bytes);
+		c->used += rounds(l, w->addresses + i, n, bytes);
 		c->needed++;
 		i += n;
 	}

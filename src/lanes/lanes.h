@@ -14,10 +14,23 @@
 
 #include <kymo/handler.h>
 
-#define LANES_WARP_MAX 64u
+#define LANES_WARP_MAX  64u
+#define LANES_BANKS_MAX 256u
+#define LANES_TEXT      128u
 
 /* Of devices with warps of so many lanes (32, 64); NULL: none is known. */
 const kymo_lanes_profile_t *lanes_profile_of(uint32_t warp);
+/* Those that are known, by number from 0; NULL behind the last. */
+const kymo_lanes_profile_t *lanes_profile_at(uint32_t i);
+
+/*
+ * From lines KEY = VALUE (ends of lines may be ';'), '#' begins a comment: each of warp, line, bank, banks and together, once.
+ * False: `why` says what is wrong, and in which line.
+ */
+bool lanes_profile_parse(const char *text, kymo_lanes_profile_t *out, char *why, size_t size);
+/* As such lines, with `equals` between key and value, and `end` behind each. */
+void lanes_profile_text(const kymo_lanes_profile_t *p, const char *equals, const char *end,
+			char out[LANES_TEXT]);
 
 enum lanes_space { LANES_OTHER, LANES_GLOBAL, LANES_LOCAL };
 

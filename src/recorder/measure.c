@@ -207,7 +207,8 @@ static void count_lines(kymo_context_t context, const struct recorder_options *o
 	const kymo_kernel_line_desc_t desc = {.size = sizeof(desc),
 					      .filter = launch_is_chosen,
 					      .data = &line_patterns,
-					      .lanes = options->lanes};
+					      .profile = options->lanes,
+					      .handlers = options->handlers};
 
 	if (patterns_compile(&line_patterns, &options->instrument_kernels) == KYMO_OK)
 		kymo_kernel_line_service(context, &desc);

@@ -73,7 +73,9 @@ struct recorder_options {
 		counters; /* as kymo_counter_set_parse() wants them, or NULL; NAME:kernel is of kernels */
 	struct recorder_patterns count_kernels;      /* launches of which kernels are counted so */
 	struct recorder_patterns instrument_kernels; /* launches whose lines are counted */
-	uint32_t lanes; /* of a warp, as which their accesses are looked at; 0: they are not */
+	const kymo_lanes_profile_t
+		*lanes;       /* the device as which their accesses are looked at, or NULL */
+	const char *handlers; /* of their records, as kymo_kernel_line_desc_t has them; or NULL */
 	kymo_replay_t replay;
 	uint32_t replay_pass; /* of KYMO_REPLAY_ONE, from 0 */
 	uint64_t sample_hz;   /* samples of each thread a second of its processor time; 0: none */

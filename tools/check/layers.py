@@ -28,7 +28,7 @@ ALLOWED = {
     "attach": {"base", "wire"},
     "recorder": set(),
     "register": set(),
-    "inject": {"base", "record", "wire", "topology", "core", "capture", "recorder"},
+    "inject": {"base", "lanes", "record", "wire", "topology", "core", "capture", "recorder"},
     "stream": {"base", "record", "wire"},
     "drain": {"base", "wire"},
     "telemetry": {"base", "wire", "drain"},
@@ -43,7 +43,7 @@ ALLOWED = {
     "page": {"base", "record", "wire", "sql", "stream", "tally", "formats", "analysis", "metrics", "report", "roofs"},
     "rewrite": {"base"},
     "functions": {"base", "record", "wire", "stream"},
-    "cli": {"base", "record", "wire", "sql", "topology", "stream", "tally", "drain", "telemetry", "formats", "follow", "analysis", "metrics", "report", "roofs",
+    "cli": {"base", "lanes", "handlers", "record", "wire", "sql", "topology", "stream", "tally", "drain", "telemetry", "formats", "follow", "analysis", "metrics", "report", "roofs",
             "page", "functions", "ptx", "rewrite", "launch", "attach"},
 }
 # Headers that the rooms of a layer have for each other: no other layer sees them.

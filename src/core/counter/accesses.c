@@ -241,6 +241,14 @@ static void write_memory(const struct cap_accesses *a, const struct working *w)
 					       &counts[i]);
 }
 
+static void report_one(const struct cap_accesses *a, const struct working *w)
+{
+	kymo_status_t status = counter_handler_report(w->handler, w->state, &a->launch, &a->what);
+
+	if (status != KYMO_OK)
+		tell(a, w, "report", status, "");
+}
+
 void cap_accesses_end(struct cap_accesses *a, bool complete)
 {
 	const int saved = errno;
@@ -255,6 +263,8 @@ void cap_accesses_end(struct cap_accesses *a, bool complete)
 			write_memory(a, w);
 			written = true;
 		}
+		if (complete && w->at_work && w->handler != &memory)
+			report_one(a, w);
 		finish_one(a, w);
 	}
 	free(a->some);

@@ -21,6 +21,11 @@ uint32_t counter_handlers_get(const char *list, const struct counter_handler *ou
 			      uint32_t count);
 void counter_handlers_fork_child(void);
 
+/* Asks it for what it reports of the launch, and writes that. */
+kymo_status_t counter_handler_report(const struct counter_handler *handler, void *state,
+				     const struct cap_launch *launch,
+				     const kymo_handler_launch_t *what);
+
 /* What the active services ask for. */
 void counter_lines_each(void (*fn)(const kymo_kernel_line_desc_t *desc, void *data), void *data);
 

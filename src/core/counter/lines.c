@@ -256,6 +256,22 @@ void cap_lines_write_access(const struct cap_launch *launch, uint32_t place,
 	cap_activity_commit(&f, &e);
 }
 
+void cap_lines_write_report(const struct cap_launch *launch, uint32_t blob)
+{
+	struct cap_op op = op_of(KERNEL_LINE_OP_REPORT);
+	uint64_t now = tick_now();
+	struct cap_frame f;
+	struct wire_enc e;
+
+	if (!cap_activity_begin(&f, &e, &op, NULL, now, now, KERNEL_REPORT_FIELDS))
+		return;
+	wire_unsigned(&e, KERNEL_REPORT_CORRELATION, launch->correlation);
+	wire_unsigned(&e, KERNEL_REPORT_AGENT, launch->agent);
+	wire_unsigned(&e, KERNEL_REPORT_KERNEL, launch->kernel);
+	wire_unsigned(&e, KERNEL_REPORT_REPORT, blob);
+	cap_activity_commit(&f, &e);
+}
+
 void cap_lines_write(const struct cap_line_counts *c)
 {
 	static uint32_t ids

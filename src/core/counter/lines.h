@@ -74,4 +74,7 @@ struct lanes_count; /* lanes/lanes.h */
 void cap_lines_write_access(const struct cap_launch *launch, uint32_t place,
 			    const kymo_lanes_profile_t *p, const struct lanes_count *n);
 
+/* A table that a handler reported of it, or a part: a blob of JSON. */
+void cap_lines_write_report(const struct cap_launch *launch, uint32_t blob);
+
 #endif

@@ -242,6 +242,21 @@ CREATE VIEW kernel_accesses AS SELECT p.pid, c.call AS call_id, kn.text AS kerne
 	LEFT JOIN string wh ON wh.id = x.what LEFT JOIN string ki ON ki.id = x.kind
 	LEFT JOIN string fl ON fl.id = x.file;
 
+-- Rows of tables that handlers reported of launches; `cells` is a JSON array, a cell for each of `columns`; `launch`: which one of its
+-- kernel's reported ones it was, in its process.
+CREATE VIEW kernel_reports AS WITH parts AS (SELECT c.id, c.process, c.call, c.agent, c.kernel, c.time, b.data,
+	dense_rank() OVER (PARTITION BY c.process, k.name ORDER BY c.call) AS launch, k.name
+	FROM kernel_report c JOIN blob b ON b.id = c.report LEFT JOIN kernel k ON k.id = c.kernel)
+	SELECT c.id, p.pid, p.rank, c.call AS call_id, c.launch, kn.text AS kernel_name, a.label AS agent_name,
+	json_extract(c.data, '$.handler') AS handler, json_extract(c.data, '$.table') AS name,
+	json_extract(x.value, '$[0]') AS function, json_extract(x.value, '$[1]') AS line,
+	json_extract(x.value, '$[2]') AS col, json_extract(x.value, '$[3]') AS file,
+	json_extract(c.data, '$.columns') AS columns, json_remove(r.value, '$[0]') AS cells, r.id AS part_row, c.time
+	FROM parts c JOIN json_each(c.data, '$.rows') r
+	LEFT JOIN json_each(c.data, '$.places') x ON x.key = json_extract(r.value, '$[0]') - 1
+	LEFT JOIN process p ON p.id = c.process LEFT JOIN agent a ON a.id = c.agent
+	LEFT JOIN string kn ON kn.id = c.name;
+
 CREATE VIEW counters AS SELECT v.id, o.name AS kind, p.pid, t.tid, n.name, n.unit, n.provider,
 	v.value, v.instance, n.dimensions, a.label AS agent_name, co.name AS region_name,
 	v.call AS call_id, v.time, v.duration, kn.text AS kernel_name

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stand-in for the driver's functions that Kymo calls to run twins. Device memory is the program's own. A module is its text; the one kernel that
+ * A fake of the driver's functions that Kymo calls to run twins. Device memory is the program's own. A module is its text; the one kernel that
  * there is adds one to each of `n` words: params are their address and n. A twin does so too, and counts each thread once in every block; of every site
  * with an address each thread makes one record, at `4 * item * FAKE_STRIDE`. FAKE_REFUSE=load: no module that counts is taken.
  */

@@ -10,7 +10,7 @@
 #ifndef CAPTURE_CUDA_TWIN_H
 #define CAPTURE_CUDA_TWIN_H
 
-#include "capture/cuda/profile.h"
+#include "capture/cuda/backend.h"
 #include "core/counter/parts.h"
 #include "core/counter/kernel.h"
 

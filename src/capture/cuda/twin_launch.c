@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "capture/cuda/profile.h"
 #include "capture/cuda/twin.h"
 #include "core/process/life.h"
 #include "record/fields.h"

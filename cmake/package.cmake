@@ -36,6 +36,6 @@ install(FILES ${CMAKE_BINARY_DIR}/src/capture/opencl/gen/opencl_args.h
 install(DIRECTORY fortran DESTINATION ${CMAKE_INSTALL_DATADIR}/kymo)
 install(DIRECTORY python DESTINATION ${CMAKE_INSTALL_DATADIR}/kymo
         PATTERN __pycache__ EXCLUDE PATTERN "*.egg-info" EXCLUDE PATTERN build EXCLUDE)
-install(DIRECTORY examples/tools DESTINATION ${CMAKE_INSTALL_DATADIR}/kymo/examples)
+install(DIRECTORY examples/tools examples/handlers DESTINATION ${CMAKE_INSTALL_DATADIR}/kymo/examples)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

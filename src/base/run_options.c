@@ -290,6 +290,8 @@ struct knob_table run_options_table = {
 const struct knob_variable run_other_variables[] = {
 	{"KYMO_TRACE", "set by kymo run: the trace directory"},
 	{"KYMO_DRAIN", "set by kymo run: the socket of the process that writes the trace"},
+	{"KYMO_HANDLER_PATH",
+	 "Folders in which libkymo-handler-NAME.so is looked for (--handlers NAME), with colons"},
 	{"KYMO_BIN",
 	 "set by kymo run: the program kymo, which processes start where nothing writes the trace"},
 	{"KYMO_FUNCTIONS_PLAN",

@@ -386,6 +386,9 @@ static int run_doctor(int argc, char **argv)
 	check_variables();
 	check_backends();
 	check_rewriting();
+	print_grade(GOOD, "kernels",
+		    "out of reach: instructions of Intel's GPUs (GTPin is a closed binary) and of "
+		    "AMD's (needs ROCm's compiler when the program is built); docs/handlers.md");
 	check_ticks();
 	check_memfd();
 	check_pidfd();

@@ -27,8 +27,11 @@ static struct my_options {
 #define AT(member) offsetof(struct my_options, member)
 
 static const struct knob rows[] = {
-	{"mode", 0, KNOB_ENUM, 0, AT(mode), "MODE", "count", "count|address", NULL, "Rewriting",
-	 "What the kernels do besides: count how often each block runs, or record addresses"},
+	{"mode", 0, KNOB_ENUM, 0, AT(mode), "MODE", "count", "count|address|block|both", NULL,
+	 "Rewriting",
+	 "What the kernels do besides: count how often each block runs; record addresses, or "
+	 "blocks "
+	 "and their clocks, or both"},
 	{"std", 0, KNOB_STRING, 0, AT(standard), "STANDARD", NULL, NULL, NULL, "Rewriting",
 	 "OpenCL C where the build options do not say it (CL1.2)"},
 	{"options", 0, KNOB_STRING, 0, AT(build_options), "OPTIONS", NULL, NULL, NULL, "Rewriting",

@@ -146,7 +146,7 @@ static bool vector_access(struct walk *w, const struct call *c)
 		return true;
 	site = through(w, c, pointer, store ? ACCESS_STORE : ACCESS_LOAD, elements ? elements : 1,
 		       c->block);
-	if (w->plan->mode == REWRITE_ADDRESS)
+	if (w->plan->mode & REWRITE_ADDRESS)
 		record_vector(w, c, store, site, step_of(c->name, elements));
 	return true;
 }
@@ -180,6 +180,23 @@ static bool group_copy(struct walk *w, const struct call *c)
 	return true;
 }
 
+/* An access to an image has no address, but happens: "(record, read_imagef(...))". */
+static void record_texel(struct walk *w, const struct call *c, uint32_t site)
+{
+	const struct node *call = walk_node(w, c->node);
+
+	if (!(w->plan->mode & REWRITE_ADDRESS))
+		return;
+	plan_edit(w->plan, &(struct edit){.at = call->begin,
+					  .order = c->mark,
+					  .kind = EDIT_SITE,
+					  .number = site,
+					  .opens = true,
+					  .before = "(",
+					  .after = "0ul), "});
+	plan_behind(w->plan, call->end, ")");
+}
+
 /* An element's bytes are not known, but those of what the program gets or gives. */
 static bool image_access(struct walk *w, const struct call *c)
 {
@@ -192,7 +209,7 @@ static bool image_access(struct walk *w, const struct call *c)
 	s.access = store ? ACCESS_STORE : ACCESS_LOAD;
 	s.bytes = store ? walk_node(w, c->arguments[c->count - 1])->type.bytes
 			: walk_node(w, c->node)->type.bytes;
-	plan_site(w->plan, &s);
+	record_texel(w, c, plan_site(w->plan, &s));
 	return true;
 }
 
@@ -208,11 +225,40 @@ static void second_result(struct walk *w, const struct call *c)
 			through_wrapped(w, c, c->count - 1, ACCESS_STORE);
 }
 
+/* What KYMO_REGION_BEGIN(name) and KYMO_REGION_END(name) become: the call of a function that nobody has, with a text. */
+static bool region_mark(struct walk *w, const struct call *c)
+{
+	struct tree *t = &w->plan->tree;
+	const struct node *call = walk_node(w, c->node), *text;
+	bool begin = strcmp(c->name, REGION_BEGIN) == 0;
+
+	if (!begin && strcmp(c->name, REGION_END) != 0)
+		return false;
+	text = c->count == 1 ? walk_node(w, c->arguments[0]) : NULL;
+	if (!text || t->text[text->begin] != '"') {
+		tree_refuse(t, call->begin, "a region without a name");
+		return true;
+	}
+	plan_region(w->plan, &(struct region){.block = c->block,
+					      .at = call->begin,
+					      .text = text->begin,
+					      .end = text->end,
+					      .begin = begin});
+	plan_blank(w->plan, call->begin, call->end);
+	plan_edit(w->plan, &(struct edit){.at = call->begin,
+					  .kind = EDIT_REGION,
+					  .number = w->plan->region_count - 1,
+					  .opens = true});
+	return true;
+}
+
 void walk_builtin(struct walk *w, uint32_t node, uint32_t block, uint32_t mark)
 {
 	struct call c;
 
 	read_call(w, node, block, mark, &c);
+	if (region_mark(w, &c))
+		return;
 	if (begins(c.name, "enqueue_kernel") || begins(c.name, "get_kernel_")) {
 		tree_refuse(&w->plan->tree, walk_node(w, node)->begin,
 			    "kernels started by kernels");

@@ -44,8 +44,15 @@ static const char recording[] =
 	"\treturn kymo_group() << 32 | (get_local_id(2) * get_local_size(1) + get_local_id(1)) * "
 	"get_local_size(0) + get_local_id(0);\n"
 	"}\n"
-	"__attribute__((noinline)) void kymo_record(__private ulong *n, ulong site, ulong "
-	"times, ulong address)\n"
+	"#ifndef KYMO_CLOCK\n"
+	"#ifdef cl_khr_kernel_clock\n"
+	"#define KYMO_CLOCK clock_read_device()\n"
+	"#else\n"
+	"#define KYMO_CLOCK 0ul\n"
+	"#endif\n"
+	"#endif\n"
+	"__attribute__((always_inline)) void kymo_put(__private ulong *n, ulong site, ulong "
+	"times, ulong address, ulong clock)\n"
 	"{\n"
 	"\t__global ulong *c = (__global ulong *)n[0];\n"
 	"\tulong only = c[7] >> 32;\n"
@@ -60,13 +67,23 @@ static const char recording[] =
 	"\tc[0] = site | (n[1] >> 32) << 32;\n"
 	"\tc[1] = (n[1] & 0xfffffffful) | (times - 1) << 32;\n"
 	"\tc[2] = address;\n"
-	"\tc[3] = 0;\n"
+	"\tc[3] = clock;\n"
+	"}\n"
+	"__attribute__((noinline)) void kymo_record(__private ulong *n, ulong site, ulong "
+	"times, ulong address)\n"
+	"{\n"
+	"\tkymo_put(n, site, times, address, 0);\n"
+	"}\n"
+	"__attribute__((noinline)) void kymo_start(__private ulong *n, ulong site, ulong "
+	"times)\n"
+	"{\n"
+	"\tkymo_put(n, site, times + 1, 0, KYMO_CLOCK);\n"
 	"}\n";
 
 /* In front of the counts, where accesses are recorded: the context, and which item this is. */
 static uint32_t before_counts(const struct plan *p)
 {
-	return p->mode == REWRITE_ADDRESS ? 2 : 0;
+	return p->mode ? 2 : 0;
 }
 
 /* ---- places in the private arrays ---- */
@@ -162,8 +179,11 @@ static void emit_range(const struct plan *p, const struct range *r, bool own, bo
  */
 static void emit_end(const struct plan *p, const struct kernel_counts *k, struct text *out)
 {
+	text_add(out, "{ ");
+	if (p->mode & REWRITE_BLOCK)
+		text_addf(out, "kymo_start(kymo_n, %u, 0); ", plan_record_block(p, p->block_count));
 	text_addf(out,
-		  "{ volatile __global ulong *kymo_c = kymo_context + %d + (KYMO_OWN_SLOTS ? "
+		  "volatile __global ulong *kymo_c = kymo_context + %d + (KYMO_OWN_SLOTS ? "
 		  "kymo_group() : kymo_group() %% kymo_context[1]) * %uul; if (KYMO_OWN_SLOTS) {",
 		  HEADER, p->block_count);
 	for (uint32_t i = 0; i < k->range_count; i++)
@@ -174,14 +194,55 @@ static void emit_end(const struct plan *p, const struct kernel_counts *k, struct
 	text_add(out, " } }");
 }
 
+/* "kymo_n[PLACE]", which is counted up behind it if it is no copy's: then its start is recorded. Returns what follows. */
+static const char *emit_count(const struct plan *p, const struct edit *e, struct text *out)
+{
+	const uint32_t place = p->blocks[e->number].place;
+
+	if (!(p->mode & REWRITE_BLOCK) || strncmp(e->after, "++", 2) != 0) {
+		text_addf(out, "kymo_n[%u]", place);
+		return e->after;
+	}
+	text_addf(out, "kymo_start(kymo_n, %u, kymo_n[%u]++)", plan_record_block(p, e->number),
+		  place);
+	return e->after + 2;
+}
+
+static void emit_region(const struct plan *p, uint32_t region, struct text *out)
+{
+	if (p->mode & REWRITE_BLOCK)
+		text_addf(out, "kymo_start(kymo_n, %u, kymo_n[%u] - 1)",
+			  plan_record_region(p, region), p->blocks[p->regions[region].block].place);
+	else
+		text_add(out, "(void)0");
+}
+
+/* Their values, once. */
+static void emit_arguments(const struct plan *p, uint32_t function, struct text *out)
+{
+	for (uint32_t i = 0; (p->mode & REWRITE_ADDRESS) && i < p->argument_count; i++) {
+		const struct argument *a = &p->arguments[i];
+
+		if (a->function == function)
+			text_addf(out, " if (!kymo_n[1]) kymo_record(kymo_n, %u, 1, (ulong)%.*s);",
+				  plan_record_argument(p, i), (int)a->length,
+				  p->tree.text + a->name);
+	}
+}
+
 static void emit_edit(const struct plan *p, const struct edit *e, const struct kernel_counts *k,
 		      struct text *out)
 {
+	const char *after = e->after;
+
 	if (e->before)
 		text_add(out, e->before);
 	switch (e->kind) {
 	case EDIT_COUNT:
-		text_addf(out, "kymo_n[%u]", p->blocks[e->number].place);
+		after = emit_count(p, e, out);
+		break;
+	case EDIT_REGION:
+		emit_region(p, e->number, out);
 		break;
 	case EDIT_SITE:
 		text_addf(out, "kymo_record(kymo_n, %u, kymo_n[%u], %u + ", e->number,
@@ -190,6 +251,7 @@ static void emit_edit(const struct plan *p, const struct edit *e, const struct k
 	case EDIT_ARRAY:
 		text_addf(out, " __private ulong kymo_n[%u] = {%s};", k[e->number].size,
 			  before_counts(p) ? "(ulong)kymo_context, kymo_item()" : "0");
+		emit_arguments(p, e->number, out);
 		break;
 	case EDIT_COPY:
 		text_add_bytes(out, p->tree.text + e->number, e->offset);
@@ -200,8 +262,8 @@ static void emit_edit(const struct plan *p, const struct edit *e, const struct k
 	default:
 		break;
 	}
-	if (e->after)
-		text_add(out, e->after);
+	if (after)
+		text_add(out, after);
 }
 
 /* What closes at a place comes before what opens there. */
@@ -248,7 +310,7 @@ bool emit_source(struct plan *p, struct text *out)
 			ok = kernel_counts(p, i, &k[i]);
 	if (ok) {
 		text_add(out, prelude);
-		text_add(out, p->mode == REWRITE_ADDRESS ? recording : "");
+		text_add(out, p->mode ? recording : "");
 		apply(p, k, out);
 	}
 	for (uint32_t i = 0; k && i < p->tree.function_count; i++)

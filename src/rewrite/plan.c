@@ -37,6 +37,15 @@ void plan_operation(struct plan *p, const struct operation *o)
 	p->operations[p->operation_count++] = *o;
 }
 
+void plan_region(struct plan *p, const struct region *r)
+{
+	if (!vec_reserve(&p->regions, &p->region_room, p->region_count, 1)) {
+		tree_refuse(&p->tree, r->at, "no memory");
+		return;
+	}
+	p->regions[p->region_count++] = *r;
+}
+
 void plan_edit(struct plan *p, const struct edit *e)
 {
 	if (!vec_reserve(&p->edits, &p->edit_room, p->edit_count, 1)) {
@@ -102,7 +111,7 @@ void plan_wrap(struct plan *p, const struct wrap *w)
 		"(ulong)kymo_p); typedef __typeof__(*kymo_p) kymo_t __attribute__((aligned(1))); "
 		"(kymo_t *)kymo_p; }))";
 
-	if (p->mode != REWRITE_ADDRESS)
+	if (!(p->mode & REWRITE_ADDRESS))
 		return;
 	plan_around(p, w->begin, w->mark,
 		    w->place ? "(*({ __auto_type kymo_p = &(" : "({ __auto_type kymo_p = (");
@@ -189,6 +198,7 @@ void rewrite_plan(struct plan *p)
 	for (uint32_t i = 0; i < p->tree.function_count && !p->tree.why[0]; i++)
 		if (p->tree.functions[i].used)
 			walk_function(p, i);
+	plan_arguments(p);
 }
 
 void plan_release(struct plan *p)
@@ -197,6 +207,8 @@ void plan_release(struct plan *p)
 	free(p->sites);
 	free(p->operations);
 	free(p->edits);
+	free(p->regions);
+	free(p->arguments);
 	free(p->calls);
 	tree_release(&p->tree);
 }

@@ -53,6 +53,19 @@ struct site {
 	enum space space;
 };
 
+/* KYMO_REGION_BEGIN(name), KYMO_REGION_END(name): `text` begins and `end` ends the literal of the name. */
+struct region {
+	uint32_t block, at, text, end;
+	bool begin;
+};
+#define REGION_BEGIN "kymo_region_begin"
+#define REGION_END   "kymo_region_end"
+
+/* A kernel's argument that points to memory which all groups have. */
+struct argument {
+	uint32_t function, number, name, length; /* where its name is */
+};
+
 enum edit_kind {
 	EDIT_TEXT,
 	EDIT_COUNT, /* "before kymo_n[PLACE] after" */
@@ -61,11 +74,12 @@ enum edit_kind {
 	EDIT_END,   /* they are handed over */
 	EDIT_COPY,  /* `offset` bytes of the text from `number` on */
 	EDIT_BLANK, /* the text until `end` is left out */
+	EDIT_REGION,
 };
 
 struct edit {
 	uint32_t at, end, order, sequence;
-	uint32_t number; /* block, site, function, or a place in the text */
+	uint32_t number; /* block, site, function, region, or a place in the text */
 	uint32_t offset; /* added to a site's address; or bytes of text */
 	enum edit_kind kind;
 	bool opens; /* belongs to what follows: comes behind what closes at the same place */
@@ -83,12 +97,19 @@ struct plan {
 	uint32_t operation_count, operation_room;
 	struct edit *edits;
 	uint32_t edit_count, edit_room;
+	struct region *regions;
+	uint32_t region_count, region_room;
+	struct argument *arguments;
+	uint32_t argument_count, argument_room;
 	uint64_t *calls; /* pairs: caller, callee */
 	uint32_t call_count, call_room;
 };
 
 uint32_t plan_block(struct plan *p, uint32_t function, const char *kind, uint32_t at);
 uint32_t plan_site(struct plan *p, const struct site *s);
+void plan_region(struct plan *p, const struct region *r);
+/* Arguments of all kernels. */
+void plan_arguments(struct plan *p);
 void plan_operation(struct plan *p, const struct operation *o);
 void plan_edit(struct plan *p, const struct edit *e);
 /* `text` before what begins at `at`, or behind what ends there. */
@@ -157,6 +178,22 @@ uint32_t walk_bare(const struct tree *t, uint32_t node);
 bool walk_memory(const struct tree *t, uint32_t node);
 /* A vector's components: v.xyz. */
 bool walk_component(const struct tree *t, uint32_t node);
+
+/* Numbers of records: sites come first, then blocks, the end of an item, regions, arguments of kernels. */
+static inline uint32_t plan_record_block(const struct plan *p, uint32_t block)
+{
+	return p->site_count + block;
+}
+
+static inline uint32_t plan_record_region(const struct plan *p, uint32_t region)
+{
+	return p->site_count + p->block_count + 1 + region;
+}
+
+static inline uint32_t plan_record_argument(const struct plan *p, uint32_t argument)
+{
+	return plan_record_region(p, p->region_count) + argument;
+}
 
 static inline const struct node *walk_node(const struct walk *w, uint32_t node)
 {

@@ -32,7 +32,12 @@ static const char kept_names[] = KEEP(M_E) KEEP(M_LOG2E) KEEP(M_LOG10E) KEEP(M_L
 					KEEP(NAN) KEEP(FLT_MAX) KEEP(FLT_MIN) KEEP(FLT_EPSILON)
 						KEEP(DBL_MAX) KEEP(DBL_MIN) KEEP(DBL_EPSILON)
 							KEEP(CLK_LOCAL_MEM_FENCE)
-								KEEP(CLK_GLOBAL_MEM_FENCE);
+								KEEP(CLK_GLOBAL_MEM_FENCE)
+	/* Marks of regions (kymo/kernel.h): what is rewritten has none of them any more. */
+	"#define KYMO_REGION_BEGIN(name) kymo_region_begin(#name)\n"
+	"#define KYMO_REGION_END(name) kymo_region_end(#name)\n"
+	"void kymo_region_begin(__constant char *kymo_name);\n"
+	"void kymo_region_end(__constant char *kymo_name);\n";
 
 /* ---- words ---- */
 

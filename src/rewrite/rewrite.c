@@ -85,6 +85,41 @@ static void add_sites(struct text *out, const struct plan *p, const struct lines
 	}
 }
 
+/* A literal's text, without its quotes, those of a text within it, and what escapes them. */
+static void add_literal(struct text *out, const char *s, const char *end)
+{
+	struct text name = {0};
+
+	for (; s < end; s++)
+		if (*s != '"' && *s != '\\')
+			text_add_bytes(&name, s, 1);
+	add_escaped(out, name.s ? name.s : "");
+	text_release(&name);
+}
+
+static void add_regions(struct text *out, const struct plan *p, const struct lines *l)
+{
+	for (uint32_t i = 0; i < p->region_count; i++) {
+		const struct region *r = &p->regions[i];
+
+		text_addf(out, "region %u %u %s ", plan_record_region(p, i), r->block,
+			  r->begin ? "begin" : "end");
+		add_literal(out, p->tree.text + r->text, p->tree.text + r->end);
+		add_place(out, l, r->at);
+	}
+}
+
+static void add_arguments(struct text *out, const struct plan *p)
+{
+	for (uint32_t i = 0; (p->mode & REWRITE_ADDRESS) && i < p->argument_count; i++) {
+		const struct argument *a = &p->arguments[i];
+
+		text_addf(out, "argument %u ", plan_record_argument(p, i));
+		add_escaped(out, p->tree.functions[a->function].name);
+		text_addf(out, " %u %.*s\n", a->number, (int)a->length, p->tree.text + a->name);
+	}
+}
+
 /* Of the same block and class, in the order of places: places of a line follow each other. */
 static int by_work(const void *a, const void *b)
 {
@@ -139,6 +174,8 @@ static bool add_result(struct text *out, struct plan *p, const struct lines *l,
 	add_kernels(out, p, chosen);
 	add_blocks(out, p, l);
 	add_sites(out, p, l);
+	add_regions(out, p, l);
+	add_arguments(out, p);
 	add_work(out, p, l);
 	if (options->length)
 		text_addf(out, "options %s\n", options->s);

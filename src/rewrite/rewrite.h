@@ -12,9 +12,12 @@
 #include "base/text.h"
 #include "rewrite/clang.h"
 
+/* Bits, as the names of `kymo rewrite --mode` are numbered. */
 enum rewrite_mode {
-	REWRITE_COUNT,
-	REWRITE_ADDRESS,
+	REWRITE_COUNT = 0,
+	REWRITE_ADDRESS = 1, /* records of accesses */
+	REWRITE_BLOCK = 2,   /* records of blocks, regions and ends */
+	REWRITE_BOTH = 3,
 };
 
 struct rewrite_request {

@@ -189,7 +189,7 @@ static bool run_lines(struct cap_counted_launch *c, const struct ocl_launch *l,
 		return false;
 	}
 	if (!kept) {
-		if (twin->accesses)
+		if (twin->records)
 			ocl_accesses_not_recorded(l->kernel, lost);
 		return true;
 	}
@@ -248,7 +248,7 @@ static struct ocl_twin *prepare(struct cap_counted_launch *c, const struct ocl_l
 
 	if (!c->lines)
 		return NULL;
-	twin = ocl_twin_get(l, cap_accesses_wanted() != 0, &why);
+	twin = ocl_twin_get(l, cap_accesses_wanted(), &why);
 	if (twin)
 		ocl_kernel_is(l->kernel, twin->changes);
 	else

@@ -120,8 +120,7 @@ size_t ocl_launch_groups(const struct ocl_launch *l)
 	return groups;
 }
 
-/* Work items of a group run one after the other on one thread: nobody else writes into the group's slot. */
-static bool one_by_one(cl_device_id device)
+bool ocl_one_by_one(cl_device_id device)
 {
 	cl_platform_id platform = NULL;
 	char name[128] = "";
@@ -129,6 +128,31 @@ static bool one_by_one(cl_device_id device)
 	ocl_next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL);
 	ocl_next.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(name) - 1, name, NULL);
 	return strcmp(name, "Portable Computing Language") == 0;
+}
+
+bool ocl_twin_ticks(const struct ocl_twin *t)
+{
+#if defined(__x86_64__)
+	return (t->records & KYMO_HANDLER_BLOCKS) && ocl_one_by_one(t->device) && tick_is_counter();
+#else
+	return false;
+#endif
+}
+
+bool ocl_device_has_clock(cl_device_id device)
+{
+	size_t size = 0;
+	char *names;
+	bool has;
+
+	if (ocl_next.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, 0, NULL, &size) != CL_SUCCESS)
+		return false;
+	names = calloc(1, size + 1);
+	if (names)
+		ocl_next.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, size, names, NULL);
+	has = names && strstr(names, "cl_khr_kernel_clock");
+	free(names);
+	return has;
 }
 
 static size_t items_of(const struct ocl_launch *l)
@@ -147,7 +171,7 @@ enum ocl_twin_slots ocl_twin_slots_for(const struct ocl_twin *t, const struct oc
 		     groups = ocl_launch_groups(l), items = items_of(l);
 
 	*count = SHARED_SLOTS;
-	if (!one_by_one(t->device) || groups > most)
+	if (!ocl_one_by_one(t->device) || groups > most)
 		return OCL_SLOTS_SHARED;
 	if (groups) {
 		*count = groups;

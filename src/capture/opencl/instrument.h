@@ -23,7 +23,7 @@ struct ocl_twin {
 	bool let_go;    /* it goes with the last of them */
 	cl_context context;
 	cl_device_id device;
-	bool accesses;                 /* it records them too */
+	uint32_t records;              /* it makes them too: KYMO_HANDLER_... */
 	char *source, *options;        /* the program's */
 	cl_program program[OCL_TWINS]; /* built when first needed */
 	const char *why;               /* no kernel of it is instrumented */
@@ -35,7 +35,7 @@ struct ocl_twin {
  * The twin of the kernel's program, made if need be, with what the launch needs of it, which takes long: not to be called where
  * others wait. To be put back. NULL: `*why`, which lives for ever, says why there is none.
  */
-struct ocl_twin *ocl_twin_get(const struct ocl_launch *l, bool accesses, const char **why);
+struct ocl_twin *ocl_twin_get(const struct ocl_launch *l, uint32_t records, const char **why);
 void ocl_twin_put(struct ocl_twin *t);
 /* The context is about to end: what would keep it is let go. */
 void ocl_twins_release(const void *context);
@@ -97,6 +97,13 @@ size_t ocl_launch_group(const struct ocl_launch *l);
 const char *ocl_accesses_run(struct ocl_twin *t, const struct cap_launch *launch,
 			     const struct ocl_launch *l, const struct ocl_kept *kept,
 			     uint64_t accesses);
+
+/* Work items of a group run one after the other on one thread of the host: nobody else writes into the group's slot. */
+bool ocl_one_by_one(cl_device_id device);
+/* Kernels can read a clock of the device's (cl_khr_kernel_clock). */
+bool ocl_device_has_clock(cl_device_id device);
+/* Its clocks are ticks of the host's processor. */
+bool ocl_twin_ticks(const struct ocl_twin *t);
 
 /* A launch that is not instrumented. `why` lives for ever. */
 void ocl_not_instrumented(cl_kernel kernel, const char *why);

@@ -28,7 +28,7 @@ struct wanted {
 	cl_context context;
 	cl_device_id device;
 	char *source, *options;
-	bool accesses;
+	uint32_t records;
 };
 
 static const char *ask(cl_kernel kernel, cl_command_queue queue, struct wanted *w)
@@ -103,6 +103,8 @@ static cl_program build(struct ocl_twin *t, enum ocl_twin_slots slots, const cha
 
 	text_addf(&options, "%s -w -DKYMO_OWN_SLOTS=%s", t->counted.rewritten.options,
 		  defines[slots]);
+	if (ocl_twin_ticks(t))
+		text_add(&options, " -DKYMO_CLOCK=__builtin_readcyclecounter()");
 	if (!program || !options.s) {
 		*why = "the runtime did not take its instrumented program";
 	} else if (ocl_next.clBuildProgram(program, 1, &t->device, options.s, NULL, NULL) !=
@@ -165,10 +167,12 @@ static bool rewrite(const char *source, const char *mode, const char *options,
 
 static void make(struct ocl_twin *t)
 {
+	static const char *const modes[] = {
+		"count", [KYMO_HANDLER_ACCESSES] = "address", [KYMO_HANDLER_BLOCKS] = "block",
+		"both"};
 	char why[WHY], *copy, *extensions = device_text(t->device, CL_DEVICE_EXTENSIONS);
-	bool done = extensions && rewrite(t->source, t->accesses ? "address" : "count", t->options,
-					  extensions, &t->counted.rewritten, why, sizeof(why));
-
+	bool done = extensions && rewrite(t->source, modes[t->records & 3], t->options, extensions,
+					  &t->counted.rewritten, why, sizeof(why));
 	if (!done)
 		t->why = extensions ? ocl_text_for_ever(why) : "its device tells nothing";
 	free(extensions);
@@ -202,7 +206,7 @@ static void release(struct ocl_twin *t)
 
 static bool is_of(const struct ocl_twin *t, const struct wanted *w)
 {
-	return t->context == w->context && t->device == w->device && t->accesses == w->accesses &&
+	return t->context == w->context && t->device == w->device && t->records == w->records &&
 	       strcmp(t->source, w->source) == 0 && strcmp(t->options, w->options) == 0;
 }
 
@@ -220,7 +224,7 @@ static struct ocl_twin *find_or_make(struct wanted *w)
 		return NULL;
 	t->context = w->context;
 	t->device = w->device;
-	t->accesses = w->accesses;
+	t->records = w->records;
 	t->source = w->source;
 	t->options = w->options;
 	w->source = w->options = NULL;
@@ -242,10 +246,10 @@ static const char *refused(const struct ocl_twin *t, const char *kernel)
 	return NULL;
 }
 
-struct ocl_twin *ocl_twin_get(const struct ocl_launch *l, bool accesses, const char **why)
+struct ocl_twin *ocl_twin_get(const struct ocl_launch *l, uint32_t records, const char **why)
 {
 	const struct ocl_kernel *k = (struct ocl_kernel *)ocl_find(OCL_KERNEL, l->kernel);
-	struct wanted w = {.accesses = accesses};
+	struct wanted w = {.records = records};
 	struct ocl_twin *t = NULL;
 	size_t slots;
 

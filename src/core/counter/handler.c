@@ -28,6 +28,9 @@ void counter_handlers_fork_child(void)
 	pthread_mutex_init(&lock, NULL);
 }
 
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
+#define NAME_MOST       48u
+
 /* ---- libraries --------------------------------------------------------------------------------- */
 
 /* In the folder `n` bytes long; NULL: it is not there, or there is no memory. */
@@ -86,6 +89,9 @@ static const char *refused(const kymo_handler_t *h)
 		return "its kymo_handler_t is smaller than version 1 of kymo/handler.h has it";
 	if (!h->init || !h->on_batch || !h->finish)
 		return "it lacks one of init, on_batch and finish";
+	if (!h->name || !*h->name || h->name[strspn(h->name, NAME_CHARACTERS)] ||
+	    strlen(h->name) > NAME_MOST)
+		return "its name is not one of a-z, 0-9 and '-'";
 	if (!h->wants || (h->wants & ~(KYMO_HANDLER_ACCESSES | KYMO_HANDLER_BLOCKS)))
 		return "it says that it looks at what there is not (its `wants`)";
 	return NULL;
@@ -139,6 +145,8 @@ static void load(struct known *k)
 			"is neither in a folder of KYMO_HANDLER_PATH nor beside Kymo's library",
 			k->spec.name, k->spec.name);
 	cap_guard_leave();
+	if (k->spec.path && out->h)
+		out->name = out->h->name;
 	free(path);
 }
 

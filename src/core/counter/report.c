@@ -195,7 +195,7 @@ kymo_status_t counter_handler_report(const struct counter_handler *handler, void
 	struct writer w = {.public = {sizeof(w.public), table, row, left_out},
 			   .launch = launch,
 			   .what = what,
-			   .handler = handler->own ? handler->h->name : handler->name};
+			   .handler = handler->name};
 	kymo_status_t status;
 
 	if (!handler->h->report)

@@ -150,6 +150,38 @@ static bool take_variable(struct cap_rewritten *r, char *at)
 	return true;
 }
 
+/* A region's mark is a part: "begin" or "end", of a region of this name. */
+static bool take_region(struct cap_rewritten *r, char *at)
+{
+	struct cap_rewritten_part *p = add(&r->parts);
+
+	if (!p)
+		return false;
+	p->record = (uint32_t)number(&at);
+	p->block = (uint32_t)number(&at);
+	p->what = word(&at);
+	p->space = word(&at);
+	p->times = 1;
+	take_place(p, &at);
+	if (p->block >= r->blocks.count)
+		return false;
+	p->name = r->blocks.at[p->block].name;
+	return true;
+}
+
+static bool take_argument(struct cap_rewritten *r, char *at)
+{
+	struct cap_rewritten_part *p = add(&r->arguments);
+
+	if (!p)
+		return false;
+	p->record = (uint32_t)number(&at);
+	p->name = word(&at);
+	p->block = (uint32_t)number(&at);
+	p->what = word(&at);
+	return true;
+}
+
 /* What is not known is passed over. */
 static bool take_line(struct cap_rewritten *r, char *line)
 {
@@ -171,6 +203,10 @@ static bool take_line(struct cap_rewritten *r, char *line)
 		return take_block(r, at);
 	if (strcmp(first, "site") == 0)
 		return take_part(r, at, true);
+	if (strcmp(first, "region") == 0)
+		return take_region(r, at);
+	if (strcmp(first, "argument") == 0)
+		return take_argument(r, at);
 	/* An atomic access is a site, and work besides. */
 	return strcmp(first, "work") != 0 || strstr(at, " atomic ") || take_part(r, at, false);
 }
@@ -210,6 +246,7 @@ void cap_rewritten_release(struct cap_rewritten *r)
 	free(r->blocks.at);
 	free(r->parts.at);
 	free(r->variables.at);
+	free(r->arguments.at);
 	free(r->text);
 	*r = (struct cap_rewritten){.text = NULL};
 }

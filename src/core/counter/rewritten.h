@@ -16,6 +16,7 @@ struct cap_rewritten_part {
 	const char *file;  /* "": the program's source */
 	uint32_t block;    /* of what belongs to one */
 	uint32_t site;     /* of accesses: which records name, plus 1; else 0 */
+	uint32_t record;   /* of regions and arguments: likewise, as it is */
 	uint32_t line, column;
 	uint64_t bytes, times;
 };
@@ -30,6 +31,8 @@ struct cap_rewritten {
 	const char *source;  /* terminated; "" where all kernels are refused */
 	const char *options; /* that building it needs */
 	struct cap_rewritten_list kernels, blocks, parts;
+	/* Arguments of kernels (`name`) that point to memory: `what` is its name, `block` its number. */
+	struct cap_rewritten_list arguments;
 	/* Of PTX: name, "visible" or "hidden", and in `space` whether it is "initialised". */
 	struct cap_rewritten_list variables;
 };

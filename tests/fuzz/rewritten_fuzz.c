@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/opencl/rewritten.h"
+#include "core/counter/rewritten.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -17,11 +17,11 @@ static void check(const char *text, size_t size, const char *s)
 		abort();
 }
 
-static void check_all(const struct ocl_rewritten *r, const struct ocl_rewritten_list *l,
+static void check_all(const struct cap_rewritten *r, const struct cap_rewritten_list *l,
 		      size_t size)
 {
 	for (uint32_t i = 0; i < l->count; i++) {
-		const struct ocl_rewritten_part *p = &l->at[i];
+		const struct cap_rewritten_part *p = &l->at[i];
 
 		check(r->text, size, p->name);
 		check(r->text, size, p->what);
@@ -34,19 +34,21 @@ static void check_all(const struct ocl_rewritten *r, const struct ocl_rewritten_
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct ocl_rewritten r = {.text = NULL};
+	struct cap_rewritten r = {.text = NULL};
 	char *copy = malloc(size + 1);
 
 	if (!copy)
 		return 0;
 	memcpy(copy, data, size);
 	copy[size] = '\0';
-	if (!ocl_rewritten_parse(copy, size, &r))
+	if (!cap_rewritten_parse(copy, size, &r))
 		return 0;
 	check(r.text, size, r.source);
 	check_all(&r, &r.kernels, size);
 	check_all(&r, &r.blocks, size);
 	check_all(&r, &r.parts, size);
-	ocl_rewritten_release(&r);
+	check_all(&r, &r.arguments, size);
+	check_all(&r, &r.variables, size);
+	cap_rewritten_release(&r);
 	return 0;
 }

@@ -18,11 +18,12 @@ ALLOWED = {
     "base": set(),
     "record": {"base"},
     "lanes": {"base"},
+    "ptx": {"base"},
     "handlers": {"base", "lanes"},
     "wire": {"base"},
     "topology": {"base"},
     "core": {"base", "lanes", "handlers", "record", "wire", "topology"},
-    "capture": {"base", "record", "wire", "topology", "register", "core"},
+    "capture": {"base", "ptx", "record", "wire", "topology", "register", "core"},
     "launch": {"base"},
     "attach": {"base", "wire"},
     "recorder": set(),
@@ -43,7 +44,7 @@ ALLOWED = {
     "rewrite": {"base"},
     "functions": {"base", "record", "wire", "stream"},
     "cli": {"base", "lanes", "handlers", "record", "wire", "sql", "topology", "stream", "tally", "drain", "telemetry", "formats", "follow", "analysis", "metrics", "report", "roofs",
-            "page", "functions", "rewrite", "launch", "attach"},
+            "page", "functions", "ptx", "rewrite", "launch", "attach"},
 }
 # Headers that the rooms of a layer have for each other: no other layer sees them.
 PRIVATE = {f"core/{name}.h" for name in (

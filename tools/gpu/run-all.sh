@@ -54,6 +54,10 @@ if [ -z "$programs" ]; then
 		nvcc -O2 -arch=native -lineinfo -o "$work/$p" "$root/tests/cuda/gpu/$p.cu" -lcuda || exit 3
 	done
 	cuda=${CUDA_HOME:-/usr/local/cuda}
+	# With PTX, which code for one device alone has not.
+	nvcc -O2 -lineinfo -o "$work/lines" "$root/tests/cuda/gpu/lines.cu" || exit 3
+	cc -O2 -o "$work/nvrtc" "$root/tests/cuda/gpu/nvrtc.c" -I"$cuda/include" -L"$cuda/lib64" -lnvrtc -lcuda \
+		-Wl,-rpath,"$cuda/lib64" || exit 3
 	cc -O2 -shared -fPIC -o "$work/libfloor.so" "$root/tests/cuda/gpu/floor.c" -I"$cuda/include" \
 		-I"$cuda/extras/CUPTI/include" -L"$cuda/lib64" -L"$cuda/extras/CUPTI/lib64" -lcupti \
 		-Wl,-rpath,"$cuda/lib64:$cuda/extras/CUPTI/lib64" || exit 3

@@ -15,13 +15,14 @@ import tempfile
 import steps as turns
 from checks import Checks
 from kernels import Kernels
+from lines import Lines
 
 HERE = pathlib.Path(__file__).resolve().parent
 GPU = HERE.parent.parent / "tests" / "cuda" / "gpu"
 GRAPH_KERNELS = 50  # of app.cu
 
 
-class Bench(Checks, Kernels):
+class Bench(Checks, Kernels, Lines):
     def __init__(self, args):
         self.kymo, self.programs, self.out = args.kymo, pathlib.Path(args.programs), args.out
         self.seconds, self.traces = args.seconds, 0
@@ -407,8 +408,7 @@ class Bench(Checks, Kernels):
                  "app": lambda: [self.app(e) for e in ("return", "exit", "_exit", "handler",
                                                        "fork", "reset")],
                  "samples": self.samples, "counters": self.counters, "kernels": self.kernels,
-                 "sass": self.sass,
-                 "layout": self.layout,
+                 "sass": self.sass, "ptx": self.lines, "layout": self.layout,
                  "edge": self.edge, "hang": self.hang, "multi": self.multi,
                  "profilers": self.profilers, "attach": self.attach,
                  "opencl": self.opencl, "roofs": self.roofs,

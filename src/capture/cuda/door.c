@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "capture/cuda/profile.h"
+#include "capture/cuda/twin.h"
 
 /*
  * CUPTI is in use while RUNNING. Once nothing is wanted it is let go of as a whole: LEAVING until a thread of the program leaves
@@ -115,6 +116,16 @@ static void range_call(int domain, uint32_t cbid, const struct cupti_callback *d
 		cuda_range_call(cuda_range_role(op), enter, data);
 }
 
+/* Twins run at entry of a launch, when it has been recorded that it began; what calls did is looked at after them. */
+static __attribute__((noinline, cold)) void twin_call(int domain, uint32_t cbid,
+						      const struct cupti_callback *data)
+{
+	uint32_t op;
+
+	if (domain == CUPTI_DRIVER && cuda_op_of(CUDA_DRIVER, cbid, &op))
+		cuda_twin_call(op, data->site == CUPTI_ENTER, data);
+}
+
 static inline bool range_active(void)
 {
 	return atomic_load_explicit(&cuda_range_active, memory_order_relaxed);
@@ -138,10 +149,16 @@ static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
 	int *const error = &errno, saved = *error;
 
 	if (cap_likely(domain == CUPTI_DRIVER || domain == CUPTI_RUNTIME)) {
+		const bool twins = cuda_twin_wanted();
+
+		if (cap_unlikely(twins) && cuda_twin_own(domain, cbid, data))
+			return;
 		if (cap_unlikely(range_active()))
 			range_call(domain, cbid, data, false);
 		cuda_call(domain == CUPTI_DRIVER ? CUDA_DRIVER : CUDA_RUNTIME, cbid, data,
 			  cap_sp());
+		if (cap_unlikely(twins))
+			twin_call(domain, cbid, data);
 		if (cap_unlikely(range_active()))
 			range_call(domain, cbid, data, true);
 		if (cap_unlikely(atomic_load_explicit(&state, memory_order_relaxed) != RUNNING))
@@ -276,6 +293,7 @@ static void calls_wanted(enum cuda_api api)
 		    atomic_load(&driver_use[op]) == DRIVER_UNUSED)
 			want = atomic_load(&o->callbacks) != NULL;
 		want |= api == CUDA_DRIVER && cuda_range_counting() && cuda_range_role(op);
+		want |= api == CUDA_DRIVER && cuda_twin_wanted() && cuda_twin_role(op);
 		atomic_store(&l->wanted, want);
 		if (!want)
 			atomic_store(&l->on, false);
@@ -620,6 +638,7 @@ static void flush(uint64_t deadline)
 		cuda_collect(CUDA_TELL_ALL);
 	cuda_objects_complete();
 	cuda_clock_sync();
+	cuda_twin_tell();
 	if (atomic_load(&cap_ending)) {
 		cuda_submissions_age(UINT64_MAX);
 		note_losses();
@@ -632,6 +651,7 @@ static void complete(void)
 	cuda_submissions_age(UINT64_MAX);
 	cuda_objects_complete();
 	cuda_clock_sync();
+	cuda_twin_tell();
 	note_losses();
 }
 
@@ -762,6 +782,7 @@ static void fork_child(void)
 	cuda_submissions_fork_child();
 	cuda_flights_fork_child();
 	cuda_profile_fork_child();
+	cuda_twin_fork_child();
 }
 
 /* ---- start ---- */

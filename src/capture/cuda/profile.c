@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What sampling and counting of kernels share; see profile.h. */
 #include "capture/cuda/profile.h"
+#include "capture/cuda/twin.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -66,6 +67,19 @@ bool cuda_profiler_take(enum cuda_profiler who, char *why, size_t size)
 	return false;
 }
 
+uint64_t *cuda_launch_number(uint32_t correlation)
+{
+	static _Thread_local struct {
+		uint32_t correlation;
+		uint64_t number;
+	} launch;
+
+	if (launch.correlation != correlation)
+		launch.number = 0;
+	launch.correlation = correlation;
+	return &launch.number;
+}
+
 bool cuda_profiling(void)
 {
 	return atomic_load(&holder) != CUDA_PROFILER_NONE;
@@ -116,6 +130,7 @@ static void context_ends(void *context)
 {
 	cuda_range_context_end(context);
 	cuda_pc_context_end(context);
+	cuda_twin_context_end(context);
 }
 
 static void module_loaded(const struct cupti_module *m)

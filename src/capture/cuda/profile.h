@@ -23,6 +23,11 @@ enum cuda_profiler {
 };
 
 bool cuda_profiling(void);
+/*
+ * Of the launch that the call of this thread makes its number among those of its kernel, for all who choose launches: who comes first
+ * has core give it one. 0: nobody has yet.
+ */
+uint64_t *cuda_launch_number(uint32_t correlation);
 /* Makes the profiler this process's; false: why not is said in `why`. */
 bool cuda_profiler_take(enum cuda_profiler who, char *why, size_t size);
 void cuda_profiler_leave(enum cuda_profiler who);

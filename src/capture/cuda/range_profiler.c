@@ -405,7 +405,8 @@ static _Thread_local struct {
 static uint64_t choose(const struct device_context *c, const struct cupti_callback *data)
 {
 	const struct cap_launch launch = {.agent = cuda_agent(c->device),
-					  .kernel = cuda_kernel(data->symbol)};
+					  .kernel = cuda_kernel(data->symbol),
+					  .number = *cuda_launch_number(data->correlation)};
 	kymo_counter_launch_t l;
 	uint64_t wanted = 0;
 
@@ -448,7 +449,8 @@ static bool instrument_alone(struct device_context *c,
 			     const struct cupti_callback *data) UNCHECKED_LOCKS
 {
 	const struct cap_launch launch = {.agent = cuda_agent(c->device),
-					  .kernel = cuda_kernel(data->symbol)};
+					  .kernel = cuda_kernel(data->symbol),
+					  .number = *cuda_launch_number(data->correlation)};
 	kymo_counter_launch_t l;
 
 	cap_launch_describe(&launch, &l);

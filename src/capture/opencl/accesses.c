@@ -64,7 +64,7 @@ static uint32_t kind_of(const char *what)
 	return number_of(names, what);
 }
 
-static kymo_handler_site_t site_of(const struct ocl_rewritten_part *p, uint32_t place)
+static kymo_handler_site_t site_of(const struct cap_rewritten_part *p, uint32_t place)
 {
 	return (kymo_handler_site_t){.place = place,
 				     .kind = kind_of(p->what),
@@ -80,27 +80,27 @@ static kymo_handler_site_t site_of(const struct ocl_rewritten_part *p, uint32_t 
 
 static void add_accesses(struct recording *r)
 {
-	const struct ocl_rewritten_list *parts = &r->t->rewritten.parts;
+	const struct cap_rewritten_list *parts = &r->t->counted.rewritten.parts;
 
 	for (uint32_t i = 0; i < parts->count; i++) {
-		const struct ocl_rewritten_part *p = &parts->at[i];
+		const struct cap_rewritten_part *p = &parts->at[i];
 
 		if (!p->site || p->site > r->accesses)
 			continue;
-		r->sites[p->site - 1] = site_of(p, r->t->parts[i]);
+		r->sites[p->site - 1] = site_of(p, r->t->counted.parts[i]);
 		r->sites[p->site - 1].block = r->accesses + p->block;
 	}
 }
 
 static void add_blocks(struct recording *r)
 {
-	const struct ocl_rewritten_list *blocks = &r->t->rewritten.blocks;
+	const struct cap_rewritten_list *blocks = &r->t->counted.rewritten.blocks;
 	kymo_handler_site_t *end = &r->sites[r->accesses + blocks->count];
 
 	for (uint32_t i = 0; i < blocks->count; i++) {
 		kymo_handler_site_t *s = &r->sites[r->accesses + i];
 
-		*s = site_of(&blocks->at[i], r->t->blocks[i]);
+		*s = site_of(&blocks->at[i], r->t->counted.blocks[i]);
 		s->kind = KYMO_SITE_BLOCK;
 	}
 	*end = (kymo_handler_site_t){.kind = KYMO_SITE_END,
@@ -112,15 +112,15 @@ static void add_blocks(struct recording *r)
 
 static void add_regions(struct recording *r)
 {
-	const struct ocl_rewritten_list *parts = &r->t->rewritten.parts;
+	const struct cap_rewritten_list *parts = &r->t->counted.rewritten.parts;
 
 	for (uint32_t i = 0; i < parts->count; i++) {
-		const struct ocl_rewritten_part *p = &parts->at[i];
+		const struct cap_rewritten_part *p = &parts->at[i];
 		kymo_handler_site_t *s = &r->sites[p->record];
 
 		if (!p->record || p->record >= r->site_count)
 			continue;
-		*s = site_of(p, r->t->parts[i]);
+		*s = site_of(p, r->t->counted.parts[i]);
 		s->kind = strcmp(p->what, "begin") == 0 ? KYMO_SITE_REGION_BEGIN
 							: KYMO_SITE_REGION_END;
 		s->what = p->space; /* its name */
@@ -131,11 +131,11 @@ static void add_regions(struct recording *r)
 /* By the numbers that records have. False: no memory. */
 static bool find_sites(struct recording *r)
 {
-	const struct ocl_rewritten *rewritten = &r->t->rewritten;
+	const struct cap_rewritten *rewritten = &r->t->counted.rewritten;
 	uint32_t regions = 0;
 
 	for (uint32_t i = 0; i < rewritten->parts.count; i++) {
-		const struct ocl_rewritten_part *p = &rewritten->parts.at[i];
+		const struct cap_rewritten_part *p = &rewritten->parts.at[i];
 
 		r->accesses = p->site > r->accesses ? p->site : r->accesses;
 		regions += p->record != 0;
@@ -155,7 +155,7 @@ static bool find_sites(struct recording *r)
 
 /* ---- buffers ---- */
 
-static void add_buffer(struct recording *r, const struct ocl_rewritten_part *argument,
+static void add_buffer(struct recording *r, const struct cap_rewritten_part *argument,
 		       uint64_t address)
 {
 	const struct ocl_kernel *k = (struct ocl_kernel *)ocl_find(OCL_KERNEL, r->l->kernel);
@@ -175,7 +175,7 @@ static void add_buffer(struct recording *r, const struct ocl_rewritten_part *arg
 /* Records that tell where arguments point to are taken out; returns how many others there are. */
 static size_t take_arguments(struct recording *r, size_t count)
 {
-	const struct ocl_rewritten_list *arguments = &r->t->rewritten.arguments;
+	const struct cap_rewritten_list *arguments = &r->t->counted.rewritten.arguments;
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++) {

@@ -167,7 +167,7 @@ static size_t items_of(const struct ocl_launch *l)
 enum ocl_twin_slots ocl_twin_slots_for(const struct ocl_twin *t, const struct ocl_launch *l,
 				       size_t *count)
 {
-	const size_t most = COUNTS_MAX / (t->rewritten.blocks.count + 1u),
+	const size_t most = COUNTS_MAX / (t->counted.rewritten.blocks.count + 1u),
 		     groups = ocl_launch_groups(l), items = items_of(l);
 
 	*count = SHARED_SLOTS;
@@ -248,169 +248,6 @@ void ocl_counts_release(struct ocl_counts *c)
 	free(c->words);
 }
 
-/* ---- what it counted ---- */
-
-/* Of "global": the first of its counters; -1: it has none. */
-static int space_total(const char *space)
-{
-	static const struct {
-		const char *name;
-		int first;
-	} spaces[] = {{"global", CAP_LINE_GLOBAL_LOADS},   {"constant", CAP_LINE_CONSTANT_LOADS},
-		      {"local", CAP_LINE_LOCAL_LOADS},     {"private", CAP_LINE_PRIVATE_LOADS},
-		      {"generic", CAP_LINE_GENERIC_LOADS}, {"image", CAP_LINE_IMAGE_LOADS}};
-
-	for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
-		if (strcmp(spaces[i].name, space) == 0)
-			return spaces[i].first;
-	return -1;
-}
-
-static int work_total(const char *what)
-{
-	static const struct {
-		const char *name;
-		int total;
-	} works[] = {{"flop_half", CAP_LINE_FLOP_HALF},
-		     {"flop_single", CAP_LINE_FLOP_SINGLE},
-		     {"flop_double", CAP_LINE_FLOP_DOUBLE},
-		     {"int", CAP_LINE_INT},
-		     {"int8", CAP_LINE_INT},
-		     {"int16", CAP_LINE_INT},
-		     {"int32", CAP_LINE_INT},
-		     {"int64", CAP_LINE_INT},
-		     {"branch", CAP_LINE_BRANCH},
-		     {"barrier", CAP_LINE_BARRIER}};
-
-	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
-		if (strcmp(works[i].name, what) == 0)
-			return works[i].total;
-	return -1;
-}
-
-/* Of an access: loads, bytes that they load, stores ... follow each other. */
-static void add_access(double *totals, const struct ocl_rewritten_part *p, double times)
-{
-	static const struct {
-		const char *name;
-		bool at[3]; /* loads, stores, atomics */
-	} kinds[] = {{"load", {true, false, false}},
-		     {"store", {false, true, false}},
-		     {"rw", {true, true, false}},
-		     {"atomic", {false, false, true}}};
-	int first = space_total(p->space);
-
-	for (size_t k = 0; first >= 0 && k < sizeof(kinds) / sizeof(kinds[0]); k++)
-		for (int i = 0; i < 3 && strcmp(kinds[k].name, p->what) == 0; i++) {
-			totals[first + 2 * i] += kinds[k].at[i] ? times : 0;
-			totals[first + 2 * i + 1] += kinds[k].at[i] ? times * (double)p->bytes : 0;
-		}
-}
-
-static void add_part(double *totals, const struct ocl_rewritten_part *p, uint64_t executed)
-{
-	double times = (double)executed * (double)p->times;
-	int work = work_total(p->what);
-
-	if (*p->space)
-		add_access(totals, p, times);
-	else if (work >= 0)
-		totals[work] += times;
-}
-
-/* ---- definitions ---- */
-
-static uint32_t define(const struct ocl_rewritten_part *p, uint32_t program, uint32_t block)
-{
-	const struct cap_place place = {.program = program,
-					.function = p->name,
-					.what = block ? p->what : "block",
-					.kind = block ? p->space : p->what,
-					.file = p->file,
-					.block = block,
-					.line = p->line,
-					.column = p->column,
-					.times = block ? p->times : 1,
-					.bytes = p->bytes};
-
-	return cap_place_define(&place);
-}
-
-/* Of the blocks from `i` on that are of one function, the one behind the last. */
-static uint32_t function_end(const struct ocl_rewritten_list *blocks, uint32_t i)
-{
-	const char *name = blocks->at[i].name;
-
-	while (i < blocks->count && strcmp(blocks->at[i].name, name) == 0)
-		i++;
-	return i;
-}
-
-static bool any_of(const uint64_t *counts, uint32_t from, uint32_t to)
-{
-	for (uint32_t i = from; i < to; i++)
-		if (counts[i])
-			return true;
-	return false;
-}
-
-/* What the blocks from `from` to `to` do. */
-static void define_parts(struct ocl_twin *t, uint32_t from, uint32_t to, uint32_t program)
-{
-	for (uint32_t i = 0; i < t->rewritten.parts.count; i++) {
-		const struct ocl_rewritten_part *p = &t->rewritten.parts.at[i];
-
-		if (p->block >= from && p->block < to)
-			t->parts[i] = define(p, program, t->blocks[p->block]);
-	}
-}
-
-/*
- * Ids of the blocks of functions that ran, others are 0. They are defined when their function has run for the first time; the
- * gate lets one launch through at a time.
- */
-static void find_places(struct ocl_twin *t, const uint64_t *counts, uint32_t program, uint32_t *ids)
-{
-	const struct ocl_rewritten *r = &t->rewritten;
-	uint32_t end;
-
-	for (uint32_t i = 0; i < r->blocks.count; i = end) {
-		end = function_end(&r->blocks, i);
-		if (!any_of(counts, i, end))
-			continue;
-		for (uint32_t b = i; !t->blocks[i] && b < end; b++)
-			ids[b] = define(&r->blocks.at[b], program, 0);
-		if (!t->blocks[i]) {
-			memcpy(t->blocks + i, ids + i, (end - i) * sizeof(*ids));
-			define_parts(t, i, end, program);
-		}
-		memcpy(ids + i, t->blocks + i, (end - i) * sizeof(*ids));
-	}
-}
-
-static void write_counts(struct ocl_twin *t, struct cap_line_counts *out,
-			 const struct ocl_counts *c, uint32_t program)
-{
-	const uint64_t *sums = c->words + HEAD;
-	uint32_t *ids = calloc(t->rewritten.blocks.count + 1u, sizeof(*ids));
-
-	if (!ids)
-		return;
-	find_places(t, sums, program, ids);
-	for (uint32_t i = 0; i < t->rewritten.parts.count; i++)
-		add_part(out->totals, &t->rewritten.parts.at[i],
-			 sums[t->rewritten.parts.at[i].block]);
-	if (!t->branches)
-		out->totals[CAP_LINE_BRANCH] = __builtin_nan(""); /* it is not known */
-	for (int i = CAP_LINE_DEVICE_FIRST; i < CAP_LINE_TOTAL_COUNT; i++)
-		out->totals[i] = __builtin_nan("");
-	out->blocks = ids;
-	out->counts = sums;
-	out->count = t->rewritten.blocks.count;
-	cap_lines_write(out);
-	free(ids);
-}
-
 /* ---- running ---- */
 
 static const char *fits(cl_kernel kernel, const struct ocl_twin *t, const struct ocl_launch *l)
@@ -477,7 +314,7 @@ cl_kernel ocl_twin_kernel(struct ocl_twin *t, const struct ocl_launch *l, struct
 	cl_uint arguments = 0;
 	cl_kernel twin;
 
-	c->blocks = t->rewritten.blocks.count;
+	c->blocks = t->counted.rewritten.blocks.count;
 	twin = kernel_from(t, l, slots, NULL, why);
 	for (cl_uint i = 0; i < l->dims && l->local; i++)
 		group[i] = l->local[i];
@@ -516,7 +353,7 @@ bool ocl_twin_run(struct ocl_twin *t, const struct cap_launch *launch, const str
 	if (!*why) {
 		tell_run(l->kernel, as_program, instead_for);
 		if (counts_read(&c, l->queue)) {
-			write_counts(t, &out, &c, k->program);
+			cap_parts_write(&t->counted, &out, c.words + HEAD, k->program);
 			*accesses = c.words[RECORDED];
 		}
 	}

@@ -8,8 +8,7 @@
 
 #include "capture/opencl/launched.h"
 #include "capture/opencl/replay.h"
-#include "capture/opencl/rewritten.h"
-#include "core/counter/accesses.h"
+#include "core/counter/parts.h"
 
 /*
  * How a group's counts reach the context: its work items run one after the other, so that nobody else writes into a slot of its own
@@ -39,10 +38,7 @@ struct ocl_twin {
 	struct ocl_twin_sized *sized;  /* likewise */
 	const char *why;               /* no kernel of it is instrumented */
 	const char *changes; /* why its kernels may not run twice, a literal; NULL: they may */
-	struct ocl_rewritten rewritten;
-	bool branches; /* it is counted where they are decided */
-	/* Ids of the places of blocks, and of what they do; of functions that nothing ran of yet 0. */
-	uint32_t *blocks, *parts;
+	struct cap_parts counted;
 };
 
 /*

@@ -95,13 +95,14 @@ static cl_program build(struct ocl_twin *t, enum ocl_twin_slots slots, const siz
 		[OCL_SLOTS_OWN] = "1",
 		[OCL_SLOTS_MAYBE] =
 			"(get_num_groups(0)*get_num_groups(1)*get_num_groups(2)<=kymo_context[1])"};
-	const char *source = t->rewritten.source;
+	const char *source = t->counted.rewritten.source;
 	cl_int error = CL_SUCCESS;
 	cl_program program =
 		ocl_next.clCreateProgramWithSource(t->context, 1, &source, NULL, &error);
 	struct text options = {0};
 
-	text_addf(&options, "%s -w -DKYMO_OWN_SLOTS=%s", t->rewritten.options, defines[slots]);
+	text_addf(&options, "%s -w -DKYMO_OWN_SLOTS=%s", t->counted.rewritten.options,
+		  defines[slots]);
 	if (group)
 		text_addf(&options, " -DKYMO_GROUP_X=%zu -DKYMO_GROUP_Y=%zu -DKYMO_GROUP_Z=%zu",
 			  group[0], group[1], group[2]);
@@ -174,35 +175,52 @@ static char *device_text(cl_device_id device, cl_device_info what)
 	return text;
 }
 
+static bool rewrite(const char *source, const char *mode, const char *options,
+		    const char *extensions, struct cap_rewritten *out, char *why, size_t size)
+{
+	char name[] = "kymo", command[] = "rewrite";
+	struct text how = {0}, with = {0}, device = {0};
+	bool done = false;
+
+	text_addf(&how, "--mode=%s", mode);
+	text_addf(&with, "--options=%s", options);
+	text_addf(&device, "--extensions=%s", extensions);
+	if (how.failed || with.failed || device.failed)
+		snprintf(why, size, "there was no memory for it");
+	else
+		done = cap_rewrite(source, strlen(source),
+				   (char *[]){name, command, how.s, with.s, device.s, NULL}, out,
+				   why, size);
+	text_release(&how);
+	text_release(&with);
+	text_release(&device);
+	return done;
+}
+
 static void make(struct ocl_twin *t)
 {
 	static const char *const modes[] = {
 		"count", [KYMO_HANDLER_ACCESSES] = "address", [KYMO_HANDLER_BLOCKS] = "block",
 		"both"};
 	char why[WHY], *copy, *extensions = device_text(t->device, CL_DEVICE_EXTENSIONS);
-	bool done = extensions && ocl_rewrite(t->source, modes[t->records & 3], t->options,
-					      extensions, &t->rewritten, why, sizeof(why));
-
+	bool done = extensions && rewrite(t->source, modes[t->records & 3], t->options, extensions,
+					  &t->counted.rewritten, why, sizeof(why));
 	if (!done)
 		t->why = extensions ? ocl_text_for_ever(why) : "its device tells nothing";
 	free(extensions);
 	if (!done)
 		return;
-	t->blocks = calloc(t->rewritten.blocks.count + 1u, sizeof(*t->blocks));
-	t->parts = calloc(t->rewritten.parts.count + 1u, sizeof(*t->parts));
-	copy = strdup(t->rewritten.source);
-	if (!t->blocks || !t->parts || !copy)
+	copy = strdup(t->counted.rewritten.source);
+	if (!cap_parts_make(&t->counted) || !copy)
 		t->why = "there was no memory for it";
 	else if (ocl_source_lasts(copy))
 		t->why = "its program has global variables, which the instrumented one would have "
 			 "for itself";
 	free(copy);
-	copy = t->why ? NULL : strdup(t->rewritten.source);
+	copy = t->why ? NULL : strdup(t->counted.rewritten.source);
 	if (copy)
 		t->changes = ocl_source_changes(copy);
 	free(copy);
-	for (uint32_t i = 0; i < t->rewritten.parts.count; i++)
-		t->branches |= strcmp(t->rewritten.parts.at[i].what, "branch") == 0;
 }
 
 static void release(struct ocl_twin *t)
@@ -218,9 +236,7 @@ static void release(struct ocl_twin *t)
 			ocl_next.clReleaseProgram(z->program);
 		free(z);
 	}
-	ocl_rewritten_release(&t->rewritten);
-	free(t->blocks);
-	free(t->parts);
+	cap_parts_release(&t->counted);
 	free(t->source);
 	free(t->options);
 	free(t);
@@ -261,8 +277,8 @@ static struct ocl_twin *find_or_make(struct wanted *w)
 /* Why this one is not instrumented, though others of its program may be; or NULL. */
 static const char *refused(const struct ocl_twin *t, const char *kernel)
 {
-	for (uint32_t i = 0; i < t->rewritten.kernels.count; i++) {
-		const struct ocl_rewritten_part *p = &t->rewritten.kernels.at[i];
+	for (uint32_t i = 0; i < t->counted.rewritten.kernels.count; i++) {
+		const struct cap_rewritten_part *p = &t->counted.rewritten.kernels.at[i];
 
 		if (p->what && (strcmp(p->name, kernel) == 0 || strcmp(p->name, "*") == 0))
 			return ocl_text_for_ever(p->what);

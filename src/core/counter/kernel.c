@@ -480,7 +480,7 @@ void cap_launch_describe(const struct cap_launch *launch, kymo_counter_launch_t 
 				       .name = launch->name ? launch->name : ""};
 	if (!launch->name)
 		kymo_ref_name("kernel", launch->kernel, &out->name);
-	out->number = number_of(out->name);
+	out->number = launch->number ? launch->number : number_of(out->name);
 }
 
 void cap_launch_passed(const struct cap_launch *launch)

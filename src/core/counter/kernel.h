@@ -25,6 +25,7 @@ struct cap_launch {
 	uint64_t correlation; /* of the call */
 	const char *name;     /* of the kernel; NULL: looked up */
 	bool processor;       /* of the host: its counters can be those of the kernel */
+	uint64_t number; /* that it has been given before; 0: it gets the next of its kernel's */
 };
 
 /* What tools are told of a launch, which is counted as one of its kernel's. */

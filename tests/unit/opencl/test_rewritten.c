@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "capture/opencl/rewritten.h"
+#include "core/counter/rewritten.h"
 
 static const char good[] = "kymo-rewrite 1\n"
 			   "clang 19 /usr/lib/libclang-19.so.1\n"
@@ -25,16 +25,16 @@ static const char good[] = "kymo-rewrite 1\n"
 			   "source 7\n"
 			   "kernel\n";
 
-static bool parse(const char *text, size_t length, struct ocl_rewritten *r)
+static bool parse(const char *text, size_t length, struct cap_rewritten *r)
 {
 	char *copy = malloc(length + 1);
 
 	memcpy(copy, text, length);
 	copy[length] = '\0';
-	return ocl_rewritten_parse(copy, length, r);
+	return cap_rewritten_parse(copy, length, r);
 }
 
-static void check_part(const struct ocl_rewritten_part *p, const char *what, uint32_t block,
+static void check_part(const struct cap_rewritten_part *p, const char *what, uint32_t block,
 		       uint64_t times, uint32_t line, const char *file)
 {
 	assert_string_equal(p->what, what);
@@ -46,7 +46,7 @@ static void check_part(const struct ocl_rewritten_part *p, const char *what, uin
 
 static void all_is_taken(void **state)
 {
-	struct ocl_rewritten r;
+	struct cap_rewritten r;
 
 	assert_true(parse(good, sizeof(good) - 1, &r));
 	assert_string_equal(r.source, "kernel\n");
@@ -63,12 +63,12 @@ static void all_is_taken(void **state)
 	assert_int_equal(r.parts.at[0].bytes, 4);
 	check_part(&r.parts.at[1], "flop_single", 0, 2, 2, ""); /* where its block is */
 	check_part(&r.parts.at[2], "flop_double", 1, 6, 9, "/tmp/c.cl");
-	ocl_rewritten_release(&r);
+	cap_rewritten_release(&r);
 }
 
 static void what_is_cut_is_none(void **state)
 {
-	struct ocl_rewritten r;
+	struct cap_rewritten r;
 
 	for (size_t n = 0; n + 1 < sizeof(good); n++)
 		assert_false(parse(good, n, &r));
@@ -83,7 +83,7 @@ static void contradictions_are_none(void **state)
 		"kymo-rewrite 1\nblock 0 f function 1 1 \nwork 1 int 1\nsource 0\n",
 		"kymo-rewrite 1\nsource 18446744073709551615\n",
 	};
-	struct ocl_rewritten r;
+	struct cap_rewritten r;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_false(parse(bad[i], strlen(bad[i]), &r));
@@ -92,12 +92,12 @@ static void contradictions_are_none(void **state)
 static void all_may_be_refused(void **state)
 {
 	static const char text[] = "kymo-rewrite 1\nrefused * no%20libclang\n";
-	struct ocl_rewritten r;
+	struct cap_rewritten r;
 
 	assert_true(parse(text, sizeof(text) - 1, &r));
 	assert_string_equal(r.kernels.at[0].what, "no libclang");
 	assert_string_equal(r.source, "");
-	ocl_rewritten_release(&r);
+	cap_rewritten_release(&r);
 }
 
 int main(void)

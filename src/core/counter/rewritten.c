@@ -3,7 +3,7 @@
  * The rewriter is a process of its own, so that nothing of a compiler is in the program: source and result go through
  * memory without a name, and its end shows in a pipe.
  */
-#include "capture/opencl/rewritten.h"
+#include "core/counter/rewritten.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -67,25 +67,25 @@ static uint64_t number(char **at)
 	return strtoull(word(at), NULL, 10);
 }
 
-static struct ocl_rewritten_part *add(struct ocl_rewritten_list *l)
+static struct cap_rewritten_part *add(struct cap_rewritten_list *l)
 {
 	if (!vec_reserve(&l->at, &l->room, l->count, 1))
 		return NULL;
 	l->at[l->count] =
-		(struct ocl_rewritten_part){.name = "", .what = "", .space = "", .file = ""};
+		(struct cap_rewritten_part){.name = "", .what = "", .space = "", .file = ""};
 	return &l->at[l->count++];
 }
 
-static void take_place(struct ocl_rewritten_part *p, char **at)
+static void take_place(struct cap_rewritten_part *p, char **at)
 {
 	p->line = (uint32_t)number(at);
 	p->column = (uint32_t)number(at);
 	p->file = word(at);
 }
 
-static bool take_kernel(struct ocl_rewritten *r, char *at, bool refused)
+static bool take_kernel(struct cap_rewritten *r, char *at, bool refused)
 {
-	struct ocl_rewritten_part *p = add(&r->kernels);
+	struct cap_rewritten_part *p = add(&r->kernels);
 
 	if (!p)
 		return false;
@@ -99,9 +99,9 @@ static bool take_kernel(struct ocl_rewritten *r, char *at, bool refused)
 }
 
 /* Ids are their places in the list. */
-static bool take_block(struct ocl_rewritten *r, char *at)
+static bool take_block(struct cap_rewritten *r, char *at)
 {
-	struct ocl_rewritten_part *p;
+	struct cap_rewritten_part *p;
 
 	if (number(&at) != r->blocks.count || !(p = add(&r->blocks)))
 		return false;
@@ -111,9 +111,9 @@ static bool take_block(struct ocl_rewritten *r, char *at)
 	return true;
 }
 
-static bool take_part(struct ocl_rewritten *r, char *at, bool access)
+static bool take_part(struct cap_rewritten *r, char *at, bool access)
 {
-	struct ocl_rewritten_part *p = add(&r->parts);
+	struct cap_rewritten_part *p = add(&r->parts);
 
 	if (!p)
 		return false;
@@ -138,10 +138,22 @@ static bool take_part(struct ocl_rewritten *r, char *at, bool access)
 	return true;
 }
 
-/* A region's mark is a part: "begin" or "end", of a region of this name. */
-static bool take_region(struct ocl_rewritten *r, char *at)
+static bool take_variable(struct cap_rewritten *r, char *at)
 {
-	struct ocl_rewritten_part *p = add(&r->parts);
+	struct cap_rewritten_part *p = add(&r->variables);
+
+	if (!p)
+		return false;
+	p->what = word(&at);
+	p->space = word(&at);
+	p->name = word(&at);
+	return true;
+}
+
+/* A region's mark is a part: "begin" or "end", of a region of this name. */
+static bool take_region(struct cap_rewritten *r, char *at)
+{
+	struct cap_rewritten_part *p = add(&r->parts);
 
 	if (!p)
 		return false;
@@ -157,9 +169,9 @@ static bool take_region(struct ocl_rewritten *r, char *at)
 	return true;
 }
 
-static bool take_argument(struct ocl_rewritten *r, char *at)
+static bool take_argument(struct cap_rewritten *r, char *at)
 {
-	struct ocl_rewritten_part *p = add(&r->arguments);
+	struct cap_rewritten_part *p = add(&r->arguments);
 
 	if (!p)
 		return false;
@@ -171,7 +183,7 @@ static bool take_argument(struct ocl_rewritten *r, char *at)
 }
 
 /* What is not known is passed over. */
-static bool take_line(struct ocl_rewritten *r, char *line)
+static bool take_line(struct cap_rewritten *r, char *line)
 {
 	char *at = line;
 	const char *first = word(&at);
@@ -185,6 +197,8 @@ static bool take_line(struct ocl_rewritten *r, char *line)
 		r->options = at;
 		return true;
 	}
+	if (strcmp(first, "variable") == 0)
+		return take_variable(r, at);
 	if (strcmp(first, "block") == 0)
 		return take_block(r, at);
 	if (strcmp(first, "site") == 0)
@@ -197,12 +211,12 @@ static bool take_line(struct ocl_rewritten *r, char *line)
 	return strcmp(first, "work") != 0 || strstr(at, " atomic ") || take_part(r, at, false);
 }
 
-bool ocl_rewritten_parse(char *text, size_t length, struct ocl_rewritten *out)
+bool cap_rewritten_parse(char *text, size_t length, struct cap_rewritten *out)
 {
 	char *end = text + length, *next;
 	bool good = strncmp(text, "kymo-rewrite 1\n", 15) == 0;
 
-	*out = (struct ocl_rewritten){.text = text, .source = "", .options = ""};
+	*out = (struct cap_rewritten){.text = text, .source = "", .options = ""};
 	for (char *line = text; good; line = next) {
 		next = memchr(line, '\n', (size_t)(end - line));
 		if (!next)
@@ -222,28 +236,28 @@ bool ocl_rewritten_parse(char *text, size_t length, struct ocl_rewritten *out)
 	for (uint32_t i = 0; good && i < out->kernels.count; i++)
 		if (strcmp(out->kernels.at[i].name, "*") == 0)
 			return true; /* all are refused: there is no source */
-	ocl_rewritten_release(out);
+	cap_rewritten_release(out);
 	return false;
 }
 
-void ocl_rewritten_release(struct ocl_rewritten *r)
+void cap_rewritten_release(struct cap_rewritten *r)
 {
 	free(r->kernels.at);
 	free(r->blocks.at);
 	free(r->parts.at);
+	free(r->variables.at);
 	free(r->arguments.at);
 	free(r->text);
-	*r = (struct ocl_rewritten){.text = NULL};
+	*r = (struct cap_rewritten){.text = NULL};
 }
 
 /* ---- the process ---- */
 
 enum { INPUT, RESULT, ERRORS, ENDING, FILES };
 
-static int memory_file(const char *text)
+static int memory_file(const char *text, size_t n)
 {
 	int fd = memfd_create("kymo-rewrite", MFD_CLOEXEC);
-	size_t n = text ? strlen(text) : 0;
 
 	while (fd >= 0 && n) {
 		ssize_t wrote = write(fd, text, n);
@@ -314,7 +328,7 @@ static void say_failure(int errors, bool ended, char *why, size_t size)
 	free(text);
 }
 
-static bool run(const int fd[FILES], int end, char *const argv[], struct ocl_rewritten *out,
+static bool run(const int fd[FILES], int end, char *const argv[], struct cap_rewritten *out,
 		char *why, size_t size)
 {
 	static char kymo[PATH_MAX]; /* one thread at a time makes twins; its stack may be small */
@@ -333,16 +347,17 @@ static bool run(const int fd[FILES], int end, char *const argv[], struct ocl_rew
 		return false;
 	ended = await_end(end);
 	text = ended ? read_all(fd[RESULT], &length) : NULL;
-	if (text && ocl_rewritten_parse(text, length, out))
+	if (text && cap_rewritten_parse(text, length, out))
 		return true;
 	say_failure(fd[ERRORS], ended, why, size);
 	return false;
 }
 
-static bool rewrite(const char *source, char *const argv[], struct ocl_rewritten *out, char *why,
-		    size_t size)
+bool cap_rewrite(const void *program, size_t bytes, char *const argv[], struct cap_rewritten *out,
+		 char *why, size_t size)
 {
-	int fd[FILES] = {memory_file(source), memory_file(NULL), memory_file(NULL), -1};
+	int fd[FILES] = {memory_file(program, bytes), memory_file(NULL, 0), memory_file(NULL, 0),
+			 -1};
 	int ends[2] = {-1, -1};
 	bool done = false;
 
@@ -357,26 +372,5 @@ static bool rewrite(const char *source, char *const argv[], struct ocl_rewritten
 			close(fd[i]);
 	if (ends[0] >= 0)
 		close(ends[0]);
-	return done;
-}
-
-bool ocl_rewrite(const char *source, const char *mode, const char *options, const char *extensions,
-		 struct ocl_rewritten *out, char *why, size_t size)
-{
-	char name[] = "kymo", command[] = "rewrite";
-	struct text how = {0}, with = {0}, device = {0};
-	bool done = false;
-
-	text_addf(&how, "--mode=%s", mode);
-	text_addf(&with, "--options=%s", options);
-	text_addf(&device, "--extensions=%s", extensions);
-	if (how.failed || with.failed || device.failed)
-		snprintf(why, size, "there was no memory for it");
-	else
-		done = rewrite(source, (char *[]){name, command, how.s, with.s, device.s, NULL},
-			       out, why, size);
-	text_release(&how);
-	text_release(&with);
-	text_release(&device);
 	return done;
 }

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a rewritten program counts, as records: places of its blocks and of what they do, which are defined when their function has run for
+ * the first time, and counts of launches. A launch at a time: the gate lets no other through.
+ */
+#ifndef CORE_COUNTER_PARTS_H
+#define CORE_COUNTER_PARTS_H
+
+#include "core/counter/accesses.h"
+#include "core/counter/lines.h"
+#include "core/counter/rewritten.h"
+
+struct cap_parts {
+	struct cap_rewritten rewritten;
+	bool branches; /* it is counted where they are decided */
+	/* Ids of the places of blocks, and of what they do; of functions that nothing ran of yet 0. */
+	uint32_t *blocks, *parts;
+};
+
+/* Once `rewritten` is there. False: no memory. */
+bool cap_parts_make(struct cap_parts *t);
+void cap_parts_release(struct cap_parts *t);
+
+/* A launch has run, its blocks so often; of `out` blocks, counts and totals are filled here. */
+void cap_parts_write(struct cap_parts *t, struct cap_line_counts *out, const uint64_t *sums,
+		     uint32_t program);
+
+/* Its accesses by the numbers that their records have; to be freed. NULL: no memory. */
+kymo_handler_site_t *cap_parts_sites(const struct cap_parts *t, uint32_t *count);
+
+#endif

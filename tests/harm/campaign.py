@@ -113,8 +113,8 @@ def check(trace, kind, who, sig, told):
 def one_round(number, seed):
     dice = random.Random(f"{seed}/{number}")
     who, sig = DEATHS[number % len(DEATHS)]
-    # Compilers in OpenCL drivers may catch a SIGSEGV and go on.
-    kind = dice.choice([FAST, FAST, PACED, FAST if sig == signal.SIGSEGV else KERNELS])
+    # Compilers in OpenCL drivers may catch these and go on.
+    kind = dice.choice([FAST, FAST, PACED, FAST if sig in (signal.SIGSEGV, signal.SIGABRT) else KERNELS])
     threads = dice.choice([1, 2, 4])
     # What outlives its launcher or its drain must come to an end of its own.
     endless = who in ("program", "group", "all") and sig != signal.SIGSTOP
@@ -159,7 +159,7 @@ def main():
                 print(f"{about}: {found} recorded", flush=True)
             except (Failure, OSError, subprocess.SubprocessError) as e:
                 failed += 1
-                print(f"FAILED: {e}", flush=True)
+                print(f"FAILED: round {number} of seed {seed}, {DEATHS[number % len(DEATHS)]}: {e}", flush=True)
             os.chdir("/")
     print(f"{rounds - failed} of {rounds} rounds passed")
     return failed != 0

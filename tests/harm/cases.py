@@ -92,11 +92,12 @@ def limit(folder, build, name, where):
 
 
 def allocations(folder, build, numbers, program, mode):
-    wrong = []
+    """PAPI, which is asked for counters, ends a process that has no memory for it by itself: not with counters."""
+    wrong, options = [], [o for o in MODES[mode] if o not in ("--counters", "page-faults")]
     for number in numbers:
         env = {"LD_PRELOAD": f"{build}/lib/libharm_fail_alloc.so", "FAIL_AT": str(number), "FAIL_PROGRAM": program}
         try:
-            compare(f"{build}/bin/kymo", folder, [f"{build}/tests/harm/shapes", "counts", "plain"], MODES[mode], env=env, may_refuse=program == "kymo", spoilt=True)
+            compare(f"{build}/bin/kymo", folder, [f"{build}/tests/harm/shapes", "counts", "plain"], options, env=env, may_refuse=program == "kymo", spoilt=True)
         except (kymotest.Failure, OSError, ValueError, subprocess.SubprocessError) as e:
             wrong.append(f"{program} {number} {mode}: {e}\n")
     expect(not wrong, *wrong)
@@ -175,7 +176,8 @@ def jobs(build, seed, rounds):
         programs = [f"{build}/bin/{name}" for name in ("kymo", "attach_program", "attach_loop")]
         yield "attached at random moments", script, ([*python, f"{HERE}/../attach/campaign.py", *programs, "5", str(seed + n)], {})
     rest = [("killed", script, ([*python, f"{HERE}/campaign.py", build, str(min(CHUNK, rounds - n)), str(seed), str(n)], {})) for n in range(0, rounds, CHUNK)]
-    rest += [("shape: " + name, shape, (build, name, mode)) for name in [*SHAPES, "handler_marks"] for mode in MODES]
+    rest += [("shape: " + name, shape, (build, name, mode)) for name in [*SHAPES, "handler_marks"] for mode in MODES
+             if not (name == "jumps" and "--counters" in MODES[mode])]  # counting a call holds a lock
     for where in ("before the first call", "exec", "all"):
         rest += [(f"refused system calls: {where}", refused, (build, numbers, where, seed)) for numbers in rows_of(range(LAST_CALL), 10)]
     for where in ("program", "exec", "launcher"):

@@ -112,7 +112,7 @@ def compare(kymo, folder, words, options=(), env=None, before=None, counts="coun
     if r["marks"] and not spoilt:
         named(r, about)
     got = r["marks"] + r["lost"] + r["overwritten"]
-    expect(r["damaged"] == 0 and (known or spoilt), f"{about}: damaged or without end:", r)
+    expect(spoilt or (r["damaged"] == 0 and known), f"{about}: damaged or without end:", r)
     expect(r["marks"] <= begun, f"{about}: made", begun, "but recorded", r)
     expect(done <= got or not known, f"{about}: made", done, "but recorded or lost", r)
     return r

@@ -61,8 +61,17 @@ def one(job):
     return case, runs, told, wrong, processor_seconds() - began
 
 
+def interrupted(number, frame):
+    raise KeyboardInterrupt
+
+
+def leave_interrupts():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 def done_of(jobs, processes):
-    with multiprocessing.Pool(processes, lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) as pool:
+    with multiprocessing.Pool(processes, leave_interrupts) as pool:
         yield from pool.imap_unordered(one, jobs)
 
 
@@ -120,7 +129,10 @@ def main():
         del os.environ[variable]
     jobs = [job for job in cases.jobs(options.build, options.seed, options.rounds) if re.search(options.only, job[0])]
     print(f"seed {options.seed}, {options.rounds} kills, {len(jobs)} parts", flush=True)
-    number, table, began, start, processor = 0, Table(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), time.monotonic(), 0
+    table, began, start, processor = Table(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), time.monotonic(), 0
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupted)
+    number = 0
     try:
         for number, (case, runs, told, wrong, took) in enumerate(done_of(jobs, options.jobs), 1):
             table.add(case, runs, told, wrong)

@@ -22,7 +22,7 @@ from account import counted, drain_of, keeper_of, program_of  # noqa: E402
 BUILD = os.path.abspath(sys.argv[1])
 MINUTES = float(sys.argv[2]) if len(sys.argv) > 2 else 30
 INTERVAL = float(sys.argv[3]) if len(sys.argv) > 3 else 10
-RECORDINGS = {"flight": ("endless", ["--on-full", "overwrite"]), "stream": ("paced", [])}
+RECORDINGS = {"flight": ("endless", ["--on-full", "overwrite"]), "stream": ("paced", ["--buffer-size", "4M"])}  # all of which is touched soon
 KEEP_FREE = 1 << 30
 # From the first quarter on, by when all buffers have been touched: what pages of code and heap may add, once.
 GROWTH = 1024  # KiB
@@ -66,7 +66,9 @@ class Recording:
             late = samples[len(samples) // 4:]
             (first_at, first, first_fds), (last_at, last, last_fds) = late[0], late[-1]
             slope = slope_of([(at, kib) for at, kib, _ in late])
-            print(f"{self.name:8}{who:10}{samples[0][1]:12,}{first:12,}{last:12,}{max(s[1] for s in samples):12,}{slope * 60:14.2f}{samples[0][2]:6}{last_fds:6}")
+            middle = [samples[len(samples) * part // 4][1] for part in (2, 3)]
+            print(f"{self.name:8}{who:10}" + "".join(f"{kib:10,}" for kib in (samples[0][1], first, *middle, last, max(s[1] for s in samples))) +
+                  f"{slope * 60:14.2f}{samples[0][2]:6}{last_fds:6}")
             if last - first > GROWTH and slope * (last_at - first_at) > GROWTH:
                 wrong.append(f"{self.name}: the {who} grew from {first:,} to {last:,} KiB")
             if last_fds > first_fds:
@@ -109,7 +111,7 @@ def main():
         if seconds < MINUTES * 60:
             wrong.append(f"ended after {seconds:.0f} s, as the disk got full or somebody ended")
         print(f"{seconds:.0f} s; resident KiB, and descriptors, at the beginning and the end")
-        print(f"{'':8}{'':10}{'at first':12}{'first':>12}{'last':>12}{'most':>12}{'KiB a minute':>14}{'fds':>6}{'last':>6}")
+        print(f"{'':18}" + "".join(f"{name:>10}" for name in ("at first", "1/4", "1/2", "3/4", "last", "most")) + f"{'KiB a minute':>14}{'fds':>6}{'last':>6}")
         for r in recordings:
             wrong += r.growth() + r.end()
     for line in wrong:

@@ -45,8 +45,12 @@ class Table(unittest.TestCase):
         cases.shape(self.folder, BUILD, "crowd", "wall")
 
     def test_system_calls_that_are_refused(self):
-        """madvise: nothing can be recorded, which is told; futex: the C library ends who uses it."""
+        """madvise: nothing can be recorded, which is told; futex: the C library ends who uses it; sendto: launcher and
+        drain cannot speak with each other, and do not wait for it."""
         self.assertEqual(cases.refused(self.folder, BUILD, [28, 202], "exec", 1), 2)
+        wrong = []
+        cases.tried(self.folder, BUILD, "refuse:44:1", "all", "default", wrong)
+        self.assertFalse([w for w in wrong if "hangs" in w])
 
     def test_sanitizer_and_fork(self):
         """It knows that the locks which Kymo holds over fork() are free in the child."""

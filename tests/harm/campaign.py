@@ -37,7 +37,7 @@ DEATHS = [("program", signal.SIGKILL), ("program", signal.SIGSEGV), ("program", 
 
 
 def load_of(kind, endless):
-    many = {FAST: 600000, PACED: 60000, KERNELS: 4000}[kind] * (1000 if endless else 1)
+    many = {FAST: 600000, PACED: 60000, KERNELS: 4000}[kind] * (100 if endless else 1)
     return [str(many), *{FAST: [], PACED: ["100000"], KERNELS: ["cl"]}[kind]]
 
 

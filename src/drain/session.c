@@ -145,8 +145,9 @@ void session_tell(const struct drain *d, const struct session *s, enum drain_mes
 				  .status = type == DRAIN_DONE && !beside_is_done(d->beside),
 				  .totals = session_totals(d, s)};
 
-	if (s->control_open)
-		send(s->control, &m, sizeof(m), MSG_NOSIGNAL);
+	/* Else the launcher would wait for what a sandbox does not let through. */
+	if (s->control_open && send(s->control, &m, sizeof(m), MSG_NOSIGNAL) < 0)
+		shutdown(s->control, SHUT_RDWR);
 }
 
 static void hear_of_program(struct drain *d, struct session *s, int pid, bool attached)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests/harm/load counted, against what the trace has: shared by disk.py and campaign.py."""
+"""What tests/harm/load and shapes counted, against what the trace has: shared by the campaigns and what fills disks."""
 import json
 import os
 import signal
@@ -95,11 +95,13 @@ QUERY = """SELECT
  (SELECT count(*) FROM call c JOIN op o ON o.id = c.op WHERE o.name = 'clEnqueueNDRangeKernel') AS kernels,
  (SELECT count(*) FROM call c JOIN op o ON o.id = c.op WHERE o.name LIKE 'undefined%') AS undefined,
  (SELECT count(*) FROM kernels WHERE name IS NOT 'add' OR agent_name IS NULL) AS unnamed_kernels,
- (SELECT count(*) FROM process WHERE argv IS NULL OR argv = '' OR exe = '') AS unnamed_processes,
- (SELECT count(*) FROM thread t LEFT JOIN string s ON s.id = t.name WHERE s.text IS NULL OR s.text = '')
-   AS unnamed_threads,
+ (SELECT count(*) FROM process WHERE how_ended IS NOT 6 AND (argv IS NULL OR argv = '' OR exe = '')) AS unnamed_processes,
+ (SELECT count(*) FROM thread t LEFT JOIN string s ON s.id = t.name WHERE (s.text IS NULL OR s.text = '')
+   AND NOT EXISTS (SELECT 1 FROM thread u JOIN string n ON n.id = u.name WHERE u.tid = t.tid AND n.text <> '')) AS unnamed_threads,
  (SELECT count(*) FROM process) AS processes,
- (SELECT count(*) FROM process WHERE how_ended IS NULL OR how_ended > 4) AS endless,
+ (SELECT count(*) FROM process WHERE how_ended IS NULL OR (how_ended > 4 AND how_ended <> 6)) AS endless,
+ (SELECT count(*) FROM process WHERE how_ended = 6) AS turned_away,
+ (SELECT total(lost_definitions) FROM process) AS lost_definitions,
  (SELECT total(lost_records) FROM process) AS lost,
  (SELECT total(overwritten_records) FROM process) AS overwritten,
  (SELECT total(damaged_blocks) FROM process) AS damaged"""
@@ -113,16 +115,31 @@ def recorded(kymo, trace, environment=None):
     return {k: int(v) for k, v in json.loads(p.stdout)[0].items()}
 
 
-def named(r):
+def named(r, about=""):
     """Whatever is on the disk has its names."""
-    expect(r["undefined"] == 0, r["undefined"], "records of operations that are not defined:", r)
-    expect(r["unnamed_marks"] == 0, r["unnamed_marks"], "marks without name:", r)
-    expect(r["unnamed_kernels"] == 0, r["unnamed_kernels"], "kernels without name or device:", r)
-    expect(r["unnamed_processes"] == 0 and r["unnamed_threads"] == 0, "no name of a process or thread:", r)
+    expect(r["undefined"] == 0, about, r["undefined"], "records of operations that are not defined:", r)
+    expect(r["unnamed_marks"] == 0, about, r["unnamed_marks"], "marks without name:", r)
+    expect(r["unnamed_kernels"] == 0, about, r["unnamed_kernels"], "kernels without name or device:", r)
+    expect(r["unnamed_processes"] == 0 and r["unnamed_threads"] == 0, about, "no name of a process or thread:", r)
 
 
-def exact(r, what, begun, done):
+def tell(begun, done, r, what="marks", case=None, end_is_known=True):
+    """A row for the table of harm.py, when it asks. A call that was under way counts as produced if it was recorded
+    or lost. What is lost of other kinds of records is none of these calls. Where who counts was killed, and the trace has
+    no end, or told a process that it cannot be recorded, the fate of what is missing is unknown."""
+    if not os.environ.get("HARM_ROWS"):
+        return
+    got = r[what]
+    lost = min(r["lost"] + r["overwritten"], max(0, begun - got))
+    produced = max(done, got + lost)
+    row = {"case": case, "produced": produced, "recorded": got, "lost": lost, "unknown": 0 if end_is_known else produced - got - lost}
+    with open(os.environ["HARM_ROWS"], "a", encoding="utf-8") as f:
+        f.write(json.dumps(row) + "\n")
+
+
+def exact(r, what, begun, done, case=None):
     """Recorded and counted as lost are together what was made."""
     got = r[what] + r["lost"] + r["overwritten"]
+    tell(begun, done, r, what, case)
     expect(r[what] <= begun, what, "recorded:", r[what], "made:", begun, r)
     expect(done <= got, what, done, "made, but", got, "recorded or lost:", r)

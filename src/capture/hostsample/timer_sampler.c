@@ -32,7 +32,9 @@
 #define RING    256u /* samples of a thread between two looks */
 #define LOOK_NS 20000000u
 #define LOOKS   50u /* between two at whether an interpreter was loaded */
-#define TOLD    16u /* of threads that block the signal so many are named */
+#define SIGNALS                                                                                    \
+	20000u   /* a second for all threads together, where time also passes for those that wait */
+#define TOLD 16u /* of threads that block the signal so many are named */
 /* So long a thread has no samples before it is looked why, and twice as long each time. */
 #define PATIENCE_NS      100000000u
 #define PATIENCE_MOST_NS 10000000000u
@@ -41,7 +43,7 @@
 
 struct sample {
 	uint64_t time, correlation;
-	uint64_t intervals; /* that it stands for: timers tick no finer than the kernel's clock */
+	uint64_t weight; /* ns that it stands for: timers tick no finer than the kernel's clock */
 	int64_t scope;
 	uint32_t cpu, count;
 	enum stack_end end;
@@ -53,6 +55,7 @@ struct sample {
 struct slot {
 	_Atomic uint32_t tid; /* 0: free */
 	timer_t timer;
+	_Atomic uint64_t interval_ns;
 	_Atomic uint64_t stack_end; /* 0: not known yet */
 	_Atomic uint64_t last_sp;
 	_Atomic uint32_t head, tail;
@@ -72,6 +75,8 @@ static int signal_number;
 static pthread_t thread;
 static struct helper helper;
 static uint32_t blocking_told; /* of threads that block the signal */
+static uint64_t interval_ns;   /* of each timer: config's, or more where there are many */
+static uint32_t armed;         /* timers */
 
 /* ---- in the program's threads: only what signal handlers may do ---- */
 
@@ -120,7 +125,7 @@ static void take_sample(struct slot *slot, const ucontext_t *u, uint32_t overrun
 	if (!registers(u, &r))
 		return;
 	atomic_store(&slot->last_sp, r.sp);
-	s->intervals = 1u + overrun;
+	s->weight = atomic_load(&slot->interval_ns) * (1u + overrun);
 	s->time = clock_ns(CLOCK_MONOTONIC_RAW);
 	s->count = unwind_stack(&r, atomic_load(&slot->stack_end), s->addresses, config.depth,
 				&s->end);
@@ -195,7 +200,7 @@ static void hand_over(struct slot *s)
 			.tid = atomic_load(&s->tid),
 			.cpu = from->cpu,
 			.time = from->time,
-			.weight = config.interval_ns * from->intervals,
+			.weight = from->weight,
 			.correlation = from->correlation,
 			.scope = from->scope,
 			.addresses = from->addresses,
@@ -222,14 +227,21 @@ static void *map_memory(size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+static bool set_timer(struct slot *s)
+{
+	struct timespec t = {(time_t)(interval_ns / 1000000000u),
+			     (long)(interval_ns % 1000000000u)};
+	struct itimerspec every = {t, t};
+
+	atomic_store(&s->interval_ns, interval_ns);
+	return timer_settime(s->timer, 0, &every, NULL) == 0;
+}
+
 static bool arm(struct slot *s, uint32_t tid)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
 				 .sigev_signo = signal_number,
 				 .sigev_value.sival_ptr = s};
-	struct timespec t = {(time_t)(config.interval_ns / 1000000000u),
-			     (long)(config.interval_ns % 1000000000u)};
-	struct itimerspec every = {t, t};
 
 	if (!s->ring)
 		s->ring = map_memory(RING * sizeof(*s->ring));
@@ -245,8 +257,10 @@ static bool arm(struct slot *s, uint32_t tid)
 	atomic_store(&s->tid, tid);
 	if (timer_create(config.clock == KYMO_SAMPLE_WALL ? CLOCK_MONOTONIC : CPU_CLOCK(tid),
 			 &event, &s->timer) == 0) {
-		if (timer_settime(s->timer, 0, &every, NULL) == 0)
+		if (set_timer(s)) {
+			armed++;
 			return true;
+		}
 		timer_delete(s->timer);
 	}
 	atomic_store(&s->tid, 0);
@@ -257,6 +271,7 @@ static bool arm(struct slot *s, uint32_t tid)
 static void let_go(struct slot *s)
 {
 	timer_delete(s->timer);
+	armed--;
 	hand_over(s);
 	atomic_store(&s->tid, 0);
 }
@@ -310,6 +325,40 @@ static void look_for_threads(void)
 			look_at((uint32_t)tids[i]);
 }
 
+static uint64_t interval_for(uint64_t timers)
+{
+	uint64_t interval = config.interval_ns;
+
+	while (config.clock == KYMO_SAMPLE_WALL && interval * SIGNALS < timers * 1000000000u)
+		interval *= 2;
+	return interval;
+}
+
+/*
+ * A thread that waits is woken by each signal: many threads together would do nothing else, and never get to their work. The
+ * interval is shortened again when half of the threads, or fewer, would make it longer.
+ */
+static void keep_pace(bool *told)
+{
+	const uint64_t wanted = interval_for(armed);
+
+	if (wanted == interval_ns ||
+	    (wanted < interval_ns && interval_for(2ull * armed) >= interval_ns))
+		return;
+	interval_ns = wanted;
+	for (uint32_t i = 0; i < slots_used; i++)
+		if (atomic_load(&slots[i].tid))
+			set_timer(&slots[i]);
+	if (*told || wanted == config.interval_ns)
+		return;
+	*told = true;
+	cap_note(1, "sample",
+		 "%u threads or more: each was sampled every %.1f ms, or less often, not every "
+		 "%.1f, as all together take "
+		 "no more than %u samples a second",
+		 armed, (double)wanted / 1e6, (double)config.interval_ns / 1e6, SIGNALS);
+}
+
 /* The folder of threads is no proof: while some end, others may be missing in it. */
 static void look_for_ended(void)
 {
@@ -349,7 +398,7 @@ static void look_why_not(struct slot *s)
 	char blocked[32], name[32];
 
 	if (blocking_told == TOLD || now - s->heard < s->patience ||
-	    now - s->heard < 4 * config.interval_ns)
+	    now - s->heard < 4 * interval_ns)
 		return;
 	s->heard = now;
 	s->patience = s->patience * 2 < PATIENCE_MOST_NS ? s->patience * 2 : PATIENCE_MOST_NS;
@@ -441,10 +490,11 @@ static void tell_ended(bool *told)
 
 static void run(void)
 {
-	bool told = false;
+	bool told = false, pace_told = false;
 	uint32_t round = 0;
 
 	look_for_threads();
+	keep_pace(&pace_told);
 	helper_ready(&helper, true);
 	while (config.clock == KYMO_SAMPLE_CPU ? helper_wait_run(&helper, LOOK_NS)
 					       : helper_wait(&helper, LOOK_NS)) {
@@ -459,6 +509,7 @@ static void run(void)
 			look_for_threads();
 			drain();
 			look_for_ended();
+			keep_pace(&pace_told);
 		}
 		tell_ended(&told);
 		helper_done(&helper);
@@ -517,6 +568,7 @@ static bool take_signal(void)
 static kymo_status_t start(const kymo_sample_desc_t *d, char *reason, size_t size)
 {
 	config = *d;
+	interval_ns = config.interval_ns;
 	if (!slots)
 		slots = map_memory(THREADS * sizeof(*slots));
 	if (!slots || !take_signal()) {
@@ -563,6 +615,7 @@ static void fork_child(void)
 {
 	for (uint32_t i = 0; i < slots_used; i++)
 		atomic_store(&slots[i].tid, 0);
+	armed = 0;
 	atomic_store(&ours, false);
 	atomic_store(&taking, false);
 	blocking_told = 0;

@@ -216,8 +216,27 @@ void kymo_marker_attach(kymo_marker_hook_t *hook)
 	attach(hook);
 }
 
+/* The program itself is what the linker names first. */
+static int is_there(struct dl_phdr_info *program, size_t size, void *address)
+{
+	for (int i = 0; i < program->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &program->dlpi_phdr[i];
+
+		if (part->p_type == PT_LOAD &&
+		    (uintptr_t)address - program->dlpi_addr - part->p_vaddr < part->p_memsz)
+			return 1;
+	}
+	return -1;
+}
+
+/*
+ * Who detaches is unloaded, but for the program, whose destructors are the first that run at its end: it stays where it is, and
+ * its threads go on for as long as others' destructors take.
+ */
 static void detach(kymo_marker_hook_t *hook)
 {
+	if (dl_iterate_phdr(is_there, hook) == 1)
+		return;
 	pthread_mutex_lock(&hooks_lock);
 	for (kymo_marker_hook_t **h = &hooks; *h; h = &(*h)->next) {
 		if (*h != hook)

@@ -18,6 +18,7 @@
 #include "core/unwind/unwind.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +102,25 @@ static void after_fork_parent(void) UNCHECKED_LOCKS
 }
 
 /*
+ * They are free in the child, whose page is wiped. A thread sanitizer that the program brings along has noted that they were
+ * taken, and that they are not any more it only knows from this.
+ */
+static void forget_locks(void) UNCHECKED_LOCKS
+{
+	pthread_mutex_t *locks[3];
+
+	if (!core_live)
+		return;
+	locks[0] = &core_live->threads;
+	locks[1] = &core_live->define;
+	locks[2] = &core_live->configure;
+	for (int i = 0; i < 3; i++) {
+		pthread_mutex_unlock(locks[i]);
+		memset(locks[i], 0, sizeof(*locks[i]));
+	}
+}
+
+/*
  * The child's page is wiped: locks are free. It shares what it may record into while it can, and
  * listens where nothing that it uses would tell it to start; the rest waits until it uses a runtime.
  */
@@ -108,6 +128,7 @@ static void after_fork_child(void)
 {
 	core_forked = cap_thread_current;
 	cap_thread_current = NULL;
+	forget_locks();
 	if (core_live &&
 	    atomic_load(&core_live->magic)) { /* an emulator said yes and did not do it */
 		core_threads_wipe();
@@ -141,10 +162,28 @@ static void initialise(void)
 	initialised = true;
 }
 
+/* Where a sandbox refuses it, the C library ends the process at its first pthread_once(). */
+static bool futex_works(void)
+{
+	static _Atomic int known; /* 1: yes, -1: no */
+	uint32_t word = 0;
+
+	if (!atomic_load(&known))
+		atomic_store(&known,
+			     syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 0, NULL, NULL, 0) < 0
+				     ? -1
+				     : 1);
+	return atomic_load(&known) > 0;
+}
+
 bool core_init(void)
 {
 	int saved = errno;
 
+	if (!futex_works()) {
+		errno = saved;
+		return false;
+	}
 	pthread_once(&once, initialise);
 	errno = saved;
 	return !failed && core_usable();

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `make harm` found once and is cheap to look at, and that its table tells of harm that is done.
+
+Usage: test_table.py BUILD [TEST...]
+"""
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "base"))
+sys.dont_write_bytecode = True
+import cases  # noqa: E402
+import harm  # noqa: E402
+import kymotest  # noqa: E402
+from account import Failure  # noqa: E402
+
+BUILD = os.path.abspath(sys.argv[1])
+# A kymo that does harm, in the place of the real one: WHAT is done around it.
+FAKE = """#!/bin/sh
+case $1 in
+run) {run} ;;
+query) {query} ;;
+*) exec {kymo} "$@" ;;
+esac
+"""
+
+
+class Table(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="kymo-table-")
+        self.addCleanup(kymotest.remove, self.folder)
+
+    def test_thread_that_marks_while_the_program_ends(self):
+        """Marks are recorded until the process is gone."""
+        cases.shape(self.folder, BUILD, "destructor", "default")
+
+    def test_crowd_is_sampled(self):
+        """Signals to thousands of threads leave them time for their work."""
+        cases.shape(self.folder, BUILD, "crowd", "wall")
+
+    def test_system_calls_that_are_refused(self):
+        """madvise: nothing can be recorded, which is told; futex: the C library ends who uses it; sendto: launcher and
+        drain cannot speak with each other, and do not wait for it."""
+        self.assertEqual(cases.refused(self.folder, BUILD, [28, 202], "exec", 1), 2)
+        wrong = []
+        cases.tried(self.folder, BUILD, "refuse:44:1", "all", "default", wrong)
+        self.assertFalse([w for w in wrong if "hangs" in w])
+
+    def test_sanitizer_and_fork(self):
+        """It knows that the locks which Kymo holds over fork() are free in the child."""
+        if cases.sanitized(self.folder, BUILD, "gcc", "thread", ["forks"]) is None:
+            self.skipTest("no thread sanitizer here")
+
+    def fake(self, **what):
+        kymo, build = f"{BUILD}/bin/kymo", f"{self.folder}/build"
+        os.makedirs(f"{build}/bin")
+        os.symlink(f"{BUILD}/tests", f"{build}/tests")
+        with open(f"{build}/bin/kymo", "w", encoding="utf-8") as f:
+            f.write(FAKE.format(kymo=kymo, **{"run": f'exec {kymo} "$@"', "query": f'exec {kymo} "$@"', **what}))
+        os.chmod(f"{build}/bin/kymo", 0o755)
+        return build
+
+    def expect_harm(self, text, **what):
+        os.mkdir(f"{self.folder}/case")
+        with self.assertRaisesRegex(Failure, text):
+            cases.shape(f"{self.folder}/case", self.fake(**what), "plain", "default")
+
+    def test_status(self):
+        self.expect_harm("ended with", run=f'{BUILD}/bin/kymo "$@"; exit 4')
+
+    def test_output(self):
+        self.expect_harm("said", run=f'echo warning >&2; exec {BUILD}/bin/kymo "$@"')
+
+    def test_left_over(self):
+        self.expect_harm("left over", run=f'touch $TMPDIR/kymo-left; exec {BUILD}/bin/kymo "$@"')
+
+    def test_silent_loss(self):
+        self.expect_harm("made 3000 but recorded or lost", query=f'{BUILD}/bin/kymo "$@" | sed "s/3000/2999/"')
+
+    def test_unreadable(self):
+        self.expect_harm("kymo query", query="exit 3")
+
+    def test_table(self):
+        """A row for each case, with sums; what was harmed makes the status 1, and stands in the file with the seed."""
+        for query, status in ("", 0), (' | sed "s/3000/2999/"', 1):
+            with tempfile.TemporaryDirectory() as self.folder:
+                build, output = self.fake(query=f'{BUILD}/bin/kymo "$@"{query}'), f"{self.folder}/table.json"
+                sys.argv = ["harm.py", build, "--only", "^limit: (CORE|NICE)", "--seed", "5", "--output", output]
+                with contextlib.redirect_stdout(io.StringIO()) as said:
+                    self.assertEqual(harm.main(), status, said.getvalue())
+                with open(output, encoding="utf-8") as f:
+                    table = json.load(f)
+            rows = {r["case"]: r for r in table["rows"]}
+            self.assertEqual(set(rows), {"limit: CORE", "limit: NICE"}, said.getvalue())
+            self.assertEqual(table["seed"], 5)
+            self.assertRegex(table["ended"], r"^\d{4}-\d\d-\d\dT")
+            self.assertIn("seed 5", said.getvalue())
+            self.assertEqual(table["total"]["harmed"], sum(r["harmed"] for r in rows.values()))
+            self.assertEqual(table["total"]["produced"], 12 * 3000)
+            self.assertEqual(table["total"]["recorded"], 12 * (2999 if status else 3000))
+            self.assertEqual(bool(table["failures"]), bool(status))
+
+
+if __name__ == "__main__":
+    for variable in [v for v in os.environ if v.startswith("KYMO_")]:
+        del os.environ[variable]
+    unittest.main(argv=[sys.argv[0]] + sys.argv[2:], verbosity=1)

@@ -10,7 +10,7 @@ build = cmake --preset $(1) > /dev/null && cmake --build --preset $(1) -j $(JOBS
 # $(call run_tests,PRESET,OPTIONS): ends with a line that counts them
 run_tests = tools/check/ctest-summary.py --test-dir build/$(1) --output-on-failure $(2)
 
-.PHONY: all help setup demo check quick asan asan-cli tsan fuzz model bench fmt lint install clean
+.PHONY: all help setup demo check quick asan asan-cli tsan fuzz mutants model bench fmt lint install clean
 
 all:
 	@command -v cmake > /dev/null || { echo 'no cmake here: try "make setup"' >&2; exit 1; }
@@ -26,6 +26,7 @@ help:
 	@echo 'make asan-cli   the tests of the command line, of which only kymo itself has these sanitizers: TESTS=REGEX'
 	@echo 'make tsan       the unit tests with the thread sanitizer'
 	@echo 'make fuzz       fuzz what reads bytes for a minute each, with clang and libFuzzer: SECONDS=N TARGETS="raw view"'
+	@echo 'make mutants    change 100 lines, one at a time, and run the tests that execute it: MUTATE="--quick --seed N --files REGEX"'
 	@echo 'make model      search the model of the ring with spin, in worlds that take minutes'
 	@echo 'make bench      build, run the benchmarks'
 	@echo 'make fmt        format the C sources'
@@ -101,6 +102,10 @@ SECONDS = 60
 fuzz:
 	@$(call build,fuzz)
 	@python3 -B tools/check/fuzz.py build/fuzz --seconds $(SECONDS) --jobs $(JOBS) $(TARGETS)
+
+# Mutants of the sources: which changes of one line no test sees. When it ran last, and what survived: build/mutants/mutants.txt.
+mutants:
+	@python3 -B tools/check/mutate.py $(MUTATE)
 
 model:
 	@python3 -B tests/model/test_model.py all

@@ -54,8 +54,8 @@ demo:
 	@echo 'timelines: $(DEMO)/heat.pftrace $(DEMO)/drum.pftrace (open them in https://ui.perfetto.dev)'
 	@echo 'reports:   $(DEMO)/heat.html $(DEMO)/drum.html (open them in a browser: xdg-open $(DEMO)/drum.html)'
 
-# Ends with tables of what the time went to, and a line that counts the tests. One test more than processors runs at once: most wait for
-# half of their time, for programs, drains, files (the tables tell how busy processors were).
+# Ends with tables of what the time went to, and a line that counts the tests. One test more than processors runs at once, as many
+# wait for programs, drains, files: the tables tell how busy processors were.
 SHARES = build/ci/shares.tsv
 shares = python3 -B tools/check/shares.py
 check:

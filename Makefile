@@ -10,7 +10,7 @@ build = cmake --preset $(1) > /dev/null && cmake --build --preset $(1) -j $(JOBS
 # $(call run_tests,PRESET,OPTIONS): ends with a line that counts them
 run_tests = tools/check/ctest-summary.py --test-dir build/$(1) --output-on-failure $(2)
 
-.PHONY: all help setup demo check quick asan asan-cli tsan fuzz harm harm-long model bench fmt lint install clean
+.PHONY: all help setup demo check quick asan asan-cli tsan fuzz mutants harm harm-long model bench fmt lint install clean
 
 all:
 	@command -v cmake > /dev/null || { echo 'no cmake here: try "make setup"' >&2; exit 1; }
@@ -28,6 +28,7 @@ help:
 	@echo 'make fuzz       fuzz what reads bytes for a minute each, with clang and libFuzzer: SECONDS=N TARGETS="raw view"'
 	@echo 'make harm       what recordings do to programs and what they miss, as a table: 20 minutes (SEED=N, ONLY=REGEX)'
 	@echo 'make harm-long  the same with 1,000 kills at random moments; tools/soak.sh records for half an hour'
+	@echo 'make mutants    change 100 lines, one at a time, and run the tests that execute it: MUTATE="--quick --seed N --files REGEX"'
 	@echo 'make model      search the model of the ring with spin, in worlds that take minutes'
 	@echo 'make bench      build, run the benchmarks'
 	@echo 'make fmt        format the C sources'
@@ -55,8 +56,8 @@ demo:
 	@echo 'timelines: $(DEMO)/heat.pftrace $(DEMO)/drum.pftrace (open them in https://ui.perfetto.dev)'
 	@echo 'reports:   $(DEMO)/heat.html $(DEMO)/drum.html (open them in a browser: xdg-open $(DEMO)/drum.html)'
 
-# Ends with tables of what the time went to, and a line that counts the tests. One test more than processors runs at once: most wait for
-# half of their time, for programs, drains, files (the tables tell how busy processors were).
+# Ends with tables of what the time went to, and a line that counts the tests. One test more than processors runs at once, as many
+# wait for programs, drains, files: the tables tell how busy processors were.
 SHARES = build/ci/shares.tsv
 shares = python3 -B tools/check/shares.py
 check:
@@ -112,6 +113,10 @@ harm:
 
 harm-long:
 	@$(MAKE) --no-print-directory harm KILLS=1000
+
+# Mutants of the sources: which changes of one line no test sees. When it ran last, and what survived: build/mutants/mutants.txt.
+mutants:
+	@python3 -B tools/check/mutate.py $(MUTATE)
 
 model:
 	@python3 -B tests/model/test_model.py all

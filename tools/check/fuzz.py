@@ -59,7 +59,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("targets", nargs="*")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     build = os.path.abspath(args.build)
     there = sorted(n[5:] for n in os.listdir(os.path.join(build, "bin")) if n.startswith("fuzz_"))
     names = args.targets or there

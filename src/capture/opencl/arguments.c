@@ -4,7 +4,6 @@
  * program's source has besides. What is not known counts as written.
  */
 #include "capture/opencl/arguments.h"
-#include "capture/opencl/program.h"
 #include "core/counter/lines.h"
 
 #include <ctype.h>

@@ -253,3 +253,19 @@ void ocl_objects_fork_child(void)
 			slot_set(&s->slot[i], NULL, NULL);
 	}
 }
+
+const char *ocl_source_unknown(const void *program)
+{
+	static const struct {
+		const char *kind, *why;
+	} whys[] = {{"binary", "the program's source is not known: it was made from a binary"},
+		    {"il", "the program's source is not known: it was made from IL"},
+		    {"linked", "the program's source is not known: it was linked from others"},
+		    {"builtin", "the program's source is not known: its kernels are built in"}};
+	const struct ocl_program *p = (const struct ocl_program *)ocl_find(OCL_PROGRAM, program);
+
+	for (size_t i = 0; p && i < sizeof(whys) / sizeof(whys[0]); i++)
+		if (strcmp(p->kind, whys[i].kind) == 0)
+			return whys[i].why;
+	return "the program's source is not known: the runtime does not tell it";
+}

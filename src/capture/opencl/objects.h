@@ -183,4 +183,7 @@ void ocl_each(enum ocl_kind kind, void (*fn)(struct ocl_object *, void *), void 
 /* A child after fork: everything is forgotten and learnt anew at first use. */
 void ocl_objects_fork_child(void);
 
+/* Why there is no source of a program of which the runtime has none; a literal. */
+const char *ocl_source_unknown(const void *program);
+
 #endif

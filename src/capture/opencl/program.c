@@ -82,22 +82,6 @@ static struct ocl_program *program_new(cl_program program, const char *kind, uin
 	return old && !replace ? old : p;
 }
 
-const char *ocl_source_unknown(cl_program program)
-{
-	static const struct {
-		const char *kind, *why;
-	} whys[] = {{"binary", "the program's source is not known: it was made from a binary"},
-		    {"il", "the program's source is not known: it was made from IL"},
-		    {"linked", "the program's source is not known: it was linked from others"},
-		    {"builtin", "the program's source is not known: its kernels are built in"}};
-	const struct ocl_program *p = (const struct ocl_program *)ocl_find(OCL_PROGRAM, program);
-
-	for (size_t i = 0; p && i < sizeof(whys) / sizeof(whys[0]); i++)
-		if (strcmp(p->kind, whys[i].kind) == 0)
-			return whys[i].why;
-	return "the program's source is not known: the runtime does not tell it";
-}
-
 /* Text or bytes the runtime keeps of a program, as a blob; 0: none. */
 static uint32_t info_blob(cl_program program, cl_program_info what, const char *name)
 {

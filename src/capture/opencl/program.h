@@ -21,8 +21,6 @@ const char *ocl_kernel_name(cl_kernel kernel);
 /* Id of the one kernel that stands for all native ones, or for all command buffers as a whole. */
 enum ocl_placeholder_kernel { OCL_KERNEL_NATIVE, OCL_KERNEL_BUFFER, OCL_PLACEHOLDER_KERNELS };
 uint32_t ocl_placeholder_kernel_id(enum ocl_placeholder_kernel which);
-/* Of a program of which the runtime has none; a literal. */
-const char *ocl_source_unknown(cl_program program);
 void ocl_programs_fork_child(void);
 
 /* One text for all that are equal; lives for ever. */

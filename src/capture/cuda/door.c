@@ -144,23 +144,33 @@ static __attribute__((noinline, cold)) void call_at_end(int domain, uint32_t cbi
 		detach();
 }
 
+/* A call while kernels are counted, or lines of some are wanted. */
+static __attribute__((noinline, cold)) void call_beside(int domain, uint32_t cbid, const void *data,
+							const void *sp)
+{
+	const bool twins = cuda_twin_wanted();
+
+	if (twins && cuda_twin_own(domain, cbid, data))
+		return;
+	if (range_active())
+		range_call(domain, cbid, data, false);
+	cuda_call(domain == CUPTI_DRIVER ? CUDA_DRIVER : CUDA_RUNTIME, cbid, data, sp);
+	if (twins)
+		twin_call(domain, cbid, data);
+	if (range_active())
+		range_call(domain, cbid, data, true);
+}
+
 static void on_callback(void *user, int domain, uint32_t cbid, const void *data)
 {
 	int *const error = &errno, saved = *error;
 
 	if (cap_likely(domain == CUPTI_DRIVER || domain == CUPTI_RUNTIME)) {
-		const bool twins = cuda_twin_wanted();
-
-		if (cap_unlikely(twins) && cuda_twin_own(domain, cbid, data))
-			return;
-		if (cap_unlikely(range_active()))
-			range_call(domain, cbid, data, false);
-		cuda_call(domain == CUPTI_DRIVER ? CUDA_DRIVER : CUDA_RUNTIME, cbid, data,
-			  cap_sp());
-		if (cap_unlikely(twins))
-			twin_call(domain, cbid, data);
-		if (cap_unlikely(range_active()))
-			range_call(domain, cbid, data, true);
+		if (cap_unlikely(range_active() || cuda_twin_wanted()))
+			call_beside(domain, cbid, data, cap_sp());
+		else
+			cuda_call(domain == CUPTI_DRIVER ? CUDA_DRIVER : CUDA_RUNTIME, cbid, data,
+				  cap_sp());
 		if (cap_unlikely(atomic_load_explicit(&state, memory_order_relaxed) != RUNNING))
 			call_at_end(domain, cbid, data);
 	} else if (domain == CUPTI_RESOURCE) {

@@ -88,7 +88,10 @@ struct cuda_twin_launch {
 
 enum cuda_twin_role cuda_twin_role(uint32_t op);
 /* Lines of kernels are wanted: calls that have a role are to be told. */
-bool cuda_twin_wanted(void);
+static inline bool cuda_twin_wanted(void)
+{
+	return cap_lines_wanted();
+}
 /* The calling thread is Kymo's, at work on a twin: what it calls is none of the program's. */
 bool cuda_twin_own(int domain, uint32_t cbid, const struct cupti_callback *data);
 /* Entry and exit of a call that has a role. */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/locks.h"
 #include "capture/cuda/twin.h"
 #include "ptx/fatbin.h"
 
@@ -155,7 +156,9 @@ static bool is_of(const struct cuda_image *i, void *module)
 	       own == module;
 }
 
-struct cuda_image *cuda_image_get(const struct cuda_twin_launch *l, const char **why)
+/* Held until it is put back. */
+struct cuda_image *cuda_image_get(const struct cuda_twin_launch *l,
+				  const char **why) UNCHECKED_LOCKS
 {
 	void *module = NULL;
 	struct cuda_image *i;
@@ -179,7 +182,7 @@ struct cuda_image *cuda_image_get(const struct cuda_twin_launch *l, const char *
 	return NULL;
 }
 
-void cuda_image_put(struct cuda_image *i)
+void cuda_image_put(struct cuda_image *i) UNCHECKED_LOCKS
 {
 	if (i)
 		pthread_mutex_unlock(&lock);

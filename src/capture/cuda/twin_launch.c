@@ -203,11 +203,6 @@ enum cuda_twin_role cuda_twin_role(uint32_t op)
 	return roles ? roles[op] : CUDA_TWIN_NONE;
 }
 
-bool cuda_twin_wanted(void)
-{
-	return cap_lines_wanted();
-}
-
 /* The one place that says when lines come of twins and not of CUPTI, which counts instructions but tells no addresses. */
 static bool twins_count(uint32_t device)
 {

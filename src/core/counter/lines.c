@@ -19,6 +19,7 @@ static struct service {
 	kymo_context_t context;
 	kymo_kernel_line_desc_t desc;
 } services[SERVICES];
+_Atomic uint32_t cap_lines_services;
 static _Atomic uint64_t contexts; /* that are started, by the bits of their buffers */
 static _Atomic uint32_t changes;  /* not followed yet */
 
@@ -40,10 +41,13 @@ static void service_update(struct service *s, uint64_t *bits)
 		*bits |= core_context_buffer_bit(s->context);
 	if (active == atomic_exchange(&s->active, active))
 		return;
-	if (active)
+	if (active) {
 		atomic_fetch_add(&cap_counting_kernels, 1);
-	else
+		atomic_fetch_add(&cap_lines_services, 1);
+	} else {
 		atomic_fetch_sub(&cap_counting_kernels, 1);
+		atomic_fetch_sub(&cap_lines_services, 1);
+	}
 }
 
 static void follow(uint32_t activities)
@@ -70,6 +74,7 @@ static void fork_child(void)
 	counter_handlers_fork_child();
 	for (uint32_t i = 0; i < SERVICES; i++)
 		atomic_store(&services[i].active, false);
+	atomic_store(&cap_lines_services, 0);
 	atomic_store(&changes, 0);
 	follow(0);
 }
@@ -115,14 +120,6 @@ kymo_status_t kymo_kernel_line_service(kymo_context_t context, const kymo_kernel
 		return KYMO_ERROR_LIMIT;
 	follow(0);
 	return KYMO_OK;
-}
-
-bool cap_lines_wanted(void)
-{
-	for (uint32_t i = 0; i < SERVICES; i++)
-		if (atomic_load_explicit(&services[i].active, memory_order_relaxed))
-			return true;
-	return false;
 }
 
 bool cap_lines_chosen(const kymo_counter_launch_t *launch)

@@ -60,8 +60,13 @@ enum cap_line_total {
 	CAP_LINE_DEVICE_FIRST = CAP_LINE_WARP_INSTRUCTIONS /* from here on only devices count */
 };
 
+/* How many want lines and are at work. */
+extern _Atomic uint32_t cap_lines_services;
 /* Somebody wants lines of some kernels; false: nothing below is to be called. */
-bool cap_lines_wanted(void);
+static inline bool cap_lines_wanted(void)
+{
+	return atomic_load_explicit(&cap_lines_services, memory_order_relaxed) != 0;
+}
 
 /* Whether those who want lines of kernels want them of this launch. */
 bool cap_lines_chosen(const kymo_counter_launch_t *launch);

@@ -119,6 +119,8 @@ def check_large_groups(folder, alone):
     checks.equal("few registers: the same results", record(trace, "--instrument-kernels", *below), alone)
     checks.equal("few registers: what prints alone is told", [t for t in notes(trace) if "larger" in t], [])
     check_totals(trace)
+    checks.equal("a limit that says nothing", record(trace, "--instrument-kernels", "env", "SMALL_GROUPS=all", *below), alone)
+    check_totals(trace)
     record(trace, "--instrument-kernels=copy", *below[:-1], LINES, "--group", "1")  # the runtime chooses: nothing to compile for
     checks.equal("groups that the runtime chooses", sorted(counters(trace)), ["copy"])
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An OpenCL layer that stands in for a device with few registers: an instrumented kernel (of a program with `kymo_context`) may have
- * groups of 16 work items, unless it was compiled for groups of one size. It belongs below Kymo's layer.
+ * groups of 16 work items, unless it was compiled for groups of one size. It belongs below Kymo's layer. With SMALL_GROUPS=all it
+ * stands in for a runtime that says so of every kernel, and runs larger groups all the same.
  */
 #include <CL/cl_layer.h>
 
@@ -38,14 +39,15 @@ static cl_int CL_API_CALL group_info(cl_kernel kernel, cl_device_id device,
 {
 	cl_int result =
 		below->clGetKernelWorkGroupInfo(kernel, device, what, size, value, size_ret);
+	const bool all = getenv("SMALL_GROUPS") != NULL;
 	size_t compiled[3] = {0}, *most = value;
 
 	if (result != CL_SUCCESS || what != CL_KERNEL_WORK_GROUP_SIZE || !most ||
-	    !is_instrumented(kernel))
+	    (!all && !is_instrumented(kernel)))
 		return result;
 	below->clGetKernelWorkGroupInfo(kernel, device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
 					sizeof(compiled), compiled, NULL);
-	if (!compiled[0] && *most > MOST)
+	if ((all || !compiled[0]) && *most > MOST)
 		*most = MOST;
 	return result;
 }

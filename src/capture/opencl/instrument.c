@@ -250,15 +250,24 @@ void ocl_counts_release(struct ocl_counts *c)
 
 /* ---- running ---- */
 
-static const char *fits(cl_kernel kernel, const struct ocl_twin *t, const struct ocl_launch *l)
+static size_t group_most(cl_kernel kernel, cl_device_id device)
 {
 	size_t most = 0;
 
-	if (ocl_next.clGetKernelWorkGroupInfo(kernel, t->device, CL_KERNEL_WORK_GROUP_SIZE,
-					      sizeof(most), &most, NULL) == CL_SUCCESS &&
-	    ocl_launch_group(l) > most)
-		return "its groups are larger than the instrumented kernel's may be";
-	return NULL;
+	return ocl_next.clGetKernelWorkGroupInfo(kernel, device, CL_KERNEL_WORK_GROUP_SIZE,
+						 sizeof(most), &most, NULL) == CL_SUCCESS
+		       ? most
+		       : SIZE_MAX;
+}
+
+/* NVIDIA's runtime says 256 of every kernel, and runs larger groups: where that is less than the launch has, it tells nothing. */
+static const char *fits(cl_kernel twin, const struct ocl_twin *t, const struct ocl_launch *l)
+{
+	const size_t group = ocl_launch_group(l);
+
+	return group > group_most(twin, t->device) && group <= group_most(l->kernel, t->device)
+		       ? "its groups are larger than the instrumented kernel's may be"
+		       : NULL;
 }
 
 const char *ocl_twin_enqueue(cl_kernel twin, const struct ocl_launch *l, bool as_program,

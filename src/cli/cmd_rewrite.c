@@ -93,7 +93,8 @@ static bool rewrite_ptx(const struct text *image, struct text *result)
 		done = ptx_refuse(options.ptx, why, result);
 	else
 		done = ptx_rewrite(&(struct ptx_request){found.s, found.length, options.ptx,
-							 options.mode == REWRITE_ADDRESS},
+							 (options.mode & REWRITE_ADDRESS) != 0,
+							 (options.mode & REWRITE_BLOCK) != 0},
 				   result);
 	text_release(&found);
 	return done;

@@ -7,6 +7,7 @@
 
 #include "base/vec.h"
 #include "ptx/names.h"
+#include "ptx/rewrite.h"
 
 enum { HEAD = 8, GUARDS = 16, OPERANDS = 8 };
 
@@ -69,7 +70,7 @@ static const char recording[] = "\tmov.u32 %kymo_g, %ctaid.z;\n"
 				"\tsetp.eq.u32 %kymo_p, %kymo_u, 0;\n"
 				"\tor.pred %kymo_on, %kymo_on, %kymo_p;\n";
 
-/* One reservation for all threads that are here together, then a record of each: of `site`, of the address in kymo_a. */
+/* One reservation for all threads that are here together, then a record of each: its number, and the address in kymo_a. */
 static const char record[] =
 	"\tactivemask.b32 %%kymo_m;\n"
 	"\tand.b32 %%kymo_t, %%kymo_m, %%kymo_l;\n"
@@ -113,6 +114,32 @@ static void add_word(struct body *b, struct ptx_word w)
 }
 
 /* ---- blocks ---- */
+
+/* To `label` where nothing is recorded, as the guard does not hold, or the group is none of those that are. */
+static void skip_unless(struct body *b, const struct ptx_statement *guard, uint32_t label)
+{
+	struct text *t = &b->all->source;
+
+	if (guard && guard->guard.length) {
+		text_addf(t, "\t@%s", guard->negated ? "" : "!");
+		add_word(b, guard->guard);
+		text_addf(t, " bra $kymo_%u;\n", label);
+	}
+	text_addf(t, "\t@!%%kymo_on bra $kymo_%u;\n", label);
+}
+
+/* Of something that has a time, and no address. */
+static void record_time(struct body *b, const struct ptx_statement *guard, uint32_t number)
+{
+	uint32_t label;
+
+	if (!b->all->times)
+		return;
+	label = b->all->labels++;
+	skip_unless(b, guard, label);
+	text_add(&b->all->source, "\tmov.u64 %kymo_a, 0;\n");
+	text_addf(&b->all->source, record, label, number, label);
+}
 
 static uint32_t block_new(struct body *b, const char *kind)
 {
@@ -161,6 +188,7 @@ static void block_begin(struct body *b, uint32_t at)
 	b->guard_count = 0;
 	copy(b, at);
 	count_block(b, b->block, NULL);
+	record_time(b, NULL, PTX_RECORD_BLOCK | b->block);
 }
 
 /* Of a guarded instruction: which block counts how often it is executed. */
@@ -281,12 +309,7 @@ static void record_access(struct body *b, const struct ptx_statement *s, uint32_
 	const uint32_t label = b->all->labels++;
 
 	copy(b, s->start);
-	if (s->guard.length) {
-		text_addf(t, "\t@%s", s->negated ? "" : "!");
-		add_word(b, s->guard);
-		text_addf(t, " bra $kymo_%u;\n", label);
-	}
-	text_addf(t, "\t@!%%kymo_on bra $kymo_%u;\n", label);
+	skip_unless(b, s, label);
 	add_size_check(b, is, o, count, label);
 	if (add_address(b, address))
 		text_addf(t, record, label, site, label);
@@ -326,6 +349,16 @@ static void add_work(struct body *b, uint32_t block, const struct ptx_decoded *d
 
 /* ---- statements ---- */
 
+/* The thread leaves the kernel. */
+static bool leaves(const struct body *b, const struct ptx_statement *s)
+{
+	const char *name = b->text + s->name.at;
+
+	return (s->name.length >= 4 && strncmp(name, "exit", 4) == 0) ||
+	       (s->name.length >= 3 && strncmp(name, "ret", 3) == 0 &&
+		b->function->kind == PTX_KERNEL);
+}
+
 static void instruction(struct body *b, const struct ptx_statement *s)
 {
 	struct ptx_decoded d;
@@ -342,6 +375,10 @@ static void instruction(struct body *b, const struct ptx_statement *s)
 		add_site(b, s, block, d.access[i]);
 	if (d.work)
 		add_work(b, block, &d);
+	if (leaves(b, s)) {
+		copy(b, s->start);
+		record_time(b, s, PTX_RECORD_END);
+	}
 	forget_guards(b, s);
 	if (d.branches)
 		b->pending = "rest";
@@ -361,12 +398,35 @@ static void location(struct body *b, const struct ptx_statement *s)
 		b->place = (struct ptx_place){number[0], number[1], number[2]};
 }
 
+static void region(struct body *b, const struct ptx_statement *s, bool begins)
+{
+	struct ptx_bodies *a = b->all;
+	struct ptx_word name = {s->operands, s->end - s->operands};
+
+	while (name.length && b->text[name.at] == ' ')
+		name = (struct ptx_word){name.at + 1, name.length - 1};
+	while (name.length && strchr(" \t\r", b->text[name.at + name.length - 1]))
+		name.length--;
+	block_begin(b, s->start);
+	copy(b, s->start);
+	b->copied = s->end;
+	if (!vec_reserve(&a->regions, &a->region_room, a->region_count, 1)) {
+		a->failed = true;
+		return;
+	}
+	a->regions[a->region_count] = (struct ptx_region){b->block, begins, name, b->place};
+	record_time(b, NULL, PTX_RECORD_REGION | a->region_count++);
+}
+
 static void directive(struct body *b, const struct ptx_statement *s)
 {
 	if (ptx_word_is(b->text, s->name, ".loc")) {
 		location(b, s);
 		copy(b, s->start);
 		b->copied = s->end;
+	} else if (ptx_word_is(b->text, s->name, ".kymo_begin") ||
+		   ptx_word_is(b->text, s->name, ".kymo_end")) {
+		region(b, s, ptx_word_is(b->text, s->name, ".kymo_begin"));
 	} else if (ptx_word_is(b->text, s->name, ".reg")) {
 		b->all->failed |= !ptx_names_declare(&b->names, s->operands, s->end, b->depth);
 	}
@@ -379,7 +439,7 @@ static void open(struct body *b, const struct ptx_statement *s)
 		return;
 	copy(b, s->end);
 	text_add(&b->all->source, prologue);
-	if (b->all->addresses)
+	if (b->all->addresses || b->all->times)
 		text_add(&b->all->source, recording);
 	b->pending = "function";
 }
@@ -436,4 +496,5 @@ void ptx_bodies_release(struct ptx_bodies *b)
 	free(b->blocks);
 	free(b->sites);
 	free(b->work);
+	free(b->regions);
 }

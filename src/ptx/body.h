@@ -30,10 +30,18 @@ struct ptx_work {
 	struct ptx_place place;
 };
 
+/* A mark of a region: it begins, or ends. */
+struct ptx_region {
+	uint32_t block;
+	bool begins;
+	struct ptx_word name;
+	struct ptx_place place;
+};
+
 /* All bodies of a module that are rewritten, one after the other. */
 struct ptx_bodies {
 	const struct ptx_module *m;
-	bool addresses;
+	bool addresses, times; /* what is recorded */
 	struct text source;
 	struct ptx_block *blocks;
 	uint32_t block_count, block_room;
@@ -41,6 +49,8 @@ struct ptx_bodies {
 	uint32_t site_count, site_room;
 	struct ptx_work *work;
 	uint32_t work_count, work_room;
+	struct ptx_region *regions;
+	uint32_t region_count, region_room;
 	uint32_t labels;
 	const char *why; /* it is not rewritten */
 	bool failed;     /* no memory */

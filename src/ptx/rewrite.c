@@ -239,6 +239,19 @@ static void add_works(struct text *out, struct ptx_bodies *b)
 	}
 }
 
+/* Numbers of records as those who read them have them: behind accesses, blocks and the end of kernels. */
+static void add_regions(struct text *out, const struct ptx_bodies *b)
+{
+	for (uint32_t i = 0; i < b->region_count; i++) {
+		const struct ptx_region *r = &b->regions[i];
+
+		text_addf(out, "region %u %u %s ", b->site_count + b->block_count + 1 + i, r->block,
+			  r->begins ? "begin" : "end");
+		add_escaped(out, b->m->text + r->name.at, r->name.length);
+		add_place(out, b->m, r->place);
+	}
+}
+
 /* Those that the program may change: the rewritten module has its own, which are to get their values. */
 static void add_variables(struct text *out, const struct ptx_module *m)
 {
@@ -261,6 +274,7 @@ static bool add_result(struct text *out, struct ptx_bodies *b, const char *kerne
 	text_add(out, "\n");
 	add_blocks(out, b);
 	add_works(out, b);
+	add_regions(out, b);
 	add_variables(out, b->m);
 	text_addf(out, "source %zu\n", b->source.length);
 	text_add_bytes(out, b->source.s ? b->source.s : "", b->source.length);
@@ -270,7 +284,7 @@ static bool add_result(struct text *out, struct ptx_bodies *b, const char *kerne
 bool ptx_rewrite(const struct ptx_request *q, struct text *out)
 {
 	struct ptx_module m;
-	struct ptx_bodies b = {.m = &m, .addresses = q->addresses};
+	struct ptx_bodies b = {.m = &m, .addresses = q->addresses, .times = q->times};
 	const char *why = ptx_module_read(&m, q->text, q->length);
 	bool ok;
 

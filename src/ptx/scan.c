@@ -33,6 +33,28 @@ static size_t comment_end(const char *s, size_t at, size_t length)
 	return length;
 }
 
+/*
+ * A comment that marks a region (kymo/kernel.h) becomes a directive, "// kymo.begin x" is "  .kymo_begin x"; what would end it or be a
+ * bracket does not stay in its name.
+ */
+static bool is_mark(char *s, size_t at, size_t end)
+{
+	static const char *const marks[] = {"// kymo.begin ", "// kymo.end "};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		const size_t n = strlen(marks[i]);
+
+		if (end - at <= n || memcmp(s + at, marks[i], n) != 0)
+			continue;
+		memcpy(s + at, "  .kymo_", 8);
+		for (at += n; at < end; at++)
+			if (!isprint((unsigned char)s[at]) || strchr("\"{}()[];/@", s[at]))
+				s[at] = ' ';
+		return true;
+	}
+	return false;
+}
+
 char *ptx_blank(const char *text, size_t length)
 {
 	char *out = malloc(length + 1);
@@ -47,7 +69,10 @@ char *ptx_blank(const char *text, size_t length)
 			at = string_end(out, at, length);
 		} else if (out[at] == '/' && at + 1 < length &&
 			   (out[at + 1] == '/' || out[at + 1] == '*')) {
-			for (end = comment_end(out, at, length); at < end; at++)
+			end = comment_end(out, at, length);
+			if (is_mark(out, at, end))
+				at = end;
+			for (; at < end; at++)
 				if (out[at] != '\n')
 					out[at] = ' ';
 		} else {
@@ -157,8 +182,8 @@ static struct ptx_word dotted(const char *s, uint32_t at, uint32_t length)
 
 static bool ends_with_line(const char *s, struct ptx_word name)
 {
-	static const char *const names[] = {".loc", ".file", ".version", ".target",
-					    ".address_size"};
+	static const char *const names[] = {".loc",          ".file",       ".version", ".target",
+					    ".address_size", ".kymo_begin", ".kymo_end"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (ptx_word_is(s, name, names[i]))

@@ -36,7 +36,10 @@ struct ptx_scan {
 	uint32_t length, at;
 };
 
-/* A copy in which comments are blanks, terminated; lines stay where they are. NULL: no memory. */
+/*
+ * A copy in which comments are blanks, terminated; lines stay where they are. Marks of regions (kymo/kernel.h) become directives,
+ * `.kymo_begin NAME` and `.kymo_end NAME`. NULL: no memory.
+ */
 char *ptx_blank(const char *text, size_t length);
 
 /* The next statement of a function's body. */

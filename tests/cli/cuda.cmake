@@ -29,7 +29,7 @@ if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
       ${PROJECT_SOURCE_DIR}/tests/cuda/test_sass.py $<TARGET_FILE:kymo> ${what})
     set_tests_properties(cli.cuda_sass.${what} PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)
   endforeach()
-  foreach(what counts chosen libraries accesses groups untouched prints triton)
+  foreach(what counts chosen libraries accesses blocks groups untouched prints triton)
     add_test(NAME cli.cuda_twins.${what} COMMAND ${Python3_EXECUTABLE} -B
       ${PROJECT_SOURCE_DIR}/tests/cuda/test_twins.py $<TARGET_FILE:kymo> ${what})
     set_tests_properties(cli.cuda_twins.${what} PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)

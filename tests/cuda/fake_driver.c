@@ -246,7 +246,7 @@ static void record(uint64_t *c, unsigned site, unsigned group, unsigned item)
 	r[0] = site | (uint64_t)group << 32;
 	r[1] = item;
 	r[2] = 4ull * item * (unsigned)number("FAKE_STRIDE", 1);
-	r[3] = at;
+	r[3] = at + 1;
 }
 
 static void count(const struct module *m, unsigned groups, unsigned items)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Twins of CUDA kernels, on stand-ins for CUPTI and the driver: test_twins.py KYMO WHAT."""
+import json
 import os
 import shutil
 import struct
@@ -9,6 +10,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "annotation"))
 import base  # noqa: E402
+import kymotest  # noqa: E402
 from base import check  # noqa: E402
 
 PTX = os.path.join(HERE, "scale.ptx")
@@ -87,6 +89,35 @@ class Test(base.Test):
                 (14, "atomic", "global", THREADS, warps, warps, 4 * warps)]
         found = self.rows("SELECT line, what, kind, accesses, warps, needed, used FROM kernel_accesses")
         check("accesses", sorted(found), sorted(rows))
+
+    def test_blocks(self):
+        """
+        Blocks, a region and the end of the kernel, by their times: on the stand-in all items of a group are at one mark after the other, and
+        each record takes a tick.
+        """
+        self.build()
+        ptx = os.path.join(self.folder, "marked.ptx")
+        with open(PTX, encoding="utf-8") as f, open(ptx, "w", encoding="utf-8") as out:
+            out.write(f.read().replace("\tcvta.to", "\t// begin inline asm\n\t// kymo.begin \"the load\"\n\t// end inline asm\n\tcvta.to")
+                      .replace("\tadd.s32 \t%r5", "\t// kymo.end \"the load\"\n\tadd.s32 \t%r5"))
+        check("memory", self.scene(ptx, options=("--instrument-kernels=scale#1", "--handlers", "blocks,heatmap")), "3 117901063, twins 2\n")
+        def reported(handler):
+            tables = json.loads(kymotest.must(self.kymo, "kernels", "-f", "json", "--handler", handler, self.trace))["tables"]
+            return {t["name"]: t["rows"] for t in tables}
+
+        tables = reported("blocks")
+        columns = ("name", "line", "count", "items", "unfinished", "min_ticks", "p50_ticks", "max_ticks", "mean_ns")
+        check("blocks", [tuple(r[c] for c in columns) for r in tables["blocks.blocks"]], [
+            (name, line, THREADS, THREADS, 0, *3 * (marks * ITEMS,), None) for name, line, marks in
+            (("function", 10, 1), ("rest", 12, 7), ("label", 16, 1))])  # between: 2 marks, 4 accesses, and itself
+        check("regions", [tuple(r[c] for c in columns) for r in tables["blocks.regions"]],
+              [("the load", 12, THREADS, THREADS, 0, *3 * (2 * ITEMS,), None)])
+        check("groups", len(tables["blocks.groups"]), 4 * GROUPS)
+        heat = reported("heatmap")
+        check("pages", [(r["accesses"], r["bytes"]) for r in heat["heatmap.pages"]], [(3 * THREADS, 16 * THREADS)])
+        check("what the context has", [r["buffer_bytes"] for r in heat["heatmap.buffers"]], [64, 64, None])
+        check("marks are parts", self.rows("SELECT what, kind, sum(executed) FROM kernel_parts WHERE what IN ('begin', 'end') GROUP BY 1"),
+              [("begin", "the load", THREADS), ("end", "the load", THREADS)])
 
     def test_groups(self):
         """More accesses than there is room for: run by run of some groups, each counted once."""

@@ -50,8 +50,10 @@ static void run(const char *ptx, size_t size, const char *kernel, bool again)
 	const char *source;
 	size_t bytes;
 
-	for (int addresses = 0; addresses < 2; addresses++) {
-		must(ptx_rewrite(&(struct ptx_request){ptx, size, kernel, addresses}, &result));
+	for (int mode = 0; mode < 4; mode++) {
+		must(ptx_rewrite(
+			&(struct ptx_request){ptx, size, kernel, (mode & 1) != 0, (mode & 2) != 0},
+			&result));
 		bytes = source_of(&result, &source);
 		if (bytes && again)
 			run(source, bytes, kernel, false);

@@ -89,8 +89,8 @@ static char *rewritten(const char *text, const char *kernel, bool addresses)
 {
 	struct text out = {0};
 
-	assert_true(
-		ptx_rewrite(&(struct ptx_request){text, strlen(text), kernel, addresses}, &out));
+	assert_true(ptx_rewrite(&(struct ptx_request){text, strlen(text), kernel, addresses, false},
+				&out));
 	return out.s;
 }
 
@@ -195,6 +195,37 @@ static void test_addresses(void **state)
 	has(source, "\tadd.s64 %kymo_a, %kymo_a,  -8;\n", true);
 	has(source, "\tmov.u32 %kymo_x, 3;\n", true);
 	free(r);
+}
+
+/* Marks of regions, blocks and ends: behind the counts of their block, and only for threads that are there. */
+static void test_times(void **state)
+{
+	static const char marked[] = HEAD
+		".func f() { ret; }\n"
+		".entry k() {\n.reg .pred %p;\n// begin inline asm\n// kymo.begin \"a {b\"\n"
+		"// end inline asm\n@%p exit;\n// kymo.ending\n// kymo.end x\ncall f;\nret;\n}\n";
+	struct text out = {0};
+	const char *source;
+
+	assert_true(
+		ptx_rewrite(&(struct ptx_request){marked, strlen(marked), "k", false, true}, &out));
+	source = strstr(out.s, "\nsource ");
+	assert_non_null(source);
+	has(out.s, "region 4 1 begin a%20%20b 0 0 \nregion 5 2 end x 0 0 \nsource ", true);
+	has(out.s, "site ", false);
+	for (const char *const *yes =
+		     (const char *const[]){"\tmov.u32 %kymo_x, 2147483648;\n", /* f, block 0 */
+					   "\tmov.u32 %kymo_x, 2147483650;\n", /* k, block 2 */
+					   "\tmov.u32 %kymo_x, 3221225472;\n",
+					   "\tmov.u32 %kymo_x, 3221225473;\n",
+					   "\t@!%p bra $kymo_3;\n\t@!%kymo_on bra "
+					   "$kymo_3;\n\tmov.u64 %kymo_a, 0;\n",
+					   NULL};
+	     *yes; yes++)
+		has(source, *yes, true);
+	has(source, "%kymo_x, 4294967295;\n", true);
+	has(source, "kymo.", false); /* neither marks nor what is none */
+	text_release(&out);
 }
 
 static void test_refused(void **state)
@@ -310,8 +341,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memory),    cmocka_unit_test(test_work),
 		cmocka_unit_test(test_blocks),    cmocka_unit_test(test_source),
-		cmocka_unit_test(test_addresses), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_images),    cmocka_unit_test(test_lz4),
+		cmocka_unit_test(test_addresses), cmocka_unit_test(test_times),
+		cmocka_unit_test(test_refused),   cmocka_unit_test(test_images),
+		cmocka_unit_test(test_lz4),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What run_all.py checks of kernels by line: numbers that follow from how kernels are launched, of PTX in programs, NVRTC's and Triton's."""
+import json
 import pathlib
 import sys
 
 GPU = pathlib.Path(__file__).resolve().parent.parent.parent / "tests" / "cuda" / "gpu"
 THREADS, SIDE, TURNS = 1 << 16, 1024, 37
+REGION_THREADS = 1 << 14
 WARPS, ELEMENTS = THREADS // 32, SIDE * SIDE
 ROWS = ELEMENTS // 32  # warps of a transpose
 PARTS = ("SELECT sum(executed) FROM kernel_parts WHERE what = '{what}' AND kernel_name LIKE '{kernel}%'")
@@ -34,6 +36,7 @@ class Lines:
         self.check("lines: a function that is called twice", got == [["load", "global", 2 * THREADS, 2 * WARPS, 5 * WARPS]], got)
         self.nvrtc_lines()
         self.triton_lines()
+        self.regions()
 
     def strides(self, path):
         got = self.sql(path, ACCESSES.format(kernel="strided", line=line_of("lines.cu", "the strided load")) +
@@ -72,3 +75,22 @@ class Lines:
             self.check(f"lines: Triton's {kernel} by its line of Python", bool(got), f"line {line}: {got}")
         note = str(self.one(path, "SELECT group_concat(text, '; ') FROM note WHERE part = 'instrument'"))
         self.check("lines: cuBLAS is told as without PTX", "its module has no PTX" in note, note[-120:])
+
+    def regions(self):
+        """What handlers report of a kernel of CUDA: one region waits for 20,000 ticks, the other one stores a word."""
+        plain = self.run([self.programs / "regions"]).stdout
+        path, done = self.trace("regions", [self.programs / "regions"], "--handlers", "blocks,heatmap")
+        self.check("lines: regions: results with and without", plain and done.stdout == plain, plain.strip())
+        rows = {}
+        for handler in ("blocks", "heatmap"):
+            said = self.run([self.kymo, "kernels", "-f", "json", "--handler", handler, path]).stdout
+            rows.update({t["name"]: t["rows"] for t in json.loads(said)["tables"]})
+        got = {r["name"]: (r["count"], r["unfinished"], r["min_ticks"]) for r in rows["blocks.regions"]}
+        self.check("lines: regions: each thread once", [v[:2] for v in got.values()] == 2 * [(REGION_THREADS, 0)], got)
+        self.check("lines: regions: the wait takes its 20,000 ticks, the store less than a tenth", got["the wait"][2] >= 20000 and
+                   got["store"][2] < 2000, got)
+        pages = sum(r["accesses"] for r in rows["heatmap.pages"])
+        want = self.one(path, "SELECT sum(executed) FROM kernel_parts WHERE what IN ('load', 'store', 'rw', 'atomic') AND kind <> 'private'")
+        self.check("lines: the heat map has all accesses", pages == want == 2 * REGION_THREADS, (pages, want))
+        known = [(r["buffer_bytes"], r["accesses"]) for r in rows["heatmap.buffers"] if r["accesses"]]
+        self.check("lines: and the memory that they are in", known == 2 * [(4 * REGION_THREADS, REGION_THREADS)], known)

@@ -55,7 +55,9 @@ if [ -z "$programs" ]; then
 	done
 	cuda=${CUDA_HOME:-/usr/local/cuda}
 	# With PTX, which code for one device alone has not.
-	nvcc -O2 -lineinfo -o "$work/lines" "$root/tests/cuda/gpu/lines.cu" || exit 3
+	for p in lines regions; do
+		nvcc -O2 -lineinfo -I"$root/include" -o "$work/$p" "$root/tests/cuda/gpu/$p.cu" || exit 3
+	done
 	cc -O2 -o "$work/nvrtc" "$root/tests/cuda/gpu/nvrtc.c" -I"$cuda/include" -L"$cuda/lib64" -lnvrtc -lcuda \
 		-Wl,-rpath,"$cuda/lib64" || exit 3
 	cc -O2 -shared -fPIC -o "$work/libfloor.so" "$root/tests/cuda/gpu/floor.c" -I"$cuda/include" \

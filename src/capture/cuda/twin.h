@@ -131,6 +131,8 @@ void cuda_images_fork_child(void);
 
 void cuda_twin_allocated(void *context, uint64_t address, uint64_t bytes);
 void cuda_twin_freed(uint64_t address);
+/* What is allocated in a context, for those who look at accesses; to be freed. NULL: no memory. */
+kymo_handler_buffer_t *cuda_twin_buffers(void *context, uint32_t *count);
 
 struct cuda_kept;
 /* Puts aside all memory of the launch's context, and what its parameters point to. NULL: `*why`. */
@@ -146,15 +148,16 @@ struct cuda_twin {
 	uint64_t image; /* its number */
 	void *context;
 	char *kernel;
-	bool accesses;
-	const char *why; /* there is none */
+	uint32_t records; /* KYMO_HANDLER_...: that it makes */
+	const char *why;  /* there is none */
 	struct cap_parts counted;
 	void *module, *function;
 	uint64_t where; /* the variable that says where it counts */
 };
 
 /* Made if need be; on the thread that runs it. NULL: `*why`. */
-struct cuda_twin *cuda_twin_get(const struct cuda_twin_launch *l, bool accesses, const char **why);
+struct cuda_twin *cuda_twin_get(const struct cuda_twin_launch *l, uint32_t records,
+				const char **why);
 /* Variables of the program's module have the values that the twin's are to have. NULL: they have them; else why not. */
 const char *cuda_twin_variables(struct cuda_twin *t, const struct cuda_twin_launch *l);
 void cuda_twins_unloaded(uint64_t image);
@@ -166,11 +169,12 @@ void cuda_twins_fork_child(void);
 /* What one launch came to. */
 struct cuda_twin_run {
 	struct cuda_twin_launch *l;
-	bool accesses; /* they are wanted, too */
+	uint32_t records; /* KYMO_HANDLER_...: that are wanted */
 	struct cuda_twin *twin;
 	uint64_t *sums; /* of blocks */
 	uint64_t start, end;
-	kymo_handler_site_t *sites;
+	struct cap_sites sites;
+	kymo_handler_buffer_t *buffers; /* to be freed, both */
 	struct cap_accesses *taken;
 	const char *why;         /* it did not run */
 	const char *no_accesses; /* why they were not recorded */

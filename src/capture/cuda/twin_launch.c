@@ -341,10 +341,7 @@ static void counted(struct cuda_twin_run *r)
 
 static void run_twin(struct cuda_twin_launch *l)
 {
-	const uint32_t wanted = cap_accesses_wanted();
-	struct meeting m = {.run = {.l = l,
-				    .accesses = (wanted & KYMO_HANDLER_ACCESSES) != 0,
-				    .counted = counted},
+	struct meeting m = {.run = {.l = l, .records = cap_accesses_wanted(), .counted = counted},
 			    .lock = PTHREAD_MUTEX_INITIALIZER,
 			    .changed = PTHREAD_COND_INITIALIZER};
 	pthread_t thread;
@@ -360,10 +357,8 @@ static void run_twin(struct cuda_twin_launch *l)
 		tell_of(l->name, "were not instrumented", m.run.why);
 	else if (m.run.no_accesses)
 		tell_of(l->name, "are without accesses", m.run.no_accesses);
-	else if (wanted & KYMO_HANDLER_BLOCKS)
-		tell_of(l->name, "are without records of blocks",
-			"CUDA's twins record accesses alone");
-	free(m.run.sites);
+	free(m.run.sites.at);
+	free(m.run.buffers);
 	free(m.run.sums);
 }
 

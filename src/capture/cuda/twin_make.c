@@ -31,7 +31,8 @@ static unsigned architecture(void)
 
 static bool rewrite(struct cuda_twin *t, const struct cuda_image *i, char *why, size_t size)
 {
-	char kymo[] = "kymo", command[] = "rewrite", arch[32], cubin[64];
+	static const char *const modes[] = {"count", "address", "block", "both"};
+	char kymo[] = "kymo", command[] = "rewrite", arch[32], cubin[64], mode[32];
 	struct text kernel = {0};
 	bool done = false;
 
@@ -39,9 +40,9 @@ static bool rewrite(struct cuda_twin *t, const struct cuda_image *i, char *why, 
 	snprintf(arch, sizeof(arch), "--arch=%u", architecture());
 	snprintf(cubin, sizeof(cubin), "--cubin=%llu:%llx", (unsigned long long)i->cubin_bytes,
 		 (unsigned long long)i->cubin_sum);
-	char mode[32];
-
-	snprintf(mode, sizeof(mode), "--mode=%s", t->accesses ? "address" : "count");
+	snprintf(mode, sizeof(mode), "--mode=%s",
+		 modes[(t->records & KYMO_HANDLER_ACCESSES ? 1 : 0) |
+		       (t->records & KYMO_HANDLER_BLOCKS ? 2 : 0)]);
 	if (kernel.failed)
 		snprintf(why, size, "there was no memory for it");
 	else
@@ -116,12 +117,12 @@ static void make(struct cuda_twin *t, const struct cuda_image *i)
 /* ---- finding ---- */
 
 static struct cuda_twin *find_or_make(const struct cuda_twin_launch *l, const struct cuda_image *i,
-				      bool accesses)
+				      uint32_t records)
 {
 	struct cuda_twin *t;
 
 	for (t = twins; t; t = t->next)
-		if (t->image == i->number && t->context == l->context && t->accesses == accesses &&
+		if (t->image == i->number && t->context == l->context && t->records == records &&
 		    strcmp(t->kernel, l->name) == 0)
 			return t;
 	t = calloc(1, sizeof(*t));
@@ -133,7 +134,7 @@ static struct cuda_twin *find_or_make(const struct cuda_twin_launch *l, const st
 	}
 	t->image = i->number;
 	t->context = l->context;
-	t->accesses = accesses;
+	t->records = records;
 	make(t, i);
 	t->next = twins;
 	twins = t;
@@ -153,7 +154,8 @@ static void copy_limits(const struct cuda_twin *t, const struct cuda_twin_launch
 	}
 }
 
-struct cuda_twin *cuda_twin_get(const struct cuda_twin_launch *l, bool accesses, const char **why)
+struct cuda_twin *cuda_twin_get(const struct cuda_twin_launch *l, uint32_t records,
+				const char **why)
 {
 	struct cuda_image *i = cuda_image_get(l, why);
 	struct cuda_twin *t;
@@ -161,7 +163,7 @@ struct cuda_twin *cuda_twin_get(const struct cuda_twin_launch *l, bool accesses,
 	if (!i)
 		return NULL;
 	pthread_mutex_lock(&lock);
-	t = find_or_make(l, i, accesses);
+	t = find_or_make(l, i, records);
 	pthread_mutex_unlock(&lock);
 	cuda_image_put(i);
 	*why = t ? t->why : "there was no memory for it";

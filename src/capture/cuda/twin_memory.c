@@ -62,6 +62,22 @@ void cuda_twin_freed(uint64_t address)
 	pthread_mutex_unlock(&lock);
 }
 
+kymo_handler_buffer_t *cuda_twin_buffers(void *context, uint32_t *count)
+{
+	kymo_handler_buffer_t *all;
+
+	pthread_mutex_lock(&lock);
+	all = calloc(known.count + 1u, sizeof(*all));
+	for (uint32_t i = 0; all && i < known.count; i++)
+		if (known.at[i].context == context)
+			all[(*count)++] = (kymo_handler_buffer_t){.base = known.at[i].address,
+								  .bytes = known.at[i].bytes,
+								  .argument = UINT32_MAX,
+								  .name = ""};
+	pthread_mutex_unlock(&lock);
+	return all;
+}
+
 /* ---- what a launch may write to ---- */
 
 static bool covered(const struct ranges *r, uint64_t address)

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "capture/cuda/twin.h"
+#include "ptx/rewrite.h"
 
 /* The words of the context that a kernel counts in, before its slots: docs/kernel-lines.md. */
 enum { VERSION, SLOTS, BLOCKS, OWN_SLOTS, RECORDS, RECORDED, RECORDS_AT, GROUPS, HEAD };
@@ -119,11 +120,24 @@ struct times {
 	uint32_t count;
 };
 
+/* From the numbers that the rewritten kernel knows (ptx/rewrite.h) to those of all sites. */
+static uint32_t site_of(const struct cap_sites *sites, uint32_t number)
+{
+	if (!(number & PTX_RECORD_BLOCK))
+		return number;
+	if (number == PTX_RECORD_END)
+		return sites->accesses + sites->blocks;
+	if ((number & PTX_RECORD_REGION) == PTX_RECORD_REGION)
+		return sites->accesses + sites->blocks + 1 + (number & ~PTX_RECORD_REGION);
+	return sites->accesses + (number & ~PTX_RECORD_BLOCK);
+}
+
 /*
  * A thread's records come in the order in which it made them: it reserves their places one after the other. So how often it was at
  * a site before is how many of them come before. False: no memory.
  */
-static bool number(kymo_access_t *records, size_t count, uint32_t first)
+static bool number(const struct cap_sites *sites, kymo_access_t *records, size_t count,
+		   uint32_t first)
 {
 	size_t room = 64;
 	struct times *all;
@@ -133,6 +147,7 @@ static bool number(kymo_access_t *records, size_t count, uint32_t first)
 	all = calloc(room, sizeof(*all));
 	for (size_t i = 0; all && i < count; i++) {
 		kymo_access_t *a = &records[i];
+		a->site = site_of(sites, a->site);
 		const uint64_t key = 1 + ((uint64_t)a->site << 10 | (a->item & 1023)) +
 				     ((uint64_t)(a->group - first) << 34);
 		size_t at = mix(key) & (room - 1);
@@ -156,18 +171,20 @@ struct batch {
 static const char *give(struct cuda_twin_run *r, const kymo_access_t *records, size_t count)
 {
 	const struct cuda_twin_launch *l = r->l;
-	uint32_t sites = 0;
 
 	if (!r->taken) {
-		r->sites = cap_parts_sites(&r->twin->counted, &sites);
-		if (!r->sites)
-			return no_memory;
+		uint32_t buffers = 0;
+		kymo_handler_buffer_t *all = cuda_twin_buffers(l->context, &buffers);
+
+		r->buffers = all;
 		r->taken = cap_accesses_begin(
 			l->launch,
 			&(kymo_handler_launch_t){.group = l->block[0] * l->block[1] * l->block[2],
 						 .groups = groups_of(l),
-						 .sites = r->sites,
-						 .site_count = sites});
+						 .sites = r->sites.at,
+						 .site_count = r->sites.count,
+						 .buffers = all,
+						 .buffer_count = buffers});
 	}
 	return r->taken ? cap_accesses_take(r->taken, records, count) : "no handler looks at them";
 }
@@ -186,7 +203,7 @@ static const char *take(struct counting *c, struct groups now, size_t count)
 	if (count && cuda_driver.MemcpyDtoH(c->records, c->device + head_bytes(c),
 					    count * sizeof(*c->records)) != 0)
 		return "its accesses could not be read";
-	if (!number(c->records, count, now.first))
+	if (!number(&c->r->sites, c->records, count, now.first))
 		return no_memory;
 	cuda_twin_there(c->r, give_there, &b);
 	return b.why;
@@ -215,6 +232,8 @@ static const char *record_groups(struct counting *c)
 
 	if (groups > UINT32_MAX)
 		return "it has more groups than are told apart (4 Gi)";
+	if (!cap_parts_sites(&c->r->twin->counted, &c->r->sites))
+		return no_memory;
 	while (!why && now.first < groups) {
 		uint64_t recorded;
 
@@ -274,7 +293,7 @@ static void run_kept(struct cuda_twin_run *r, const struct cuda_kept *kept)
 	if (r->why)
 		return;
 	cuda_twin_there(r, counted_there, r);
-	if (r->accesses && accesses) {
+	if (r->records && accesses) {
 		r->no_accesses = counting_begin(&c, accesses < ROOM ? accesses : ROOM);
 		if (!r->no_accesses)
 			r->no_accesses = record_groups(&c);
@@ -291,7 +310,7 @@ void cuda_twin_run(struct cuda_twin_run *r)
 		return;
 	}
 	r->l->function = cuda_twin_function(r->l->function);
-	r->twin = cuda_twin_get(r->l, r->accesses, &r->why);
+	r->twin = cuda_twin_get(r->l, r->records, &r->why);
 	if (!r->twin)
 		return;
 	kept = cuda_keep(r->l, &r->why);

@@ -23,134 +23,19 @@ struct recording {
 	cl_kernel kernel;
 	kymo_access_t *records;
 	const struct ocl_twin *t;
-	kymo_handler_site_t *sites; /* accesses, blocks, the end, regions; arguments come behind */
-	uint32_t site_count, accesses;
+	struct cap_sites sites;         /* records of arguments come behind them */
 	kymo_handler_buffer_t *buffers; /* of arguments, as the rewriter names them */
 	uint32_t buffer_count;
 	struct cap_accesses *taken; /* NULL: nothing has come yet */
 };
 
-/* ---- sites ---- */
-
-static uint32_t number_of(const char *const *names, const char *name)
-{
-	for (uint32_t i = 1; names[i]; i++)
-		if (strcmp(names[i], name) == 0)
-			return i;
-	return 0;
-}
-
-static uint32_t space_of(const char *space)
-{
-	static const char *const names[] = {[KYMO_SPACE_OTHER] = "",
-					    [KYMO_SPACE_GLOBAL] = "global",
-					    [KYMO_SPACE_CONSTANT] = "constant",
-					    [KYMO_SPACE_LOCAL] = "local",
-					    [KYMO_SPACE_PRIVATE] = "private",
-					    [KYMO_SPACE_GENERIC] = "generic",
-					    [KYMO_SPACE_IMAGE] = "image",
-					    NULL};
-
-	return number_of(names, space);
-}
-
-static uint32_t kind_of(const char *what)
-{
-	static const char *const names[] = {
-		[KYMO_SITE_NONE] = "",         [KYMO_SITE_LOAD] = "load",
-		[KYMO_SITE_STORE] = "store",   [KYMO_SITE_LOAD_STORE] = "rw",
-		[KYMO_SITE_ATOMIC] = "atomic", NULL};
-
-	return number_of(names, what);
-}
-
-static kymo_handler_site_t site_of(const struct cap_rewritten_part *p, uint32_t place)
-{
-	return (kymo_handler_site_t){.place = place,
-				     .kind = kind_of(p->what),
-				     .space = space_of(p->space),
-				     .bytes = (uint32_t)p->bytes,
-				     .block = UINT32_MAX,
-				     .line = p->line,
-				     .column = p->column,
-				     .function = p->name,
-				     .what = p->what,
-				     .file = p->file};
-}
-
-static void add_accesses(struct recording *r)
-{
-	const struct cap_rewritten_list *parts = &r->t->counted.rewritten.parts;
-
-	for (uint32_t i = 0; i < parts->count; i++) {
-		const struct cap_rewritten_part *p = &parts->at[i];
-
-		if (!p->site || p->site > r->accesses)
-			continue;
-		r->sites[p->site - 1] = site_of(p, r->t->counted.parts[i]);
-		r->sites[p->site - 1].block = r->accesses + p->block;
-	}
-}
-
-static void add_blocks(struct recording *r)
-{
-	const struct cap_rewritten_list *blocks = &r->t->counted.rewritten.blocks;
-	kymo_handler_site_t *end = &r->sites[r->accesses + blocks->count];
-
-	for (uint32_t i = 0; i < blocks->count; i++) {
-		kymo_handler_site_t *s = &r->sites[r->accesses + i];
-
-		*s = site_of(&blocks->at[i], r->t->counted.blocks[i]);
-		s->kind = KYMO_SITE_BLOCK;
-	}
-	*end = (kymo_handler_site_t){.kind = KYMO_SITE_END,
-				     .block = UINT32_MAX,
-				     .function = "",
-				     .what = "end",
-				     .file = ""};
-}
-
-static void add_regions(struct recording *r)
-{
-	const struct cap_rewritten_list *parts = &r->t->counted.rewritten.parts;
-
-	for (uint32_t i = 0; i < parts->count; i++) {
-		const struct cap_rewritten_part *p = &parts->at[i];
-		kymo_handler_site_t *s = &r->sites[p->record];
-
-		if (!p->record || p->record >= r->site_count)
-			continue;
-		*s = site_of(p, r->t->counted.parts[i]);
-		s->kind = strcmp(p->what, "begin") == 0 ? KYMO_SITE_REGION_BEGIN
-							: KYMO_SITE_REGION_END;
-		s->what = p->space; /* its name */
-		s->block = r->accesses + p->block;
-	}
-}
-
-/* By the numbers that records have. False: no memory. */
+/* False: no memory. */
 static bool find_sites(struct recording *r)
 {
-	const struct cap_rewritten *rewritten = &r->t->counted.rewritten;
-	uint32_t regions = 0;
+	const uint32_t arguments = r->t->counted.rewritten.arguments.count;
 
-	for (uint32_t i = 0; i < rewritten->parts.count; i++) {
-		const struct cap_rewritten_part *p = &rewritten->parts.at[i];
-
-		r->accesses = p->site > r->accesses ? p->site : r->accesses;
-		regions += p->record != 0;
-	}
-	r->site_count = r->accesses + rewritten->blocks.count + 1 + regions;
-	r->sites = calloc(r->site_count, sizeof(*r->sites));
-	r->buffers = calloc(rewritten->arguments.count + 1u, sizeof(*r->buffers));
-	if (!r->sites || !r->buffers)
-		return false;
-	for (uint32_t i = 0; i < r->site_count; i++)
-		r->sites[i].function = r->sites[i].what = r->sites[i].file = "";
-	add_accesses(r);
-	add_blocks(r);
-	add_regions(r);
-	return true;
+	r->buffers = calloc(arguments + 1u, sizeof(*r->buffers));
+	return r->buffers && cap_parts_sites(&r->t->counted, &r->sites);
 }
 
 /* ---- buffers ---- */
@@ -181,7 +66,7 @@ static size_t take_arguments(struct recording *r, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		const uint32_t site = r->records[i].site;
 
-		if (site < r->site_count) {
+		if (site < r->sites.count) {
 			r->records[n++] = r->records[i];
 			continue;
 		}
@@ -258,8 +143,8 @@ static struct cap_accesses *begin(struct recording *r, size_t count)
 		.ticks_per_second = ticks ? (double)tick_rate() : 0,
 		.no_clock =
 			ticks || other ? NULL : "no clock of this device can be read in kernels",
-		.sites = r->sites,
-		.site_count = r->site_count,
+		.sites = r->sites.at,
+		.site_count = r->sites.count,
 		.buffers = r->buffers,
 		.buffer_count = r->buffer_count};
 
@@ -339,7 +224,7 @@ const char *ocl_accesses_run(struct ocl_twin *t, const struct cap_launch *launch
 		why = run_all(&r, t);
 	unmake(&r);
 	cap_accesses_end(r.taken, !why);
-	free(r.sites);
+	free(r.sites.at);
 	free(r.buffers);
 	return why;
 }

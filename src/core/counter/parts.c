@@ -216,21 +216,77 @@ static kymo_handler_site_t site_of(const struct cap_rewritten_part *p, uint32_t 
 				     .file = p->file};
 }
 
-kymo_handler_site_t *cap_parts_sites(const struct cap_parts *t, uint32_t *count)
+static void add_accesses(const struct cap_parts *t, struct cap_sites *out)
 {
 	const struct cap_rewritten_list *parts = &t->rewritten.parts;
-	kymo_handler_site_t *sites = calloc(parts->count + 1u, sizeof(*sites));
 
-	*count = 0;
-	for (uint32_t i = 0; sites && i < parts->count; i++) {
-		const uint32_t site = parts->at[i].site;
+	for (uint32_t i = 0; i < parts->count; i++) {
+		const struct cap_rewritten_part *p = &parts->at[i];
 
-		if (!site || site > parts->count)
+		if (!p->site || p->site > out->accesses)
 			continue;
-		sites[site - 1] = site_of(&parts->at[i], t->parts[i]);
-		*count = site > *count ? site : *count;
+		out->at[p->site - 1] = site_of(p, t->parts[i]);
+		out->at[p->site - 1].block = out->accesses + p->block;
 	}
-	return sites;
+}
+
+static void add_blocks(const struct cap_parts *t, struct cap_sites *out)
+{
+	const struct cap_rewritten_list *blocks = &t->rewritten.blocks;
+
+	for (uint32_t i = 0; i < blocks->count; i++) {
+		kymo_handler_site_t *s = &out->at[out->accesses + i];
+
+		*s = site_of(&blocks->at[i], t->blocks[i]);
+		s->kind = KYMO_SITE_BLOCK;
+	}
+	out->at[out->accesses + blocks->count] = (kymo_handler_site_t){.kind = KYMO_SITE_END,
+								       .block = UINT32_MAX,
+								       .function = "",
+								       .what = "end",
+								       .file = ""};
+}
+
+static void add_regions(const struct cap_parts *t, struct cap_sites *out)
+{
+	const struct cap_rewritten_list *parts = &t->rewritten.parts;
+
+	for (uint32_t i = 0; i < parts->count; i++) {
+		const struct cap_rewritten_part *p = &parts->at[i];
+		kymo_handler_site_t *s = &out->at[p->record];
+
+		if (!p->record || p->record >= out->count)
+			continue;
+		*s = site_of(p, t->parts[i]);
+		s->kind = strcmp(p->what, "begin") == 0 ? KYMO_SITE_REGION_BEGIN
+							: KYMO_SITE_REGION_END;
+		s->what = p->space; /* its name */
+		s->block = out->accesses + p->block;
+	}
+}
+
+bool cap_parts_sites(const struct cap_parts *t, struct cap_sites *out)
+{
+	const struct cap_rewritten_list *parts = &t->rewritten.parts;
+	uint32_t regions = 0;
+
+	*out = (struct cap_sites){.at = NULL};
+	for (uint32_t i = 0; i < parts->count; i++) {
+		out->accesses =
+			parts->at[i].site > out->accesses ? parts->at[i].site : out->accesses;
+		regions += parts->at[i].record != 0;
+	}
+	out->blocks = t->rewritten.blocks.count;
+	out->count = out->accesses + out->blocks + 1 + regions;
+	out->at = calloc(out->count, sizeof(*out->at));
+	if (!out->at)
+		return false;
+	for (uint32_t i = 0; i < out->count; i++)
+		out->at[i].function = out->at[i].what = out->at[i].file = "";
+	add_accesses(t, out);
+	add_blocks(t, out);
+	add_regions(t, out);
+	return true;
 }
 
 /* ---- making ---- */

@@ -25,7 +25,12 @@ void cap_parts_release(struct cap_parts *t);
 void cap_parts_write(struct cap_parts *t, struct cap_line_counts *out, const uint64_t *sums,
 		     uint32_t program);
 
-/* Its accesses by the numbers that their records have; to be freed. NULL: no memory. */
-kymo_handler_site_t *cap_parts_sites(const struct cap_parts *t, uint32_t *count);
+/* What records are of, by the numbers that they have: accesses, blocks, the end of the kernel, marks of regions. */
+struct cap_sites {
+	kymo_handler_site_t *at; /* to be freed */
+	uint32_t count, accesses, blocks;
+};
+/* False: no memory. */
+bool cap_parts_sites(const struct cap_parts *t, struct cap_sites *out);
 
 #endif

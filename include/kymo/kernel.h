@@ -6,9 +6,10 @@
  *	...
  *	KYMO_REGION_END(load);
  *
- * They are nothing at all in OpenCL C but in the instrumented kernel that Kymo makes, and a comment in the PTX of CUDA. A work item
- * ends a region that it has begun; regions may lie in each other. A name is a word, or a text in quotes. Programs whose kernels cannot
- * include a file take these lines over:
+ * They are nothing at all in OpenCL C but in the instrumented kernel that Kymo makes. In the PTX of CUDA they declare a register that
+ * nothing uses, of which no code comes; the compiler moves no access to memory across them. A work item ends a region that it has begun;
+ * regions may lie in each other. A name is a word, in OpenCL C also a text in quotes. Programs whose kernels cannot include a file take
+ * these lines over:
  *
  *	#ifndef KYMO_REGION_BEGIN
  *	#define KYMO_REGION_BEGIN(name)
@@ -22,8 +23,8 @@
 
 #ifndef KYMO_REGION_BEGIN
 #if defined(__CUDA_ARCH__)
-#define KYMO_REGION_BEGIN(name) __asm__ volatile("// kymo.begin " #name ::: "memory")
-#define KYMO_REGION_END(name)   __asm__ volatile("// kymo.end " #name ::: "memory")
+#define KYMO_REGION_BEGIN(name) __asm__ volatile("{.reg .pred kymo_begin_" #name ";}" ::: "memory")
+#define KYMO_REGION_END(name)   __asm__ volatile("{.reg .pred kymo_end_" #name ";}" ::: "memory")
 #else
 #define KYMO_REGION_BEGIN(name)
 #define KYMO_REGION_END(name)

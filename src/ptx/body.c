@@ -398,23 +398,29 @@ static void location(struct body *b, const struct ptx_statement *s)
 		b->place = (struct ptx_place){number[0], number[1], number[2]};
 }
 
-static void region(struct body *b, const struct ptx_statement *s, bool begins)
+/* A mark of kymo/kernel.h: `.reg .pred kymo_begin_NAME;`. */
+static void region(struct body *b, const struct ptx_statement *s)
 {
 	struct ptx_bodies *a = b->all;
-	struct ptx_word name = {s->operands, s->end - s->operands};
+	uint32_t at = s->operands;
+	struct ptx_word name;
+	bool begins;
 
-	while (name.length && b->text[name.at] == ' ')
-		name = (struct ptx_word){name.at + 1, name.length - 1};
-	while (name.length && strchr(" \t\r", b->text[name.at + name.length - 1]))
-		name.length--;
+	ptx_word_next(b->text, &at, s->end); /* the type: its point and its word */
+	ptx_word_next(b->text, &at, s->end);
+	name = ptx_word_next(b->text, &at, s->end);
+	begins = ptx_word_begins(b->text, name, "kymo_begin_");
+	if (!begins && !ptx_word_begins(b->text, name, "kymo_end_"))
+		return;
+	at = begins ? sizeof("kymo_begin_") - 1 : sizeof("kymo_end_") - 1;
 	block_begin(b, s->start);
 	copy(b, s->start);
-	b->copied = s->end;
 	if (!vec_reserve(&a->regions, &a->region_room, a->region_count, 1)) {
 		a->failed = true;
 		return;
 	}
-	a->regions[a->region_count] = (struct ptx_region){b->block, begins, name, b->place};
+	a->regions[a->region_count] =
+		(struct ptx_region){b->block, begins, {name.at + at, name.length - at}, b->place};
 	record_time(b, NULL, PTX_RECORD_REGION | a->region_count++);
 }
 
@@ -424,10 +430,8 @@ static void directive(struct body *b, const struct ptx_statement *s)
 		location(b, s);
 		copy(b, s->start);
 		b->copied = s->end;
-	} else if (ptx_word_is(b->text, s->name, ".kymo_begin") ||
-		   ptx_word_is(b->text, s->name, ".kymo_end")) {
-		region(b, s, ptx_word_is(b->text, s->name, ".kymo_begin"));
 	} else if (ptx_word_is(b->text, s->name, ".reg")) {
+		region(b, s);
 		b->all->failed |= !ptx_names_declare(&b->names, s->operands, s->end, b->depth);
 	}
 }

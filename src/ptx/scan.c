@@ -33,28 +33,6 @@ static size_t comment_end(const char *s, size_t at, size_t length)
 	return length;
 }
 
-/*
- * A comment that marks a region (kymo/kernel.h) becomes a directive, "// kymo.begin x" is "  .kymo_begin x"; what would end it or be a
- * bracket does not stay in its name.
- */
-static bool is_mark(char *s, size_t at, size_t end)
-{
-	static const char *const marks[] = {"// kymo.begin ", "// kymo.end "};
-
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-		const size_t n = strlen(marks[i]);
-
-		if (end - at <= n || memcmp(s + at, marks[i], n) != 0)
-			continue;
-		memcpy(s + at, "  .kymo_", 8);
-		for (at += n; at < end; at++)
-			if (!isprint((unsigned char)s[at]) || strchr("\"{}()[];/@", s[at]))
-				s[at] = ' ';
-		return true;
-	}
-	return false;
-}
-
 char *ptx_blank(const char *text, size_t length)
 {
 	char *out = malloc(length + 1);
@@ -69,10 +47,7 @@ char *ptx_blank(const char *text, size_t length)
 			at = string_end(out, at, length);
 		} else if (out[at] == '/' && at + 1 < length &&
 			   (out[at + 1] == '/' || out[at + 1] == '*')) {
-			end = comment_end(out, at, length);
-			if (is_mark(out, at, end))
-				at = end;
-			for (; at < end; at++)
+			for (end = comment_end(out, at, length); at < end; at++)
 				if (out[at] != '\n')
 					out[at] = ' ';
 		} else {
@@ -87,6 +62,11 @@ char *ptx_blank(const char *text, size_t length)
 bool ptx_word_is(const char *text, struct ptx_word w, const char *is)
 {
 	return strlen(is) == w.length && memcmp(text + w.at, is, w.length) == 0;
+}
+
+bool ptx_word_begins(const char *text, struct ptx_word w, const char *with)
+{
+	return strlen(with) <= w.length && memcmp(text + w.at, with, strlen(with)) == 0;
 }
 
 bool ptx_words_equal(const char *text, struct ptx_word a, struct ptx_word b)
@@ -182,8 +162,8 @@ static struct ptx_word dotted(const char *s, uint32_t at, uint32_t length)
 
 static bool ends_with_line(const char *s, struct ptx_word name)
 {
-	static const char *const names[] = {".loc",          ".file",       ".version", ".target",
-					    ".address_size", ".kymo_begin", ".kymo_end"};
+	static const char *const names[] = {".loc", ".file", ".version", ".target",
+					    ".address_size"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (ptx_word_is(s, name, names[i]))

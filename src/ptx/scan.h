@@ -36,10 +36,7 @@ struct ptx_scan {
 	uint32_t length, at;
 };
 
-/*
- * A copy in which comments are blanks, terminated; lines stay where they are. Marks of regions (kymo/kernel.h) become directives,
- * `.kymo_begin NAME` and `.kymo_end NAME`. NULL: no memory.
- */
+/* A copy in which comments are blanks, terminated; lines stay where they are. NULL: no memory. */
 char *ptx_blank(const char *text, size_t length);
 
 /* The next statement of a function's body. */
@@ -48,6 +45,7 @@ struct ptx_statement ptx_next(struct ptx_scan *s);
 /* The next identifier, number or mark from `*at` on, which goes behind it; length 0: there is none before `end`. */
 struct ptx_word ptx_word_next(const char *text, uint32_t *at, uint32_t end);
 bool ptx_word_is(const char *text, struct ptx_word w, const char *is);
+bool ptx_word_begins(const char *text, struct ptx_word w, const char *with);
 bool ptx_words_equal(const char *text, struct ptx_word a, struct ptx_word b);
 /* May stand in a name. */
 bool ptx_named(char c);

@@ -98,8 +98,8 @@ class Test(base.Test):
         self.build()
         ptx = os.path.join(self.folder, "marked.ptx")
         with open(PTX, encoding="utf-8") as f, open(ptx, "w", encoding="utf-8") as out:
-            out.write(f.read().replace("\tcvta.to", "\t// begin inline asm\n\t// kymo.begin \"the load\"\n\t// end inline asm\n\tcvta.to")
-                      .replace("\tadd.s32 \t%r5", "\t// kymo.end \"the load\"\n\tadd.s32 \t%r5"))
+            out.write(f.read().replace("\tcvta.to", "\t// begin inline asm\n\t{.reg .pred kymo_begin_load;}\n\t// end inline asm\n\tcvta.to")
+                      .replace("\tadd.s32 \t%r5", "\t{.reg .pred kymo_end_load;}\n\tadd.s32 \t%r5"))
         check("memory", self.scene(ptx, options=("--instrument-kernels=scale#1", "--handlers", "blocks,heatmap")), "3 117901063, twins 2\n")
         def reported(handler):
             tables = json.loads(kymotest.must(self.kymo, "kernels", "-f", "json", "--handler", handler, self.trace))["tables"]
@@ -111,13 +111,13 @@ class Test(base.Test):
             (name, line, THREADS, THREADS, 0, *3 * (marks * ITEMS,), None) for name, line, marks in
             (("function", 10, 1), ("rest", 12, 7), ("label", 16, 1))])  # between: 2 marks, 4 accesses, and itself
         check("regions", [tuple(r[c] for c in columns) for r in tables["blocks.regions"]],
-              [("the load", 12, THREADS, THREADS, 0, *3 * (2 * ITEMS,), None)])
+              [("load", 12, THREADS, THREADS, 0, *3 * (2 * ITEMS,), None)])
         check("groups", len(tables["blocks.groups"]), 4 * GROUPS)
         heat = reported("heatmap")
         check("pages", [(r["accesses"], r["bytes"]) for r in heat["heatmap.pages"]], [(3 * THREADS, 16 * THREADS)])
         check("what the context has", [r["buffer_bytes"] for r in heat["heatmap.buffers"]], [64, 64, None])
         check("marks are parts", self.rows("SELECT what, kind, sum(executed) FROM kernel_parts WHERE what IN ('begin', 'end') GROUP BY 1"),
-              [("begin", "the load", THREADS), ("end", "the load", THREADS)])
+              [("begin", "load", THREADS), ("end", "load", THREADS)])
 
     def test_groups(self):
         """More accesses than there is room for: run by run of some groups, each counted once."""

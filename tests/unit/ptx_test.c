@@ -200,10 +200,10 @@ static void test_addresses(void **state)
 /* Marks of regions, blocks and ends: behind the counts of their block, and only for threads that are there. */
 static void test_times(void **state)
 {
-	static const char marked[] = HEAD
-		".func f() { ret; }\n"
-		".entry k() {\n.reg .pred %p;\n// begin inline asm\n// kymo.begin \"a {b\"\n"
-		"// end inline asm\n@%p exit;\n// kymo.ending\n// kymo.end x\ncall f;\nret;\n}\n";
+	static const char marked[] =
+		HEAD ".func f() { ret; }\n"
+		     ".entry k() {\n.reg .pred %p;\n{.reg .pred kymo_begin_a_b;}\n@%p exit;\n"
+		     "{.reg .pred kymo_ending;}\n{ .reg .pred kymo_end_x; }\ncall f;\nret;\n}\n";
 	struct text out = {0};
 	const char *source;
 
@@ -211,7 +211,7 @@ static void test_times(void **state)
 		ptx_rewrite(&(struct ptx_request){marked, strlen(marked), "k", false, true}, &out));
 	source = strstr(out.s, "\nsource ");
 	assert_non_null(source);
-	has(out.s, "region 4 1 begin a%20%20b 0 0 \nregion 5 2 end x 0 0 \nsource ", true);
+	has(out.s, "region 4 1 begin a_b 0 0 \nregion 5 2 end x 0 0 \nsource ", true);
 	has(out.s, "site ", false);
 	for (const char *const *yes =
 		     (const char *const[]){"\tmov.u32 %kymo_x, 2147483648;\n", /* f, block 0 */
@@ -224,7 +224,6 @@ static void test_times(void **state)
 	     *yes; yes++)
 		has(source, *yes, true);
 	has(source, "%kymo_x, 4294967295;\n", true);
-	has(source, "kymo.", false); /* neither marks nor what is none */
 	text_release(&out);
 }
 

@@ -87,7 +87,7 @@ class Lines:
             rows.update({t["name"]: t["rows"] for t in json.loads(said)["tables"]})
         got = {r["name"]: (r["count"], r["unfinished"], r["min_ticks"]) for r in rows["blocks.regions"]}
         self.check("lines: regions: each thread once", [v[:2] for v in got.values()] == 2 * [(REGION_THREADS, 0)], got)
-        self.check("lines: regions: the wait takes its 20,000 ticks, the store less than a tenth", got["the wait"][2] >= 20000 and
+        self.check("lines: regions: the wait takes its 20,000 ticks, the store less than a tenth", got["the_wait"][2] >= 20000 and
                    got["store"][2] < 2000, got)
         pages = sum(r["accesses"] for r in rows["heatmap.pages"])
         want = self.one(path, "SELECT sum(executed) FROM kernel_parts WHERE what IN ('load', 'store', 'rw', 'atomic') AND kind <> 'private'")

@@ -10,10 +10,10 @@ __global__ void waits(const float *a, float *b)
 	const int i = blockIdx.x * blockDim.x + threadIdx.x;
 	float x = a[i]; /* the first load */
 
-	KYMO_REGION_BEGIN("the wait");
+	KYMO_REGION_BEGIN(the_wait);
 	for (long long began = clock64(); clock64() - began < TICKS;)
 		x += 0.0f;
-	KYMO_REGION_END("the wait");
+	KYMO_REGION_END(the_wait);
 	KYMO_REGION_BEGIN(store);
 	b[i] = 2 * x; /* the store */
 	KYMO_REGION_END(store);

@@ -103,7 +103,7 @@ fuzz:
 	@$(call build,fuzz)
 	@python3 -B tools/check/fuzz.py build/fuzz --seconds $(SECONDS) --jobs $(JOBS) $(TARGETS)
 
-# Mutants of the sources: which changes of one line no test sees. When it ran last, and what survived: build/mutants/mutants.txt.
+# Mutants of the sources: which changes of one line no test sees. When it ran last, and what survived: build/mutants.json.
 mutants:
 	@python3 -B tools/check/mutate.py $(MUTATE)
 

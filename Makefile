@@ -114,7 +114,7 @@ harm:
 harm-long:
 	@$(MAKE) --no-print-directory harm KILLS=1000
 
-# Mutants of the sources: which changes of one line no test sees. When it ran last, and what survived: build/mutants/mutants.txt.
+# Mutants of the sources: which changes of one line no test sees. When it ran last, and what survived: build/mutants.json.
 mutants:
 	@python3 -B tools/check/mutate.py $(MUTATE)
 

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 static enum units_time_unit time_unit;
@@ -95,6 +96,12 @@ const char *units_span(uint64_t ns, char buffer[UNITS_TEXT])
 	return buffer;
 }
 
+/* Without the library of mathematics, which what is loaded into programs does not link. */
+static bool is_whole(double x)
+{
+	return x < -9e15 || x > 9e15 || x == (double)(int64_t)x;
+}
+
 const char *units_bytes(double bytes, char buffer[UNITS_TEXT])
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -107,7 +114,7 @@ const char *units_bytes(double bytes, char buffer[UNITS_TEXT])
 		     {1024, "KiB"},       {1048576, "MiB"},
 		     {1073741824, "GiB"}, {1099511627776, "TiB"}};
 
-	if (size_unit == UNITS_SIZE_B && bytes == floor(bytes))
+	if (size_unit == UNITS_SIZE_B && is_whole(bytes))
 		snprintf(buffer, UNITS_TEXT, "%.0f B", bytes);
 	else if (size_unit != UNITS_SIZE_FITTING)
 		snprintf(buffer, UNITS_TEXT, "%.*f %s", size_unit == UNITS_SIZE_B ? 3 : 6,

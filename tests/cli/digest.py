@@ -268,6 +268,18 @@ def devices_that_communicate(text, devices):
     expect(got and float(got[1]) == 0 == float(got[3]) and abs(float(got[2]) - max(shares)) <= 0.06, got, shares)
 
 
+def heaviest(text, word, rows):
+    """The lines of kernels or calls are the first rows of their table."""
+    lines = re.search(rf"^{word} .*\n(?:  .*\n)*", text, re.M)[0].splitlines()
+    expect(len(lines) > 1, word, text)
+    for line, row in zip(lines, rows):
+        got = re.fullmatch(rf"(?:{word})? +(?:([\d.]+) %)? +([\d.]+) (ns|us|ms|s) +([\d,]+) x  (.*)", line)
+        expect(got and got[5] == row["op"] and int(got[4].replace(",", "")) == row["calls"], line, row)
+        ns = float(got[2]) * {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[got[3]]
+        expect(abs(ns / row["time_ns"] - 1) < 0.001, line, row)
+        expect(not got[1] or abs(float(got[1]) - row["percent"]) <= 0.051, line, row)
+
+
 def test_lines(folder):
     for name, program, environment in (("two", (TWO, "--counts", folder + "/counts.json"), {"POCL_DEVICES": "pthread pthread"}),
                                        ("four", (TWO, "--counts", folder + "/counts.json"), {"POCL_DEVICES": "pthread pthread pthread pthread"}),
@@ -282,6 +294,9 @@ def test_lines(folder):
             expect(all(len(line) <= 80 for line in lines[1:]), name, *[line for line in lines[1:] if len(line) > 80])
             for word in ("Device 0: ", "kernels ", "idle ", "Main thread: ", "Kernels ", "Calls ", "Lost nothing"):
                 expect(sum(word in line for line in lines) >= 1, name, "no", word, *lines)
+        if name == "heat":
+            for word, table in (("Kernels", "kernels"), ("Calls", "opencl")):
+                heaviest(text, word, tables(trace, "--tables", table)[table])
         if name == "most":
             devices_that_communicate(text, tables(trace)["devices"])
         # Tables alone come without it; by its name it comes alone.

@@ -458,6 +458,57 @@ static void test_tree(void **state)
 	free(s);
 }
 
+static const struct metric *metric_called(const char *name)
+{
+	uint32_t i = 0;
+
+	while (i < meter.metric_count && strcmp(meter.metrics[i]->info.name, name) != 0)
+		i++;
+	assert_true(i < meter.metric_count);
+	return meter.metrics[i];
+}
+
+static void expect_joules(const struct metric *energy, const char *power, uint64_t since,
+			  double joules)
+{
+	double seconds = (double)(energy->last_ns - since) / 1e9;
+
+	assert_int_equal(energy->gaps, 0);
+	assert_int_equal(energy->values, 1);
+	assert_true(fabs(energy->shown * seconds - joules) < 1e-6);
+	assert_true(fabs(metric_called(power)->shown * seconds - joules) < 1e-6);
+}
+
+/* The energy of a package and of its part, each over the end of its own range. */
+static void test_energy_wraps(void **state)
+{
+	const struct source *const *rapl = telemetry_sources;
+	const struct metric *package, *part;
+	uint64_t package_ns, part_ns;
+	struct probe p;
+
+	tree();
+	put("sys/class/powercap/intel-rapl:0/max_energy_range_uj", "9000000\n");
+	put("sys/class/powercap/intel-rapl:0:0/max_energy_range_uj", "3000000\n");
+	while (*rapl && strcmp((*rapl)->name, "rapl") != 0)
+		rapl++;
+	assert_non_null(*rapl);
+	meter_init(&meter, root);
+	assert_true(probe_open(&p, &meter, *rapl));
+	package = metric_called("energy");
+	part = metric_called("energy.dram");
+	probe_read(&p);
+	package_ns = package->last_ns;
+	part_ns = part->last_ns;
+	put("sys/class/powercap/intel-rapl:0/energy_uj", "2000000\n");
+	put("sys/class/powercap/intel-rapl:0:0/energy_uj", "6\n");
+	probe_read(&p);
+	expect_joules(package, "power", package_ns, 6);
+	expect_joules(part, "power.dram", part_ns, 2.999999);
+	probe_close(&p);
+	meter_release(&meter);
+}
+
 static void test_libraries(void **state)
 {
 	struct seen *s = calloc(1, sizeof(*s));
@@ -638,6 +689,7 @@ int main(void)
 		cmocka_unit_test(test_power_over_time),
 		cmocka_unit_test(test_devices_are_joined),
 		cmocka_unit_test(test_tree),
+		cmocka_unit_test(test_energy_wraps),
 		cmocka_unit_test(test_libraries),
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_one_sampler_of_a_node),

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counters that do not fit into one pass, and kernels that are counted one by one: two providers of the
- * test's own, of which one has room for two counters of each of its blocks, the other for one.
+ * Counters that do not fit into one pass, and kernels that are counted one by one: providers of the
+ * test's own, of which one has room for two counters of each of its blocks, another for one; one tells
+ * of kernels of two devices.
  */
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -127,6 +129,50 @@ static const kymo_counter_provider_t single = {.size = sizeof(single),
 					       .open = open_session,
 					       .read = read_session,
 					       .close = close_session};
+
+/* "kernels" of two devices tells of kernels, two values of each. */
+enum { DEVICES = 2, FIRST_DEVICE = 7 };
+
+static struct teller {
+	void (*deliver)(void *to, const kymo_counter_dispatch_t *d);
+	void *to;
+} tellers[DEVICES];
+
+static kymo_status_t list_devices(kymo_counter_list_fn add, void *to, void *data)
+{
+	static const kymo_dimension_t halves[] = {{"HALF", 2}};
+
+	for (uint32_t i = 0; i < DEVICES; i++) {
+		const kymo_counter_info_t info = {.size = sizeof(info),
+						  .name = "kernels",
+						  .agent = FIRST_DEVICE + i,
+						  .modes = KYMO_COUNTER_DISPATCH,
+						  .dimension_count = 1,
+						  .dimensions = halves,
+						  .handle = i};
+
+		assert_int_equal(add(&info, to), KYMO_OK);
+	}
+	return KYMO_OK;
+}
+
+static kymo_status_t admit_devices(const kymo_counter_request_t *r, void *data)
+{
+	return KYMO_OK;
+}
+
+static kymo_status_t open_device(const kymo_counter_request_t *r, void **session, void *data)
+{
+	tellers[r->agent - FIRST_DEVICE] = (struct teller){r->deliver, r->to};
+	return open_session(r, session, data);
+}
+
+static const kymo_counter_provider_t devices = {.size = sizeof(devices),
+						.name = "devices",
+						.list = list_devices,
+						.admit = admit_devices,
+						.open = open_device,
+						.close = close_session};
 
 /* ---- what is delivered ---- */
 
@@ -450,6 +496,36 @@ static void a_callback_may_stop(void **state)
 	open_now = 0; /* what was open then stays */
 }
 
+static void expect_half(const struct got *g, uint32_t device, double first, double second)
+{
+	const double *own = &g->values[2 * device], *other = &g->values[2 * (1 - device)];
+
+	assert_int_equal(g->agent, FIRST_DEVICE + device);
+	assert_int_equal(g->count, 4);
+	assert_true(own[0] == first && own[1] == second);
+	assert_true(isnan(other[0]) && isnan(other[1]));
+}
+
+/* A kernel of one device has the values of that device; what another counts is not known of it. */
+static void kernels_of_two_devices(void **state)
+{
+	const double first[] = {1, 2}, second[] = {3, 4};
+	kymo_counter_set_t set = set_of("kernels");
+	kymo_counter_dispatch_t d = {.size = sizeof(d)};
+
+	assert_int_equal(kymo_counter_dispatch_service(context, set, on_values, NULL), KYMO_OK);
+	kymo_counter_set_destroy(set);
+	assert_int_equal(kymo_context_start(context), KYMO_OK);
+	d.values = second;
+	tellers[1].deliver(tellers[1].to, &d);
+	d.values = first;
+	tellers[0].deliver(tellers[0].to, &d);
+	assert_int_equal(kymo_context_stop(context), KYMO_OK);
+	assert_int_equal(got_count, 2);
+	expect_half(&got[0], 1, 3, 4);
+	expect_half(&got[1], 0, 1, 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -463,11 +539,13 @@ int main(void)
 		TEST(launches_are_chosen),
 		TEST(others_wait_for_a_second),
 		TEST(failures_have_no_values),
-		TEST(a_callback_may_stop),
+		TEST(kernels_of_two_devices),
+		TEST(a_callback_may_stop), /* the last: what was open then stays */
 	};
 
 	if (kymo_counter_provider_register(&blocks) != KYMO_OK ||
-	    kymo_counter_provider_register(&single) != KYMO_OK)
+	    kymo_counter_provider_register(&single) != KYMO_OK ||
+	    kymo_counter_provider_register(&devices) != KYMO_OK)
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

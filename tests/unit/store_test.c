@@ -165,6 +165,24 @@ static void self_time_leaves_nested_calls_out(void **state)
 	tallies_free(a);
 }
 
+/* Calls whose parents were lost are gone with the outermost call after them, however many they are. */
+static void self_time_survives_any_number_of_lost_calls(void **state)
+{
+	struct tallies *a = tallies_new(one_thread());
+	const struct tally *outer;
+
+	for (uint64_t id = 1; id < 1000; id += 3) {
+		add_call(a, 2, 40, id, id + 1); /* in one that was lost */
+		add_call(a, 2, 1, id + 2, 0);
+	}
+	add_call(a, 2, 30, 1001, 1002);
+	add_call(a, 1, 100, 1002, 0);
+	outer = a->set[TALLY_CALL].rows[1];
+	assert_int_equal(outer->total, 100);
+	assert_int_equal(outer->self, 70);
+	tallies_free(a);
+}
+
 struct memory_step {
 	int64_t time, bytes;
 };
@@ -665,6 +683,7 @@ int main(void)
 		cmocka_unit_test(percentiles_are_within_the_stated_error),
 		cmocka_unit_test(buckets_cover_all_values_once),
 		cmocka_unit_test(self_time_leaves_nested_calls_out),
+		cmocka_unit_test(self_time_survives_any_number_of_lost_calls),
 		cmocka_unit_test(peak_does_not_depend_on_the_order_of_arrival),
 		cmocka_unit_test(store_and_raw_give_the_same_summary),
 		cmocka_unit_test(tallies_equal_sql_on_the_rows),

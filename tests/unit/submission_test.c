@@ -59,8 +59,12 @@ static uint64_t submit(struct cap_submission *o)
 
 	assert_non_null(f);
 	id = f->id;
+	if (f->callbacks)
+		cap_callbacks(f, NULL, CAP_ENTER);
 	assert_true(cap_submission_take(o, f, &core_dispatch_ops[DISPATCH_OP_LAUNCH], NULL));
 	cap_leave(f);
+	if (f->callbacks)
+		cap_callbacks(f, NULL, CAP_EXIT);
 	cap_done(f);
 	return id;
 }
@@ -114,6 +118,48 @@ static void test_shared(void **state)
 	assert_int_equal(retired, 1);
 	assert_int_equal(retired_call, id);
 	assert_int_equal(kymo_context_destroy(c), KYMO_OK);
+}
+
+struct asker {
+	uint64_t answer, told;
+	unsigned asked;
+	kymo_context_t context;
+};
+
+static uint64_t ask(kymo_context_t c, const kymo_callback_record_t *r, void *data)
+{
+	struct asker *a = data;
+
+	a->asked++;
+	return a->answer;
+}
+
+static void on_work(kymo_context_t c, const kymo_callback_record_t *r, void *data)
+{
+	((struct asker *)data)->told = r->external;
+}
+
+/* Work has, in each context, the external id that was asked for at its call; nobody is asked when it is told. */
+static void test_request(void **state)
+{
+	const kymo_selection_t work = {.size = sizeof(work), .domain = "dispatch"};
+	struct asker askers[2] = {{.answer = 7}, {.answer = 8}};
+	struct cap_submission o;
+
+	for (struct asker *a = askers; a < askers + 2; a++) {
+		assert_int_equal(kymo_context_create(&a->context), KYMO_OK);
+		assert_int_equal(kymo_callback_service(a->context, &work, on_work, a), KYMO_OK);
+		assert_int_equal(kymo_external_request_service(a->context, NULL, ask, a), KYMO_OK);
+		assert_int_equal(kymo_context_start(a->context), KYMO_OK);
+		assert_int_equal(kymo_external_push(a->context, 42), KYMO_OK);
+	}
+	submit(&o);
+	record(&o);
+	for (struct asker *a = askers; a < askers + 2; a++) {
+		assert_int_equal(a->asked, 1);
+		assert_int_equal(a->told, a->answer);
+		assert_int_equal(kymo_context_destroy(a->context), KYMO_OK);
+	}
 }
 
 /* Nothing to hold where only a buffer records. */
@@ -292,7 +338,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shared),  cmocka_unit_test(test_plain),
 		cmocka_unit_test(test_moments), cmocka_unit_test(test_filter),
-		cmocka_unit_test(test_wait),
+		cmocka_unit_test(test_wait),    cmocka_unit_test(test_request),
 	};
 
 	if (cap_domain_register(&domain_info, &submits) != KYMO_OK)

@@ -4,15 +4,18 @@
 
     --count N     so many mutants, 100; --quick: 20
     --seed N      the same ones again; else one is chosen and printed
-    --tests REGEX of which tests' lines, by name; those of the programs under tests/unit, which are cheap
+    --tests REGEX the tests, by name; those of TESTS, which are cheap
     --files REGEX lines of these files alone, as "src/stream/.*"
-    --most N      tests that a mutant meets, 6: those that took the least time
+    --jobs N      for ninja, 2
+    --least N     fewer percent killed: exit status 1; 85
 
-All happens in build/mutants: a copy of what git knows, built with gcc's coverage once; what each test executes is kept until a
-source or a test changes. A mutant that does not compile is no mutant, one that takes ten times as long is killed. Generated code is changed
-where the build has it. The table is kept in build/mutants/mutants.txt, with when it was. Exit status: 1 if fewer than --least percent (85) were killed."""
+All happens in build/mutants: a copy of what git knows, built with the preset coverage. What each test executes is kept there until a
+source or a test changes. A mutant that does not compile is none. Tests run in order of the time that they take, a minute of them, until one fails
+twice or takes ten times as long. What the build generates is changed as well. build/mutants.json has all mutants of the last run, and when it was."""
 import argparse
 import collections
+import contextlib
+import fcntl
 import gzip
 import hashlib
 import json
@@ -20,6 +23,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -27,7 +31,13 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PLACE = os.path.join(ROOT, "build", "mutants")
 TREE, BUILD = os.path.join(PLACE, "tree"), os.path.join(PLACE, "tree", "build", "coverage")
-FLAGS = "-O0 --coverage -fprofile-update=atomic -Wno-error"
+CHANGED = os.path.join(PLACE, "changed.json")  # the file that is changed now, as it was
+COUNTS = os.path.join(PLACE, "counts")
+TESTS = (r"^(unit|golden|sql|model|conformance)\.(?!sample\.timer)"  # which a busy machine turns red
+         r"|^cli\.(digest|kernels)\.(?!real)|^cli\.cuda\.(basic|many|graphs)$|^cli\.function\.(instrumented|xray)$"
+         r"|^cli\.(quick|references|command_line|unseen|overwrite|summary_output|instrument|openmp\.host|telemetry\.(listing|nvml))$")
+LONG = 20  # seconds: tests that take longer are left out
+ENOUGH = 60  # seconds, as they took unchanged: of the tests that execute a line those that fit run
 SWAPS = [("==", "!="), ("!=", "=="), ("<=", "<"), (">=", ">"), (" < ", " <= "), (" > ", " >= "), ("&&", "||"), ("||", "&&"), (" + ", " - "), (" - ", " + "),
          ("++", "--"), ("--", "++"), ("+=", "-="), ("-=", "+="), (" | ", " & "), (" & ", " | "), ("|=", "&="), ("<<", ">>"), (" * ", " + "), (" / ", " * "),
          ("true", "false"), ("false", "true"), ("[0]", "[1]"), ("[1]", "[0]")]
@@ -43,7 +53,7 @@ def code_of(line):
 def changes(line):
     """(what it is, the line changed) of every mutant of a line."""
     code = code_of(line)
-    if code.lstrip().startswith(("#", "*")) or not code.strip():
+    if code.lstrip().startswith(("#", "*")) or "assert" in code or not code.strip():
         return
     for old, new in SWAPS:
         for m in re.finditer(re.escape(old), code):
@@ -66,10 +76,20 @@ def changes(line):
         yield "statement removed", re.match(r"\t+", line)[0] + ";\n"
 
 
-# ---- the copy and what executes what -------------------------------------------------------------
+# ---- the copy ------------------------------------------------------------------------------------
 
 def run(*argv, **options):
     return subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False, **options)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
 
 
 def copy_tree():
@@ -81,7 +101,8 @@ def copy_tree():
             continue
         with open(source, "rb") as f:
             data = f.read()
-        known.update(name.encode() + b"\0" + hashlib.sha256(data).digest())
+        if name.startswith(("src/", "include/", "model/", "metrics/", "tests/", "cmake/", "tools/gen/", "CMake")):
+            known.update(name.encode() + b"\0" + hashlib.sha256(data).digest())
         try:
             with open(target, "rb") as f:
                 if f.read() == data:
@@ -92,67 +113,77 @@ def copy_tree():
     return known.hexdigest()
 
 
-def configure():
-    done = run("cmake", "-S", TREE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DKYMO_ASSERTS=ON", f"-DCMAKE_C_FLAGS={FLAGS}", f"-DCMAKE_CXX_FLAGS={FLAGS}",
-               "-DCMAKE_C_FLAGS_DEBUG=-g1", "-DCMAKE_CXX_FLAGS_DEBUG=-g1")
-    if done.returncode:
-        sys.exit(done.stderr[-3000:])
+def restore():
+    """What is changed, also by a run that was killed."""
+    with contextlib.suppress(FileNotFoundError):
+        said = json.loads(read(CHANGED))
+        write(os.path.join(TREE, said["path"]), said["text"])
+        os.remove(CHANGED)
+
+
+def build(jobs, targets):
+    try:
+        done = run("ninja", "-C", BUILD, f"-j{jobs}", *sorted(targets), timeout=3600)
+        return done.returncode == 0, done.stdout
+    except subprocess.TimeoutExpired:
+        return False, "the build takes more than an hour"
 
 
 def tests_of(wanted):
-    """{name: (command, the targets that it needs, environment)}"""
+    """{name: {commands, targets that they need, environment, folder}}, once all is built"""
     known = set(re.findall(r"^(\S+): ", run("ninja", "-C", BUILD, "-t", "targets", "all").stdout, re.M))
-    out = {}
+    common = {t for t in known if re.match(r"bin/kymo|lib/.*\.so", t)}
+    out, setups, needed = {}, {}, {}
     for t in json.loads(run("ctest", "--test-dir", BUILD, "--show-only=json-v1").stdout)["tests"]:
-        if not re.search(wanted, t["name"]) or "command" not in t:
-            continue
-        targets = {os.path.relpath(w, BUILD) for w in t["command"] if w.startswith(BUILD + os.sep)} & known
         properties = {p["name"]: p["value"] for p in t.get("properties", [])}
-        more = dict(e.split("=", 1) for e in properties.get("ENVIRONMENT", []))
-        out[t["name"]] = (t["command"], sorted(targets), {**os.environ, **more}, properties.get("WORKING_DIRECTORY", BUILD))
+        for f in properties.get("FIXTURES_SETUP", []):
+            setups[f] = t["command"]
+        if not re.search(wanted, t["name"]) or "command" not in t or "FIXTURES_SETUP" in properties:
+            continue
+        alone = os.path.basename(t["command"][0]).startswith("test_")
+        targets = {os.path.relpath(w, BUILD) for w in t["command"] if w.startswith(BUILD + os.sep)} & known
+        needed[t["name"]] = properties.get("FIXTURES_REQUIRED", [])
+        out[t["name"]] = {"commands": [t["command"]], "alone": alone, "targets": targets if alone else targets | common,
+                          "environment": {**os.environ, **dict(e.split("=", 1) for e in properties.get("ENVIRONMENT", []))},
+                          "folder": properties.get("WORKING_DIRECTORY", BUILD)}
+    for name, fixtures in needed.items():
+        out[name]["commands"][:0] = [setups[f] for f in fixtures if f in setups]
     return out
 
 
-def build(targets):
-    done = run("ninja", "-C", BUILD, *sorted(targets))
-    return done.returncode == 0, done.stdout
+# ---- what executes what --------------------------------------------------------------------------
 
-
-def passes(test, limit, **more):
-    command, _, environment, folder = test
-    try:
-        with subprocess.Popen(command, env={**environment, **more}, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                              start_new_session=True) as p:
+def passes(test, limit):
+    """Its counts of lines are in COUNTS then."""
+    for command in test["commands"]:
+        with subprocess.Popen(command, env={**test["environment"], "GCOV_PREFIX": COUNTS}, cwd=test["folder"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, start_new_session=True) as p:
             try:
-                return p.wait(limit) == 0
+                if p.wait(limit) != 0:
+                    return False
             except subprocess.TimeoutExpired:
-                os.killpg(p.pid, 9)
                 return False
-    except OSError:
-        return False
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(p.pid, signal.SIGKILL)
+    return True
 
 
-def executed(test, folder):
-    """{file: lines} that it executes; None: it fails as it is."""
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
-    if not passes(test, 120, GCOV_PREFIX=folder):
+def executed(test):
+    """{file: lines} that it executes; None: it fails as it is, or takes long."""
+    shutil.rmtree(COUNTS, ignore_errors=True)
+    if not passes(test, LONG):
         return None
-    for inside, _, names in os.walk(folder):  # beside what the compiler knew of it
-        for n in names:
-            if n.endswith(".gcda"):
-                note = os.path.join("/", os.path.relpath(os.path.join(inside, n[:-1] + "o"), folder)).replace(".gcdo", ".gcno")
-                if os.path.exists(note):
-                    os.symlink(note, os.path.join(inside, n[:-5] + ".gcno"))
-    counts = [os.path.join(inside, n) for inside, _, names in os.walk(folder) for n in names if n.endswith(".gcda")]
+    counts = [os.path.join(inside, n) for inside, _, names in os.walk(COUNTS) for n in names if n.endswith(".gcda")]
+    for c in counts:  # beside them what the compiler knew
+        os.symlink(os.path.join("/", os.path.relpath(c, COUNTS))[:-5] + ".gcno", c[:-5] + ".gcno")
     lines = collections.defaultdict(set)
     for at in range(0, len(counts), 200):
-        for text in run("gcov", "--json-format", "--stdout", *counts[at:at + 200], cwd=folder).stdout.splitlines():
+        for text in run("gcov", "--json-format", "--stdout", *counts[at:at + 200], cwd=COUNTS).stdout.splitlines():
             for f in json.loads(text)["files"]:
                 path = os.path.relpath(os.path.join(BUILD, f["file"]), TREE)
                 if path.startswith(("src/", "build/coverage/src/")) and path.endswith((".c", ".h", ".inc")):
                     lines[path] |= {x["line_number"] for x in f["lines"] if x["count"]}
-    shutil.rmtree(folder, ignore_errors=True)
     return {path: sorted(found) for path, found in lines.items()}
 
 
@@ -166,95 +197,127 @@ def coverage(tests, known):
         said = {}
     if said.get("known") != known:
         said = {"known": known, "tests": {}}
+    lines, seconds = collections.defaultdict(lambda: collections.defaultdict(list)), {}
     for name, test in tests.items():
         if name not in said["tests"]:
             begun = time.monotonic()
-            found = executed(test, os.path.join(PLACE, "counts"))
+            found = executed(test)
             said["tests"][name] = [time.monotonic() - begun, found]
-            print(f"{name}: " + ("fails as it is, left out" if found is None else f"{sum(map(len, found.values()))} lines"), flush=True)
-    with gzip.open(kept, "wt", encoding="utf-8") as f:
-        json.dump(said, f)
-    lines, seconds = collections.defaultdict(lambda: collections.defaultdict(list)), {}
-    for name in tests:
+            print(f"{name}: " + ("fails as it is or takes long, left out" if found is None else f"{sum(map(len, found.values()))} lines"), flush=True)
         seconds[name], found = said["tests"][name]
         for path, numbers in (found or {}).items():
             for n in numbers:
                 lines[path][n].append(name)
+    with gzip.open(kept, "wt", encoding="utf-8") as f:
+        json.dump(said, f)
     return lines, seconds
 
 
-# ---- mutants ---------------------------------------------------------------------------------------
+# ---- mutants -------------------------------------------------------------------------------------
 
-def try_one(path, number, new, tests, names, seconds):
-    """"killed by TEST", "survived", or None: it does not compile."""
-    full = os.path.join(TREE, path)
-    with open(full, encoding="utf-8") as f:
-        lines = f.readlines()
-    before, stamp = "".join(lines), os.stat(full)
-    lines[number - 1] = new
-    try:
-        with open(full, "w", encoding="utf-8") as f:
-            f.writelines(lines)
-        ok, _ = build({t for n in names for t in tests[n][1]})
-        if not ok:
+def killer(names, tests, seconds, jobs):
+    """The test that fails; "": none; None: it does not compile."""
+    spent, fit = 0, []
+    for n in names:
+        spent += seconds[n]
+        if spent <= ENOUGH or not fit:
+            fit.append(n)
+    for alone in (True, False):  # programs of tests, which are linked fast; then those that want all
+        chosen = [n for n in fit if tests[n]["alone"] == alone]
+        if chosen and not build(jobs, set().union(*(tests[n]["targets"] for n in chosen)))[0]:
             return None
-        for n in names:
-            if not passes(tests[n], 10 * seconds[n] + 10):
-                return f"killed by {n}"
-        return "survived"
+        for n in chosen:
+            limit = 10 * seconds[n] + 10
+            if not passes(tests[n], limit) and not passes(tests[n], limit):
+                return n
+    return ""
+
+
+def try_one(path, number, new, names, tests, seconds, jobs):
+    text = read(os.path.join(TREE, path))
+    lines = text.splitlines(keepends=True)
+    lines[number - 1] = new
+    write(CHANGED, json.dumps({"path": path, "text": text}))
+    try:
+        write(os.path.join(TREE, path), "".join(lines))
+        return killer(names, tests, seconds, jobs)
     finally:
-        with open(full, "w", encoding="utf-8") as f:
-            f.write(before)
-        if path.startswith("build/"):  # what makes it would else be run again
-            os.utime(full, ns=(stamp.st_atime_ns, time.time_ns()))
+        restore()
+
+
+def mutants(args, lines, tests, seconds):
+    """Yields a dict for each."""
+    places = sorted((path, n) for path in lines if re.match(args.files, path) for n in lines[path])
+    if not places:
+        sys.exit("no line is executed")
+    print(f"seed {args.seed}: {len(places)} lines of {len({p for p, _ in places})} files are executed by {len(tests)} tests", flush=True)
+    pick, seen, done = random.Random(args.seed), set(), 0
+    while done < args.count and len(seen) < len(places):
+        path, number = place = pick.choice(places)
+        line = read(os.path.join(TREE, path)).splitlines(keepends=True)[number - 1]
+        made = list(changes(line))
+        what, new = pick.choice(made) if made else (None, None)
+        if place in seen or not made:
+            seen.add(place)
+            continue
+        seen.add(place)
+        begun = time.monotonic()
+        found = try_one(path, number, new, sorted(lines[path][number], key=seconds.get), tests, seconds, args.jobs)
+        if found is None:
+            continue
+        done += 1
+        yield {"file": path, "line": number, "what": what, "before": line.strip(), "after": new.strip(), "killed_by": found,
+               "tests": sorted(lines[path][number], key=seconds.get), "seconds": round(time.monotonic() - begun, 1)}
+
+
+def told(found):
+    """The table by folder and the survivors."""
+    folders = collections.Counter("generated" if m["file"].startswith("build/") else "/".join(m["file"].split("/")[:2]) for m in found)
+    lived = [m for m in found if not m["killed_by"]]
+    by_folder = collections.Counter("generated" if m["file"].startswith("build/") else "/".join(m["file"].split("/")[:2]) for m in lived)
+    lines = [f"{'':24} mutants  killed"]
+    lines += [f"{f:24} {n:7} {n - by_folder[f]:7}" for f, n in sorted(folders.items())]
+    percent = 100 * (len(found) - len(lived)) / max(1, len(found))
+    lines.append(f"{'all':24} {len(found):7} {len(found) - len(lived):7}  {percent:.0f} %")
+    for m in lived:
+        lines += [f"survived: {m['file']}:{m['line']}: {m['what']}, executed by {len(m['tests'])} tests ({', '.join(m['tests'][:4])})",
+                  f"    - {m['before']}", f"    + {m['after']}"]
+    return percent, "\n".join(lines)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--quick", action="store_const", const=20, dest="count")
     parser.add_argument("--seed", type=int, default=int(time.time()) % 1000000)
-    parser.add_argument("--tests", default=r"^unit\.")
+    parser.add_argument("--tests", default=TESTS)
     parser.add_argument("--files", default=".")
-    parser.add_argument("--most", type=int, default=6)
+    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--least", type=float, default=85)
     args = parser.parse_args()
-    count = 20 if args.quick else args.count
+    for s in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(s, lambda *_: sys.exit("interrupted"))
     os.makedirs(TREE, exist_ok=True)
-    known = copy_tree()
-    configure()
-    tests = tests_of(args.tests)
-    ok, text = build({t for _, targets, _, _ in tests.values() for t in targets})
-    if not ok or not tests:
-        sys.exit(text[-3000:] or f"no test is called {args.tests}")
-    lines, seconds = coverage(tests, known)
-    places = sorted((path, n) for path in lines if re.match(args.files, path) for n in lines[path])
-    if not places:
-        sys.exit("no line is executed")
-    print(f"seed {args.seed}: {len(places)} lines are executed by {len(tests)} tests", flush=True)
-    pick, done, survivors = random.Random(args.seed), 0, []
-    while done < count:
-        path, number = pick.choice(places)
-        with open(os.path.join(TREE, path), encoding="utf-8") as f:
-            line = f.readlines()[number - 1]
-        made = list(changes(line))
-        if not made:
-            continue
-        what, new = pick.choice(made)
-        names = sorted(lines[path][number], key=seconds.get)[:args.most]
-        result = try_one(path, number, new, tests, names, seconds)
-        if not result:
-            continue
-        done += 1
-        row = f"{path}:{number}: {what}: {result}: {new.strip()}"
-        print(row, flush=True)
-        if result == "survived":
-            survivors.append(f"{row}  ({len(lines[path][number])} tests execute it: {', '.join(names)})")
-    percent = 100 * (done - len(survivors)) / done
-    told = [f"seed {args.seed}: {done} mutants, {percent:.0f} % killed, {len(survivors)} survived:"] + survivors
-    with open(os.path.join(PLACE, "mutants.txt"), "a", encoding="utf-8") as f:
-        f.write("\n".join([time.strftime("%Y-%m-%d %H:%M:%S"), *told, ""]))
-    print("\n".join(told))
+    with open(os.path.join(PLACE, "lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        restore()
+        known = copy_tree()
+        done = run("cmake", "--preset", "coverage", cwd=TREE)
+        ok, text = build(args.jobs, ["all"]) if done.returncode == 0 else (False, done.stderr)
+        if not ok:
+            sys.exit(text[-3000:])
+        tests = tests_of(args.tests)
+        if not tests:
+            sys.exit(f"no test is called {args.tests}")
+        lines, seconds = coverage(tests, known)
+        os.environ["CCACHE_DISABLE"] = "1"  # mutants are built once
+        when, found = time.strftime("%Y-%m-%d %H:%M:%S"), []
+        for m in mutants(args, lines, tests, seconds):
+            found.append(m)
+            print(f"{m['file']}:{m['line']}: {m['what']}: {m['killed_by'] or 'SURVIVED'} ({m['seconds']} s): {m['after']}", flush=True)
+            write(os.path.join(ROOT, "build", "mutants.json"), json.dumps({"when": when, "seed": args.seed, "killed_percent": told(found)[0], "mutants": found}, indent=1))
+    percent, text = told(found)
+    print(text)
     return 1 if percent < args.least else 0
 
 

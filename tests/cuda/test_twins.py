@@ -92,7 +92,7 @@ class Test(base.Test):
 
     def test_blocks(self):
         """
-        Blocks, a region and the end of the kernel, by their times: on the stand-in all items of a group are at one mark after the other, and
+        Blocks, a region and the end of the kernel, by their times: on the fake driver all items of a group are at one mark after the other, and
         each record takes a tick.
         """
         self.build()

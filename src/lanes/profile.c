@@ -77,28 +77,29 @@ static char *trim(char *s)
 
 static bool take_numbers(struct reading *r, const struct field *f, char *text)
 {
+	const char *const all = text;
 	uint32_t *out = (uint32_t *)(void *)((char *)&r->p + f->offset);
 	char what[96];
 
-	snprintf(what, sizeof(what), "%s is %u whole number%s from 1 to %u, not", f->key, f->count,
-		 f->count > 1 ? "s" : "", f->most);
+	snprintf(what, sizeof(what), "%s is %u whole number%s from 1 to %u%s", f->key, f->count,
+		 f->count > 1 ? "s" : "", f->most, *text ? ", not" : "");
 	for (uint32_t i = 0; i < f->count; i++) {
 		const size_t n = strspn(text, "0123456789");
 		const unsigned long v = n && n < 9 ? strtoul(text, NULL, 10) : 0;
 
 		if (!v || v > f->most)
-			return wrong(r, what, text);
+			return wrong(r, what, all);
 		out[i] = (uint32_t)v;
 		text += n;
 		if (i + 1 < f->count) {
 			const size_t gap = strspn(text, ", \t");
 
 			if (!gap)
-				return wrong(r, what, text);
+				return wrong(r, what, all);
 			text += gap;
 		}
 	}
-	return *text ? wrong(r, what, text) : true;
+	return *text ? wrong(r, what, all) : true;
 }
 
 static bool take_line(struct reading *r, char *line)

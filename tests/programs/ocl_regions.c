@@ -6,33 +6,61 @@
 
 enum { ITEMS = 256, GROUP = 64, TURNS = 5 };
 
-static const char source[] = "#ifndef KYMO_REGION_BEGIN\n"
-			     "#define KYMO_REGION_BEGIN(name)\n"
-			     "#define KYMO_REGION_END(name)\n"
-			     "#endif\n"
-			     "kernel void turns(global int *out, int n)\n"
-			     "{\n"
-			     "	int i = get_global_id(0), sum = 0;\n"
-			     "	KYMO_REGION_BEGIN(\"all turns\");\n"
-			     "	for (int k = 0; k < n; k++) {\n"
-			     "		KYMO_REGION_BEGIN(turn);\n"
-			     "		sum += k;\n"
-			     "		KYMO_REGION_END(turn);\n"
-			     "	}\n"
-			     "	KYMO_REGION_END(\"all turns\");\n"
-			     "	if (i % 4 == 0) {\n"
-			     "		KYMO_REGION_BEGIN(left);\n"
-			     "		return;\n"
-			     "	}\n"
-			     "	out[i] = sum;\n"
-			     "}\n"
-			     "kernel void texels(read_only image2d_t in, global float *out)\n"
-			     "{\n"
-			     "	const sampler_t s = CLK_NORMALIZED_COORDS_FALSE | "
-			     "CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;\n"
-			     "	int i = get_global_id(0);\n"
-			     "	out[i] = read_imagef(in, s, (int2)(i % 16, i / 16)).x;\n"
-			     "}\n";
+static const char source[] =
+	"#ifndef KYMO_REGION_BEGIN\n"
+	"#define KYMO_REGION_BEGIN(name)\n"
+	"#define KYMO_REGION_END(name)\n"
+	"#endif\n"
+	"kernel void turns(global int *out, int n)\n"
+	"{\n"
+	"	int i = get_global_id(0), sum = 0;\n"
+	"	KYMO_REGION_BEGIN(\"all turns\");\n"
+	"	for (int k = 0; k < n; k++) {\n"
+	"		KYMO_REGION_BEGIN(turn);\n"
+	"		sum += k;\n"
+	"		KYMO_REGION_END(turn);\n"
+	"	}\n"
+	"	KYMO_REGION_END(\"all turns\");\n"
+	"	if (i % 4 == 0) {\n"
+	"		KYMO_REGION_BEGIN(left);\n"
+	"		return;\n"
+	"	}\n"
+	"	out[i] = sum;\n"
+	"}\n"
+	"kernel void texels(read_only image2d_t in, global float *out)\n"
+	"{\n"
+	"	const sampler_t s = CLK_NORMALIZED_COORDS_FALSE | "
+	"CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;\n"
+	"	int i = get_global_id(0);\n"
+	"	out[i] = read_imagef(in, s, (int2)(i % 16, i / 16)).x;\n"
+	"}\n"
+	"kernel void copied(global int *out, local int *some)\n"
+	"{\n"
+	"	event_t e = async_work_group_copy(some, out + get_group_id(0) * 64, 64, 0);\n"
+	"	wait_group_events(1, &e);\n"
+	"	out[get_global_id(0)] = some[get_local_id(0)] + 1;\n"
+	"}\n";
+
+static void run_copied(cl_command_queue queue, cl_program program, cl_mem out)
+{
+	const size_t items = ITEMS, group = GROUP;
+	cl_kernel kernel = make_kernel(program, "copied");
+	int results[ITEMS];
+	long sum = 0;
+
+	for (int i = 0; i < ITEMS; i++)
+		results[i] = i;
+	CHECK(clEnqueueWriteBuffer, queue, out, CL_TRUE, 0, sizeof(results), results, 0, NULL,
+	      NULL);
+	CHECK(clSetKernelArg, kernel, 0, sizeof(out), &out);
+	CHECK(clSetKernelArg, kernel, 1, GROUP * sizeof(int), NULL);
+	CHECK(clEnqueueNDRangeKernel, queue, kernel, 1, NULL, &items, &group, 0, NULL, NULL);
+	CHECK(clEnqueueReadBuffer, queue, out, CL_TRUE, 0, sizeof(results), results, 0, NULL, NULL);
+	for (int i = 0; i < ITEMS; i++)
+		sum += results[i];
+	expect("copied", sum, ITEMS * (ITEMS + 1) / 2);
+	clReleaseKernel(kernel);
+}
 
 static void run_texels(cl_context context, cl_command_queue queue, cl_program program, cl_mem out)
 {
@@ -90,6 +118,7 @@ int main(int argc, char **argv)
 		sum += results[i];
 	expect("sum", sum, ITEMS / 4 * 3 * (TURNS * (TURNS - 1) / 2));
 	run_texels(context, queue, program, out);
+	run_copied(queue, program, out);
 	printf("sum %ld\n", sum);
 	return program_end();
 }

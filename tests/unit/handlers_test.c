@@ -364,7 +364,8 @@ static void test_profile(void **unused)
 		{"warp = 32\nwarp = 32\n", "line 2: it is there twice: \"warp\""},
 		{"\nwidth = 1\n", "line 2: there are warp,"},
 		{"warp 32\n", "line 1: a line is KEY = VALUE, not \"warp 32\""},
-		{"together = 32 16\n", "line 1: together is 3 whole numbers"},
+		{"together = 32 16\n",
+		 "line 1: together is 3 whole numbers from 1 to 64, not \"32 16\""},
 		{"together = 32 16 8 4\n", "line 1: together is 3 whole numbers"},
 		{"bank = 0\n", "line 1: bank is"},
 	};

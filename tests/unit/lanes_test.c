@@ -65,6 +65,25 @@ static void assert_counts(const struct lanes_count *c, struct lanes_count expect
 	assert_int_equal(c->misaligned, expected.misaligned);
 }
 
+/* Structures of 48 bytes are aligned to 16, three floats to 4: wherever an allocation has put them. */
+static void alignment(void **state)
+{
+	const struct lanes_site sites[] = {
+		{LANES_GLOBAL, 48}, {LANES_GLOBAL, 12}, {LANES_GLOBAL, 8}};
+	struct lanes_count *c;
+
+	for (uint32_t i = 0; i < 32; i++) {
+		access_to(0, 0, i, 0, 0x1010 + 48ull * i);
+		access_to(1, 0, i, 0, 0x1004 + 12ull * i);
+		access_to(2, 0, i, 0, 0x1004 + 8ull * i);
+	}
+	c = counted(32, sites, 3, 32);
+	assert_int_equal(c[0].misaligned, 0);
+	assert_int_equal(c[1].misaligned, 0);
+	assert_int_equal(c[2].misaligned, 32);
+	free(c);
+}
+
 /* Of 4 bytes at every s-th element: min(s, 32) lines where one would do. */
 static void strides(void **state)
 {
@@ -196,10 +215,10 @@ static void what_cannot_be(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strides),          cmocka_unit_test(offsets),
-		cmocka_unit_test(shared_addresses), cmocka_unit_test(tiles),
-		cmocka_unit_test(wide_words),       cmocka_unit_test(missing_lanes),
-		cmocka_unit_test(what_cannot_be),
+		cmocka_unit_test(strides),       cmocka_unit_test(alignment),
+		cmocka_unit_test(offsets),       cmocka_unit_test(shared_addresses),
+		cmocka_unit_test(tiles),         cmocka_unit_test(wide_words),
+		cmocka_unit_test(missing_lanes), cmocka_unit_test(what_cannot_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

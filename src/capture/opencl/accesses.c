@@ -134,6 +134,8 @@ static uint32_t group_size(const struct recording *r, size_t count)
 	return last + 1;
 }
 
+static const char copies[] = "accesses of async_work_group_copy, which have no records";
+
 static struct cap_accesses *begin(struct recording *r, size_t count)
 {
 	const bool ticks = ocl_twin_ticks(r->t), other = ocl_device_has_clock(r->t->device);
@@ -143,6 +145,7 @@ static struct cap_accesses *begin(struct recording *r, size_t count)
 		.ticks_per_second = ticks ? (double)tick_rate() : 0,
 		.no_clock =
 			ticks || other ? NULL : "no clock of this device can be read in kernels",
+		.not_recorded = r->t->counted.copies ? copies : NULL,
 		.sites = r->sites.at,
 		.site_count = r->sites.count,
 		.buffers = r->buffers,

@@ -196,6 +196,8 @@ static bool run_lines(struct cap_counted_launch *c, const struct ocl_launch *l,
 	why = accesses ? ocl_accesses_run(twin, &c->launch, l, kept, accesses) : NULL;
 	if (why)
 		ocl_accesses_not_recorded(l->kernel, why);
+	else if (accesses && twin->counted.copies)
+		ocl_copies_not_recorded(l->kernel);
 	if (ocl_kept_restore(kept))
 		return false;
 	ocl_not_instrumented(l->kernel, "what the kernel had written could not be put back");

@@ -72,6 +72,12 @@ void ocl_accesses_not_recorded(cl_kernel kernel, const char *why)
 	tell_of(kernel, "are without accesses", why);
 }
 
+void ocl_copies_not_recorded(cl_kernel kernel)
+{
+	tell_of(kernel, "are in part without accesses",
+		"those of async_work_group_copy have no records");
+}
+
 static void tell_run(cl_kernel kernel, bool as_program, const char *why)
 {
 	if (as_program)

@@ -120,6 +120,8 @@ bool ocl_twin_ticks(const struct ocl_twin *t);
 void ocl_not_instrumented(cl_kernel kernel, const char *why);
 /* One whose accesses are not recorded, though its lines may be counted. */
 void ocl_accesses_not_recorded(cl_kernel kernel, const char *why);
+/* One that has copied as a group. */
+void ocl_copies_not_recorded(cl_kernel kernel);
 
 /* Notes of what was since the last such notes. */
 void ocl_instrument_tell(void);

@@ -18,6 +18,7 @@ struct known {
 	char *text;
 	struct handlers_spec spec;
 	struct counter_handler handler;
+	bool told; /* that another one has its name */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -185,7 +186,7 @@ static struct known *add(const char *text, size_t n, struct handlers_spec *spec)
 }
 
 /* The next one of the list; NULL: there is none any more, or no memory. */
-static const struct known *next_of(const char **list)
+static struct known *next_of(const char **list)
 {
 	const char *text = *list;
 	const size_t n = strcspn(text, ",");
@@ -209,16 +210,29 @@ static const struct known *next_of(const char **list)
 	return k;
 }
 
+/* What both reported could not be told apart: the first one takes part. */
+static bool has_name_of(struct known *k, const struct counter_handler *other)
+{
+	if (strcmp(k->handler.name, other->name) != 0)
+		return false;
+	if (!k->told)
+		cap_note(2, "instrument",
+			 "handler %s does not take part: another one is called %s, too", k->text,
+			 other->name);
+	k->told = true;
+	return true;
+}
+
 uint32_t counter_handlers_get(const char *list, const struct counter_handler *out[HANDLERS_MOST],
 			      uint32_t count)
 {
-	const struct known *k;
+	struct known *k;
 
 	while (count < HANDLERS_MOST && (k = next_of(&list))) {
 		bool twice = !k->handler.h;
 
 		for (uint32_t i = 0; i < count; i++)
-			twice |= out[i] == &k->handler;
+			twice |= out[i] == &k->handler || has_name_of(k, out[i]);
 		if (!twice)
 			out[count++] = &k->handler;
 	}

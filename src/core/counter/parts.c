@@ -157,6 +157,9 @@ void cap_parts_write(struct cap_parts *t, struct cap_line_counts *out, const uin
 	for (uint32_t i = 0; i < t->rewritten.parts.count; i++)
 		add_part(out->totals, &t->rewritten.parts.at[i],
 			 sums[t->rewritten.parts.at[i].block]);
+	t->copies = false;
+	for (uint32_t b = 0; b < t->rewritten.blocks.count; b++)
+		t->copies |= sums[b] && strcmp(t->rewritten.blocks.at[b].what, "copy") == 0;
 	if (!t->branches)
 		out->totals[CAP_LINE_BRANCH] = __builtin_nan(""); /* it is not known */
 	for (int i = CAP_LINE_DEVICE_FIRST; i < CAP_LINE_TOTAL_COUNT; i++)

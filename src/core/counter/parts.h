@@ -13,6 +13,7 @@
 struct cap_parts {
 	struct cap_rewritten rewritten;
 	bool branches; /* it is counted where they are decided */
+	bool copies; /* the launch that was written last has copied as a group, of which there are no records */
 	/* Ids of the places of blocks, and of what they do; of functions that nothing ran of yet 0. */
 	uint32_t *blocks, *parts;
 };

@@ -203,6 +203,8 @@ kymo_status_t counter_handler_report(const struct counter_handler *handler, void
 	cap_guard_enter();
 	status = handler->h->report(state, &w.public);
 	cap_guard_leave();
+	if (status == KYMO_OK && what->not_recorded)
+		left_out(&w.public, what->not_recorded, 1);
 	end_table(&w);
 	if (w.failed)
 		cap_note(2, "instrument",

@@ -397,7 +397,7 @@ again:
 	atomic_signal_fence(memory_order_seq_cst);
 	f->parent = t->current;
 	f->sp = sp;
-	f->op = op;
+	atomic_store_explicit(&f->op, op, memory_order_relaxed);
 	f->caller = caller;
 	f->site = site;
 	f->stack = 0;
@@ -589,7 +589,7 @@ cap_record_straight(struct cap_thread *t, struct cap_frame *f, struct wire_enc *
 	v.has_status = f->has_status;
 	v.unwound = false;
 	v.no_fields = false;
-	v.op = f->op->wire;
+	v.op = atomic_load_explicit(&f->op, memory_order_relaxed)->wire;
 	v.site = f->site;
 	v.stack = 0;
 	wire_begin(e, r, &v, fields);

@@ -31,9 +31,9 @@ struct cap_frame {
 	const struct core_subscribers *_Atomic callbacks; /* captured at entry */
 	_Atomic uint64_t buffers;
 	int64_t scope;
-	const void *sp; /* of the wrapper: frames below a live stack pointer are dead */
-	struct cap_op *op;
-	const void *caller; /* return address of the call */
+	const void *sp;            /* of the wrapper: frames below a live stack pointer are dead */
+	struct cap_op *_Atomic op; /* read by those who look for open calls, meanwhile */
+	const void *caller;        /* return address of the call */
 	uint32_t site;
 	uint32_t stack;
 	int32_t status;

@@ -7,6 +7,7 @@
  * Proved for so many threads, records and chunks (see test_model.py), with steps one after the other as the processor sees them: what
  * compilers and processors reorder is not modelled.
  *   - no chunk belongs to two; each record is in the file once, or counted as lost or overwritten, and never both;
+ *   - what a killed thread had recorded is in the file, and nothing of what it was writing;
  *   - chunks of a thread reach the file in the order in which they were filled;
  *   - after an end without a kill all chunks are free;
  *   - with WAIT: threads wait for room for ever rather than lose, and none waits in vain.
@@ -43,8 +44,10 @@ byte lost[THREADS];	   /* a bit for each record */
 byte overwritten[THREADS]; /* the same */
 
 /* A chunk's header and contents; `thread` is 0 in one that is zeroed. */
-byte thread_of[CHUNKS], seq_of[CHUNKS], content[CHUNKS];
-bool begun[CHUNKS]; /* `committed` is not 0 */
+byte thread_of[CHUNKS], seq_of[CHUNKS];
+byte whole[CHUNKS];   /* records whose bytes are there */
+byte content[CHUNKS]; /* records that are committed */
+bool begun[CHUNKS];   /* `committed` is not 0 */
 
 /* ---- the program's own memory ---- */
 
@@ -129,6 +132,15 @@ inline pop(c, old_tag, after)
 	fi
 }
 
+inline clear(c)
+{
+	atomic {
+		begun[c] = false;
+		content[c] = 0;
+		whole[c] = 0
+	}
+}
+
 inline ring_bell()
 {
 	bell++;
@@ -166,10 +178,7 @@ inline overwrite(c, i, oldest)
 		mine[c] = true
 	      }
 	      overwritten[thread_of[c] - 1] = overwritten[thread_of[c] - 1] | content[c];
-	      atomic {
-		begun[c] = false;
-		content[c] = 0
-	      }
+	      clear(c)
 	      break
 	   :: else
 	   fi
@@ -221,7 +230,6 @@ inline begin(c)
 {
 	thread_of[c] = t + 1;
 	seq_of[c] = seq;
-	content[c] = 0;
 	begun[c] = true;
 	seq++;
 	used = 0
@@ -252,6 +260,27 @@ inline put(c)
 	c = NONE
 }
 
+inline commit(c)
+{
+	atomic {
+		content[c] = content[c] | BIT(n);
+		done[t] = done[t] | BIT(n)
+	}
+}
+
+/* A thread that is killed leaves one that is not whole. */
+inline record(c)
+{
+#ifdef BROKEN_COMMIT
+	commit(c);
+	whole[c] = whole[c] | BIT(n);
+#else
+	whole[c] = whole[c] | BIT(n);
+	commit(c);
+#endif
+	used++
+}
+
 #ifdef KILL_PROGRAM
 proctype program(byte t) provided (!killed)
 #else
@@ -279,15 +308,13 @@ proctype program(byte t)
 			fi
 		:: else
 		fi;
-		atomic {
-			if
-			:: c != NONE ->
-				content[c] = content[c] | BIT(n);
-				used++
-			:: else -> lost[t] = lost[t] | BIT(n)
-			fi;
+		if
+		:: c != NONE -> record(c)
+		:: else -> atomic {
+			lost[t] = lost[t] | BIT(n);
 			done[t] = done[t] | BIT(n)
-		}
+		   }
+		fi;
 #ifdef RECORDER
 		if
 		:: flush_asked == 0 ->
@@ -381,6 +408,7 @@ inline file_chunk(c)
 {
 	atomic {
 		assert(thread_of[c] > 0);
+		assert((content[c] & ~whole[c]) == 0);
 		assert((filed[thread_of[c] - 1] & content[c]) == 0);
 		assert(seq_of[c] > newest[thread_of[c] - 1]);
 		newest[thread_of[c] - 1] = seq_of[c];
@@ -406,10 +434,7 @@ inline wake_waiting()
 inline give_back(c)
 {
 	thread_of[c] = 0;
-	atomic {
-		begun[c] = false;
-		content[c] = 0
-	}
+	clear(c)
 	state[c] = FREE;
 	push(c, old, old_tag);
 #ifdef BROKEN_WAKE
@@ -547,10 +572,7 @@ inline finish_overwriting()
 		if
 		:: state[i] == TAKEN && begun[i] ->
 			overwritten[thread_of[i] - 1] = overwritten[thread_of[i] - 1] | content[i];
-			atomic {
-				begun[i] = false;
-				content[i] = 0
-			}
+			clear(i)
 		:: else
 		fi;
 		i++
@@ -573,11 +595,13 @@ inline last_words()
 	   :: else
 	   fi
 	od;
+#ifndef BROKEN_LEFT
 	find(FILLING);
 #ifndef BROKEN_KNOWN
 	leave_known();
 #endif
 	write_taken();
+#endif
 	drained = true
 }
 

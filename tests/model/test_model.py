@@ -23,11 +23,12 @@ RIGHT = {
     "waiting for room, two threads": ["-DWAIT", SMALL, "-DCHUNKS=1"],
     "program killed": ["-DKILL_PROGRAM", ONE, "-DRECORDS=3"],
     "drain killed": ["-DKILL_DRAIN", ONE, "-DRECORDS=2"],
+    "both killed": ["-DKILL_PROGRAM", "-DKILL_DRAIN", ONE, SMALL],
     "flight recorder": ["-DRECORDER", ONE, "-DRECORDS=4"],
     "flight recorder, program killed": ["-DRECORDER", "-DKILL_PROGRAM", ONE, "-DRECORDS=3"],
 }
 LARGER = {
-    "both killed": ["-DKILL_PROGRAM", "-DKILL_DRAIN", ONE, "-DRECORDS=2"],
+    "both killed, two records": ["-DKILL_PROGRAM", "-DKILL_DRAIN", ONE, "-DRECORDS=2"],
     "two threads, two records": [],
     "waiting for room, two threads, two records": ["-DWAIT"],
     "program killed, two threads": ["-DKILL_PROGRAM", SMALL],
@@ -43,11 +44,11 @@ WRONG = {
     "BROKEN_STAMP": ["-DRECORDER", ONE, "-DRECORDS=4"],
     "BROKEN_CLAIM": ["-DRECORDER", ONE, "-DRECORDS=4"],
     "BROKEN_TAKEN": ["-DRECORDER", "-DKILL_PROGRAM", ONE, "-DRECORDS=3"],
+    "BROKEN_COMMIT": ["-DKILL_PROGRAM", ONE, SMALL],
+    "BROKEN_LEFT": ["-DKILL_PROGRAM", ONE, SMALL],
+    "BROKEN_KNOWN": ["-DKILL_PROGRAM", "-DKILL_DRAIN", ONE, SMALL],
 }
-WRONG_LARGER = {
-    "BROKEN_TAG": [],
-    "BROKEN_KNOWN": ["-DKILL_PROGRAM", "-DKILL_DRAIN", ONE, "-DRECORDS=2"],
-}
+WRONG_LARGER = {"BROKEN_TAG": []}
 
 
 def searched(folder, flags, level):

@@ -51,15 +51,26 @@ static bool is_code(const GElf_Sym *s)
 	}
 }
 
+/* libdwfl takes a label that stands at the end of its section for what begins there, like _edata for the first byte of .bss. */
+static bool ends_section(const GElf_Sym *s, GElf_Word section, Elf *elf)
+{
+	GElf_Shdr memory, *h = gelf_getshdr(elf_getscn(elf, section), &memory);
+
+	return !s->st_size && h && s->st_value == h->sh_addr + h->sh_size;
+}
+
 /* libdwfl asked for the same address, where it gives a function. True: it did. */
 static bool compare(struct subject *s, uint64_t at)
 {
 	GElf_Off offset = 0;
+	GElf_Word section = 0;
 	GElf_Sym symbol;
-	const char *name = dwfl_module_addrinfo(s->module, at, &offset, &symbol, NULL, NULL, NULL);
+	Elf *elf = NULL;
+	const char *name =
+		dwfl_module_addrinfo(s->module, at, &offset, &symbol, &section, &elf, NULL);
 	const struct symbol_range *r = symbol_index_find(&s->index, s->module, at);
 
-	if (!name || !is_code(&symbol))
+	if (!name || !is_code(&symbol) || ends_section(&symbol, section, elf))
 		return false;
 	assert_non_null(r);
 	assert_string_equal(r->name, name);

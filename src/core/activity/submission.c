@@ -475,7 +475,7 @@ ring_for_any(struct cap_thread *t, struct cap_frame *f, struct cap_op *op,
 	atomic_store_explicit(&f->callbacks, subscribers, memory_order_relaxed);
 	atomic_store_explicit(&f->buffers, still_open(submission->buffers, submission->epoch),
 			      memory_order_relaxed);
-	f->op = op;
+	atomic_store_explicit(&f->op, op, memory_order_relaxed);
 	f->parent = 0;
 	f->status = 0;
 	f->has_status = false;

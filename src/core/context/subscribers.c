@@ -122,7 +122,7 @@ static void tell_open(struct cap_thread *t, void *data)
 	const struct open_calls *o = data;
 
 	for (uint32_t i = 0; i < depth && i < CAP_FRAMES; i++)
-		o->fn(t->frames[i].op, o->data);
+		o->fn(atomic_load_explicit(&t->frames[i].op, memory_order_relaxed), o->data);
 }
 
 void cap_open_calls(cap_open_call_fn fn, void *data)
@@ -149,7 +149,8 @@ static void look_submitting(struct cap_thread *t, void *data)
 	s->yes |= cap_reads(t);
 	depth = atomic_load_explicit(&t->depth, memory_order_acquire);
 	for (uint32_t i = 0; i < depth && i < CAP_FRAMES && !s->yes; i++) {
-		const struct cap_op *op = t->frames[i].op;
+		const struct cap_op *op =
+			atomic_load_explicit(&t->frames[i].op, memory_order_relaxed);
 
 		s->yes = (core_domains[op->domain].desc->ops[op->number].flags & KYMO_OP_SUBMITS) &&
 			 core_call_buffers(&t->frames[i], s->buffers);

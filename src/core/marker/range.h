@@ -249,7 +249,7 @@ marker_record_begin(struct cap_thread *t, struct cap_frame *f, struct wire_enc *
 	f->scope = v.scope = scope;
 	v.external = atomic_load_explicit(&t->external[ring - t->rings], memory_order_relaxed);
 	v.op = op->wire;
-	f->op = op;
+	atomic_store_explicit(&f->op, op, memory_order_relaxed);
 	atomic_store_explicit(&f->callbacks, NULL, memory_order_relaxed);
 	f->submission = NULL;
 	f->owns_submission = true; /* external ids are the thread's own */

@@ -88,7 +88,7 @@ struct cap_frame *cap_enter_slow(struct cap_op *op, const void *caller, const vo
 	f->end = 0;
 	f->scope = t->scope;
 	f->sp = sp;
-	f->op = op;
+	atomic_store_explicit(&f->op, op, memory_order_relaxed);
 	f->site = site;
 	f->caller = caller;
 	f->stack = 0;

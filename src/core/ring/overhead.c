@@ -221,7 +221,7 @@ static void record(struct cap_thread *t, struct cap_op *op, struct wire_ring *r)
 
 	f->id = cap_take_id(t);
 	f->site = cap_site(t, record);
-	f->op = op;
+	atomic_store_explicit(&f->op, op, memory_order_relaxed);
 	f->start = tick_now();
 	f->end = tick_now();
 	v.id = f->id;

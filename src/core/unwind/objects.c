@@ -16,25 +16,39 @@ struct object {
 	struct cfi_tables tables;
 };
 
-struct list {
+#define WORDS (sizeof(struct cfi_tables) / sizeof(uint64_t))
+_Static_assert(sizeof(struct cfi_tables) % sizeof(uint64_t) == 0, "in words");
+
+/* What the loader says, of who looks. */
+struct found {
 	uint32_t count;
-	struct object objects[OBJECTS]; /* by address */
+	struct object objects[OBJECTS];
 };
 
-/* Two, of which the one in use has the parity of `published`. `writing` goes ahead of it. */
-static struct list *_Atomic lists;
-static _Atomic uint32_t published, writing;
+/* The same by address, in words: who searches it while it is written finds nonsense, and sees that afterwards. */
+struct list {
+	_Atomic uint32_t count;
+	_Atomic uint64_t start[OBJECTS], end[OBJECTS], tables[OBJECTS][WORDS];
+};
+
+struct lists {
+	struct list list[2]; /* the one in use has the parity of `published` */
+	struct found found;
+};
+
+static struct lists *_Atomic lists;
+static _Atomic uint32_t published, writing; /* `writing` goes ahead */
 static _Atomic bool looking;
 static unsigned long long seen_adds, seen_subs; /* of who looks */
 
-static void add_code(struct list *l, const struct dl_phdr_info *o, const ElfW(Phdr) * code,
+static void add_code(struct found *f, const struct dl_phdr_info *o, const ElfW(Phdr) * code,
 		     const ElfW(Phdr) * header)
 {
-	struct object *x = &l->objects[l->count];
+	struct object *x = &f->objects[f->count];
 
-	if (l->count == OBJECTS)
+	if (f->count == OBJECTS)
 		return;
-	l->count++;
+	f->count++;
 	*x = (struct object){.start = o->dlpi_addr + code->p_vaddr};
 	x->end = x->start + code->p_memsz;
 	if (!header)
@@ -122,32 +136,49 @@ static bool ask_loader(uint64_t pc, struct cfi_tables *out)
 }
 #endif
 
-static struct list *make_lists(void)
+static struct lists *make_lists(void)
 {
-	struct list *l = atomic_load(&lists);
+	struct lists *l = atomic_load(&lists);
 	void *p;
 
 	if (l)
 		return l;
 	unwind_prepare();
-	p = mmap(NULL, 2 * sizeof(*l), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	p = mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	l = p == MAP_FAILED ? NULL : p;
 	atomic_store(&lists, l);
 	return l;
 }
 
+static void write_list(struct list *l, const struct found *f)
+{
+	uint64_t words[WORDS];
+
+	for (uint32_t i = 0; i < f->count; i++) {
+		const struct object *o = &f->objects[i];
+
+		atomic_store_explicit(&l->start[i], o->start, memory_order_relaxed);
+		atomic_store_explicit(&l->end[i], o->end, memory_order_relaxed);
+		memcpy(words, &o->tables, sizeof(words));
+		for (unsigned w = 0; w < WORDS; w++)
+			atomic_store_explicit(&l->tables[i][w], words[w], memory_order_relaxed);
+	}
+	atomic_store_explicit(&l->count, f->count, memory_order_relaxed);
+}
+
 static void renew(void)
 {
 	uint32_t next = atomic_load(&published) + 1;
-	struct list *l = make_lists();
+	struct lists *l = make_lists();
 
 	if (!l)
 		return;
-	l = &l[next & 1];
+	l->found.count = 0;
+	dl_iterate_phdr(add_object, &l->found);
+	qsort(l->found.objects, l->found.count, sizeof(*l->found.objects), by_address);
 	atomic_store(&writing, next);
-	l->count = 0;
-	dl_iterate_phdr(add_object, l);
-	qsort(l->objects, l->count, sizeof(*l->objects), by_address);
+	atomic_thread_fence(memory_order_release); /* said before the first word changes */
+	write_list(&l->list[next & 1], &l->found);
 	atomic_store(&published, next);
 }
 
@@ -178,20 +209,28 @@ uint32_t unwind_generation(void)
 	return atomic_load(&published);
 }
 
+static void read_tables(const struct list *l, uint32_t i, struct cfi_tables *out)
+{
+	uint64_t words[WORDS];
+
+	for (unsigned w = 0; w < WORDS; w++)
+		words[w] = atomic_load_explicit(&l->tables[i][w], memory_order_relaxed);
+	memcpy(out, words, sizeof(*out));
+}
+
 static bool find(const struct list *l, uint64_t pc, struct cfi_tables *out)
 {
-	uint32_t low = 0, high = l->count < OBJECTS ? l->count : OBJECTS;
+	uint32_t low = 0, high = atomic_load_explicit(&l->count, memory_order_relaxed);
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		const struct object *o = &l->objects[middle];
 
-		if (pc < o->start) {
+		if (pc < atomic_load_explicit(&l->start[middle], memory_order_relaxed)) {
 			high = middle;
-		} else if (pc >= o->end) {
+		} else if (pc >= atomic_load_explicit(&l->end[middle], memory_order_relaxed)) {
 			low = middle + 1;
 		} else {
-			*out = o->tables;
+			read_tables(l, middle, out);
 			return true;
 		}
 	}
@@ -200,9 +239,9 @@ static bool find(const struct list *l, uint64_t pc, struct cfi_tables *out)
 
 bool unwind_object(uint64_t pc, struct cfi_tables *out)
 {
-	const struct list *l = atomic_load(&lists);
+	const struct lists *l = atomic_load(&lists);
 	uint32_t in_use = atomic_load(&published);
-	bool found = l && in_use && find(&l[in_use & 1], pc, out);
+	bool found = l && in_use && find(&l->list[in_use & 1], pc, out);
 
 	atomic_thread_fence(memory_order_acquire);
 	return (found && atomic_load(&writing) - in_use < 2) || ask_loader(pc, out);

@@ -8,6 +8,8 @@ import contextlib
 import io
 import json
 import os
+import signal
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -18,7 +20,7 @@ sys.dont_write_bytecode = True
 import cases  # noqa: E402
 import harm  # noqa: E402
 import kymotest  # noqa: E402
-from account import Failure  # noqa: E402
+from account import Failure, alive, kill  # noqa: E402
 
 BUILD = os.path.abspath(sys.argv[1])
 # A kymo that does harm, in the place of the real one: WHAT is done around it.
@@ -85,6 +87,32 @@ class Table(unittest.TestCase):
 
     def test_unreadable(self):
         self.expect_harm("kymo query", query="exit 3")
+
+    def end_driver(self, sig):
+        """Of a program that would not end by itself. Its processes, which must be gone."""
+        os.mkdir(f"{self.folder}/tmp")
+        build, pids = self.fake(run="setsid sleep 1000 & echo $! > $HARM_PIDS.new; echo $$ >> $HARM_PIDS.new; mv $HARM_PIDS.new $HARM_PIDS; exec sleep 1000"), f"{self.folder}/pids"
+        driver = subprocess.Popen([sys.executable, "-B", f"{HERE}/harm.py", build, "--only", "^limit: CORE", "--jobs", "1"], env={**os.environ, "HARM_PIDS": pids, "TMPDIR": f"{self.folder}/tmp"},
+                                  stdout=subprocess.DEVNULL)
+        kymotest.wait_for(lambda: os.path.exists(pids), "the program")
+        driver.send_signal(sig)
+        driver.wait()
+        with open(pids, encoding="ascii") as f:
+            return [int(line) for line in f]
+
+    def test_driver_that_ends_takes_all_with_it(self):
+        for sig in (signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(sig), tempfile.TemporaryDirectory() as self.folder:
+                left = self.end_driver(sig)
+                self.addCleanup(lambda pids=left: [kill(pid) for pid in pids])
+                kymotest.wait_for(lambda pids=left: not any(alive(pid) for pid in pids), "processes are left", seconds=20)
+                kymotest.wait_for(lambda: not os.listdir(f"{self.folder}/tmp"), "temporary files are left", seconds=20)
+
+    def test_files_are_bounded(self):
+        """Of programs that nobody ends."""
+        os.mkdir(f"{self.folder}/case")
+        with self.assertRaisesRegex(Failure, "said.*limit 2147483648 2147483648"):
+            cases.shape(f"{self.folder}/case", self.fake(run=f'echo limit $(($(ulimit -Sf) * 512)) $(($(ulimit -Hf) * 512)) >&2; exec {BUILD}/bin/kymo "$@"'), "plain", "default")
 
     def test_table(self):
         """A row for each case, with sums; what was harmed makes the status 1, and stands in the file with the seed."""

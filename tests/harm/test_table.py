@@ -21,6 +21,7 @@ import cases  # noqa: E402
 import harm  # noqa: E402
 import kymotest  # noqa: E402
 from account import Failure, alive, kill  # noqa: E402
+from compare import MODES, compare  # noqa: E402
 
 BUILD = os.path.abspath(sys.argv[1])
 # A kymo that does harm, in the place of the real one: WHAT is done around it.
@@ -47,12 +48,27 @@ class Table(unittest.TestCase):
         cases.shape(self.folder, BUILD, "crowd", "wall")
 
     def test_system_calls_that_are_refused(self):
-        """madvise: nothing can be recorded, which is told; futex: the C library ends who uses it; sendto: launcher and
-        drain cannot speak with each other, and do not wait for it."""
+        """madvise: nothing can be recorded, which is told; futex: the C library ends who uses it."""
         self.assertEqual(cases.refused(self.folder, BUILD, [28, 202], "exec", 1), 2)
-        wrong = []
-        cases.tried(self.folder, BUILD, "refuse:44:1", "all", "default", wrong)
-        self.assertFalse([w for w in wrong if "hangs" in w])
+
+    def recorded_without(self, *calls, mode="full"):
+        """What is recorded where a filter refuses system calls to all, launcher and drain too."""
+        wrapped, program = f"{self.folder}/kymo", f"{BUILD}/tests/harm/shapes"
+        with open(wrapped, "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\nexec " + "".join(f"{program} none none refuse:{call}:1 exec " for call in calls) + f'{BUILD}/bin/kymo "$@"\n')
+        os.chmod(wrapped, 0o755)
+        return compare(wrapped, self.folder, [program, "counts", "plain"], MODES[mode], reader=f"{BUILD}/bin/kymo", spoilt=True)
+
+    def test_calls_that_the_launcher_and_its_drain_do_without(self):
+        for name, call in (("sendto", 44), ("sendmsg", 46), ("recvmsg", 47), ("waitid", 247)):
+            with self.subTest(name):
+                r = self.recorded_without(call)
+                self.assertEqual((r["marks"], r["processes"], r["turned_away"]), (3000, 1, 0))
+
+    def test_who_cannot_share_memory_is_told(self):
+        """Descriptors cannot be received at all."""
+        r = self.recorded_without(47, 299)
+        self.assertEqual((r["marks"], r["turned_away"]), (0, 1))
 
     def test_sanitizer_and_fork(self):
         """It knows that the locks which Kymo holds over fork() are free in the child."""

@@ -19,7 +19,8 @@
 enum {
 	HELLO_SECONDS = 5, /* to say hello */
 	GREETING_MS = 50,  /* for one that is to be turned away to say who it is */
-	LAUNCHERS_AT_ONCE = 64
+	LAUNCHERS_AT_ONCE = 64,
+	ERRORS = 4095
 };
 
 /* ---- who is not recorded --------------------------------------------------------------------- */
@@ -331,6 +332,8 @@ static void greet(struct drain *d, struct pending_client *client, int error)
 				place_stands(s->socket, g.request.what);
 		client->fd = -1;
 	} else if (n > 0) {
+		if (n == (ssize_t)sizeof(g.hello) && memfd < 0 && !cut && g.hello.bytes <= ERRORS)
+			cut = (int)g.hello.bytes;
 		greet_process(d, client,
 			      n == (ssize_t)sizeof(g.hello) && g.hello.magic == SHM_MAGIC, &g.hello,
 			      memfd, error ? error : cut);

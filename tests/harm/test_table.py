@@ -8,6 +8,7 @@ import contextlib
 import io
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -69,6 +70,23 @@ class Table(unittest.TestCase):
         """Descriptors cannot be received at all."""
         r = self.recorded_without(47, 299)
         self.assertEqual((r["marks"], r["turned_away"]), (0, 1))
+
+    def test_limit_of_files_before_the_start(self):
+        """It shares no memory, and may not write that down: the drain does."""
+        number, program = resource.RLIMIT_FSIZE, f"{BUILD}/tests/harm/shapes"
+        r = compare(f"{BUILD}/bin/kymo", self.folder, [program, "counts", "plain", f"limit:{number}:0", "exec"], spoilt=True)
+        self.assertEqual((r["marks"], r["processes"], r["turned_away"]), (0, 1, 1))
+
+    def test_jump_out_of_a_counted_call(self):
+        """A handler interrupts it where the thread's counters are read, and never returns: all calls that follow are recorded."""
+        cases.shape(self.folder, BUILD, "jumps", "everything")
+
+    def test_memory_that_counters_need(self):
+        """Threads begin to count without any, and PAPI, which ends who has none for it, is loaded where it is asked for only."""
+        said = kymotest.must(f"{BUILD}/bin/kymo", "run", "--no-summary", "-o", f"{self.folder}/t.kymo", "--counters", "page-faults", "cat", "/proc/self/maps")
+        self.assertIn("libkymo", said)
+        self.assertNotIn("libpapi", said)
+        cases.allocations(self.folder, BUILD, range(62, 67), "shapes", "counters")
 
     def test_sanitizer_and_fork(self):
         """It knows that the locks which Kymo holds over fork() are free in the child."""

@@ -88,6 +88,10 @@ class Table(unittest.TestCase):
         self.assertNotIn("libpapi", said)
         cases.allocations(self.folder, BUILD, range(62, 67), "shapes", "counters")
 
+    def test_memory_that_the_drain_needs(self):
+        """For a chunk there is that of those before it, once they are written."""
+        cases.allocations(self.folder, BUILD, range(120, 140, 2), "kymo", "default")
+
     def test_sanitizer_and_fork(self):
         """It knows that the locks which Kymo holds over fork() are free in the child."""
         if cases.sanitized(self.folder, BUILD, "gcc", "thread", ["forks"]) is None:

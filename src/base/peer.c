@@ -85,6 +85,23 @@ int peer_connect(const char *path, bool any, int wait_ms)
 	return -1;
 }
 
+/* Not what the other end or a full buffer is the cause of. */
+static bool is_refused(void)
+{
+	return errno != EAGAIN && errno != EINTR && errno != EPIPE && errno != ECONNRESET &&
+	       errno != EBADF;
+}
+
+static ssize_t send_message(int fd, const struct msghdr *m, int flags)
+{
+	struct mmsghdr one = {.msg_hdr = *m};
+	ssize_t n = sendmsg(fd, m, flags);
+
+	if (n >= 0 || !is_refused())
+		return n;
+	return sendmmsg(fd, &one, 1, flags) == 1 ? (ssize_t)one.msg_len : -1;
+}
+
 bool peer_send(int fd, const struct iovec *parts, size_t count, int descriptor)
 {
 	union {
@@ -105,6 +122,28 @@ bool peer_send(int fd, const struct iovec *parts, size_t count, int descriptor)
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &descriptor, sizeof(int));
-	sent = sendmsg(fd, &m, MSG_NOSIGNAL);
+	sent = send_message(fd, &m, MSG_NOSIGNAL);
 	return sent >= 0 && (size_t)sent == bytes;
+}
+
+ssize_t peer_say(int fd, const void *data, size_t size, int flags)
+{
+	struct iovec part = {(void *)(uintptr_t)data, size};
+	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+	ssize_t n = send(fd, data, size, flags | MSG_NOSIGNAL);
+
+	return n < 0 && is_refused() ? send_message(fd, &m, flags | MSG_NOSIGNAL) : n;
+}
+
+ssize_t peer_receive(int fd, struct msghdr *m, int flags)
+{
+	struct mmsghdr one = {.msg_hdr = *m};
+	ssize_t n = recvmsg(fd, m, flags);
+
+	if (n >= 0 || !is_refused())
+		return n;
+	if (recvmmsg(fd, &one, 1, flags, NULL) != 1)
+		return -1;
+	*m = one.msg_hdr;
+	return (ssize_t)one.msg_len;
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -32,7 +33,13 @@ int peer_connect(const char *path, bool any, int wait_ms);
 enum peer_port { PEER_PORT_UNKNOWN, PEER_PORT_MAY, PEER_PORT_MAY_NOT };
 enum peer_port peer_port_may_ask(uint16_t from, uint16_t to, uid_t *who);
 
+/* What follows uses another system call where a filter refuses the first one. */
+
 /* Sends a message of `count` parts and with it a descriptor, which stays the caller's too. False: errno. */
 bool peer_send(int fd, const struct iovec *parts, size_t count, int descriptor);
+
+/* As send(), but there is no SIGPIPE, and recvmsg(). */
+ssize_t peer_say(int fd, const void *data, size_t size, int flags);
+ssize_t peer_receive(int fd, struct msghdr *m, int flags);
 
 #endif

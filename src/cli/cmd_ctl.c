@@ -59,7 +59,7 @@ static enum reply send_request(int fd, const struct verb *v, struct steer_answer
 	struct pollfd p = {fd, POLLIN, 0};
 	uint64_t patience = options.wait_ns / 1000000 + 2000;
 
-	if (send(fd, &r, sizeof(r), MSG_NOSIGNAL) != (ssize_t)sizeof(r))
+	if (peer_say(fd, &r, sizeof(r), 0) != (ssize_t)sizeof(r))
 		return HUNG_UP;
 	if (poll(&p, 1, patience < INT32_MAX ? (int)patience : INT32_MAX) != 1)
 		return SILENT;

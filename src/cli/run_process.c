@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/peer.h"
 #include "cli/run.h"
 #include "drain/drain.h"
 #include "drain/keeper.h"
@@ -31,8 +32,10 @@
 
 enum {
 	BUSY_GRACE_MS = 300,
-	LEAVE_MS = 10000,  /* a process that was attached to is asked to hand over what it has */
-	STOPPING_MS = 5000 /* a program may tidy up between the terminal's signal and its stop */
+	LEAVE_MS = 10000,   /* a process that was attached to is asked to hand over what it has */
+	STOPPING_MS = 5000, /* a program may tidy up between the terminal's signal and its stop */
+	STOPPED = 0x7f,     /* statuses of waitpid() */
+	CONTINUED = 0xffff
 };
 
 struct launcher {
@@ -103,7 +106,7 @@ void launch_tell_drain(int control, enum drain_message_type type, int pid, int s
 	struct drain_message m = {.type = type, .pid = pid, .status = status};
 
 	/* Where a sandbox refuses it, the drain hears that nothing comes any more, and hangs up. */
-	if (control >= 0 && send(control, &m, sizeof(m), MSG_NOSIGNAL) < 0)
+	if (control >= 0 && peer_say(control, &m, sizeof(m), 0) < 0)
 		shutdown(control, SHUT_RDWR);
 }
 
@@ -189,28 +192,54 @@ static void stop_with_program(struct launcher *s)
 	kill(getpid(), SIGSTOP);
 }
 
-/* Looks whether the program has ended, without letting it go: the drain reads its status too. */
-static void look_at_program(struct launcher *s)
+/* A status as of waitpid(). */
+static int status_of(const siginfo_t *info)
 {
-	const int events = WEXITED | WSTOPPED | WCONTINUED;
+	switch (info->si_code) {
+	case CLD_CONTINUED:
+		return CONTINUED;
+	case CLD_STOPPED:
+		return info->si_status << 8 | STOPPED;
+	case CLD_EXITED:
+		return (info->si_status & 0xff) << 8;
+	default:
+		return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
+	}
+}
+
+/*
+ * What has become of the program, without letting it go: the drain reads its status too. Where a filter refuses waitid()
+ * it is let go, and the drain has what it is told. False: nothing.
+ */
+static bool news_of(pid_t program, int *status)
+{
 	siginfo_t info = {0};
 
-	if (s->ended)
+	if (waitid(P_PID, (id_t)program, &info,
+		   WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT) != 0)
+		return errno != EINTR &&
+		       waitpid(program, status, WUNTRACED | WCONTINUED | WNOHANG) == program;
+	if (info.si_pid == 0)
+		return false;
+	*status = status_of(&info);
+	if (info.si_code == CLD_STOPPED || info.si_code == CLD_CONTINUED)
+		waitid(P_PID, (id_t)program, &info, WSTOPPED | WCONTINUED | WNOHANG);
+	return true;
+}
+
+static void look_at_program(struct launcher *s)
+{
+	int status;
+
+	if (s->ended || !news_of(s->out->program, &status))
 		return;
-	if (waitid(P_PID, (id_t)s->out->program, &info, events | WNOHANG | WNOWAIT) != 0 ||
-	    info.si_pid == 0)
-		return;
-	if (info.si_code == CLD_STOPPED || info.si_code == CLD_CONTINUED) {
-		s->stopped = info.si_code == CLD_STOPPED ? info.si_status : 0;
-		waitid(P_PID, (id_t)s->out->program, &info, WSTOPPED | WCONTINUED | WNOHANG);
+	if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+		s->stopped = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
 		stop_with_program(s);
 		return;
 	}
 	s->ended = true;
-	if (info.si_code == CLD_EXITED)
-		s->out->wait_status = (info.si_status & 0xff) << 8;
-	else
-		s->out->wait_status = info.si_status | (info.si_code == CLD_DUMPED ? 0x80 : 0);
+	s->out->wait_status = status;
 	launch_tell_drain(s->control, DRAIN_EXITED, s->out->program, s->out->wait_status);
 }
 

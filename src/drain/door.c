@@ -19,7 +19,8 @@
 enum {
 	HELLO_SECONDS = 5, /* to say hello */
 	GREETING_MS = 50,  /* for one that is to be turned away to say who it is */
-	LAUNCHERS_AT_ONCE = 64
+	LAUNCHERS_AT_ONCE = 64,
+	ERRORS = 4095
 };
 
 /* ---- who is not recorded --------------------------------------------------------------------- */
@@ -113,7 +114,7 @@ struct greeting {
 
 /*
  * Receives what a client has to say, with the descriptor that came along, or -1; *error: errno if there
- * was one and no room for it. Returns its bytes.
+ * was one and no room for it, or none can be received. Returns its bytes.
  */
 static ssize_t receive(int fd, struct greeting *g, int *passed, int *error)
 {
@@ -126,12 +127,14 @@ static ssize_t receive(int fd, struct greeting *g, int *passed, int *error)
 			   .msg_iovlen = 1,
 			   .msg_control = &control,
 			   .msg_controllen = sizeof(control)};
-	ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	ssize_t n = peer_receive(fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
 	*passed = -1;
 	*error = n >= 0 && (m.msg_flags & MSG_CTRUNC) ? EMFILE : 0;
-	if (n < 0)
-		return n;
+	if (n < 0) { /* who it is can be heard perhaps, but not what it shares */
+		*error = errno;
+		return recv(fd, g, sizeof(*g), MSG_DONTWAIT);
+	}
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
 		int fds[8];
 		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -294,7 +297,7 @@ static bool welcome(struct drain *d, const struct pending_client *client,
 	if (p && !(again ? p->begun || early || drain_begin(d, p) : enlist(d, p, hello->image)))
 		status = KYMO_ERROR_SYSTEM;
 	w.status = status;
-	send(client->fd, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
+	peer_say(client->fd, &w, sizeof(w), MSG_DONTWAIT);
 	return p || !later;
 }
 
@@ -329,6 +332,8 @@ static void greet(struct drain *d, struct pending_client *client, int error)
 				place_stands(s->socket, g.request.what);
 		client->fd = -1;
 	} else if (n > 0) {
+		if (n == (ssize_t)sizeof(g.hello) && memfd < 0 && !cut && g.hello.bytes <= ERRORS)
+			cut = (int)g.hello.bytes;
 		greet_process(d, client,
 			      n == (ssize_t)sizeof(g.hello) && g.hello.magic == SHM_MAGIC, &g.hello,
 			      memfd, error ? error : cut);
@@ -345,7 +350,7 @@ void door_welcome_launcher(const struct drain *d, const struct session *s)
 	if (d->config->local)
 		strncpy(w.local, d->config->local, sizeof(w.local) - 1);
 	if (s->control_open)
-		send(s->control, &w, sizeof(w), MSG_NOSIGNAL | MSG_DONTWAIT);
+		peer_say(s->control, &w, sizeof(w), MSG_DONTWAIT);
 }
 
 /* All users can come where launchers meet. */

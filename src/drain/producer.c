@@ -233,6 +233,10 @@ static void copy_definitions(struct producer *p, uint32_t i, bool full)
 			       .last_tick = UINT64_MAX,
 			       .raw = h.header_size + committed - from};
 	to = rawfile_reserve_needed(&p->file, b.raw);
+	if (!to) { /* no memory: there is what others had, once they are written */
+		rawfile_flush(&p->file);
+		to = rawfile_reserve_needed(&p->file, b.raw);
+	}
 	if (!to) {
 		p->damaged_chunks++;
 		return;
@@ -412,8 +416,13 @@ static void lend_chunk(struct producer *p, const struct wire_chunk *c, const str
 		       uint32_t committed)
 {
 	struct raw_block b = block_of(h, RAW_CHUNK, committed);
+	bool lent = rawfile_lend(&p->file, &b, h, sizeof(*h), c + 1);
 
-	if (rawfile_lend(&p->file, &b, h, sizeof(*h), c + 1))
+	if (!lent) {
+		write_out(p);
+		lent = rawfile_lend(&p->file, &b, h, sizeof(*h), c + 1);
+	}
+	if (lent)
 		note_recorded(p, committed > h->header_size || h->lost);
 	else
 		p->damaged_chunks++;
@@ -427,6 +436,10 @@ static void copy_chunk(struct producer *p, const struct wire_chunk *c, const str
 	uint8_t *to = rawfile_reserve(&p->file, committed);
 	struct wire_chunk after;
 
+	if (!to) {
+		write_out(p);
+		to = rawfile_reserve(&p->file, committed);
+	}
 	if (!to) {
 		p->damaged_chunks++;
 		return;

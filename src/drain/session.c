@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/peer.h"
 #include "drain/place.h"
 #include "drain/process_exit.h"
 
@@ -146,7 +147,7 @@ void session_tell(const struct drain *d, const struct session *s, enum drain_mes
 				  .totals = session_totals(d, s)};
 
 	/* Else the launcher would wait for what a sandbox does not let through. */
-	if (s->control_open && send(s->control, &m, sizeof(m), MSG_NOSIGNAL) < 0)
+	if (s->control_open && peer_say(s->control, &m, sizeof(m), 0) < 0)
 		shutdown(s->control, SHUT_RDWR);
 }
 

@@ -33,7 +33,7 @@ static void send_answer(int fd, struct steer_answer *a)
 {
 	a->magic = STEER_MAGIC;
 	a->version = STEER_VERSION;
-	send(fd, a, sizeof(*a), MSG_NOSIGNAL | MSG_DONTWAIT);
+	peer_say(fd, a, sizeof(*a), MSG_DONTWAIT);
 	close(fd);
 }
 

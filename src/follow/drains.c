@@ -45,7 +45,7 @@ static ssize_t receive(int from, struct sight *s, int *fd)
 	ssize_t n;
 
 	*fd = -1;
-	n = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
+	n = peer_receive(from, &m, MSG_CMSG_CLOEXEC);
 	c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
 	    c->cmsg_len == CMSG_LEN(sizeof(int)))
@@ -82,8 +82,7 @@ static void ask(struct follow_door *d)
 	uint64_t since = d->since ? d->since : clock_ns(CLOCK_MONOTONIC);
 
 	d->fd = peer_connect(d->socket, geteuid() == 0, d->since ? AGAIN_MS : ANSWER_MS);
-	if (d->fd >= 0 &&
-	    send(d->fd, &request, sizeof(request), MSG_NOSIGNAL) != (ssize_t)sizeof(request))
+	if (d->fd >= 0 && peer_say(d->fd, &request, sizeof(request), 0) != (ssize_t)sizeof(request))
 		close_door(d);
 	else if (d->fd >= 0 || errno == EAGAIN)
 		d->since = since; /* EAGAIN: it does not even take questions */

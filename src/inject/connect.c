@@ -172,9 +172,23 @@ kymo_status_t connect_share(int memfd, uint64_t bytes, void *data)
 	return answer == LET_IN ? KYMO_OK : KYMO_ERROR_SYSTEM;
 }
 
+/* That there is nothing to share, as where no file may grow. Nothing is written for it. */
+static bool tell_drain(int error)
+{
+	const struct shm_hello hello = {SHM_MAGIC,       SHM_VERSION,        (uint32_t)getpid(),
+					(uint64_t)error, process_image_id(), 0};
+	int fd = to_drain(TIMEOUT_MS);
+	bool told = fd >= 0 && peer_say(fd, &hello, sizeof(hello), 0) == sizeof(hello) &&
+		    await_welcome(fd) == REFUSED;
+
+	if (fd >= 0)
+		close(fd);
+	return told;
+}
+
 void connect_unshared(int error, void *data)
 {
-	if (!counted)
+	if (!counted && !tell_drain(error))
 		unrecorded_tell(variable("KYMO_TRACE"), error);
 }
 

@@ -144,7 +144,7 @@ struct shm_hello {
 	uint64_t magic; /* SHM_MAGIC */
 	uint32_t version;
 	uint32_t pid;   /* in the program's own pid namespace; the drain trusts SO_PEERCRED */
-	uint64_t bytes; /* of the memfd */
+	uint64_t bytes; /* of the memfd; without one: errno of why there is none */
 	uint64_t
 		image; /* another after exec(), the same for all buffers of an image; 0: not told */
 	uint64_t early; /* 1: it may never record; turned away, it asks again when it does */

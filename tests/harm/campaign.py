@@ -20,6 +20,7 @@ import kymotest  # noqa: E402
 sys.dont_write_bytecode = True
 from account import (WAIT, Failure, alive, await_true, children, counted, drain_of, exact, expect, keeper_of, kill,
                      named, program_of, recorded, state, tell)
+import warden
 from compare import MODES, all_gone, environment, left_over
 
 BUILD = os.path.abspath(sys.argv[1])
@@ -37,7 +38,7 @@ DEATHS = [("program", signal.SIGKILL), ("program", signal.SIGSEGV), ("program", 
 
 
 def load_of(kind, endless):
-    many = {FAST: 600000, PACED: 60000, KERNELS: 4000}[kind] * (100 if endless else 1)
+    many = {FAST: 600000, PACED: 60000, KERNELS: 4000}[kind] * (20 if endless else 1)
     return [str(many), *{FAST: [], PACED: ["100000"], KERNELS: ["cl"]}[kind]]
 
 
@@ -124,7 +125,7 @@ def one_round(number, seed):
              *load_of(kind, endless)]
     about = f"round {number} of seed {seed}: {who} {sig.name}, {' '.join(words[3:])}"
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          start_new_session=True, env=environment(os.getcwd())) as p:
+                          start_new_session=True, env=environment(os.getcwd()), preexec_fn=warden.bounded) as p:
         try:
             await_true(lambda: os.path.exists("counts") or p.poll() is not None, "the load")
             goal = dice.choice([1, 100, 10000, 100000]) // (100 if kind == KERNELS else 1)
@@ -166,4 +167,5 @@ def main():
 
 
 if __name__ == "__main__":
+    warden.keep()
     sys.exit(main())

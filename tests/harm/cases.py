@@ -30,8 +30,8 @@ WRITES = 20
 CHUNK = 10  # rounds of the campaign in one part
 ATTACHES = 20
 
-# Limits that a program which does little keeps to. Of one whose files may not grow (FSIZE 0) nobody can be told (docs/threads.md).
-LIMITS = {"AS": (64 << 20, 200 << 20), "CORE": (0,), "CPU": (60,), "DATA": (32 << 20,), "FSIZE": (64 << 20,), "MEMLOCK": (0,), "MSGQUEUE": (0,),
+# Limits that a program which does little keeps to.
+LIMITS = {"AS": (64 << 20, 200 << 20), "CORE": (0,), "CPU": (60,), "DATA": (32 << 20,), "FSIZE": (0, 64 << 20), "MEMLOCK": (0,), "MSGQUEUE": (0,),
           "NICE": (0,), "NOFILE": (4, 16), "NPROC": (1,), "RSS": (0,), "RTPRIO": (0,), "RTTIME": (0,), "SIGPENDING": (0,), "STACK": (64 << 10, 1 << 20)}
 PRELOADS = ("libjemalloc.so*", "libtcmalloc*.so*", "libeatmydata.so*", "coreutils/libstdbuf.so", "libmemusage.so", "libpcprofile.so", "faketime/libfaketime.so*",
             "libc_malloc_debug.so.0")
@@ -92,8 +92,7 @@ def limit(folder, build, name, where):
 
 
 def allocations(folder, build, numbers, program, mode):
-    """PAPI, which is asked for counters, ends a process that has no memory for it by itself: not with counters."""
-    wrong, options = [], [o for o in MODES[mode] if o not in ("--counters", "page-faults")]
+    wrong, options = [], MODES[mode]
     for number in numbers:
         env = {"LD_PRELOAD": f"{build}/lib/libharm_fail_alloc.so", "FAIL_AT": str(number), "FAIL_PROGRAM": program}
         try:
@@ -176,14 +175,13 @@ def jobs(build, seed, rounds):
         programs = [f"{build}/bin/{name}" for name in ("kymo", "attach_program", "attach_loop")]
         yield "attached at random moments", script, ([*python, f"{HERE}/../attach/campaign.py", *programs, "5", str(seed + n)], {})
     rest = [("killed", script, ([*python, f"{HERE}/campaign.py", build, str(min(CHUNK, rounds - n)), str(seed), str(n)], {})) for n in range(0, rounds, CHUNK)]
-    rest += [("shape: " + name, shape, (build, name, mode)) for name in [*SHAPES, "handler_marks"] for mode in MODES
-             if not (name == "jumps" and "--counters" in MODES[mode])]  # counting a call holds a lock
+    rest += [("shape: " + name, shape, (build, name, mode)) for name in [*SHAPES, "handler_marks"] for mode in MODES]
     for where in ("before the first call", "exec", "all"):
         rest += [(f"refused system calls: {where}", refused, (build, numbers, where, seed)) for numbers in rows_of(range(LAST_CALL), 10)]
     for where in ("program", "exec", "launcher"):
         rest += [(f"limit: {name}", limit, (build, name, where)) for name in LIMITS]
-    for program, mode in (("shapes", "default"), ("shapes", "everything"), ("kymo", "default")):
-        rest += [(f"malloc fails: {'launcher and drain' if program == 'kymo' else 'program, ' + mode}", allocations, (build, n, program, mode))
+    for program, mode in (("shapes", "default"), ("shapes", "counters"), ("shapes", "everything"), ("kymo", "default"), ("kymo", "counters")):
+        rest += [(f"malloc fails: {'launcher and drain' if program == 'kymo' else 'program'}, {mode}", allocations, (build, n, program, mode))
                  for n in rows_of(range(1, ALLOCATIONS + 1), 10)]
     rest += [(f"write fails: {errno.errorcode[error]}", writes, (build, n, error, count)) for error in (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS)
              for count in (1, 1 << 40) for n in range(1, WRITES + 1)]

@@ -9,6 +9,7 @@ import subprocess
 
 from account import WAIT, Failure, counted, expect, named, recorded, tell
 import kymotest
+import warden
 
 # What the trace may have of others than marks is lost too, where there is no room.
 MODES = {
@@ -86,7 +87,11 @@ def compare(kymo, folder, words, options=(), env=None, before=None, counts="coun
     def run(prefix):
         if os.path.exists(path):
             os.unlink(path)
-        return finish([*prefix, *words], cwd=folder, env=alone, preexec_fn=before)
+        return finish([*prefix, *words], cwd=folder, env=alone, preexec_fn=before_it)
+    def before_it():
+        warden.bounded()
+        if before:
+            before()
     plain = run([])
     if plain[0] == kymotest.SKIPPED:
         return None

@@ -31,6 +31,7 @@ sys.dont_write_bytecode = True
 import kymotest  # noqa: E402
 from account import Failure  # noqa: E402
 import cases  # noqa: E402
+import warden  # noqa: E402
 
 COLUMNS = ("case", "runs", "produced", "recorded", "lost", "unknown", "harmed")
 NUMBERS = ("produced", "recorded", "lost", "unknown")
@@ -43,8 +44,8 @@ def processor_seconds():
 def one(job):
     """A case in a folder of its own: its rows, what was wrong, and the processor time."""
     case, function, arguments = job
-    folder, began, wrong = tempfile.mkdtemp(prefix="kymo-harm-"), processor_seconds(), []
-    rows = tempfile.NamedTemporaryFile(prefix="kymo-harm-rows-")
+    folder, began, wrong = tempfile.mkdtemp(prefix="h-"), processor_seconds(), []
+    rows = tempfile.NamedTemporaryFile(prefix="rows-")
     os.environ["HARM_ROWS"] = rows.name
     runs = 1
     try:
@@ -151,4 +152,5 @@ def main():
 
 
 if __name__ == "__main__":
+    warden.keep()
     sys.exit(main())

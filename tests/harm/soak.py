@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "base"))
 sys.dont_write_bytecode = True
 import kymotest  # noqa: E402
 from account import counted, drain_of, keeper_of, program_of  # noqa: E402
+import warden  # noqa: E402
 
 BUILD = os.path.abspath(sys.argv[1])
 MINUTES = float(sys.argv[2]) if len(sys.argv) > 2 else 30
@@ -120,4 +121,5 @@ def main():
 
 
 if __name__ == "__main__":
+    warden.keep()
     sys.exit(main())

@@ -8,6 +8,9 @@ import contextlib
 import io
 import json
 import os
+import resource
+import signal
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -18,7 +21,8 @@ sys.dont_write_bytecode = True
 import cases  # noqa: E402
 import harm  # noqa: E402
 import kymotest  # noqa: E402
-from account import Failure  # noqa: E402
+from account import Failure, alive, kill  # noqa: E402
+from compare import MODES, compare  # noqa: E402
 
 BUILD = os.path.abspath(sys.argv[1])
 # A kymo that does harm, in the place of the real one: WHAT is done around it.
@@ -45,12 +49,48 @@ class Table(unittest.TestCase):
         cases.shape(self.folder, BUILD, "crowd", "wall")
 
     def test_system_calls_that_are_refused(self):
-        """madvise: nothing can be recorded, which is told; futex: the C library ends who uses it; sendto: launcher and
-        drain cannot speak with each other, and do not wait for it."""
+        """madvise: nothing can be recorded, which is told; futex: the C library ends who uses it."""
         self.assertEqual(cases.refused(self.folder, BUILD, [28, 202], "exec", 1), 2)
-        wrong = []
-        cases.tried(self.folder, BUILD, "refuse:44:1", "all", "default", wrong)
-        self.assertFalse([w for w in wrong if "hangs" in w])
+
+    def recorded_without(self, *calls, mode="full"):
+        """What is recorded where a filter refuses system calls to all, launcher and drain too."""
+        wrapped, program = f"{self.folder}/kymo", f"{BUILD}/tests/harm/shapes"
+        with open(wrapped, "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\nexec " + "".join(f"{program} none none refuse:{call}:1 exec " for call in calls) + f'{BUILD}/bin/kymo "$@"\n')
+        os.chmod(wrapped, 0o755)
+        return compare(wrapped, self.folder, [program, "counts", "plain"], MODES[mode], reader=f"{BUILD}/bin/kymo", spoilt=True)
+
+    def test_calls_that_the_launcher_and_its_drain_do_without(self):
+        for name, call in (("sendto", 44), ("sendmsg", 46), ("recvmsg", 47), ("waitid", 247)):
+            with self.subTest(name):
+                r = self.recorded_without(call)
+                self.assertEqual((r["marks"], r["processes"], r["turned_away"]), (3000, 1, 0))
+
+    def test_who_cannot_share_memory_is_told(self):
+        """Descriptors cannot be received at all."""
+        r = self.recorded_without(47, 299)
+        self.assertEqual((r["marks"], r["turned_away"]), (0, 1))
+
+    def test_limit_of_files_before_the_start(self):
+        """It shares no memory, and may not write that down: the drain does."""
+        number, program = resource.RLIMIT_FSIZE, f"{BUILD}/tests/harm/shapes"
+        r = compare(f"{BUILD}/bin/kymo", self.folder, [program, "counts", "plain", f"limit:{number}:0", "exec"], spoilt=True)
+        self.assertEqual((r["marks"], r["processes"], r["turned_away"]), (0, 1, 1))
+
+    def test_jump_out_of_a_counted_call(self):
+        """A handler interrupts it where the thread's counters are read, and never returns: all calls that follow are recorded."""
+        cases.shape(self.folder, BUILD, "jumps", "everything")
+
+    def test_memory_that_counters_need(self):
+        """Threads begin to count without any, and PAPI, which ends who has none for it, is loaded where it is asked for only."""
+        said = kymotest.must(f"{BUILD}/bin/kymo", "run", "--no-summary", "-o", f"{self.folder}/t.kymo", "--counters", "page-faults", "cat", "/proc/self/maps")
+        self.assertIn("libkymo", said)
+        self.assertNotIn("libpapi", said)
+        cases.allocations(self.folder, BUILD, range(62, 67), "shapes", "counters")
+
+    def test_memory_that_the_drain_needs(self):
+        """For a chunk there is that of those before it, once they are written."""
+        cases.allocations(self.folder, BUILD, range(120, 140, 2), "kymo", "default")
 
     def test_sanitizer_and_fork(self):
         """It knows that the locks which Kymo holds over fork() are free in the child."""
@@ -85,6 +125,32 @@ class Table(unittest.TestCase):
 
     def test_unreadable(self):
         self.expect_harm("kymo query", query="exit 3")
+
+    def end_driver(self, sig):
+        """Of a program that would not end by itself. Its processes, which must be gone."""
+        os.mkdir(f"{self.folder}/tmp")
+        build, pids = self.fake(run="setsid sleep 1000 & echo $! > $HARM_PIDS.new; echo $$ >> $HARM_PIDS.new; mv $HARM_PIDS.new $HARM_PIDS; exec sleep 1000"), f"{self.folder}/pids"
+        driver = subprocess.Popen([sys.executable, "-B", f"{HERE}/harm.py", build, "--only", "^limit: CORE", "--jobs", "1"], env={**os.environ, "HARM_PIDS": pids, "TMPDIR": f"{self.folder}/tmp"},
+                                  stdout=subprocess.DEVNULL)
+        kymotest.wait_for(lambda: os.path.exists(pids), "the program")
+        driver.send_signal(sig)
+        driver.wait()
+        with open(pids, encoding="ascii") as f:
+            return [int(line) for line in f]
+
+    def test_driver_that_ends_takes_all_with_it(self):
+        for sig in (signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(sig), tempfile.TemporaryDirectory() as self.folder:
+                left = self.end_driver(sig)
+                self.addCleanup(lambda pids=left: [kill(pid) for pid in pids])
+                kymotest.wait_for(lambda pids=left: not any(alive(pid) for pid in pids), "processes are left", seconds=20)
+                kymotest.wait_for(lambda: not os.listdir(f"{self.folder}/tmp"), "temporary files are left", seconds=20)
+
+    def test_files_are_bounded(self):
+        """Of programs that nobody ends."""
+        os.mkdir(f"{self.folder}/case")
+        with self.assertRaisesRegex(Failure, "said.*limit 2147483648 2147483648"):
+            cases.shape(f"{self.folder}/case", self.fake(run=f'echo limit $(($(ulimit -Sf) * 512)) $(($(ulimit -Hf) * 512)) >&2; exec {BUILD}/bin/kymo "$@"'), "plain", "default")
 
     def test_table(self):
         """A row for each case, with sums; what was harmed makes the status 1, and stands in the file with the seed."""

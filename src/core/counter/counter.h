@@ -200,6 +200,8 @@ void counters_fork_child(void);
 /* thread.c: calls and threads */
 void counter_thread_call(kymo_context_t context, const kymo_callback_record_t *r, void *service);
 void counter_threads_flush(void);
+/* The calling thread ends: its last records. */
+void counter_thread_end(void);
 void counter_threads_stop(struct core_counter_service *s);
 void counter_threads_fork_child(void);
 

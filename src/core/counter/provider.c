@@ -141,38 +141,43 @@ static kymo_status_t add_counter(const kymo_counter_info_t *info, void *to)
 	return KYMO_OK;
 }
 
-/* Makes sure that all providers have been asked. */
-static void list_all(void)
+/* Asks the next provider that has not been asked. False: all have been. */
+static bool list_next(void)
 {
-	pthread_mutex_lock(&listing);
-	for (;;) {
-		const kymo_counter_provider_t *p;
-		kymo_status_t status;
+	const kymo_counter_provider_t *p;
+	kymo_status_t status = KYMO_OK;
 
-		pthread_mutex_lock(&counters_lock);
-		p = listed_count < provider_count ? providers[listed_count++] : NULL;
-		pthread_mutex_unlock(&counters_lock);
-		if (!p)
-			break;
+	pthread_mutex_lock(&listing);
+	pthread_mutex_lock(&counters_lock);
+	p = listed_count < provider_count ? providers[listed_count++] : NULL;
+	pthread_mutex_unlock(&counters_lock);
+	if (p)
 		status = p->list(add_counter, (void *)(uintptr_t)p, p->data);
-		if (status != KYMO_OK)
-			cap_note(2, "counter", "provider %s did not list all its counters: %s",
-				 p->name, kymo_status_text(status));
-	}
+	if (status != KYMO_OK)
+		cap_note(2, "counter", "provider %s did not list all its counters: %s", p->name,
+			 kymo_status_text(status));
 	pthread_mutex_unlock(&listing);
+	return p != NULL;
 }
 
 /* ---- counters ---- */
 
-static uint32_t count_now(void)
+static uint32_t count_listed(void)
 {
 	uint32_t n;
 
-	list_all();
 	pthread_mutex_lock(&counters_lock);
 	n = counter_count;
 	pthread_mutex_unlock(&counters_lock);
 	return n;
+}
+
+/* Of all providers. */
+static uint32_t count_now(void)
+{
+	while (list_next())
+		;
+	return count_listed();
 }
 
 static const struct counter *at(uint32_t i)
@@ -182,7 +187,7 @@ static const struct counter *at(uint32_t i)
 
 const struct counter *counter_of(kymo_counter_t h)
 {
-	return h.handle && h.handle <= count_now() ? at((uint32_t)h.handle - 1) : NULL;
+	return h.handle && h.handle <= count_listed() ? at((uint32_t)h.handle - 1) : NULL;
 }
 
 kymo_status_t kymo_counters(uint32_t agent, kymo_counter_fn callback, void *data)
@@ -227,13 +232,25 @@ static const char *bare_name(const kymo_counter_provider_t *p, const char *name)
 
 static uint32_t find_known(const char *name, uint32_t agent)
 {
-	uint32_t n = count_now();
+	uint32_t n = count_listed();
 
 	for (uint32_t i = 0; i < n; i++)
 		if (at(i)->info.agent == agent &&
 		    strcmp(at(i)->info.name, bare_name(at(i)->provider, name)) == 0)
 			return i + 1;
 	return 0;
+}
+
+/* Providers are asked until one has it: what they load to list theirs (PAPI) is the program's to bear. */
+static uint32_t find_listed(const char *name, uint32_t agent)
+{
+	uint32_t found = find_known(name, agent);
+
+	for (bool more = true; !found && more;) {
+		more = list_next();
+		found = find_known(name, agent);
+	}
+	return found;
 }
 
 /* Providers that have more than they list are asked; what they describe is known from then on. */
@@ -279,7 +296,7 @@ kymo_status_t kymo_counter_find(const char *name, uint32_t agent, kymo_counter_t
 		snprintf(alone, sizeof(alone), "%.*s", (int)(devices - name), name);
 		name = alone;
 	}
-	found = find_known(name, agent);
+	found = find_listed(name, agent);
 	if (!found)
 		found = find_unlisted(name, agent);
 	out->handle = found;

@@ -5,6 +5,8 @@
  * "thread", each of which says what was added since the one before: they are written when records
  * are flushed and when the thread ends.
  */
+#include "base/assert.h"
+#include "base/clock.h"
 #include "base/locks.h"
 #include "core/context/context.h"
 #include "core/counter/counter.h"
@@ -12,8 +14,10 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Snapshots of the calls that are open, innermost last. */
 struct snapshot {
@@ -31,7 +35,7 @@ struct counted {
 	double *snapshots;           /* CAP_FRAMES times inputs */
 	double *now, *scratch, *out; /* the thread's own */
 	bool closing;                /* its context is stopped; the last open call closes it */
-	pthread_mutex_t lock;        /* of the whole: flushes and stops come from other threads */
+	_Atomic uintptr_t lock;      /* of the whole: flushes and stops come from other threads */
 	double *said, *seen, *difference; /* at the last record; at the last reading */
 	uint64_t said_time, seen_time;
 	bool fresh;    /* something was read since the last record */
@@ -47,7 +51,74 @@ struct thread_counts {
 
 static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct thread_counts *threads;
-static _Thread_local struct thread_counts *mine;
+static _Thread_local struct thread_counts *mine __attribute__((tls_model("initial-exec")));
+
+/* ---- the lock ----
+ *
+ * 0, OTHERS, or where on its stack the thread itself has taken it. A handler may interrupt the thread there, and make calls
+ * of its own, which are not counted; it may as well jump out, and the lock is the next call's. Nobody waits for ever.
+ */
+#define OTHERS  ((uintptr_t)1)
+#define WAIT_NS 1000000000ull
+
+/* Whether the thread, which is `here`, is to return to where it has the lock. Below it, it may be. */
+static bool may_return(uintptr_t holder, uintptr_t here)
+{
+	stack_t s;
+
+	return here < holder || (sigaltstack(NULL, &s) == 0 && (s.ss_flags & SS_ONSTACK));
+}
+
+static void wait_a_moment(void)
+{
+	nanosleep(&(struct timespec){0, 20000}, NULL);
+}
+
+/* By the thread itself. False: it has it further up. */
+static bool take_own(struct counted *c)
+{
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t holder = 0;
+	uint64_t since = 0;
+
+	while (!atomic_compare_exchange_strong(&c->lock, &holder, here)) {
+		if (holder != OTHERS && holder && may_return(holder, here))
+			return false;
+		if (holder != OTHERS)
+			continue;
+		since = since ? since : clock_ns(CLOCK_MONOTONIC);
+		if (clock_ns(CLOCK_MONOTONIC) - since < WAIT_NS) {
+			holder = 0;
+			wait_a_moment();
+		} /* else whoever had it has left it so */
+	}
+	return true;
+}
+
+/* By others. False: the thread has it, or has left it so. */
+static bool take_of_other(struct counted *c)
+{
+	const uint64_t since = clock_ns(CLOCK_MONOTONIC);
+	uintptr_t holder = 0;
+
+	while (!atomic_compare_exchange_strong(&c->lock, &holder, OTHERS)) {
+		if (clock_ns(CLOCK_MONOTONIC) - since >= WAIT_NS)
+			return false;
+		holder = 0;
+		wait_a_moment();
+	}
+	return true;
+}
+
+static void let_go(struct counted *c)
+{
+	atomic_store(&c->lock, 0);
+}
+
+static bool take(struct counted *c, const struct thread_counts *of)
+{
+	return of == mine ? take_own(c) : take_of_other(c);
+}
 
 /* ---- making and freeing ---- */
 
@@ -67,7 +138,6 @@ static struct counted *counted_new(struct core_counter_service *s)
 	pthread_mutex_lock(&counters_lock);
 	set->references++;
 	pthread_mutex_unlock(&counters_lock);
-	pthread_mutex_init(&c->lock, NULL);
 	c->set = set;
 	c->number = s->number;
 	c->snapshots = d;
@@ -86,7 +156,6 @@ static void counted_free(struct counted *c)
 		return;
 	sessions_close(&c->sessions, c->set);
 	counter_set_put(c->set);
-	pthread_mutex_destroy(&c->lock);
 	free(c->snapshots);
 	free(c);
 }
@@ -94,11 +163,13 @@ static void counted_free(struct counted *c)
 /* ---- totals ---- */
 
 /* What the thread counted since its last such record into `out`. False: nothing. Any thread. */
-static bool take_total(struct counted *c, struct counter_event *e, double *out)
+static bool take_total(const struct thread_counts *t, struct counted *c, struct counter_event *e,
+		       double *out)
 {
 	bool fresh;
 
-	pthread_mutex_lock(&c->lock);
+	if (!take(c, t))
+		return false;
 	fresh = c->fresh;
 	if (fresh) {
 		counter_set_difference(c->set, c->said, c->seen, c->difference, out);
@@ -107,7 +178,7 @@ static bool take_total(struct counted *c, struct counter_event *e, double *out)
 		e->end = c->said_time = c->seen_time;
 		c->fresh = false;
 	}
-	pthread_mutex_unlock(&c->lock);
+	let_go(c);
 	return fresh;
 }
 
@@ -116,7 +187,7 @@ static void note_reading(struct counted *c, uint64_t time, bool first)
 {
 	size_t bytes = c->set->inputs * sizeof(*c->seen);
 
-	kymo_assert_held(&c->lock);
+	kymo_assert(atomic_load(&c->lock));
 	if (first) {
 		memcpy(c->said, c->now, bytes);
 		c->said_time = time;
@@ -147,11 +218,23 @@ static bool next_total(uint32_t pass, struct counter_event *e, double *out,
 			c->pass = pass;
 			e->thread = t->thread;
 			*s = &core_counter_services[i];
-			found = take_total(c, e, out);
+			found = take_total(t, c, e, out);
 		}
 	}
 	pthread_mutex_unlock(&threads_lock);
 	return found;
+}
+
+/* A reading of now, if the thread is counted and its context is started. */
+static void read_last(struct thread_counts *t, uint32_t i)
+{
+	struct counted *c = t->by_service[i];
+
+	if (!service_lives(i, c) || !take_own(c))
+		return;
+	if (c->sessions.generation && !c->failed && sessions_read(&c->sessions, c->set, c->now))
+		note_reading(c, clock_ns(CLOCK_MONOTONIC_RAW), false);
+	let_go(c);
 }
 
 void counter_threads_flush(void)
@@ -178,44 +261,30 @@ static void unlink_thread(struct thread_counts *t)
 	pthread_mutex_unlock(&threads_lock);
 }
 
-/* The last reading of the thread, if its context is still started. */
 static void end_one(struct thread_counts *t, uint32_t i, struct counted *c)
 {
 	struct counter_event e = {.op = KYMO_COUNTER_OP_THREAD, .thread = t->thread};
 
-	if (service_lives(i, c)) {
-		pthread_mutex_lock(&c->lock);
-		if (!c->failed && sessions_read(&c->sessions, c->set, c->now))
-			note_reading(c, clock_ns(CLOCK_MONOTONIC_RAW), false);
-		pthread_mutex_unlock(&c->lock);
-		if (take_total(c, &e, c->out))
-			counter_deliver(&core_counter_services[i], &e, c->out);
-	}
+	read_last(t, i);
+	if (service_lives(i, c) && take_total(t, c, &e, c->out))
+		counter_deliver(&core_counter_services[i], &e, c->out);
 	counted_free(c);
 }
 
-static void thread_end(void *arg)
+void counter_thread_end(void)
 {
-	struct thread_counts *t = arg;
+	struct thread_counts *t = mine;
 	int saved = errno;
 
-	mine = NULL;
-	if (!core_usable() || t->generation != core_generation)
+	if (!t || t->generation != core_generation)
 		return; /* a child's copy of what its parent counted */
 	unlink_thread(t);
 	for (uint32_t i = 0; i < COUNTER_SERVICES; i++)
 		end_one(t, i, t->by_service[i]);
+	mine = NULL;
 	free(t);
 	errno = saved;
 }
-
-/*
- * Runs before the destructors of thread-specific data, so before core lets go of the thread: the
- * last records still belong to it. Part of the C++ runtime's interface of the C library.
- */
-extern int __cxa_thread_atexit_impl(void (*function)(void *), void *arg, void *library)
-	__attribute__((weak));
-extern void *__dso_handle __attribute__((visibility("hidden")));
 
 static struct thread_counts *thread_make(uint32_t thread)
 {
@@ -232,8 +301,6 @@ static struct thread_counts *thread_make(uint32_t thread)
 		threads->link = &t->next;
 	threads = t;
 	pthread_mutex_unlock(&threads_lock);
-	if (__cxa_thread_atexit_impl)
-		__cxa_thread_atexit_impl(thread_end, t, &__dso_handle);
 	mine = t;
 	return t;
 }
@@ -277,7 +344,7 @@ static struct counted *counted_of(uint32_t i, uint32_t thread)
 /* Caller holds the lock. */
 static bool read_now(struct counted *c)
 {
-	kymo_assert_held(&c->lock);
+	kymo_assert(atomic_load(&c->lock));
 	if (sessions_read(&c->sessions, c->set, c->now))
 		return true;
 	c->failed = true;
@@ -369,12 +436,13 @@ void counter_thread_call(kymo_context_t context, const kymo_callback_record_t *r
 	c = counted_of((uint32_t)(s - core_counter_services), r->thread);
 	if (!c)
 		return;
-	pthread_mutex_lock(&c->lock);
+	if (!take_own(c))
+		return; /* of a handler that interrupts another call here */
 	if (r->phase == KYMO_PHASE_ENTER)
 		call_enter(s, c, r);
 	else
 		counted = call_exit(c, r, &e);
-	pthread_mutex_unlock(&c->lock);
+	let_go(c);
 	if (!counted)
 		return;
 	e.call_op = wire_op(r);
@@ -386,6 +454,8 @@ void counter_threads_stop(struct core_counter_service *s)
 {
 	uint32_t i = (uint32_t)(s - core_counter_services);
 
+	if (mine && mine->generation == core_generation)
+		read_last(mine, i);
 	counter_threads_flush();
 	pthread_mutex_lock(&threads_lock);
 	for (struct thread_counts *t = threads; t; t = t->next) {
@@ -393,10 +463,11 @@ void counter_threads_stop(struct core_counter_service *s)
 
 		if (!service_lives(i, c))
 			continue;
-		pthread_mutex_lock(&c->lock);
 		c->closing = true;
+		if (!take(c, t))
+			continue;
 		close_when_idle(c);
-		pthread_mutex_unlock(&c->lock);
+		let_go(c);
 	}
 	pthread_mutex_unlock(&threads_lock);
 }

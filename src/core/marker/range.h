@@ -93,12 +93,12 @@ static inline struct cap_thread *marker_thread_any(struct marker_thread **m)
 	return t;
 }
 
-/* State of the thread; NULL inside Kymo or a tool: their annotations are not the program's. */
+/* State of the thread; NULL inside Kymo or a tool: their annotations are not the program's. A jump may have left them. */
 static inline struct cap_thread *marker_thread_get(struct marker_thread **m)
 {
 	struct cap_thread *t = marker_thread_any(m);
 
-	return t && cap_likely(!t->guard) ? t : NULL;
+	return t && (cap_likely(!t->guard) || cap_guard_left(t, cap_sp())) ? t : NULL;
 }
 
 /* What would be recorded is lost where it is not known in time whether anybody listens. */

@@ -4,6 +4,7 @@
  * traced call.
  */
 #include "core/context/context.h"
+#include "core/counter/counter.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/assert.h"
@@ -259,6 +260,7 @@ static void detach(void *arg)
 		return;
 	kymo_assert(t == cap_thread_current);
 	core_unwind_all(t);
+	counter_thread_end();
 	core_life_thread_ends();
 	core_marker_thread_end(t);
 	define_thread(t, false);

@@ -631,6 +631,8 @@ uint64_t kymo_inner_calls(void)
  */
 bool cap_guard_left(struct cap_thread *t, const void *sp)
 {
+	static _Atomic bool noted;
+
 	if (!t->guard_sp) {
 		/* A delivery callback, or Kymo itself. */
 		if (current || core_pool_current())
@@ -641,7 +643,8 @@ bool cap_guard_left(struct cap_thread *t, const void *sp)
 		atomic_fetch_add_explicit(&inner_calls, 1, memory_order_relaxed);
 		return false;
 	}
-	cap_note(2, "core", "a tool left its callback by longjmp or an exception");
+	if (!atomic_exchange(&noted, true))
+		cap_note(2, "core", "a tool left its callback by longjmp or an exception");
 	t->guard = 0;
 	t->guard_sp = NULL;
 	current = NULL;

@@ -35,7 +35,7 @@ static void find_kernel(const struct text *t, char name[64])
 static size_t source_of(const struct text *result, const char **source)
 {
 	const char *at = strstr(result->s, "\nsource ");
-	unsigned long long bytes;
+	unsigned long long bytes = 0;
 
 	must(strncmp(result->s, "kymo-rewrite 1\n", 15) == 0);
 	must(at && sscanf(at, "\nsource %llu", &bytes) == 1);

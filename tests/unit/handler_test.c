@@ -75,9 +75,13 @@ static void *on_own_stack(void *data)
 	static char room[65536];
 	const stack_t alternate = {.ss_sp = room, .ss_size = sizeof(room)};
 	struct scene *s = data;
+	stack_t before;
 
-	if (!s->alternate || sigaltstack(&alternate, NULL) == 0)
-		raise_with(s);
+	if (s->alternate && sigaltstack(&alternate, &before) != 0)
+		return NULL;
+	raise_with(s);
+	if (s->alternate) /* the address sanitizer frees the one that stands when a thread ends */
+		sigaltstack(&before, NULL);
 	return NULL;
 }
 

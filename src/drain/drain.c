@@ -592,7 +592,8 @@ static void write_manifest(struct drain *d)
 	/* A drain before this one may have been killed when all was done. */
 	if (d->journal && d->journal->deaths && manifest_is_merged(d->config->manifest))
 		return;
-	if (!session_manifest(d, &all))
+	/* Once more where there was no memory a moment before: without it nobody knows what was lost. */
+	if (!session_manifest(d, &all) && !session_manifest(d, &all))
 		fail(d, errno);
 }
 

@@ -90,7 +90,7 @@ class Table(unittest.TestCase):
 
     def test_memory_that_the_drain_needs(self):
         """For a chunk there is that of those before it, once they are written."""
-        cases.allocations(self.folder, BUILD, range(120, 140, 2), "kymo", "default")
+        cases.allocations(self.folder, BUILD, [*range(120, 140, 2), *range(174, 184, 2)], "kymo", "default")
 
     def test_sanitizer_and_fork(self):
         """It knows that the locks which Kymo holds over fork() are free in the child."""

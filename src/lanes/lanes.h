@@ -47,7 +47,8 @@ struct lanes_count {
 	uint64_t lanes;    /* that these warps have, those that did not take part among them */
 	uint64_t needed;   /* lines, or rounds of local memory: as few as the bytes fill, by warp */
 	uint64_t used;     /* that it took */
-	uint64_t misaligned; /* accesses whose address is no multiple of the largest power of two in their size */
+	uint64_t
+		misaligned; /* accesses whose address is no multiple of the largest power of two in their size */
 };
 
 struct lanes;

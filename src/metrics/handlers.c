@@ -15,13 +15,20 @@ struct found {
 	struct report *report;
 	sqlite3 *db;
 	struct stream_log *log;
-	const char *handler;
 	/* What stands in front of the handler's own columns. */
-	bool processes, launches, devices;
+	bool processes, devices, launches;
 };
 
-/* What comes before the cells in a row of the query. */
-enum { Q_PID, Q_DEVICE, Q_KERNEL, Q_LAUNCH, Q_FUNCTION, Q_FILE, Q_LINE, Q_CELLS };
+/*
+ * Rows of the handler, which all that follows is asked of: what the view does for each is done once. They
+ * are in the order that they were reported in.
+ */
+static const char rows_of_handler[] =
+	"CREATE TEMP TABLE handler_rows AS SELECT pid, agent_name AS device, kernel_name AS "
+	"kernel, "
+	"launch, function, nullif(file, '') AS file, line, nullif(col, 0) AS \"column\", what, "
+	"name, columns, cells FROM kernel_reports WHERE handler = ?1 ORDER BY id, part_row";
+static const char no_rows[] = "DROP TABLE IF EXISTS temp.handler_rows";
 
 static bool failed(const struct found *f)
 {
@@ -29,33 +36,39 @@ static bool failed(const struct found *f)
 	return false;
 }
 
-static sqlite3_stmt *prepare(const struct found *f, const char *sql, const char *table,
-			     const char *columns)
+static sqlite3_stmt *prepare(const struct found *f, const char *sql, const char *first,
+			     const char *second)
 {
 	sqlite3_stmt *q = NULL;
 
 	if (sqlite3_prepare_v2(f->db, sql, -1, &q, NULL) != SQLITE_OK)
 		return NULL;
-	sqlite3_bind_text(q, 1, f->handler, -1, SQLITE_TRANSIENT);
-	if (table)
-		sqlite3_bind_text(q, 2, table, -1, SQLITE_TRANSIENT);
-	if (columns)
-		sqlite3_bind_text(q, 3, columns, -1, SQLITE_TRANSIENT);
+	if (first)
+		sqlite3_bind_text(q, 1, first, -1, SQLITE_TRANSIENT);
+	if (second)
+		sqlite3_bind_text(q, 2, second, -1, SQLITE_TRANSIENT);
 	return q;
 }
 
-static bool more_than_one(const struct found *f, const char *what)
+static bool keep_rows(struct found *f, const char *handler)
 {
-	struct text sql = {0};
 	sqlite3_stmt *q;
-	bool more;
+	bool good = sqlite3_exec(f->db, no_rows, NULL, NULL, NULL) == SQLITE_OK;
 
-	text_addf(&sql, "SELECT count(DISTINCT %s) FROM kernel_reports WHERE handler = ?1", what);
-	q = sql.s ? prepare(f, sql.s, NULL, NULL) : NULL;
-	more = q && sqlite3_step(q) == SQLITE_ROW && sqlite3_column_int64(q, 0) > 1;
+	q = good ? prepare(f, rows_of_handler, handler, NULL) : NULL;
+	good = q && sqlite3_step(q) == SQLITE_DONE;
 	sqlite3_finalize(q);
-	text_release(&sql);
-	return more;
+	q = good ? prepare(f,
+			   "SELECT count(DISTINCT pid) > 1, count(DISTINCT device) > 1, "
+			   "count(DISTINCT launch) > 1 FROM temp.handler_rows",
+			   NULL, NULL)
+		 : NULL;
+	good = q && sqlite3_step(q) == SQLITE_ROW;
+	f->processes = good && sqlite3_column_int(q, 0);
+	f->devices = good && sqlite3_column_int(q, 1);
+	f->launches = good && sqlite3_column_int(q, 2);
+	sqlite3_finalize(q);
+	return good || failed(f);
 }
 
 /* ---- columns ----------------------------------------------------------------------------------- */
@@ -82,47 +95,102 @@ static enum cell_unit unit_of(const char *name, bool text, bool real)
 	return real ? CELL_NUMBER : CELL_COUNT;
 }
 
-/* The handler's own, by what their cells are; returns how many. */
-static unsigned put_columns(const struct found *f, struct table *t, const char *table,
-			    const char *columns)
+/* A column by the expression that it is of a row, and how it is shown. */
+static void put_column(struct table *t, struct text *sql, const char *name, bool shown,
+		       enum cell_unit unit)
 {
-	sqlite3_stmt *q =
-		prepare(f,
-			"SELECT c.key, c.value, max(v.type = 'text'), max(v.type = 'real') "
-			"FROM json_each(?3) c LEFT JOIN kernel_reports r ON r.handler = ?1 "
-			"AND r.name = ?2 AND r.columns = ?3 "
-			"LEFT JOIN json_each(r.cells) v ON v.key = c.key "
-			"GROUP BY c.key ORDER BY c.key",
-			table, columns);
-	unsigned n = 0;
-
-	while (q && n < COLUMNS_MOST && sqlite3_step(q) == SQLITE_ROW) {
-		const char *name = table_own(t, (const char *)sqlite3_column_text(q, 1));
-
-		table_column(t, name, name,
-			     unit_of(name, sqlite3_column_int(q, 2), sqlite3_column_int(q, 3)));
-		n++;
-	}
-	sqlite3_finalize(q);
-	return n;
+	text_addf(sql, "%s\"%s\"", sql->length ? ", " : "SELECT ", name);
+	table_column_if(t, shown, name, name, unit);
 }
 
-static bool has_places(const struct found *f, const char *table, const char *columns,
-		       const char *what)
+/* What a table is: the names of its own columns, what their cells are, and what is known of its places. */
+struct shape {
+	const char *names[COLUMNS_MOST];
+	unsigned count;
+	bool text[COLUMNS_MOST], real[COLUMNS_MOST];
+	bool places, files, columns, kinds;
+};
+
+static bool find_names(const struct found *f, struct table *t, const char *columns, struct shape *s)
+{
+	sqlite3_stmt *q = prepare(f, "SELECT value FROM json_each(?1) ORDER BY key", columns, NULL);
+	int rc = SQLITE_ERROR;
+
+	while (q && s->count < COLUMNS_MOST && (rc = sqlite3_step(q)) == SQLITE_ROW)
+		s->names[s->count++] = table_own(t, (const char *)sqlite3_column_text(q, 0));
+	sqlite3_finalize(q);
+	return rc == SQLITE_DONE || s->count == COLUMNS_MOST;
+}
+
+static bool find_shape(const struct found *f, struct table *t, const char *table,
+		       const char *columns, struct shape *s)
 {
 	struct text sql = {0};
 	sqlite3_stmt *q;
-	bool has;
+	bool good = find_names(f, t, columns, s);
 
-	text_addf(&sql,
-		  "SELECT 1 FROM kernel_reports WHERE handler = ?1 AND name = ?2 AND columns = ?3 "
-		  "AND %s LIMIT 1",
-		  what);
-	q = sql.s ? prepare(f, sql.s, table, columns) : NULL;
-	has = q && sqlite3_step(q) == SQLITE_ROW;
+	text_add(&sql, "SELECT count(function), count(file), count(\"column\"), count(what)");
+	for (unsigned i = 0; i < s->count; i++)
+		text_addf(&sql,
+			  ", max(json_type(cells, '$[%u]') = 'text'), "
+			  "max(json_type(cells, '$[%u]') = 'real')",
+			  i, i);
+	text_add(&sql, " FROM temp.handler_rows WHERE name = ?1 AND columns = ?2");
+	q = good && !sql.failed ? prepare(f, sql.s, table, columns) : NULL;
+	good = q && sqlite3_step(q) == SQLITE_ROW;
+	s->places = good && sqlite3_column_int64(q, 0);
+	s->files = good && sqlite3_column_int64(q, 1);
+	s->columns = good && sqlite3_column_int64(q, 2);
+	s->kinds = good && sqlite3_column_int64(q, 3);
+	for (unsigned i = 0; good && i < s->count; i++) {
+		s->text[i] = sqlite3_column_int(q, (int)(4 + 2 * i));
+		s->real[i] = sqlite3_column_int(q, (int)(5 + 2 * i));
+	}
 	sqlite3_finalize(q);
 	text_release(&sql);
-	return has;
+	return good || failed(f);
+}
+
+static bool has_own(const struct shape *s, const char *name)
+{
+	for (unsigned i = 0; i < s->count; i++)
+		if (s->names[i] && strcmp(s->names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Of a place; where the handler has such a column itself, that one is it. */
+static void put_place(struct table *t, struct text *sql, const struct shape *s)
+{
+	const struct {
+		const char *name;
+		bool shown;
+		enum cell_unit unit;
+	} all[] = {{"function", s->places, CELL_TEXT},
+		   {"file", s->files, CELL_TEXT},
+		   {"line", s->places, CELL_ID},
+		   {"column", s->columns, CELL_ID},
+		   /* People see it once. */
+		   {"what", s->kinds && !has_own(s, "kind") && !has_own(s, "name"), CELL_TEXT}};
+
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (!has_own(s, all[i].name))
+			put_column(t, sql, all[i].name, all[i].shown, all[i].unit);
+}
+
+static void put_columns(const struct found *f, struct table *t, struct text *sql,
+			const struct shape *s)
+{
+	put_column(t, sql, "pid", f->processes, CELL_ID);
+	put_column(t, sql, "device", f->devices, CELL_TEXT);
+	put_column(t, sql, "kernel", true, CELL_TEXT);
+	put_column(t, sql, "launch", f->launches, CELL_COUNT);
+	put_place(t, sql, s);
+	for (unsigned i = 0; i < s->count; i++) {
+		table_column(t, s->names[i], s->names[i],
+			     unit_of(s->names[i], s->text[i], s->real[i]));
+		text_addf(sql, ", json_extract(cells, '$[%u]')", i);
+	}
 }
 
 /* ---- rows -------------------------------------------------------------------------------------- */
@@ -141,84 +209,66 @@ static void put_cell(struct table *t, struct cell *c, sqlite3_stmt *q, int i, en
 		cell_number(c, (uint64_t)sqlite3_column_int64(q, i));
 }
 
-static bool put_rows(const struct found *f, struct table *t, const char *table, const char *columns,
-		     unsigned own)
+static bool put_rows(const struct found *f, struct table *t, const struct text *sql,
+		     const char *table, const char *columns)
 {
-	struct text sql = {0};
-	const unsigned first = t->column_count - own;
-	sqlite3_stmt *q;
+	sqlite3_stmt *q = sql->failed ? NULL : prepare(f, sql->s, table, columns);
 	int rc = SQLITE_ERROR;
 
-	text_add(&sql,
-		 "SELECT pid, agent_name, kernel_name, launch, function, nullif(file, ''), line");
-	for (unsigned i = 0; i < own; i++)
-		text_addf(&sql, ", json_extract(cells, '$[%u]')", i);
-	text_add(&sql, " FROM kernel_reports WHERE handler = ?1 AND name = ?2 AND columns = ?3 "
-		       "ORDER BY id, part_row");
-	q = sql.failed ? NULL : prepare(f, sql.s, table, columns);
 	while (q && (rc = sqlite3_step(q)) == SQLITE_ROW) {
 		struct cell *c = table_row(t);
 
-		for (unsigned i = 0; c && i < first; i++)
+		for (unsigned i = 0; c && i < t->column_count; i++)
 			put_cell(t, &c[i], q, (int)i, (enum cell_unit)t->columns[i].unit);
-		for (unsigned i = 0; c && i < own; i++)
-			put_cell(t, &c[first + i], q, (int)(Q_CELLS + i),
-				 (enum cell_unit)t->columns[first + i].unit);
 	}
 	sqlite3_finalize(q);
-	text_release(&sql);
 	return rc == SQLITE_DONE || failed(f);
 }
 
-static bool put_table(const struct found *f, const char *table, const char *columns)
+static bool put_table(const struct found *f, const char *handler, const char *table,
+		      const char *columns)
 {
-	struct text id = {0};
+	struct text id = {0}, sql = {0};
+	struct shape shape = {0};
 	struct table *t;
-	bool places = has_places(f, table, columns, "function IS NOT NULL");
-	unsigned own;
 	bool good;
 
-	text_addf(&id, "%s.%s", f->handler, table);
+	text_addf(&id, "%s.%s", handler, table);
 	t = id.s ? report_table(f->report, id.s, id.s) : NULL;
 	text_release(&id);
-	if (!t)
-		return false;
-	table_column_if(t, f->processes, "pid", "pid", CELL_ID);
-	table_column_if(t, f->devices, "device", "device", CELL_TEXT);
-	table_column(t, "kernel", "kernel", CELL_TEXT);
-	table_column_if(t, f->launches, "launch", "launch", CELL_COUNT);
-	table_column_if(t, places, "function", "function", CELL_TEXT);
-	table_column_if(t, places && has_places(f, table, columns, "file <> ''"), "file", "file",
-			CELL_TEXT);
-	table_column_if(t, places, "line", "line", CELL_ID);
-	own = put_columns(f, t, table, columns);
-	good = put_rows(f, t, table, columns, own);
+	good = t && find_shape(f, t, table, columns, &shape);
+	if (good) {
+		put_columns(f, t, &sql, &shape);
+		text_add(&sql, " FROM temp.handler_rows WHERE name = ?1 AND columns = ?2 "
+			       "ORDER BY rowid");
+		good = put_rows(f, t, &sql, table, columns);
+	}
+	text_release(&sql);
 	return good && !t->failed;
 }
 
 bool handler_tables(struct report *r, struct store *store, const char *handler,
 		    struct stream_log *log, uint32_t *count)
 {
-	struct found f = {.report = r, .db = store_database(store), .log = log, .handler = handler};
-	sqlite3_stmt *q;
+	struct found f = {.report = r, .db = store_database(store), .log = log};
+	bool good = keep_rows(&f, handler);
 	int rc = SQLITE_ERROR;
-	bool good = true;
+	sqlite3_stmt *q;
 
 	*count = 0;
-	f.processes = more_than_one(&f, "pid");
-	f.devices = more_than_one(&f, "agent_name");
-	f.launches = more_than_one(&f, "launch");
+	if (!good)
+		return false;
 	q = prepare(&f,
-		    "SELECT name, columns FROM kernel_reports WHERE handler = ?1 "
-		    "GROUP BY name, columns ORDER BY min(id)",
+		    "SELECT name, columns FROM temp.handler_rows GROUP BY 1, 2 ORDER BY min(rowid)",
 		    NULL, NULL);
 	while (q && good && (rc = sqlite3_step(q)) == SQLITE_ROW) {
-		good = put_table(&f, (const char *)sqlite3_column_text(q, 0),
+		good = put_table(&f, handler, (const char *)sqlite3_column_text(q, 0),
 				 (const char *)sqlite3_column_text(q, 1));
 		++*count;
 	}
 	if (good && rc != SQLITE_DONE)
 		good = failed(&f);
 	sqlite3_finalize(q);
+	sqlite3_exec(f.db, no_rows, NULL, NULL, NULL);
 	return good && !r->failed;
 }

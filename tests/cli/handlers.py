@@ -76,6 +76,36 @@ def check_accesses():
     checks.equal("--lanes was not asked for", query("a.kymo", "SELECT count(*) AS n FROM kernel_access"), [{"n": 0}])
 
 
+def check_many_rows():
+    """More rows than a part of a table holds; what is read of a part for each of its rows would take minutes."""
+    rows = 50000
+    run("m.kymo", PROGRAM, "--instrument-kernels=^many$", "--handlers", f"addresses:limit={rows}")
+    counted = query("m.kymo", """SELECT count(*) AS n, count(DISTINCT id) > 2 AS parts, count(function) AS places, sum(json_extract(cells, '$[6]')) AS bytes,
+        sum(what = json_extract(cells, '$[3]')) AS known FROM kernel_reports WHERE name = 'records'""")
+    checks.equal("rows of the view", counted, [{"n": rows, "parts": 1, "places": rows, "bytes": 4 * rows, "known": rows}])
+    records = tables("m.kymo", "addresses")["records"]
+    checks.equal("rows of the table", (len(records), sum(r["access_bytes"] for r in records), sum(r["what"] == r["kind"] for r in records)), (rows, 4 * rows, rows))
+
+
+def check_places():
+    """A load and a store in one line: 128 bytes hold 16 of the one's, 32 of the other's."""
+    run("p.kymo", REGIONS, "--instrument-kernels=both", "--handlers", "reuse,blocks")
+    got = {}
+    for r in tables("p.kymo", "reuse")["places"]:
+        got.setdefault((r["line"], r["column"], r["what"]), {})[r["distance_lines"]] = r["touches"]
+    expected = {(30, 11, "load"): (16, ITEMS), (30, 2, "store"): (8, ITEMS)}
+    checks.equal("reuse by place", {k: (v["cold"], sum(v.values())) for k, v in got.items()}, expected)
+    rows = query("p.kymo", "SELECT DISTINCT line, col, what FROM kernel_reports WHERE handler = 'reuse' AND name = 'places'")
+    checks.equal("places in SQL", {tuple(r.values()) for r in rows}, set(expected))
+    parts = csv.DictReader(io.StringIO(must(KYMO, "kernels", "-f", "csv", "--handler", "reuse", "p.kymo")))
+    checks.equal("as CSV", {(int(r["line"]), int(r["column"]), r["what"]) for r in parts if r["line"]}, set(expected))
+    heads = [line.split() for line in must(KYMO, "kernels", "--handler", "reuse", "p.kymo").splitlines()]
+    checks.equal("as text", {tuple(w[2:5]) for w in heads if len(w) > 5 and w[2] == "30"}, {("30", "11", "load"), ("30", "2", "store")})
+    checks.equal("kinds of blocks", {(r["line"], r["what"]) for r in tables("p.kymo", "blocks")["blocks"]}, {(28, "function")})
+    marks = {(r["name"], r["what"]) for r in tables("r.kymo", "blocks")["regions"]}
+    checks.equal("regions", marks, {(name, "begin") for name in ("all turns", "turn", "left")})
+
+
 def check_regions():
     """Two launches; the loop's step and condition are blocks as well. Blocks run as often as kernel_parts has it."""
     alone = must(REGIONS)
@@ -158,6 +188,8 @@ def main():
         os.chdir(folder)
         check_accesses()
         check_regions()
+        check_many_rows()
+        check_places()
         check_libraries()
         check_lanes()
         check_wrong()

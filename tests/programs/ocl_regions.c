@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel with regions, launched twice: without Kymo they are nothing. Says what it computed. */
+/*
+ * A kernel with regions, launched twice: without Kymo they are nothing; one that reads texels; and one that loads and stores
+ * in one line. Says what it computed.
+ */
 #include "support.h"
 
 #include <stdio.h>
@@ -33,6 +36,11 @@ static const char source[] =
 	"CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;\n"
 	"	int i = get_global_id(0);\n"
 	"	out[i] = read_imagef(in, s, (int2)(i % 16, i / 16)).x;\n"
+	"}\n"
+	"kernel void both(global const int *in, global int *out)\n"
+	"{\n"
+	"	int i = get_global_id(0);\n"
+	"	out[i] = in[i * 2] + 1;\n"
 	"}\n"
 	"kernel void copied(global int *out, local int *some)\n"
 	"{\n"
@@ -86,6 +94,26 @@ static void run_texels(cl_context context, cl_command_queue queue, cl_program pr
 	clReleaseKernel(kernel);
 }
 
+static void run_both(cl_context context, cl_command_queue queue, cl_program program, cl_mem out)
+{
+	const size_t items = ITEMS, group = GROUP;
+	cl_kernel kernel = make_kernel(program, "both");
+	int numbers[2 * ITEMS], last = 0;
+	cl_mem in = make_buffer(context, sizeof(numbers));
+
+	for (int i = 0; i < 2 * ITEMS; i++)
+		numbers[i] = i;
+	CHECK(clEnqueueWriteBuffer, queue, in, CL_TRUE, 0, sizeof(numbers), numbers, 0, NULL, NULL);
+	CHECK(clSetKernelArg, kernel, 0, sizeof(in), &in);
+	CHECK(clSetKernelArg, kernel, 1, sizeof(out), &out);
+	CHECK(clEnqueueNDRangeKernel, queue, kernel, 1, NULL, &items, &group, 0, NULL, NULL);
+	CHECK(clEnqueueReadBuffer, queue, out, CL_TRUE, (ITEMS - 1) * sizeof(last), sizeof(last),
+	      &last, 0, NULL, NULL);
+	expect("last", last, 2 * (ITEMS - 1) + 1);
+	clReleaseMemObject(in);
+	clReleaseKernel(kernel);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct program_option options[] = {{NULL, NULL, NULL}};
@@ -119,6 +147,7 @@ int main(int argc, char **argv)
 	expect("sum", sum, ITEMS / 4 * 3 * (TURNS * (TURNS - 1) / 2));
 	run_texels(context, queue, program, out);
 	run_copied(queue, program, out);
+	run_both(context, queue, program, out);
 	printf("sum %ld\n", sum);
 	return program_end();
 }

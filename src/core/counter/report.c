@@ -33,6 +33,14 @@ static struct writer *writer_of(kymo_handler_writer_t *w)
 	return (struct writer *)w;
 }
 
+/* As places of the trace have it, but of blocks their kind. */
+static const char *what_of(const kymo_handler_site_t *s)
+{
+	return s->kind == KYMO_SITE_REGION_BEGIN ? "begin"
+	       : s->kind == KYMO_SITE_REGION_END ? "end"
+						 : s->what;
+}
+
 /* Ids of definitions are a process's own, so what a place is stands in the part itself. 0: it is none. */
 static uint64_t place_number(struct writer *w, uint32_t place)
 {
@@ -50,6 +58,8 @@ static uint64_t place_number(struct writer *w, uint32_t place)
 	text_add_json(&w->places, s->function);
 	text_addf(&w->places, ",%u,%u,", s->line, s->column);
 	text_add_json(&w->places, s->file);
+	text_add(&w->places, ",");
+	text_add_json(&w->places, what_of(s));
 	text_add(&w->places, "]");
 	return w->numbers.count;
 }

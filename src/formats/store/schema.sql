@@ -265,17 +265,23 @@ CREATE VIEW kernel_accesses AS SELECT p.pid, c.call AS call_id, kn.text AS kerne
 	CASE kind WHEN 'local' THEN 'round' ELSE 'sector' END FROM kernel_instructions WHERE what IS NOT NULL;
 
 -- Rows of tables that handlers reported of launches; `cells` is a JSON array, a cell for each of `columns`; `launch`: which one of its
--- kernel's reported ones it was, in its process.
-CREATE VIEW kernel_reports AS WITH parts AS (SELECT c.id, c.process, c.call, c.agent, c.kernel, c.time, b.data,
-	dense_rank() OVER (PARTITION BY c.process, k.name ORDER BY c.call) AS launch, k.name
-	FROM kernel_report c JOIN blob b ON b.id = c.report LEFT JOIN kernel k ON k.id = c.kernel)
+-- kernel's reported ones it was, in its process; `what`: of the place, load, store, rw, atomic, begin, end or the kind of a block.
+-- Each blob is read a fixed number of times, whatever rows it has: LIMIT -1 keeps SQLite from asking anew for each row.
+CREATE VIEW kernel_reports AS WITH parts AS (SELECT c.id, c.process, c.call, c.agent, c.time, c.report,
+	dense_rank() OVER (PARTITION BY c.process, k.name ORDER BY c.call) AS launch, k.name,
+	json_extract(b.data, '$.handler') AS handler, json_extract(b.data, '$.table') AS table_name,
+	json_extract(b.data, '$.columns') AS columns
+	FROM kernel_report c JOIN blob b ON b.id = c.report LEFT JOIN kernel k ON k.id = c.kernel),
+	places AS (SELECT b.id AS report, x.key + 1 AS number, json_extract(x.value, '$[0]') AS function,
+	json_extract(x.value, '$[1]') AS line, json_extract(x.value, '$[2]') AS col,
+	json_extract(x.value, '$[3]') AS file, json_extract(x.value, '$[4]') AS what
+	FROM (SELECT DISTINCT report FROM kernel_report) c CROSS JOIN blob b ON b.id = c.report
+	CROSS JOIN json_each(b.data, '$.places') x LIMIT -1)
 	SELECT c.id, p.pid, p.rank, c.call AS call_id, c.launch, kn.text AS kernel_name, a.label AS agent_name,
-	json_extract(c.data, '$.handler') AS handler, json_extract(c.data, '$.table') AS name,
-	json_extract(x.value, '$[0]') AS function, json_extract(x.value, '$[1]') AS line,
-	json_extract(x.value, '$[2]') AS col, json_extract(x.value, '$[3]') AS file,
-	json_extract(c.data, '$.columns') AS columns, json_remove(r.value, '$[0]') AS cells, r.id AS part_row, c.time
-	FROM parts c JOIN json_each(c.data, '$.rows') r
-	LEFT JOIN json_each(c.data, '$.places') x ON x.key = json_extract(r.value, '$[0]') - 1
+	c.handler, c.table_name AS name, x.function, x.line, x.col, x.file, c.columns,
+	json_remove(r.value, '$[0]') AS cells, r.id AS part_row, c.time, x.what
+	FROM parts c CROSS JOIN blob b ON b.id = c.report CROSS JOIN json_each(b.data, '$.rows') r
+	LEFT JOIN places x ON x.report = c.report AND x.number = json_extract(r.value, '$[0]')
 	LEFT JOIN process p ON p.id = c.process LEFT JOIN agent a ON a.id = c.agent
 	LEFT JOIN string kn ON kn.id = c.name;
 

@@ -219,6 +219,8 @@ static int most_gain(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
 
+	if (x->first != y->first)
+		return x->first ? -1 : 1;
 	if (x->gain != y->gain)
 		return x->gain > y->gain ? -1 : 1;
 	for (uint32_t i = 0; x->rule != y->rule && i < rules_count; i++)
@@ -277,6 +279,11 @@ static void tell_doubts(struct diagnosis *d, uint32_t first)
 		if (d->tl->lost)
 			text_addf(evidence, "%s record%s lost: it may be more, or less\n",
 				  UNITS_COUNT(d->tl->lost), d->tl->lost == 1 ? " was" : "s were");
+		if (d->recording > 0 && d->findings[i].gain)
+			text_addf(evidence,
+				  "recording took %.0f %% of the time of a process's threads: it "
+				  "may be its doing\n",
+				  100 * d->recording);
 		if (d->tl->early > d->tl->work_count / 100)
 			text_addf(evidence,
 				  "%s of %s pieces of device work start before their call: the "

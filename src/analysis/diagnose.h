@@ -57,6 +57,7 @@ struct finding {
 	uint64_t count;     /* how often it happens, 0: has no number */
 	int64_t start, end; /* where in time it can be seen best, node ns; 0, 0: all over the run */
 	uint32_t agent, thread, process; /* on what; 0: the rule does not tell */
+	bool first;                      /* the others may be its doing */
 	struct text title;               /* one sentence with its numbers */
 	struct text where;               /* function and line, kernel, rank, device; may be empty */
 	struct text evidence;            /* lines */
@@ -82,6 +83,7 @@ struct diagnosis {
 	uint32_t count, room;
 	struct intervals rebuilt; /* when what rebuild-in-loop tells was built */
 	uint64_t compiler; /* ns that the first build of a source took longer than a later one */
+	double recording;  /* share of the threads' time that it took, if others may be its doing */
 	struct text abstained;   /* lines: rule and reason */
 	const struct rule *rule; /* that is being asked */
 	bool whole_names;        /* nothing is cut: the caller's, all else is found */

@@ -976,6 +976,8 @@ void cap_timed_begin(struct cap_timed *c);
 void cap_timed_begin_at(struct cap_timed *c, uint64_t start);
 /* More than `most` ticks are not believed: the thread was interrupted. */
 void cap_timed_end(const struct cap_timed *c, uint64_t most);
+/* In the middle of such work: so many of its ticks were the program's own, and cost it nothing. */
+void cap_timed_own(uint64_t ticks);
 
 /*
  * `count` records of `op` will never come, because whoever has them lost them: every buffer that

@@ -107,6 +107,20 @@ def check_findings(report, at):
           for n, what in ((at["some", "a[i];"], "load"), (at["some", "a[i];"] - 1, "store")))})
 
 
+def check_cost(trace, plain):
+    """What launches take because they are instrumented is the recording's; findings say so."""
+    calls, cost = {}, {}
+    for t in (trace, plain):
+        calls[t] = json.loads(must(KYMO, "query", "--format", "json", t, "SELECT SUM(duration) AS ns FROM regions WHERE name = 'clEnqueueNDRangeKernel'"))[0]["ns"]
+        tables = json.loads(must(KYMO, "summary", "--format", "json", "--tables", "quality", t))["tables"]
+        cost[t] = next(b for b in tables if b["name"] == "quality")["rows"][0]["overhead_low_ns"]
+    checks.equal(f"overhead has the twins: {cost}, {calls}", cost[trace] > calls[trace] / 2, True)
+    checks.equal(f"overhead without twins: {cost}, {calls}", cost[plain] < cost[trace] / 2, True)
+    findings = json.loads(must(KYMO, "diagnose", "-f", "json", trace))["findings"]
+    checks.equal("findings say so", [f["title"][:14] for f in findings if f["rule"] == "recording"], ["recording took"])
+    checks.equal("each of them", [f["title"] for f in findings if f["gain_ns"] and not any("its doing" in e for e in f["evidence"])], [])
+
+
 def main():
     done = kymotest.run(KYMO, "rewrite", "--options=", "--extensions=", input="kernel void k() {}")
     if done.returncode:
@@ -117,6 +131,8 @@ def main():
         checks.equal("results", record("w.kymo", "--instrument-kernels", "--lanes", "32"), alone)
         check_32("w.kymo")
         check_table("w.kymo")
+        record("p.kymo")
+        check_cost("w.kymo", "p.kymo")
         for what in ("are without accesses", "mapped memory"):
             checks.equal(f"{what}: mapped by the program", notes("w.kymo", what), {"held"})
         must(KYMO, "run", "--force", "--no-summary", "-o", "l.kymo", "--instrument-kernels=says|copy", "--lanes", "32", "--", LINES)

@@ -63,6 +63,13 @@ def check_kernel_replay(trace, alone):
     assert not any("have no values" in t for t in said), said
 
 
+def check_cost(trace):
+    """Two of three times that a kernel runs, and what is put back, are the recording's."""
+    calls = query("SELECT SUM(duration) AS ns FROM regions WHERE name = 'clEnqueueNDRangeKernel'", trace)[0]["ns"]
+    cost = query("SELECT overhead_ns AS ns FROM process", trace)[0]["ns"]
+    assert cost > calls / 4, (cost, calls)
+
+
 def check_other_ways(trace, alone):
     def turns(k):
         return [(1, 2), (3, 4), (5,)][(k - 1) % 3]
@@ -191,6 +198,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "t.kymo")
         check_kernel_replay(trace, alone)
+        check_cost(trace)
         check_other_ways(trace, alone)
         check_application(folder, alone)
         check_refusals(trace)

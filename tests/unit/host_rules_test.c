@@ -785,6 +785,14 @@ static void test_recording(void **state)
 	assert_non_null(f);
 	assert_non_null(strstr(f->title.s, "20 % of the time of the threads of process 2"));
 	assert_non_null(strstr(f->evidence.s, "20.00 ms in all"));
+	assert_false(f->first);
+	release(&r);
+	begin(&r); /* most of it: before all others */
+	r.now += 100 * MS;
+	processes[2].overhead_ns = 60 * MS;
+	end(&r);
+	assert_non_null(told(&r, "recording"));
+	assert_true(told(&r, "recording")->first);
 	release(&r);
 	begin(&r);
 	threads[1].process = 2;

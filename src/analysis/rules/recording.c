@@ -93,14 +93,17 @@ static void find_overhead(struct diagnosis *d)
 			     "recording took %.0f %% of the time of the threads of process %" PRIu32
 			     ": short calls seem longer than they are, and hosts later",
 			     100 * share, d->trace->processes[most].pid);
+	d->recording = share;
 	if (!f)
 		return;
+	f->first = share >= 0.5;
 	plain_addf(&f->evidence, "%s in all, without loading Kymo\n",
 		   units_time((uint64_t)(d->trace->processes[most].calls_cost_ns +
 					 d->trace->processes[most].overhead_ns),
 			      time));
 	add_command(d, f);
-	text_add(&f->advice, "record less: --mode minimal or summary, -b, a part of the run");
+	text_add(&f->advice, "record less: --mode minimal or summary, -b, a part of the run; "
+			     "count and instrument chosen launches alone");
 }
 
 /* No finding: the program can do nothing about it, but what is told of waiting may come of it. */

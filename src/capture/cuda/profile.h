@@ -97,7 +97,7 @@ bool cuda_sass_in_use(void);
 bool cuda_sass_counts(uint32_t device);
 /*
  * Around a launch that nothing else runs beside, in callbacks of the driver. False: it runs as it is. `failed`: nothing was
- * launched.
+ * launched; else it has ended.
  */
 bool cuda_sass_begin(void *context, uint32_t device);
 void cuda_sass_end(void *context, uint32_t device, const struct cupti_callback *data, bool failed);

@@ -276,8 +276,12 @@ void cuda_context_synchronize(void)
 /* CUPTI orders what it sees; kernels that were launched before it was started are waited for. */
 static void wait_for_others(struct device_context *c)
 {
-	if (c->busy)
-		cuda_context_synchronize();
+	uint64_t before = tick_now();
+
+	if (!c->busy)
+		return;
+	cuda_context_synchronize();
+	cap_timed_own(tick_now() - before);
 	c->busy = false;
 }
 
@@ -396,6 +400,8 @@ static struct device_context *context_of(void *handle)
 static _Thread_local struct {
 	struct device_context *context; /* NULL: it is not counted */
 	struct setup *setup;
+	struct cap_timed cost;
+	uint64_t began, runs;
 	uint32_t correlation;
 	bool other;       /* it holds `others` to read */
 	bool instruments; /* its instructions are counted, without a setup */
@@ -484,11 +490,13 @@ static const char captured[] = "they were launched while a stream was being capt
 static void launch_begins(const struct cupti_callback *data) UNCHECKED_LOCKS
 {
 	struct device_context *c;
+	struct cap_timed cost;
 	struct setup *u = NULL;
 	bool instruments = false;
 
 	if (launching.context || launching.other)
 		return;
+	cap_timed_begin(&cost);
 	pthread_mutex_lock(&lock);
 	c = data->context ? context_of(data->context) : NULL;
 	cap_guard_enter();
@@ -507,7 +515,10 @@ static void launch_begins(const struct cupti_callback *data) UNCHECKED_LOCKS
 	launching.setup = u;
 	launching.instruments = instruments;
 	launching.correlation = data->correlation;
+	launching.cost = cost;
+	launching.runs = u && u->passes ? u->passes : 1;
 	atomic_fetch_add(&cuda_range_active, 1);
+	launching.began = tick_now();
 }
 
 /* At the end of a call. */
@@ -530,11 +541,15 @@ static void launch_ends(const struct cupti_callback *data) UNCHECKED_LOCKS
 		return;
 	}
 	cap_guard_enter();
+	if (launching.instruments && !ended && !failed(data))
+		cuda_context_synchronize();
+	cap_timed_own((tick_now() - launching.began) / launching.runs);
 	if (launching.instruments && !ended)
 		cuda_sass_end(c->handle, c->device, data, failed(data));
 	else if (c->profiler && !ended)
 		collect_values(c, launching.setup, data->correlation, data->symbol);
 	cap_guard_leave();
+	cap_timed_end(&launching.cost, UINT64_MAX);
 	pthread_rwlock_unlock(&others);
 	pthread_mutex_unlock(&lock);
 }

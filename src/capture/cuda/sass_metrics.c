@@ -513,7 +513,6 @@ void cuda_sass_end(void *context, uint32_t device, const struct cupti_callback *
 	cupti_result r = CUPTI_OK, disabled;
 
 	if (!failed) {
-		cuda_context_synchronize();
 		out.end = clock_ns(CLOCK_MONOTONIC_RAW);
 		r = collect(context, &devices[device], &out);
 	}

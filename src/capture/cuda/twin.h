@@ -173,6 +173,7 @@ struct cuda_twin_run {
 	struct cuda_twin *twin;
 	uint64_t *sums; /* of blocks */
 	uint64_t start, end;
+	uint64_t before; /* ticks that the program's own work took up to its end */
 	struct cap_sites sites;
 	kymo_handler_buffer_t *buffers; /* to be freed, both */
 	struct cap_accesses *taken;

@@ -352,6 +352,7 @@ static void run_twin(struct cuda_twin_launch *l)
 	}
 	attend(&m);
 	pthread_join(thread, NULL);
+	cap_timed_own(m.run.before);
 	cap_accesses_end(m.run.taken, !m.run.no_accesses && !m.run.why);
 	if (m.run.why)
 		tell_of(l->name, "were not instrumented", m.run.why);

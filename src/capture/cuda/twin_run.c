@@ -303,9 +303,13 @@ static void run_kept(struct cuda_twin_run *r, const struct cuda_kept *kept)
 
 void cuda_twin_run(struct cuda_twin_run *r)
 {
+	const uint64_t before = tick_now();
 	struct cuda_kept *kept;
+	bool idle;
 
-	if (cuda_driver.CtxSetCurrent(r->l->context) != 0 || cuda_driver.CtxSynchronize() != 0) {
+	idle = cuda_driver.CtxSetCurrent(r->l->context) == 0 && cuda_driver.CtxSynchronize() == 0;
+	r->before = tick_now() - before;
+	if (!idle) {
 		r->why = "its context is not to be had";
 		return;
 	}

@@ -101,6 +101,9 @@ static cl_int status_of(cl_event event)
 /* Why the device cannot be had alone; NULL: it is idle, and the kernel may begin. */
 static const char *alone(const struct ocl_launch *l)
 {
+	uint64_t before;
+	bool finished;
+
 	if (atomic_load(&user_events) > 0)
 		return "the program had user events that it had not completed: what waits for them "
 		       "cannot be waited for";
@@ -115,7 +118,10 @@ static const char *alone(const struct ocl_launch *l)
 		if (type == CL_COMMAND_USER && status_of(l->wait_list[i]) > CL_COMPLETE)
 			return "they wait for an event that only the program completes";
 	}
-	if (!finish_all())
+	before = tick_now(); /* what the program had enqueued is its own */
+	finished = finish_all();
+	cap_timed_own(tick_now() - before);
+	if (!finished)
 		return "the program had more than 128 queues, which are not all waited for";
 	for (cl_uint i = 0; l->wait_list && i < l->waits; i++)
 		if (status_of(l->wait_list[i]) != CL_COMPLETE)
@@ -137,15 +143,29 @@ static cl_int run(struct cap_counted_launch *c, const struct ocl_launch *l, bool
 {
 	cl_event own = NULL, *event = last && l->event ? l->event : &own;
 	cl_int result;
+	uint64_t began;
 	bool ran;
 
 	cap_pass_begin(c);
+	began = tick_now();
 	result = enqueue(l, last, event);
 	ran = result == CL_SUCCESS && *event && ocl_next.clWaitForEvents(1, event) == CL_SUCCESS &&
 	      status_of(*event) == CL_COMPLETE;
+	if (last)
+		cap_timed_own(tick_now() - began);
 	cap_pass_end(c, ran);
 	if (own)
 		ocl_next.clReleaseEvent(own);
+	return result;
+}
+
+/* The program's launch, in the middle of what is overhead. */
+static cl_int run_itself(const struct ocl_launch *l)
+{
+	const uint64_t began = tick_now();
+	cl_int result = enqueue(l, true, l->event);
+
+	cap_timed_own(tick_now() - began);
 	return result;
 }
 
@@ -179,12 +199,18 @@ static bool run_lines(struct cap_counted_launch *c, const struct ocl_launch *l,
 {
 	const char *why = lost;
 	uint64_t accesses = 0;
+	uint64_t began;
+	bool ran;
 
 	if (!kept && c->passes) {
 		ocl_not_instrumented(l->kernel, why); /* counters are to be those of the kernel */
 		return false;
 	}
-	if (!ocl_twin_run(twin, &c->launch, l, !kept, &accesses, &why)) {
+	began = tick_now();
+	ran = ocl_twin_run(twin, &c->launch, l, !kept, &accesses, &why);
+	if (!kept) /* what of that the program's kernel would have taken is not known */
+		cap_timed_own(tick_now() - began);
+	if (!ran) {
 		ocl_not_instrumented(l->kernel, why);
 		return false;
 	}
@@ -215,7 +241,7 @@ static cl_int run_alone(struct cap_counted_launch *c, const struct ocl_launch *l
 		cap_launch_refuse(c, reason);
 		if (twin)
 			ocl_not_instrumented(l->kernel, reason);
-		return enqueue(l, true, l->event);
+		return run_itself(l);
 	}
 	if (c->passes > 1 || twin) {
 		kept = ocl_keep(l->queue, q->context_handle, l->kernel, &lost);
@@ -223,7 +249,7 @@ static cl_int run_alone(struct cap_counted_launch *c, const struct ocl_launch *l
 			cap_launch_first_only(c, lost);
 	}
 	if (!twin || !run_lines(c, l, twin, kept, lost))
-		result = c->passes ? run_all(c, l, kept) : enqueue(l, true, l->event);
+		result = c->passes ? run_all(c, l, kept) : run_itself(l);
 	ocl_kept_free(kept);
 	return result;
 }
@@ -245,17 +271,20 @@ static struct cap_launch describe(const struct cap_frame *f, const struct ocl_la
 /* The twin of a launch of which lines are wanted, NULL: none; it may take long to make it, so nobody waits yet. */
 static struct ocl_twin *prepare(struct cap_counted_launch *c, const struct ocl_launch *l)
 {
+	struct cap_timed cost;
 	struct ocl_twin *twin;
 	const char *why;
 
 	if (!c->lines)
 		return NULL;
+	cap_timed_begin(&cost);
 	twin = ocl_twin_get(l, cap_accesses_wanted(), &why);
 	if (twin)
 		ocl_kernel_is(l->kernel, twin->changes);
 	else
 		ocl_not_instrumented(l->kernel, why);
 	c->lines = twin != NULL;
+	cap_timed_end(&cost, UINT64_MAX);
 	return twin;
 }
 

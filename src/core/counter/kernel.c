@@ -294,15 +294,23 @@ kymo_status_t counter_kernels_try(struct core_counter_service *s)
 	return status;
 }
 
-/* Waits no longer than a program can stand. */
+/* Waits no longer than a program can stand, and says what it waited. */
 static bool gate_lock(bool write)
 {
+	struct cap_timed waiting;
 	struct timespec until;
+	bool locked;
+
+	if ((write ? pthread_rwlock_trywrlock(&gate) : pthread_rwlock_tryrdlock(&gate)) == 0)
+		return true;
+	cap_timed_begin(&waiting);
 
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += (atomic_load(&instrumented) ? LONG_PATIENCE_NS : PATIENCE_NS) / 1000000000u;
-	return (write ? pthread_rwlock_timedwrlock(&gate, &until)
-		      : pthread_rwlock_timedrdlock(&gate, &until)) == 0;
+	locked = (write ? pthread_rwlock_timedwrlock(&gate, &until)
+			: pthread_rwlock_timedrdlock(&gate, &until)) == 0;
+	cap_timed_end(&waiting, UINT64_MAX);
+	return locked;
 }
 
 static void open_all(struct core_counter_service *s)
@@ -516,6 +524,13 @@ bool cap_launch_chosen(struct cap_counted_launch *c, const struct cap_launch *la
 	return c->wanted || c->lines;
 }
 
+void cap_launch_end(struct cap_counted_launch *c)
+{
+	atomic_store(&instrumented, false);
+	pthread_rwlock_unlock(&gate);
+	cap_timed_end(&c->cost, UINT64_MAX);
+}
+
 bool cap_launch_hold(struct cap_counted_launch *c)
 {
 	if (!gate_lock(true)) {
@@ -524,13 +539,15 @@ bool cap_launch_hold(struct cap_counted_launch *c)
 			"other threads all the time");
 		return false;
 	}
+	cap_timed_begin(&c->cost);
 	for (uint32_t i = 0; i < COUNTER_SERVICES; i++)
 		if (c->wanted >> i & 1 && counts(&core_counter_services[i]))
 			add_passes(c, &core_counter_services[i], c->number);
-	if (!c->passes && !c->lines)
-		pthread_rwlock_unlock(&gate);
 	atomic_store(&instrumented, c->lines);
-	return c->passes || c->lines;
+	if (c->passes || c->lines)
+		return true;
+	cap_launch_end(c);
+	return false;
 }
 
 void cap_pass_begin(struct cap_counted_launch *c)
@@ -593,12 +610,6 @@ void cap_pass_end(struct cap_counted_launch *c, bool ran)
 		cap_launch_not_counted("other threads enqueued work meanwhile");
 	else
 		deliver(c, s, p, end);
-}
-
-void cap_launch_end(struct cap_counted_launch *c)
-{
-	atomic_store(&instrumented, false);
-	pthread_rwlock_unlock(&gate);
 }
 
 void cap_launch_first_only(struct cap_counted_launch *c, const char *reason)

@@ -3,7 +3,9 @@
  * Counting kernels that a backend runs alone. A backend asks at each launch whether it is counted; if it
  * is, the backend holds the counting until it ends it: nobody else counts, and enqueues of other threads
  * that pass the gate wait. All such waits are bounded, since the program may have locks of its own: who
- * has waited too long goes on, and the pass during which it did has no values.
+ * has waited too long goes on, and the pass during which it did has no values. What a thread spends between
+ * cap_launch_hold() and cap_launch_end(), or waiting at the gate, is overhead, but for what the launch
+ * takes without: backends put cap_timed_own() around that.
  *
  *   if (cap_launch_chosen(&c, &launch) && cap_launch_hold(&c)) {
  *           for (i = 0; i < c.passes; i++)
@@ -39,6 +41,7 @@ struct cap_counted_launch {
 	uint32_t disturbed;
 	uint32_t wanted; /* bit n: service n counts it */
 	uint64_t start, number;
+	struct cap_timed cost;
 	bool good;
 	bool lines; /* how often its lines are executed is to be counted */
 	struct cap_launch_pass {

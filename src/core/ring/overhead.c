@@ -97,6 +97,11 @@ void cap_timed_begin(struct cap_timed *c)
 	cap_timed_begin_at(c, tick_now());
 }
 
+void cap_timed_own(uint64_t ticks)
+{
+	timed(ticks);
+}
+
 void cap_timed_end(const struct cap_timed *c, uint64_t most)
 {
 	uint64_t ticks = tick_now() - c->start, inside = timed_so_far() - c->timed;

@@ -581,6 +581,7 @@ static void write_manifest(struct drain *d)
 {
 	struct drain_totals all = {.restarts = d->config->manifest->restarts,
 				   .signal = d->first.totals.signal};
+	bool written;
 
 	for (struct session *s = d->sessions; s; s = s->next)
 		s->totals.stored = 0;
@@ -592,8 +593,10 @@ static void write_manifest(struct drain *d)
 	/* A drain before this one may have been killed when all was done. */
 	if (d->journal && d->journal->deaths && manifest_is_merged(d->config->manifest))
 		return;
-	/* Once more where there was no memory a moment before: without it nobody knows what was lost. */
-	if (!session_manifest(d, &all) && !session_manifest(d, &all))
+	written = session_manifest(d, &all);
+	if (!written) /* there was no memory a moment before: without it nobody knows what was lost */
+		written = session_manifest(d, &all);
+	if (!written)
 		fail(d, errno);
 }
 

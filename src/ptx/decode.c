@@ -321,7 +321,7 @@ static const char *refused(const struct operation *o)
 
 void ptx_decode(const char *name, uint32_t length, bool guarded, struct ptx_decoded *out)
 {
-	struct operation o;
+	struct operation o = {.count = 0};
 
 	*out = (struct ptx_decoded){.work = NULL};
 	if (!split(&o, name, length)) {

@@ -152,7 +152,7 @@ static struct lists *make_lists(void)
 
 static void write_list(struct list *l, const struct found *f)
 {
-	uint64_t words[WORDS];
+	uint64_t words[WORDS] = {0};
 
 	for (uint32_t i = 0; i < f->count; i++) {
 		const struct object *o = &f->objects[i];
@@ -211,7 +211,7 @@ uint32_t unwind_generation(void)
 
 static void read_tables(const struct list *l, uint32_t i, struct cfi_tables *out)
 {
-	uint64_t words[WORDS];
+	uint64_t words[WORDS] = {0};
 
 	for (unsigned w = 0; w < WORDS; w++)
 		words[w] = atomic_load_explicit(&l->tables[i][w], memory_order_relaxed);

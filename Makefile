@@ -56,8 +56,7 @@ demo:
 	@echo 'timelines: $(DEMO)/heat.pftrace $(DEMO)/drum.pftrace (open them in https://ui.perfetto.dev)'
 	@echo 'reports:   $(DEMO)/heat.html $(DEMO)/drum.html (open them in a browser: xdg-open $(DEMO)/drum.html)'
 
-# Ends with tables of what the time went to, and a line that counts the tests. One test more than processors runs at once, as many
-# wait for programs, drains, files: the tables tell how busy processors were.
+# Ends with tables of what the time went to, and a line that counts the tests.
 SHARES = build/ci/shares.tsv
 shares = python3 -B tools/check/shares.py
 check:
@@ -66,7 +65,7 @@ check:
 	@$(shares) step $(SHARES) configure cmake --preset ci > /dev/null
 	@$(shares) step $(SHARES) build cmake --build --preset ci -j $(JOBS)
 	@$(shares) build $(SHARES) build/ci
-	@tools/check/ctest-summary.py --shares $(SHARES) --test-dir build/ci --output-on-failure -j $$(($(JOBS) + 1))
+	@tools/check/ctest-summary.py --shares $(SHARES) --test-dir build/ci --output-on-failure -j $(JOBS)
 
 quick:
 	@$(call build,ci)

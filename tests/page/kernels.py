@@ -272,6 +272,7 @@ def in_browser(folder):
         checks.equal("with the reasons", {i: "N/A: " + t for i, t in notes.items() if not i.startswith("1.1.")}, {i: r["note"] for (k, d, i), r in wanted.items() if (k, d) == order[-1] and r["value"] is None})
         w.press(".kernels .choice button")
         limits(w, page.head["kernels"])
+        w.until("location.hash.includes('&k=')")  # the address follows a choice a moment later, and is what "back" leads to
         w.press("#table-kernels_0_1 tbody:nth-of-type(2) tr:nth-child(2) button.link")
         checks.equal("chosen in the table", w.run("document.querySelector('.kernels select').value"), "1")
         w.until("location.hash.includes('&k=2')")

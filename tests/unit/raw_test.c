@@ -151,7 +151,10 @@ static void assert_sorted(const struct collector *c)
 		if (a->key > b->key)
 			fail_msg("record %zu starts at %lld, after %zu at %lld", i - 1,
 				 (long long)a->key, i, (long long)b->key);
-		if (a->key == b->key && a->thread == b->thread && a->id && b->id)
+		if (a->key != b->key || a->thread != b->thread || a->kind != b->kind)
+			continue;
+		assert_true(a->kind != RAW_KIND_CALL || a->end >= b->end);
+		if (a->id && b->id && (a->kind != RAW_KIND_CALL || a->end == b->end))
 			assert_true(a->id < b->id);
 	}
 }
@@ -600,6 +603,40 @@ static void long_calls_come_first(void **state)
 	free(c.items);
 }
 
+/*
+ * What is recorded at its end, by a larger id, and began at the tick of the first call within it comes before
+ * that call: in one chunk, and where `between` calls lie between the two.
+ */
+static void around_comes_first(const char *path, uint64_t between)
+{
+	struct synth *s = synth_open(&(struct synth_options){
+		.directory = path, .pid = 78, .rank = RANK_NONE, .chunk_size = 4096});
+	uint16_t base = synth_domain(s, &synth_test_domain);
+	const struct synth_value query[4] = {V_U(5), V_U(6), V_U(7), V_U(8)}, none[8] = {{0}};
+	uint64_t end = 200 + between * 100;
+	struct collector c;
+
+	synth_thread(s, 78, "");
+	for (uint64_t i = 0; i <= between; i++) {
+		synth_enter(s, 1, (uint16_t)(base + TEST_QUERY), 100 + i * 100, 0);
+		synth_leave(s, 1, 150 + i * 100, 0, true, query);
+	}
+	synth_activity(s, 1, synth_activity_base(s, SYNTH_SYNC), 100, end, none);
+	synth_close(s, 0, 0, end + 1);
+	assert_int_equal(collect(path, NULL, true, &c), KYMO_OK);
+	assert_int_equal(c.count, between + 2);
+	assert_int_equal(c.items[0].kind, RAW_KIND_SYNC);
+	assert_int_equal(c.items[1].kind, RAW_KIND_CALL);
+	assert_int_equal(c.items[1].start, c.items[0].start);
+	free(c.items);
+}
+
+static void what_is_around_comes_first(void **state)
+{
+	around_comes_first(path_of("around-0"), 0);
+	around_comes_first(path_of("around-1000"), 1000);
+}
+
 /* What the header of a block promises of its records holds, whatever is in it. */
 static void bounds_hold(void **state)
 {
@@ -873,6 +910,7 @@ int main(void)
 		cmocka_unit_test(order_is_by_start),
 		cmocka_unit_test(few_chunks_for_few_records),
 		cmocka_unit_test(long_calls_come_first),
+		cmocka_unit_test(what_is_around_comes_first),
 		cmocka_unit_test(bounds_hold),
 		cmocka_unit_test(brief_calls_are_the_same),
 		cmocka_unit_test(look_sees_what_it_wants),

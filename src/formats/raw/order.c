@@ -18,16 +18,19 @@
  * wide. */
 #define READY 64u
 
+#define NOWHERE UINT64_MAX
+
 /* Enough of the decoder's state to decode one record. */
 struct entry {
 	int64_t key;
+	uint64_t start, end; /* ticks; NOWHERE and 0 where fields say when it was */
 	uint64_t id;
 	uint64_t last_tick, next_id, external;
 	int64_t scope;
 	uint32_t offset; /* from the beginning of the payload */
 	uint32_t sequence;
 };
-_Static_assert(sizeof(struct entry) == 56, "as read.h says");
+_Static_assert(sizeof(struct entry) == 72, "as read.h says");
 
 /* A chunk being merged. */
 struct loaded {
@@ -96,6 +99,25 @@ static uint32_t due_pop(struct ordering *o)
 	return top;
 }
 
+/*
+ * Processors count in steps of up to 10 ns: a range and the first call in it may begin at once. What ends last
+ * is around the others; of records that are placed elsewhere and of equal ones the smaller id is first.
+ */
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->end != y->end)
+		return x->end > y->end ? -1 : 1;
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return (x->sequence > y->sequence) - (x->sequence < y->sequence);
+}
+
 static bool before(const struct loaded *a, const struct loaded *b)
 {
 	if (a->key != b->key)
@@ -105,7 +127,7 @@ static bool before(const struct loaded *a, const struct loaded *b)
 	if (a->chunk.process != b->chunk.process)
 		return a->chunk.process < b->chunk.process;
 	return a->lossy ? a->chunk.number < b->chunk.number
-			: a->entries[a->next].id < b->entries[b->next].id;
+			: compare_entries(&a->entries[a->next], &b->entries[b->next]) < 0;
 }
 
 static void sift_down(struct ordering *o)
@@ -217,17 +239,6 @@ static kymo_status_t find_due(struct ordering *o)
 
 /* ---- loading a chunk ----------------------------------------------------------------------- */
 
-static int compare_entries(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return (x->sequence > y->sequence) - (x->sequence < y->sequence);
-}
-
 static void unload(struct loaded *l)
 {
 	raw_buffer_release(&l->buffer);
@@ -254,6 +265,8 @@ static bool index_chunk(struct ordering *o, struct loaded *l)
 	while (fits && raw_chunk_next(c, &w)) {
 		const struct raw_op *op = raw_chunk_op(c, w.op);
 		struct entry e = {0,
+				  op->placed ? NOWHERE : w.start,
+				  op->placed ? 0 : w.end,
 				  w.id,
 				  at.last_tick,
 				  at.next_id,

@@ -71,6 +71,11 @@ bool launch_names(const struct launch_environment *e, const char *domain);
 /* Tries to load a library, in a process of its own and a bounded time. False: `why` says why not.
  */
 bool launch_loads(const char *library, struct text *why);
+/*
+ * What `look` says, in a process of its own and a bounded time: it may load libraries. False too where
+ * that process is ended by what it has loaded, whose messages nobody sees.
+ */
+bool launch_look(bool (*look)(void));
 /* The first of the libraries (NULL terminated) that loads, or NULL. */
 const char *launch_first_that_loads(const char *const *libraries);
 /* The file has the text in it, as a program has the names of its libraries. */

@@ -36,19 +36,17 @@ static bool looks_for(const struct link_map *map, const char *name)
 	return false;
 }
 
-/* The loader here calls its own functions, whatever was preloaded: it is entered as a layer. */
+/*
+ * The loader here calls its own functions, whatever was preloaded: it is entered as a layer. It stays loaded,
+ * and what its initialisers need or do is not the launcher's: launch_look().
+ */
 static bool needs_layer(void)
 {
 	void *loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_LOCAL);
 	struct link_map *map = NULL;
-	bool found_by_name;
 
-	if (!loader)
-		return false;
-	found_by_name = dlinfo(loader, RTLD_DI_LINKMAP, &map) != 0 ||
-			looks_for(map, "zeGetGlobalProcAddrTable");
-	dlclose(loader);
-	return !found_by_name;
+	return loader && dlinfo(loader, RTLD_DI_LINKMAP, &map) == 0 &&
+	       !looks_for(map, "zeGetGlobalProcAddrTable");
 }
 
 /* A layer that the user asks for stays what it is; a Kymo around this one asks for ours. */
@@ -65,8 +63,8 @@ static bool doors(struct launch_environment *e, const struct kymo_launch *self)
 	if (!launch_wants(e, self))
 		return true;
 	e->host = true;
-	return others_layer() || !needs_layer() || !launch_preload(e, LAUNCH_RUNTIME, LAYER) ||
-	       launch_set(e, LAYER_VARIABLE, "1");
+	return others_layer() || !launch_look(needs_layer) ||
+	       !launch_preload(e, LAUNCH_RUNTIME, LAYER) || launch_set(e, LAYER_VARIABLE, "1");
 }
 
 static void doctor(const struct launch_doctor *d)

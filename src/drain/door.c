@@ -458,6 +458,22 @@ bool door_add(struct drain *d, int fd)
 	return true;
 }
 
+/* Filters of system calls know accept() more often than its younger sister. */
+static int take_in(int listener)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0 || (errno != EPERM && errno != ENOSYS && errno != EACCES && errno != ENOMEM))
+		return fd;
+	fd = accept(listener, NULL, NULL);
+	if (fd >= 0 &&
+	    (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(fd, F_SETFL, O_NONBLOCK) != 0)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 /* Who comes when not even a connection can be had. False: nobody is there. */
 static bool turn_away(struct drain *d, struct session *s, int error)
 {
@@ -465,7 +481,7 @@ static bool turn_away(struct drain *d, struct session *s, int error)
 	struct pollfd p = {-1, POLLIN, 0};
 
 	refused_begin();
-	client.fd = p.fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	client.fd = p.fd = take_in(s->listener);
 	if (p.fd >= 0 && poll(&p, 1, GREETING_MS) == 1)
 		greet(d, &client, error);
 	if (p.fd >= 0)
@@ -492,7 +508,7 @@ static void accept_processes(struct drain *d, struct session *s)
 	int fd;
 
 	for (;;) {
-		fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		fd = take_in(s->listener);
 		if (fd < 0 && (errno == EMFILE || errno == ENFILE) && turn_away(d, s, errno))
 			continue;
 		if (fd < 0)
@@ -510,7 +526,7 @@ static void accept_launchers(struct drain *d)
 	int fd = -1;
 
 	for (unsigned n = 0; n < LAUNCHERS_AT_ONCE; n++) {
-		fd = accept4(d->meeting, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		fd = take_in(d->meeting);
 		if (fd < 0)
 			break;
 		if (!is_own(fd) || !let_in(d, fd))
@@ -519,7 +535,7 @@ static void accept_launchers(struct drain *d)
 	if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
 		return;
 	refused_begin();
-	fd = accept4(d->meeting, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	fd = take_in(d->meeting);
 	if (fd >= 0)
 		close(fd);
 	refused_end();

@@ -13,11 +13,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* The last numbers that may be open are the program's. Closes `fd` where it is one of them. */
+static bool leaves_some(int fd)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)fd + PERF_SPARE_FILES < limit.rlim_cur)
+		return true;
+	close(fd);
+	return false;
+}
+
 static int sys_open(struct perf_event_attr *attr, pid_t tid, int cpu, int group)
 {
 	long fd = syscall(SYS_perf_event_open, attr, tid, cpu, group, PERF_FLAG_FD_CLOEXEC);
 
-	return fd < 0 ? -errno : (int)fd;
+	return fd < 0 ? -errno : leaves_some((int)fd) ? (int)fd : -EMFILE;
 }
 
 int perf_open(struct perf_event_attr *attr, pid_t tid, int cpu, int group, bool *user_only)

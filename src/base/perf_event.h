@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define PERF_SPARE_FILES 8
+
 struct perf_fd {
 	int fd; /* -1: none */
 	uint64_t id;
@@ -19,7 +21,8 @@ struct perf_fd {
 
 /*
  * Opens `attr` (size is filled in) for a thread, without the kernel's part where only that is
- * permitted (*user_only). Negative: -errno.
+ * permitted (*user_only). Negative: -errno; EMFILE where the number is one of the last
+ * PERF_SPARE_FILES that the process may have open: they are the program's.
  */
 int perf_open(struct perf_event_attr *attr, pid_t tid, int cpu, int group, bool *user_only);
 

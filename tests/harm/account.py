@@ -100,6 +100,7 @@ QUERY = """SELECT
    AND NOT EXISTS (SELECT 1 FROM thread u JOIN string n ON n.id = u.name WHERE u.tid = t.tid AND n.text <> '')) AS unnamed_threads,
  (SELECT count(*) FROM process) AS processes,
  (SELECT count(*) FROM process WHERE how_ended IS NULL OR (how_ended > 4 AND how_ended <> 6)) AS endless,
+ (SELECT count(*) FROM process WHERE how_ended IS NULL AND name = 'telemetry') AS endless_telemetry,
  (SELECT count(*) FROM process WHERE how_ended = 6) AS turned_away,
  (SELECT total(lost_definitions) FROM process) AS lost_definitions,
  (SELECT total(lost_records) FROM process) AS lost,

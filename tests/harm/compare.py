@@ -69,6 +69,18 @@ def left_over(folder, trace):
     return found
 
 
+def started_in(folder):
+    """Processes that were started with the environment() of this folder: daemons of the program, too."""
+    mark, found = f"TMPDIR={folder}/tmp\0".encode(), []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                found += [pid] if mark in f.read() else []
+        except OSError:  # another user's, or it has ended
+            pass
+    return found
+
+
 def all_gone(trace):
     kymotest.wait_for(lambda: kymotest.no_writers(trace), "processes of Kymo's are left")
 
@@ -87,7 +99,9 @@ def compare(kymo, folder, words, options=(), env=None, before=None, counts="coun
     def run(prefix):
         if os.path.exists(path):
             os.unlink(path)
-        return finish([*prefix, *words], cwd=folder, env=alone, preexec_fn=before_it)
+        done = finish([*prefix, *words], cwd=folder, env=alone, preexec_fn=before_it)
+        kymotest.wait_for(lambda: not started_in(folder), f"{words[1:]}: somebody goes on")
+        return done
     def before_it():
         warden.bounded()
         if before:

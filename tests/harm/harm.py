@@ -67,7 +67,10 @@ def interrupted(number, frame):
 
 
 def leave_interrupts():
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """What is ignored would be so in all that is started; what is handled is not."""
+    signal.signal(signal.SIGINT, lambda *_: None)
+    for number in (signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 

@@ -61,7 +61,7 @@ class Table(unittest.TestCase):
         return compare(wrapped, self.folder, [program, "counts", "plain"], MODES[mode], reader=f"{BUILD}/bin/kymo", spoilt=True)
 
     def test_calls_that_the_launcher_and_its_drain_do_without(self):
-        for name, call in (("sendto", 44), ("sendmsg", 46), ("recvmsg", 47), ("waitid", 247)):
+        for name, call in (("sendto", 44), ("sendmsg", 46), ("recvmsg", 47), ("waitid", 247), ("accept4", 288)):
             with self.subTest(name):
                 r = self.recorded_without(call)
                 self.assertEqual((r["marks"], r["processes"], r["turned_away"]), (3000, 1, 0))
@@ -77,6 +77,21 @@ class Table(unittest.TestCase):
         r = compare(f"{BUILD}/bin/kymo", self.folder, [program, "counts", "plain", f"limit:{number}:0", "exec"], spoilt=True)
         self.assertEqual((r["marks"], r["processes"], r["turned_away"]), (0, 1, 1))
 
+    def test_last_descriptor_is_the_programs(self):
+        """With four of them its file of calls is the last; what counts would take it at the first call."""
+        compare(f"{BUILD}/bin/kymo", self.folder, [f"{BUILD}/tests/harm/shapes", "counts", "plain", f"limit:{resource.RLIMIT_NOFILE}:4", "exec"], MODES["everything"], spoilt=True)
+
+    def test_counters_without_descriptors_are_told(self):
+        done = kymotest.run(f"{BUILD}/bin/kymo", "run", "-o", f"{self.folder}/t.kymo", "--counters", "page-faults", f"{BUILD}/tests/harm/shapes", f"{self.folder}/counts", "plain",
+                            f"limit:{resource.RLIMIT_NOFILE}:10", "exec")
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn("no file descriptor is left for page-faults", done.stdout + done.stderr)
+
+    def test_daemons_are_awaited(self):
+        """Their marks are part of the sum."""
+        r = compare(f"{BUILD}/bin/kymo", self.folder, [f"{BUILD}/tests/harm/shapes", "counts", "background"])
+        self.assertEqual((r["marks"], r["processes"]), (1010, 2))
+
     def test_jump_out_of_a_counted_call(self):
         """A handler interrupts it where the thread's counters are read, and never returns: all calls that follow are recorded."""
         cases.shape(self.folder, BUILD, "jumps", "everything")
@@ -90,7 +105,7 @@ class Table(unittest.TestCase):
 
     def test_memory_that_the_drain_needs(self):
         """For a chunk there is that of those before it, once they are written."""
-        cases.allocations(self.folder, BUILD, [*range(120, 140, 2), *range(174, 184, 2)], "kymo", "default")
+        cases.allocations(self.folder, BUILD, [*range(110, 130, 2), *range(164, 174, 2)], "kymo", "default")
 
     def test_sanitizer_and_fork(self):
         """It knows that the locks which Kymo holds over fork() are free in the child."""

@@ -98,6 +98,7 @@ def own_folder():
     if os.path.basename(os.environ.get("TMPDIR", "")).startswith(FOLDER):
         return None
     tempfile.tempdir = os.environ["TMPDIR"] = tempfile.mkdtemp(prefix=FOLDER)
+    os.chmod(tempfile.tempdir, 0o755)  # other users of some tests go through it
     return tempfile.tempdir
 
 

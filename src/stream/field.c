@@ -9,14 +9,30 @@
 #include "stream/reference.h"
 #include "stream/stream.h"
 
+enum { ARGS_SCALARS = 1 };
+
 void rec_fields_init(struct rec_fields *f, const struct trace *t, const struct rec *r)
 {
 	f->op = r->wire ? &t->ops[r->op] : &t->ops[0];
 	f->ids = t->processes[r->process].ids;
+	f->scalars = t->processes[r->process].arg_level == ARGS_SCALARS;
 	if (r->wire)
 		wire_cursor_init(&f->cursor, r->wire);
 	else
 		f->cursor = (struct wire_cursor){0};
+}
+
+/* Of what was not recorded there is an empty field. */
+static bool is_left_out(const struct t_field *field, const struct wire_value *v)
+{
+	switch (field->kind) {
+	case KYMO_KIND_STRING:
+	case KYMO_KIND_BYTES:
+	case KYMO_KIND_ARRAY:
+		return !v->present;
+	default:
+		return field->flags & (KYMO_FIELD_OUT | KYMO_FIELD_DEREF) && v->u == 0;
+	}
 }
 
 bool rec_fields_next(struct rec_fields *f, const struct t_field **field, struct wire_value *value)
@@ -28,6 +44,10 @@ bool rec_fields_next(struct rec_fields *f, const struct t_field **field, struct 
 	*field = &f->op->fields[i];
 	if (!wire_field(&f->cursor, (*field)->kind, (*field)->element, (*field)->size, value))
 		return false;
+	if (f->scalars && is_left_out(*field, value)) {
+		value->present = false;
+		value->left_out = true;
+	}
 	if ((*field)->reference && f->ids && value->present)
 		value->u = f->ids->index(f->ids, (*field)->reference, value->u);
 	return true;
@@ -351,7 +371,7 @@ size_t rec_value_text(const struct trace *t, const struct t_field *field,
 	if (v->present)
 		put_value(&o, field, v);
 	else
-		put_text(&o, "NULL");
+		put_text(&o, v->left_out ? "..." : "NULL");
 	if (size)
 		*o.p = '\0';
 	return o.length;

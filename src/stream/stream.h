@@ -500,6 +500,7 @@ struct rec_fields {
 	const struct t_op *op;
 	const struct t_ids *ids;
 	struct wire_cursor cursor;
+	bool scalars; /* lists, texts and what pointers point to were not recorded */
 };
 
 /* Begins the walk over the fields of a record. */
@@ -513,7 +514,7 @@ bool rec_fields_next(struct rec_fields *f, const struct t_field **field, struct 
 
 /*
  * Renders a value as text (enum and flag names, handles in hex, strings quoted and escaped, arrays
- * in brackets, "..." where truncated, references as reference_name() names them) into `out` of
+ * in brackets, "..." where truncated or not recorded, references as reference_name() names them) into `out` of
  * `size` bytes, always terminated. Returns the length it would have had, as snprintf does.
  */
 size_t rec_value_text(const struct trace *t, const struct t_field *field,

@@ -456,6 +456,7 @@ static inline void wire_peek(const struct wire_enc *e, struct wire_record *out)
 /* A decoded field value. */
 struct wire_value {
 	bool present;
+	bool left_out; /* not present, and nobody knows whether it was there: set by readers that know */
 	uint8_t kind; /* kymo_kind_t, as in the field */
 	union {
 		uint64_t u; /* also pointers, handles, enums, flags, floats as bits */

@@ -12,7 +12,7 @@ import kymotest  # noqa: E402
 import traced  # noqa: E402
 
 KYMO, HEAT = (os.path.abspath(p) for p in sys.argv[1:3])
-LISTS = r"(\w+)=(\[[^]]*\]|\"[^\"]*\"|NULL)"
+LISTS = r"(\w+)=(\[[^]]*\]|\"[^\"]*\"|NULL|[.]{3})"
 checks = traced.Checks()
 
 
@@ -33,6 +33,8 @@ checks.equal("lists and texts", {name for name, args in full if re.search(r"[\[\
 checks.equal("none of them", [c for c in scalars if re.search(r"[\[\"]", c[1])], [])
 checks.equal("all else", [(n, re.sub(LISTS, r"\1", a)) for n, a in scalars if n == "clEnqueueNDRangeKernel"],
              [(n, re.sub(LISTS, r"\1", a)) for n, a in full if n == "clEnqueueNDRangeKernel"])
+checks.equal("what was not recorded is not said to be none", [(n, a) for n, a in scalars if n == "clEnqueueNDRangeKernel" and not re.search(r"global_work_size=[.]{3}, local_work_size=[.]{3}", a)], [])
+checks.equal("a pointer is", any("host_ptr=NULL" in a for n, a in scalars if n == "clCreateBuffer"), True)
 checks.equal("a number", any("work_dim=2" in a for _, a in scalars), True)
 checks.equal("nothing", {a for _, a in none if a}, {"..."})
-sys.exit(checks.status(9))
+sys.exit(checks.status(11))

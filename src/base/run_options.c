@@ -103,9 +103,10 @@ static const struct knob rows[] = {
 	 "once more; see kymo kernels"},
 	{"lanes", 0, KNOB_STRING, KNOB_HANDED_ON, AT(lanes), "DEVICE", "off", NULL, NULL,
 	 "What is recorded",
-	 "With --instrument-kernels: record the address of each access too, and count what a "
-	 "device that runs work items in lockstep makes of them (lines of memory, bank conflicts, "
-	 "lanes that take no part): 32 or 64 of them, or as a file says (kymo list lanes)"},
+	 "Of instrumented kernels (all, or those of --instrument-kernels) record the address "
+	 "of each access too, and count what a device that runs work items in lockstep makes "
+	 "of them (lines of memory, bank conflicts, lanes that take no part): 32 or 64 of "
+	 "them, or as a file says (kymo list lanes)"},
 	{"handlers", 0, KNOB_STRING, KNOB_HANDED_ON, AT(handlers), "NAME[:KEY=VALUE],...", NULL,
 	 NULL, NULL, "What is recorded",
 	 "Have these look at what instrumented kernels access and run, record by record (kymo list "

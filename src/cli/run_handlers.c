@@ -17,6 +17,11 @@
 
 /* ---- lanes ------------------------------------------------------------------------------------- */
 
+static bool lanes_wanted(const struct run_options *o)
+{
+	return o->lanes && strcmp(o->lanes, "off") != 0;
+}
+
 /* A file becomes its lines. */
 static bool lanes_check(struct run_options *o)
 {
@@ -24,12 +29,8 @@ static bool lanes_check(struct run_options *o)
 	char why[160], *text;
 	bool good;
 
-	if (!o->lanes || strcmp(o->lanes, "off") == 0)
+	if (!lanes_wanted(o))
 		return true;
-	if (!o->instrument_kernels) {
-		cli_error("--lanes goes with --instrument-kernels");
-		return false;
-	}
 	if (strcmp(o->lanes, "32") == 0 || strcmp(o->lanes, "64") == 0)
 		return true;
 	text = strchr(o->lanes, '=') ? strdup(o->lanes) : file_read_limited(o->lanes, PROFILE_MOST);
@@ -172,7 +173,7 @@ bool instrumenting_check(struct run_options *o)
 {
 	if (!handlers_check(o))
 		return false;
-	if (o->handlers && !o->instrument_kernels)
+	if ((o->handlers || lanes_wanted(o)) && !o->instrument_kernels)
 		o->instrument_kernels = ".";
 	return lanes_check(o);
 }

@@ -103,6 +103,7 @@ static const kymo_handler_t *from_library(const char *name, const char *path)
 	const kymo_handler_t *h = NULL;
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	kymo_handler_fn f = library ? (kymo_handler_fn)dlsym(library, "kymo_handler") : NULL;
+	const bool by_path = strcmp(name, path) == 0;
 	const char *why;
 
 	if (!library) {
@@ -113,11 +114,11 @@ static const kymo_handler_t *from_library(const char *name, const char *path)
 		h = f();
 	why = f ? refused(h) : "it exports no kymo_handler()";
 	if (why)
-		cap_note(2, "instrument", "handler %s of %s does not take part: %s", name, path,
-			 why);
+		cap_note(2, "instrument", "handler %s%s%s does not take part: %s",
+			 by_path ? "" : name, by_path ? "" : " of ", path, why);
 	else
 		cap_note(1, "instrument", "handler %s is that of %s, which is not part of Kymo",
-			 name, path);
+			 h->name, path);
 	return why ? NULL : h;
 }
 

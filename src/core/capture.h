@@ -206,6 +206,8 @@ void cap_runtime_seen(void);
  * they have run now, and the recorder is there. cap_domain_register() does it as well.
  */
 void cap_load(void);
+/* False: a sandbox refuses futex(), and the C library ends the process at its first pthread_once(). Nothing begins. */
+bool cap_futex_works(void);
 
 /* Slots were added or their `next` changed (an extension was looked up): store their targets. */
 void cap_slots_update(struct cap_domain *d);

@@ -163,7 +163,8 @@ bool kymo_function_start(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int saved = errno;
 
-	pthread_once(&once, start);
+	if (cap_futex_works())
+		pthread_once(&once, start);
 	errno = saved;
 	return started;
 }

@@ -269,7 +269,8 @@ const _Atomic uint8_t *kymo_heap_start(const void *door)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const int saved = errno;
 
-	pthread_once(&once, start);
+	if (cap_futex_works())
+		pthread_once(&once, start);
 	if (started)
 		tell_others(door);
 	errno = saved;

@@ -143,6 +143,10 @@ bool libc_domain_start(struct libc_domain *d)
 	const int saved = errno;
 	int none = 0;
 
+	if (!cap_futex_works()) {
+		errno = saved;
+		return false;
+	}
 	cap_load();
 	cap_handlers_init();
 	libc_domain_describe(d);

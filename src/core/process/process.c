@@ -162,8 +162,7 @@ static void initialise(void)
 	initialised = true;
 }
 
-/* Where a sandbox refuses it, the C library ends the process at its first pthread_once(). */
-static bool futex_works(void)
+bool cap_futex_works(void)
 {
 	static _Atomic int known; /* 1: yes, -1: no */
 	uint32_t word = 0;
@@ -180,7 +179,7 @@ bool core_init(void)
 {
 	int saved = errno;
 
-	if (!futex_works()) {
+	if (!cap_futex_works()) {
 		errno = saved;
 		return false;
 	}

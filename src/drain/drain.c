@@ -43,6 +43,18 @@ void drain_watch(const struct drain *d, int fd)
 	epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &e);
 }
 
+/* An epoll set cannot be its own member, which the kernel says (EINVAL) where it is asked at all. */
+int drain_epoll(void)
+{
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event e;
+
+	if (fd >= 0 && epoll_ctl(fd, EPOLL_CTL_DEL, fd, NULL) != 0 && errno == EINVAL &&
+	    epoll_wait(fd, &e, 1, 0) == 0)
+		return fd;
+	_exit(1);
+}
+
 const char *drain_folder(const struct drain *d)
 {
 	return d->config->local ? d->config->local : d->config->trace;
@@ -656,14 +668,19 @@ static void let_them_go(struct drain *d)
 	hang_up(d);
 }
 
+static void leave_places(const struct drain *d)
+{
+	for (const struct session *s = d->sessions; s; s = s->next)
+		place_remove(s->socket);
+}
+
 static void leave(struct drain *d)
 {
 	if (!beside_is_done(d->beside))
 		let_them_go(d);
 	beside_end(d->beside);
 	d->beside = NULL;
-	for (const struct session *s = d->sessions; s; s = s->next)
-		place_remove(s->socket);
+	leave_places(d);
 	tell_all(d, DRAIN_DONE);
 	free_files(d);
 	session_free_all(d);
@@ -694,13 +711,14 @@ void drain_run(const struct drain_config *config, struct journal *journal, enum 
 	begin_drain(&d);
 	if (task == DRAIN_GIVE_UP) {
 		resume_give_up(&d);
+		leave_places(&d);
 		return;
 	}
 	steer_init(&d.steering, journal);
 	if (task == DRAIN_GO_ON)
 		resume(&d);
 	else
-		d.epoll = epoll_create1(EPOLL_CLOEXEC);
+		d.epoll = drain_epoll();
 	refused_end();
 	waiter_init(&d.waiter, d.epoll);
 	d.beside = config->compress ? beside_new() : NULL;

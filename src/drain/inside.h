@@ -140,6 +140,11 @@ bool drain_begin(struct drain *d, struct producer *p);
 void drain_finish(struct drain *d, struct producer *p, int wait_status);
 /* All whose processes are gone. */
 void drain_finish_dead(struct drain *d);
+/*
+ * A new epoll set. Where the system refuses one nobody would be heard, or seen to end: the drain ends here, which its launcher
+ * tells.
+ */
+int drain_epoll(void);
 void drain_watch(const struct drain *d, int fd);
 const char *drain_folder(const struct drain *d);
 

@@ -466,7 +466,7 @@ void resume(struct drain *d)
 	replay_journal(d);
 	tell_restarts(d);
 	sort_out_descriptors(d);
-	d->epoll = epoll_create1(EPOLL_CLOEXEC);
+	d->epoll = drain_epoll();
 	for (struct pending_client *g = d->pending_clients; g; g = g->next)
 		watch_descriptor(d, g->fd);
 	resume_sessions(d);

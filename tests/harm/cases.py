@@ -24,9 +24,9 @@ SHAPES = ("plain at_exit destructor quick at_once aborts faults killed busy_grou
 # Tests of other folders that are about harm as well, and who is not started by its name here.
 TESTS = r"^(harm\.(?!campaign$|table$)|cli\.attach\.killed$|cli\.hostile_trace$|cli\.names\.|unit\.resume$|fuzz\.raw$|badtools)"
 LAST_CALL = 470
-# Of x86-64, as all numbers of the table: execve, without which the launcher is not started, and prctl, without which nothing
-# more can be refused to the program.
-NOT_AROUND = (59, 157)
+# Of x86-64, as all numbers of the table: execve, without which the launcher is not started, prctl, without which nothing
+# more can be refused to the program, and exit_group, without which nobody can end who has threads.
+NOT_AROUND = (59, 157, 231)
 ERRORS = (errno.EPERM, errno.ENOSYS, errno.ENOMEM)
 ALLOCATIONS = 200
 WRITES = 20

@@ -51,6 +51,10 @@ class Table(unittest.TestCase):
     def test_system_calls_that_are_refused(self):
         """madvise: nothing can be recorded, which is told; futex: the C library ends who uses it."""
         self.assertEqual(cases.refused(self.folder, BUILD, [28, 202], "exec", 1), 2)
+        for mode in ("functions", "heap", "lock", "posix", "everything"):
+            with self.subTest(mode):
+                r = compare(f"{BUILD}/bin/kymo", self.folder, [f"{BUILD}/tests/harm/shapes", "counts", "plain", "refuse:202:1", "exec"], MODES[mode], spoilt=True)
+                self.assertEqual((r["marks"], r["turned_away"]), (0, 1))
 
     def recorded_without(self, *calls, mode="full"):
         """What is recorded where a filter refuses system calls to all, launcher and drain too."""
@@ -70,6 +74,12 @@ class Table(unittest.TestCase):
         """Descriptors cannot be received at all."""
         r = self.recorded_without(47, 299)
         self.assertEqual((r["marks"], r["turned_away"]), (0, 1))
+
+    def test_drain_that_can_hear_nobody(self):
+        """It ends, which its launcher tells; nobody waits for it."""
+        for name, call in (("epoll_create1", 291), ("epoll_wait", 232), ("epoll_ctl", 233)):
+            with self.subTest(name):
+                self.assertEqual(self.recorded_without(call)["marks"], 0)
 
     def test_limit_of_files_before_the_start(self):
         """It shares no memory, and may not write that down: the drain does."""

@@ -82,7 +82,6 @@ static void add_histogram(struct tallies *a, struct tally *row, const struct t_t
 	}
 }
 
-/* What the program counted and timed itself. */
 /* A collective that carries no message: it has no datatype and no bytes. */
 static bool is_barrier(const struct tallies *a, uint32_t op, uint32_t datatype, uint64_t bytes)
 {
@@ -102,6 +101,7 @@ static void add_messages(const struct tallies *a, struct tally *row, const struc
 		row->sum += (double)bytes;
 }
 
+/* What the program counted and timed itself. */
 static void add_counted(struct tallies *a, const struct t_tally *y)
 {
 	static const enum tally_kind kinds[WIRE_TALLY_KINDS] = {

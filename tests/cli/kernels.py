@@ -768,6 +768,8 @@ variables:
             (head + "          - {id: -1, name: N, formulas: []}\n", ":8: metric N: a number from 0 to 9999"), ("panels: [\n", ":2: this is no YAML"), ("", "there is nothing in it"),
             ("x: 1\n", ':1: there is no key "x" here, but: panels, variables'), ("panels: 3\n", ":1: a list"),
             ("variables:\n  - {name: v, formulas: [{for: any, each: a}]}\n", ":2: a variable has a value alone"),
+            (head + metric % "SUM(a)" + head.partition("\n")[2] + metric % "SUM(a)", ":2: panel 1 is there twice"),
+            (head + metric % "SUM(a)" + head.partition("tables:\n")[2] + metric % "SUM(a)", ":5: table 1 is there twice"),
             (head + metric % ("(" * 40 + "1" + ")" * 40), "nested too deeply"), (head + metric % ("'1" + " + 1" * 300 + "'"), "it is too long"),
             (head + "          - {id: 1, name: N, formulas: [&x {for: any, value: '1'}, *x]}\n", ":8: metric N: aliases are not taken")):
         write(text)

@@ -27,7 +27,7 @@ foreach(target opencl_driver opencl_probe)
 endforeach()
 
 add_test(NAME opencl.extensions COMMAND Python3::Interpreter -B ${here}/test_extensions.py
-  $<TARGET_FILE:kymo> $<TARGET_FILE:opencl_probe> $<TARGET_FILE:opencl_driver>)
+  $<TARGET_FILE:kymo> $<TARGET_FILE:opencl_probe> $<TARGET_FILE:opencl_driver> ${out}/arguments.json)
 set_tests_properties(opencl.extensions PROPERTIES LABELS opencl TIMEOUT 120)
 if(KYMO_SANITIZE MATCHES address) # what the program was given by the fake stays its own
 	set_tests_properties(opencl.extensions PROPERTIES ENVIRONMENT

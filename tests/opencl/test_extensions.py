@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every extension function of OpenCL through the real loader, on a fake for a driver.
 
-test_extensions.py KYMO PROBE DRIVER: the program prints the same with and without Kymo, and the trace
-has each call once, with its status, and what it did besides: memory, waits, copies, kernels.
+test_extensions.py KYMO PROBE DRIVER ARGUMENTS: the program prints the same with and without Kymo, and the trace
+has each call once, with its status, its arguments, and what it did besides: memory, waits, copies, kernels.
 """
+import json
 import os
 import sys
 import unittest
@@ -15,7 +16,7 @@ import kymotest  # noqa: E402
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 import traced  # noqa: E402
 
-KYMO, PROBE, DRIVER = sys.argv[1:4]
+KYMO, PROBE, DRIVER, ARGUMENTS = sys.argv[1:5]
 ENVIRONMENT = {"OCL_ICD_VENDORS": DRIVER, "OCL_ICD_FILENAMES": DRIVER}
 
 
@@ -59,6 +60,17 @@ class Extensions(unittest.TestCase):
         for name, result in self.said.items():
             if name.endswith("KHR") and not name.startswith(("clCreate", "clRemap", "clSVMAlloc")):
                 self.assertEqual(name in failed, result != "0", name)
+
+    def test_arguments(self):
+        """Numbers and arrays of them are those that the program gave, each under its name."""
+        with open(ARGUMENTS, encoding="utf-8") as f:
+            wanted = {name: given for name, given in json.load(f).items() if given}
+        self.assertIn("clCommandNDRangeKernelKHR", wanted)
+        calls = {}
+        for name, text in self.rows("select name, kymo_args(id) from regions where category = 'opencl' order by start"):
+            calls.setdefault(name, json.loads(text or "{}"))
+        for name, given in wanted.items():
+            self.assertEqual({k: calls[name].get(k) for k in given}, {k: str(v) if isinstance(v, list) else v for k, v in given.items()}, name)
 
     def test_nothing_untraced(self):
         self.assertEqual(self.rows("select sum(untraced_calls) from process"), [(0,)])
@@ -106,4 +118,4 @@ class Extensions(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)
+    unittest.main(argv=sys.argv[:1] + sys.argv[5:], verbosity=2)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -226,10 +227,33 @@ static void test_odd(void **state)
 	assert_non_null(strstr(out.note, "fp32x1 is far below what fp64x1 leads to expect"));
 }
 
+/* Of several measurements of a device the newest holds: each says when it was made, and of what version. */
+static void test_dated(void **state)
+{
+	time_t before = time(NULL), said;
+	struct tm tm = {.tm_isdst = -1};
+	struct roofs out;
+	const char *zone;
+	long offset;
+
+	(void)state;
+	slow_name = "";
+	measure(&out);
+	zone = strptime(out.date, "%Y-%m-%dT%H:%M:%S", &tm);
+	assert_non_null(zone);
+	assert_int_equal(strlen(zone), 5); /* +hhmm */
+	offset = strtol(zone, NULL, 10);
+	said = timegm(&tm) - (offset / 100 * 60 + offset % 100) * 60;
+	assert_in_range(said, before, time(NULL));
+	assert_string_equal(out.version, KYMO_VERSION);
+	assert_false(out.quick);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_disturbed),
-					   cmocka_unit_test(test_odd)};
+					   cmocka_unit_test(test_odd),
+					   cmocka_unit_test(test_dated)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

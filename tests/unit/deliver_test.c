@@ -605,6 +605,48 @@ static void test_last_losses_are_told(void **state)
 	}
 }
 
+/* ---- a thread that drains ---- */
+
+/* More than the smallest buffer has chunks. */
+#define DRAINING 200
+
+static void *record_drain_and_stay(void *arg)
+{
+	const kymo_context_t *c = arg;
+
+	call(0, NULL);
+	if (kymo_drain(*c, UINT64_C(60000000000)) != KYMO_OK)
+		abort();
+	pthread_barrier_wait(&steps); /* drained */
+	pthread_barrier_wait(&may_end);
+	return NULL;
+}
+
+/* It keeps no chunk, so that others find one, however many threads have drained. */
+static void test_drain_gives_the_chunk_back(void **state)
+{
+	kymo_buffer_desc_t d = {.policy = KYMO_POLICY_DROP, .bytes = 1, .deliver = deliver};
+	pthread_t t[DRAINING];
+	kymo_buffer_t b;
+	kymo_context_t c = make(&d, &b);
+
+	assert_true(info_of(b).bytes < (uint64_t)DRAINING * info_of(b).order_bytes);
+	pthread_barrier_init(&steps, NULL, 2);
+	pthread_barrier_init(&may_end, NULL, DRAINING + 1);
+	for (unsigned i = 0; i < DRAINING; i++) {
+		assert_int_equal(pthread_create(&t[i], NULL, record_drain_and_stay, &c), 0);
+		pthread_barrier_wait(&steps);
+	}
+	pthread_barrier_wait(&may_end);
+	for (unsigned i = 0; i < DRAINING; i++)
+		pthread_join(t[i], NULL);
+	assert_int_equal(info_of(b).lost, 0);
+	expect_exact(b, DRAINING);
+	destroy(c);
+	pthread_barrier_destroy(&steps);
+	pthread_barrier_destroy(&may_end);
+}
+
 /* The child's copy of the thread must not go on with its parent's records. */
 static struct shared {
 	_Atomic int child;
@@ -900,6 +942,7 @@ int main(void)
 		cmocka_unit_test(test_lost_elsewhere),
 		cmocka_unit_test(test_callback_blocks),
 		cmocka_unit_test(test_last_losses_are_told),
+		cmocka_unit_test(test_drain_gives_the_chunk_back),
 		cmocka_unit_test(test_exact_block),
 		cmocka_unit_test(test_exact_drop),
 		cmocka_unit_test(test_exact_overwrite),

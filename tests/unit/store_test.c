@@ -165,6 +165,32 @@ static void self_time_leaves_nested_calls_out(void **state)
 	tallies_free(a);
 }
 
+/* Calls of an op that is counted alone have no records; those counted beside records have. */
+static void counts_alone_are_told_from_those_beside_records(void **state)
+{
+	struct t_tally rows[3] = {{0}, {.key = {1, 1, 1}, .thread = 1, .count = 3, .total = 30}};
+	struct trace t = *one_thread();
+	struct tallies *a;
+
+	(void)state;
+	a = tallies_new(&t);
+	assert_false(a->counted || a->coarse);
+	tallies_free(a);
+	rows[1].beside = true;
+	rows[2] = rows[1];
+	t.tallies = rows;
+	t.tallies_count = 3;
+	a = tallies_new(&t);
+	assert_true(a->coarse);
+	assert_false(a->counted);
+	assert_int_equal(a->set[TALLY_CALL].rows[0]->count, 6);
+	tallies_free(a);
+	rows[1].beside = false;
+	a = tallies_new(&t);
+	assert_true(a->counted);
+	tallies_free(a);
+}
+
 /* Calls whose parents were lost are gone with the outermost call after them, however many they are. */
 static void self_time_survives_any_number_of_lost_calls(void **state)
 {
@@ -683,6 +709,7 @@ int main(void)
 		cmocka_unit_test(percentiles_are_within_the_stated_error),
 		cmocka_unit_test(buckets_cover_all_values_once),
 		cmocka_unit_test(self_time_leaves_nested_calls_out),
+		cmocka_unit_test(counts_alone_are_told_from_those_beside_records),
 		cmocka_unit_test(self_time_survives_any_number_of_lost_calls),
 		cmocka_unit_test(peak_does_not_depend_on_the_order_of_arrival),
 		cmocka_unit_test(store_and_raw_give_the_same_summary),

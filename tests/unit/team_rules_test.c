@@ -13,6 +13,7 @@
 
 #include "analysis/diagnose.h"
 #include "base/vec.h"
+#include "stream/symbol.h"
 
 #define MS 1000000
 
@@ -35,11 +36,13 @@ static struct t_thread threads[] = {{0},
 				    {.process = 1, .tid = 13},
 				    {.process = 1, .tid = 14}};
 static struct t_site sites[3] = {{0}};
+static struct t_module modules[1] = {{.path = ""}};
 
 struct run {
 	struct trace trace;
 	struct timeline_sink sink;
 	struct diagnosis diagnosis;
+	struct symbols *symbols; /* or NULL: sites have no names */
 	int64_t now;
 	uint64_t id;
 };
@@ -58,6 +61,8 @@ static void begin(struct run *r)
 				  .threads_count = THREADS + 1,
 				  .sites = sites,
 				  .sites_count = 3,
+				  .modules = modules,
+				  .modules_count = 1,
 				  .origin = 1000};
 	timeline_sink_init(&r->sink, NULL);
 	if (r->sink.sink.begin(&r->sink.sink, &r->trace) != KYMO_OK)
@@ -121,7 +126,7 @@ static uint64_t end(struct run *r)
 {
 	r->trace.end = r->now;
 	if (r->sink.sink.end(&r->sink.sink, &r->trace) != KYMO_OK ||
-	    !diagnose(&r->diagnosis, "T", r->sink.timeline, NULL, NULL))
+	    !diagnose(&r->diagnosis, "T", r->sink.timeline, NULL, r->symbols))
 		abort();
 	return timeline_length(r->sink.timeline);
 }
@@ -336,6 +341,29 @@ static void test_barriers_by_turns(void **state)
 	check(&r, "openmp-barrier", 48 * MS);
 }
 
+/* Where a barrier is its finding says, by the region's site. */
+static void test_barriers_of_a_site(void **state)
+{
+	static const int64_t turns[PHASES][THREADS] = {{5 * MS, MS, 5 * MS, MS},
+						       {MS, 5 * MS, MS, 5 * MS}};
+	struct run r;
+
+	(void)state;
+	sites[1] = (struct t_site){
+		.process = 1, .address = 1, .function = "solve", .file = "a.c", .line = 7};
+	begin(&r);
+	r.symbols = symbols_new(&r.trace, NULL);
+	assert_non_null(r.symbols);
+	phases(&r, 10, turns);
+	end(&r);
+	assert_int_equal(r.diagnosis.count, 1);
+	assert_non_null(strstr(r.diagnosis.findings[0].evidence.s,
+			       "10 barriers at solve a.c:7 have thread "));
+	release(&r);
+	symbols_free(r.symbols);
+	sites[1] = (struct t_site){0};
+}
+
 /* The part of the thread that meets the region ends with a barrier, and seems some ns shorter than that. */
 static void test_barrier_at_the_end(void **state)
 {
@@ -536,6 +564,7 @@ int main(void)
 		cmocka_unit_test(test_want_of_processors),
 		cmocka_unit_test(test_waits_inside),
 		cmocka_unit_test(test_barriers_by_turns),
+		cmocka_unit_test(test_barriers_of_a_site),
 		cmocka_unit_test(test_barrier_at_the_end),
 		cmocka_unit_test(test_barriers_in_balance),
 		cmocka_unit_test(test_not_known),

@@ -35,7 +35,7 @@ CHANGED = os.path.join(PLACE, "changed.json")  # the file that is changed now, a
 COUNTS = os.path.join(PLACE, "counts")
 TESTS = (r"^(unit|golden|sql|model|conformance)\.(?!sample\.timer)"  # which a busy machine turns red
          r"|^cli\.(digest|kernels)\.(?!real)|^cli\.cuda\.(basic|many|graphs)$|^cli\.function\.(instrumented|xray)$"
-         r"|^cli\.(quick|references|command_line|unseen|overwrite|summary_output|instrument|openmp\.host|telemetry\.(listing|nvml))$")
+         r"|^(opencl\.extensions|rewrite\.(own|accesses))$|^cli\.(quick|references|command_line|unseen|overwrite|summary_output|instrument|openmp\.host|telemetry\.(listing|nvml))$")
 LONG = 20  # seconds: tests that take longer are left out
 ENOUGH = 60  # seconds, as they took unchanged: of the tests that execute a line those that fit run
 SWAPS = [("==", "!="), ("!=", "=="), ("<=", "<"), (">=", ">"), (" < ", " <= "), (" > ", " >= "), ("&&", "||"), ("||", "&&"), (" + ", " - "), (" - ", " + "),

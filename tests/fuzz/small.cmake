@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# As raw.cmake, for readers of texts: the fuzzer itself needs clang, build/bin/fuzz_NAME tests/fuzz/NAME.
+# As raw.cmake, for readers of small things: the fuzzer itself needs clang, build/bin/fuzz_NAME tests/fuzz/NAME.
 # kymo_fuzz_target(NAME LIBS library... [SOURCES file...]): NAME_fuzz.c, whose corpus is NAME/*.
 function(kymo_fuzz_target name)
   cmake_parse_arguments(F "" "" "LIBS;SOURCES" ${ARGN})
@@ -27,8 +27,12 @@ kymo_fuzz_target(config LIBS kymo_base)
 if(TARGET kymo_roofs)
   kymo_fuzz_target(roofs LIBS kymo_roofs)
 endif()
+kymo_fuzz_target(wire LIBS kymo_wire)
 kymo_fuzz_target(rewritten LIBS kymo_core kymo_base)
 if(TARGET kymo_synth AND TARGET kymo_format_json)
+  foreach(part definitions tallies job_tally)
+    kymo_fuzz_target(${part} LIBS kymo_synth kymo_tally kymo_format_raw kymo_format_text kymo_format_json)
+  endforeach()
   kymo_fuzz_target(manifest LIBS kymo_synth kymo_format_raw kymo_format_json)
 endif()
 if(TARGET kymo_drain)

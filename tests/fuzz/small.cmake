@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # As raw.cmake, for readers of small things: the fuzzer itself needs clang, build/bin/fuzz_NAME tests/fuzz/NAME.
-# kymo_fuzz_target(NAME LIBS library... [SOURCES file...]): NAME_fuzz.c, whose corpus is NAME/*.
+# kymo_fuzz_target(NAME LIBS library... [SOURCES file...] [ROUNDS n]): NAME_fuzz.c, whose corpus is NAME/*; so many mutations of
+# each of these (300).
 function(kymo_fuzz_target name)
-  cmake_parse_arguments(F "" "" "LIBS;SOURCES" ${ARGN})
+  cmake_parse_arguments(F "" "ROUNDS" "LIBS;SOURCES" ${ARGN})
+  if(NOT F_ROUNDS)
+    set(F_ROUNDS 300)
+  endif()
   file(GLOB corpus CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/${name}/*)
   set(sources fuzz/${name}_fuzz.c support/memory_file.c ${F_SOURCES})
   add_executable(mini_fuzz_${name} fuzz/protobuf_fuzz_main.c ${sources})
-  target_compile_definitions(mini_fuzz_${name} PRIVATE FUZZ_ROUNDS=300)
+  target_compile_definitions(mini_fuzz_${name} PRIVATE FUZZ_ROUNDS=${F_ROUNDS})
   target_include_directories(mini_fuzz_${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(mini_fuzz_${name} PRIVATE ${F_LIBS})
   add_test(NAME fuzz.${name} COMMAND mini_fuzz_${name} ${corpus})
@@ -37,4 +41,7 @@ if(TARGET kymo_synth AND TARGET kymo_format_json)
 endif()
 if(TARGET kymo_drain)
   kymo_fuzz_target(ring SOURCES support/synth_producer.c LIBS kymo_drain kymo_wire kymo_base)
+endif()
+if(TARGET kymo_formats AND KYMO_HAVE_JANSSON)
+  kymo_fuzz_target(payload LIBS kymo_core kymo_formats PkgConfig::JANSSON)
 endif()

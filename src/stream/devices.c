@@ -222,7 +222,9 @@ void trace_number_agents(struct trace *t)
 		struct t_agent *a = &t->agents[i];
 
 		a->label = a->hardware = a->name;
-		if (d && !is_part(t, i))
+		if (!is_part(t, i))
+			a->parent = 0;
+		if (d && !a->parent)
 			d[count++] = (struct device){
 				.agent = a, .index = i, .host = t->processes[a->process].hostname};
 	}

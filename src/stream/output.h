@@ -67,7 +67,7 @@ static inline void output_advance(struct output *o, size_t n)
 
 static inline void output_put(struct output *o, const char *s, size_t n)
 {
-	char *p = output_room(o, n);
+	char *p = n ? output_room(o, n) : NULL; /* there may be nowhere yet */
 
 	if (p) {
 		memcpy(p, s, n);

@@ -37,6 +37,12 @@ void *trace_grow(struct trace *t, void *array, uint32_t *count, uint32_t *room, 
 uint32_t trace_find_domain(struct trace *t, const char *name);
 uint32_t trace_next_op(struct trace *t, uint32_t domain);
 
+/* Bytes of a field's value or element: whoever says something else means 8. */
+static inline uint8_t trace_field_size(uint8_t size)
+{
+	return size == 1 || size == 2 || size == 4 ? size : 8;
+}
+
 /* Puts the values of an enum set in the order that lookups need (ascending, first name wins). */
 void trace_sort_enum_set(struct t_enum_set *set);
 

@@ -73,7 +73,7 @@ static void add_work(struct tally *row, const struct t_work *w)
 static void add_histogram(struct tallies *a, struct tally *row, const struct t_tally *y)
 {
 	for (uint32_t b = 0; b < y->buckets; b++) {
-		uint64_t ns = (uint64_t)((double)wire_tally_middle(y->first + b) * y->ns_per_tick);
+		uint64_t ns = wire_tally_ns(wire_tally_middle(y->first + b), y->ns_per_tick);
 
 		if (t_tally_bucket(y, b) &&
 		    !histogram_add(&a->pool, &row->histogram, histogram_bucket(ns),

@@ -86,6 +86,14 @@ static inline uint32_t wire_tally_bucket(uint64_t v)
 	return b < WIRE_TALLY_BUCKETS ? b : WIRE_TALLY_BUCKETS - 1;
 }
 
+/* `n` ticks of so many ns; what is more than can be said is the most. */
+static inline uint64_t wire_tally_ns(uint64_t n, double ns_per_tick)
+{
+	double ns = (double)n * ns_per_tick;
+
+	return ns < 0x1p64 ? (uint64_t)ns : UINT64_MAX;
+}
+
 /* Middle of a bucket. */
 static inline uint64_t wire_tally_middle(uint32_t b)
 {

@@ -223,6 +223,42 @@ static void definitions_come_back(void **state)
 	raw_trace_close(rt);
 }
 
+static void define_part(struct synth *s, uint32_t id, uint32_t parent)
+{
+	struct wire_def d;
+
+	wire_def_init(&d, DEF_AGENT);
+	wire_def_u64(&d, id);
+	wire_def_string(&d, "gpu");
+	wire_def_string(&d, "Part");
+	for (unsigned i = DEF_AGENT_VENDOR; i <= DEF_AGENT_DOMAIN; i++)
+		wire_def_string(&d, "");
+	wire_def_u64(&d, 0);
+	wire_def_u64(&d, parent);
+	synth_define(s, &d);
+}
+
+/* Nobody who goes from parts to what they are parts of goes round. */
+static void devices_are_no_parts_of_each_other(void **state)
+{
+	static const uint32_t parents[] = {0, 2, 1, 3, 1};
+	const char *path = path_of("parts");
+	struct synth_options o = {.directory = path, .pid = 9, .rank = RANK_NONE};
+	struct synth *s = synth_open(&o);
+	const struct trace *t;
+	struct raw_trace *rt;
+
+	for (uint32_t id = 1; id < 5; id++)
+		define_part(s, id, parents[id]);
+	synth_close(s, 0, 0, 1000);
+	assert_int_equal(raw_trace_open(path, &quiet, &rt), KYMO_OK);
+	t = raw_trace_definitions(rt);
+	assert_int_equal(t->agents_count, 5);
+	for (uint32_t i = 1; i < 5; i++)
+		assert_int_equal(t->agents[i].parent, parents[i] < i ? parents[i] : 0);
+	raw_trace_close(rt);
+}
+
 static void foreign_files_are_refused(void **state)
 {
 	struct memory_file f;
@@ -901,6 +937,7 @@ int main(void)
 		cmocka_unit_test(missing_files_make_no_world),
 		cmocka_unit_test(demo_comes_back),
 		cmocka_unit_test(definitions_come_back),
+		cmocka_unit_test(devices_are_no_parts_of_each_other),
 		cmocka_unit_test(foreign_files_are_refused),
 		cmocka_unit_test(every_prefix),
 		cmocka_unit_test(a_file_cut_meanwhile_is_damage),

@@ -601,6 +601,92 @@ static void damaged_stores_are_refused(void **state)
 	free(trace);
 }
 
+/* `copy` is the store as the statements leave it. */
+static void change(const char *db, const char *copy, const char *sql)
+{
+	size_t size;
+	uint8_t *data = read_file(db, &size);
+	FILE *f = fopen(copy, "w");
+	sqlite3 *c;
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(data, 1, size, f), size);
+	fclose(f);
+	free(data);
+	assert_int_equal(sqlite3_open(copy, &c), SQLITE_OK);
+	if (sqlite3_exec(c, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(c));
+	sqlite3_close(c);
+}
+
+/* The bytes are those of a store; what they say cannot be. */
+static void stores_that_refer_to_nothing_are_refused(void **state)
+{
+	static const char *const bad[] = {
+		"UPDATE op SET domain = 2000000000",
+		"UPDATE thread SET process = 2000000000",
+		"UPDATE agent SET process = 2000000000",
+		"UPDATE queue SET agent = 2000000000",
+		"UPDATE queue SET context = -1",
+		"UPDATE kernel SET program = 2000000000",
+		"UPDATE site SET module = 2000000000",
+		"UPDATE site SET caller = id",
+		"UPDATE note SET process = 2000000000",
+		"UPDATE open_call SET op = 2000000000",
+		"INSERT INTO rank_load(id, process, kind, whole) VALUES(1, 1, 2000000000, 0)",
+		"INSERT INTO rank_load(id, process, kind, whole, key1) VALUES(1, 1, 2, 0, "
+		"2000000000)",
+		/* Two that are one: there is room for those of the first. */
+		"INSERT INTO stack(id, process) VALUES(1, 1);"
+		"INSERT INTO stack_frame(stack, depth, site) VALUES(1, 0, 1), (1.5, 1, 1), (1.5, "
+		"2, 1)",
+		"INSERT INTO stack_frame(stack, depth, site) VALUES(1, 0, 1)",
+		"INSERT INTO stack_frame(stack, depth, site) VALUES(2000000000, 0, 1)",
+		"INSERT INTO op_field(op, position) SELECT op + 0.5, position + 1 FROM op_field",
+		"DELETE FROM op_field WHERE op = 1;"
+		"WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 60) "
+		"INSERT INTO op_field(op, position) SELECT 1, i FROM n",
+	};
+	char *trace = demo("refers"), *db, *copy = in_folder("refers.db");
+
+	assert_true(asprintf(&db, "%s/%s", trace, STORE_FILE) > 0);
+	store_close(open_store(trace, false));
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		change(db, copy, bad[i]);
+		if (survives(copy))
+			fail_msg("it was read: %s", bad[i]);
+	}
+	free(db);
+	free(copy);
+	free(trace);
+}
+
+/* What is wrong with these is nothing that others lead to. */
+static void odd_values_of_stores_are_read(void **state)
+{
+	static const char *const odd[] = {
+		"UPDATE op_field SET size = 200",
+		"INSERT INTO marker_name(id, text, length) VALUES(1, 'x', 2000000000)",
+		"UPDATE agent SET uuid = 'a'",
+		"UPDATE agent SET parent = id",
+		"UPDATE process SET start = 9223372036854775807, end = -9223372036854775807",
+		"UPDATE metadata SET value = '9223372036854775807' WHERE tag = 'duration'",
+		"UPDATE enum_value SET enum_set = 2147483647 WHERE enum_set = 1",
+	};
+	char *trace = demo("odd"), *db, *copy = in_folder("odd.db");
+
+	assert_true(asprintf(&db, "%s/%s", trace, STORE_FILE) > 0);
+	store_close(open_store(trace, false));
+	for (unsigned i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
+		change(db, copy, odd[i]);
+		if (!survives(copy))
+			fail_msg("it was refused: %s: %s", odd[i], said);
+	}
+	free(db);
+	free(copy);
+	free(trace);
+}
+
 static kymo_status_t ask(struct store *s, const char *sql, char **text)
 {
 	size_t size;
@@ -718,6 +804,8 @@ int main(void)
 		cmocka_unit_test(rebuilt_when_it_must_be_and_only_then),
 		cmocka_unit_test(single_file_and_store_are_traces_too),
 		cmocka_unit_test(damaged_stores_are_refused),
+		cmocka_unit_test(stores_that_refer_to_nothing_are_refused),
+		cmocka_unit_test(odd_values_of_stores_are_read),
 		cmocka_unit_test(mistakes_in_sql_are_explained_with_their_place),
 		cmocka_unit_test(several_traces_are_one),
 		cmocka_unit_test(empty_trace_says_why),

@@ -18,7 +18,7 @@ static const char *text_of(struct packet *p, const char *s, size_t n)
 	return copy;
 }
 
-void marker_name(struct perfetto *p, const struct rec_marker *r)
+void marker_put_name(struct perfetto *p, const struct rec_marker *r)
 {
 	const char *name = r->name ? r->text : text_of(&p->packet, r->text, r->text_length);
 

@@ -145,7 +145,7 @@ static kymo_status_t on_marker(struct stream_sink *s, const struct rec_marker *r
 		base.thread = 0;
 	timeline_reach(p, &p->host, base.start);
 	begin_interval(p, &base, !r->scope);
-	marker_name(p, r);
+	marker_put_name(p, r);
 	annotate_marker(p, r);
 	slice_end_of_begin(p);
 	return file_status(p);

@@ -231,7 +231,7 @@ void annotate_scope(struct perfetto *p, int64_t scope, uint32_t path);
 /* ---- marker.c ---------------------------------------------------------------------------- */
 
 /* Name and categories of a marker, then its values. */
-void marker_name(struct perfetto *p, const struct rec_marker *r);
+void marker_put_name(struct perfetto *p, const struct rec_marker *r);
 void annotate_marker(struct perfetto *p, const struct rec_marker *r);
 
 /* Flow that ties call `correlation` of `process` to its device work. */

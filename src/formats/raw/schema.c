@@ -178,11 +178,6 @@ void schema_domain_base(struct raw_process *p, uint32_t domain, uint64_t base)
 	map_set(&p->bases, domain, (uint32_t)(base & 0xffff) + 1);
 }
 
-static uint8_t sound_size(uint8_t size)
-{
-	return size == 1 || size == 2 || size == 4 ? size : 8;
-}
-
 static void take_fields(struct raw_process *p, struct t_op *op, struct bytes b, uint64_t count)
 {
 	struct trace *t = p->rt->trace;
@@ -195,7 +190,7 @@ static void take_fields(struct raw_process *p, struct t_op *op, struct bytes b, 
 
 		f.kind = (uint8_t)take(&b, 1);
 		f.element = (uint8_t)take(&b, 1);
-		f.size = sound_size((uint8_t)take(&b, 1));
+		f.size = trace_field_size((uint8_t)take(&b, 1));
 		f.flags = (uint8_t)take(&b, 1);
 		f.set = set_of(p, take(&b, 4));
 		f.name = take_text(&b, t);

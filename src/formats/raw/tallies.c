@@ -132,10 +132,10 @@ static void take_numbers(const struct raw_process *p, const struct entry *e, str
 
 	out->count = e->y.count;
 	out->errors = e->y.errors;
-	out->total = (uint64_t)((double)e->y.total * ns);
-	out->self = (uint64_t)((double)e->y.self * ns);
-	out->min = e->y.min == UINT64_MAX ? UINT64_MAX : (uint64_t)((double)e->y.min * ns);
-	out->max = (uint64_t)((double)e->y.max * ns);
+	out->total = wire_tally_ns(e->y.total, ns);
+	out->self = wire_tally_ns(e->y.self, ns);
+	out->min = e->y.min == UINT64_MAX ? UINT64_MAX : wire_tally_ns(e->y.min, ns);
+	out->max = wire_tally_ns(e->y.max, ns);
 	out->ns_per_tick = ns;
 }
 

@@ -182,7 +182,7 @@ static bool needs_base(const struct t_op *op, const struct wire_record *w)
 
 bool args_unpack(const struct t_op *op, const void *data, size_t length, struct wire_record *w)
 {
-	const uint8_t *p = data, *end = p + length;
+	const uint8_t *p = data, *end;
 	uint8_t classes[16] = {0};
 	size_t head = classes_bytes(op);
 
@@ -190,6 +190,7 @@ bool args_unpack(const struct t_op *op, const void *data, size_t length, struct 
 	w->no_fields = !data || length == 0;
 	if (w->no_fields)
 		return true;
+	end = p + length;
 	if (length < head)
 		return false;
 	memcpy(classes, p, head);

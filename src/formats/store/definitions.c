@@ -537,15 +537,16 @@ static bool read_sets(struct sql_context *c, struct trace *t, struct t_enum_set 
 	bool ok = sqlite3_prepare_v2(c->db,
 				     "SELECT enum_set, set_name, name, value, "
 				     "count(*) OVER (PARTITION BY enum_set), "
-				     "max(enum_set) OVER () FROM enum_value ORDER BY enum_set, id",
+				     "(SELECT count(*) FROM op_field) "
+				     "FROM enum_value ORDER BY enum_set, id",
 				     -1, &s, NULL) == SQLITE_OK;
 	struct t_enum_set **sets = NULL, *set = NULL;
 
 	while (ok && sqlite3_step(s) == SQLITE_ROW) {
 		uint32_t id = (uint32_t)sqlite3_column_int(s, 0);
 
-		if (!sets) {
-			of = (uint32_t)sqlite3_column_int(s, 5) + 1;
+		if (!sets) { /* one for each op and each field at most */
+			of = (uint32_t)sqlite3_column_int(s, 5) + t->ops_count + 1;
 			sets = trace_alloc(t, of * sizeof(*sets));
 		}
 		if (!sets || id >= of)
@@ -574,8 +575,9 @@ static bool read_sets(struct sql_context *c, struct trace *t, struct t_enum_set 
 static bool read_fields(struct sql_context *c, struct trace *t)
 {
 	sqlite3_stmt *s = NULL;
+	const struct t_op *last = NULL;
 	struct t_enum_set **sets;
-	uint32_t count;
+	uint32_t count, room = 0;
 	bool ok = read_sets(c, t, &sets, &count) &&
 		  sqlite3_prepare_v2(c->db,
 				     "SELECT f.id, f.name, f.type, f.kind, f.element, f.size, "
@@ -589,14 +591,19 @@ static bool read_fields(struct sql_context *c, struct trace *t)
 		uint32_t at = (uint32_t)sqlite3_column_int(s, 8);
 		uint32_t set = (uint32_t)sqlite3_column_int(s, 9);
 		uint32_t fields = (uint32_t)sqlite3_column_int(s, 10);
-		struct t_op *op = o < t->ops_count ? &t->ops[o] : NULL;
+		struct t_op *op = o && o < t->ops_count ? &t->ops[o] : NULL;
 
-		if (op && !op->fields)
-			op->fields = trace_alloc(t, fields * sizeof(*op->fields));
-		ok = op && op->fields && at == op->field_count && at < fields;
+		if (op && !op->fields) {
+			room = fields < KYMO_FIELDS_MAX ? fields : KYMO_FIELDS_MAX;
+			op->fields = trace_alloc(t, room * sizeof(*op->fields));
+			last = op;
+		}
+		/* What SQL tells apart may be one op: the room is that of the first. */
+		ok = op && op == last && op->fields && at == op->field_count && at < room;
 		if (!ok)
 			break;
 		sql_read(c, s, &field_table, &op->fields[at]);
+		op->fields[at].size = trace_field_size(op->fields[at].size);
 		op->fields[at].set = set < count ? sets[set] : NULL;
 		op->fields[at].reference =
 			(uint8_t)reference_of(&op->fields[at], op->flags & KYMO_OP_ACTIVITY);
@@ -644,30 +651,26 @@ static bool is_caller(const struct trace *t, uint32_t *last, uint32_t site)
 static bool read_stacks(struct sql_context *c, struct trace *t)
 {
 	sqlite3_stmt *s = NULL;
-	uint32_t last = 0;
+	uint32_t last = 0, room = 0, filled = 0;
 	bool ok = sqlite3_prepare_v2(c->db,
-				     "SELECT stack, process, site, count(*) OVER (PARTITION BY "
+				     "SELECT stack, site, count(*) OVER (PARTITION BY "
 				     "stack) FROM stack_frame ORDER BY stack, depth",
 				     -1, &s, NULL) == SQLITE_OK;
 
 	while (ok && sqlite3_step(s) == SQLITE_ROW) {
 		uint32_t id = (uint32_t)sqlite3_column_int(s, 0);
-		uint32_t depth = (uint32_t)sqlite3_column_int(s, 3);
-		uint32_t site = (uint32_t)sqlite3_column_int(s, 2);
-		struct t_stack *k;
+		uint32_t depth = (uint32_t)sqlite3_column_int(s, 2);
+		uint32_t site = (uint32_t)sqlite3_column_int(s, 1);
+		struct t_stack *k = id && id < t->stacks_count ? &t->stacks[id] : NULL;
 
-		while (id >= t->stacks_count && !trace_failed(t))
-			trace_add(t, stacks);
-		ok = !trace_failed(t);
-		if (!ok)
-			break;
-		k = &t->stacks[id];
-		k->process = (uint32_t)sqlite3_column_int(s, 1);
-		if (!k->sites) {
+		if (k && !k->sites) {
 			last = 0;
+			room = depth;
+			filled = id;
 			k->sites = trace_alloc(t, depth * sizeof(*k->sites));
 		}
-		ok = k->sites != NULL;
+		/* What SQL tells apart may be one stack: the room is that of the first. */
+		ok = k && id == filled && k->sites && k->count < room && site < t->sites_count;
 		if (ok && !is_caller(t, &last, site))
 			k->sites[k->count++] = site;
 	}
@@ -678,10 +681,12 @@ static bool read_stacks(struct sql_context *c, struct trace *t)
 /* Bytes of a hexadecimal text; at most `room`. */
 static uint32_t unhex(const char *text, uint8_t *out, uint32_t room)
 {
+	size_t digits = text ? strlen(text) : 0;
 	uint32_t n = 0;
 	unsigned byte;
 
-	while (n < room && text && sscanf(text + 2 * n, "%2x", &byte) == 1)
+	while (n < room && 2 * (size_t)n < digits &&
+	       sscanf(text + 2 * (size_t)n, "%2x", &byte) == 1)
 		out[n++] = (uint8_t)byte;
 	return n;
 }
@@ -718,6 +723,105 @@ static bool read_bytes(struct sql_context *c, struct trace *t)
 	return ok && !trace_failed(t);
 }
 
+/* ---- what is read refers to what is there -------------------------------------------------------- */
+
+struct reference {
+	size_t array, count, size, member; /* of those that refer; in struct trace, in theirs */
+	size_t to;                         /* how many there are of what they refer to */
+};
+#define REFERENCE(name, type, member, to)                                                          \
+	{                                                                                          \
+		offsetof(struct trace, name), offsetof(struct trace, name##_count),                \
+			sizeof(struct type), offsetof(struct type, member),                        \
+			offsetof(struct trace, to##_count)                                         \
+	}
+
+static const struct reference references[] = {
+	REFERENCE(ops, t_op, domain, domains),
+	REFERENCE(threads, t_thread, process, processes),
+	REFERENCE(clocks, t_clock, process, processes),
+	REFERENCE(agents, t_agent, process, processes),
+	REFERENCE(agents, t_agent, parent, agents),
+	REFERENCE(agents, t_agent, clock, clocks),
+	REFERENCE(contexts, t_device_context, process, processes),
+	REFERENCE(queues, t_queue, process, processes),
+	REFERENCE(queues, t_queue, agent, agents),
+	REFERENCE(queues, t_queue, context, contexts),
+	REFERENCE(counters, t_counter, process, processes),
+	REFERENCE(counters, t_counter, agent, agents),
+	REFERENCE(blobs, t_blob, process, processes),
+	REFERENCE(programs, t_program, process, processes),
+	REFERENCE(programs, t_program, context, contexts),
+	REFERENCE(programs, t_program, source, blobs),
+	REFERENCE(kernels, t_kernel, process, processes),
+	REFERENCE(kernels, t_kernel, program, programs),
+	REFERENCE(modules, t_module, process, processes),
+	REFERENCE(sites, t_site, process, processes),
+	REFERENCE(sites, t_site, module, modules),
+	REFERENCE(sites, t_site, caller, sites),
+	REFERENCE(stacks, t_stack, process, processes),
+	REFERENCE(codes, t_code, process, processes),
+	REFERENCE(places, t_place, process, processes),
+	REFERENCE(places, t_place, program, programs),
+	REFERENCE(places, t_place, block, places),
+	REFERENCE(communicators, t_communicator, process, processes),
+	REFERENCE(communicators, t_communicator, parent, communicators),
+	REFERENCE(notes, t_note, process, processes),
+	REFERENCE(open_calls, t_open_call, thread, threads),
+	REFERENCE(open_calls, t_open_call, op, ops),
+	REFERENCE(unfinished, t_unfinished, process, processes),
+	REFERENCE(unfinished, t_unfinished, thread, threads),
+	REFERENCE(unfinished, t_unfinished, op, ops),
+	REFERENCE(unfinished, t_unfinished, agent, agents),
+	REFERENCE(unfinished, t_unfinished, queue, queues),
+	REFERENCE(unfinished, t_unfinished, kernel, kernels),
+	REFERENCE(left_out, t_left_out, process, processes),
+	REFERENCE(left_out, t_left_out, thread, threads),
+	REFERENCE(left_out, t_left_out, op, ops),
+	REFERENCE(pauses, t_pause, process, processes),
+	REFERENCE(loads, t_load, process, processes),
+};
+
+static uint32_t number_at(const void *structure, size_t offset)
+{
+	uint32_t n;
+
+	memcpy(&n, (const char *)structure + offset, sizeof(n));
+	return n;
+}
+
+static bool is_sound(const struct trace *t, const struct reference *r)
+{
+	const char *array = *(char *const *)((const char *)t + r->array);
+	uint32_t count = number_at(t, r->count), to = number_at(t, r->to);
+
+	for (uint32_t i = 1; i < count; i++)
+		if (number_at(array + i * r->size, r->member) >= to)
+			return false;
+	return true;
+}
+
+/* A store can come from anywhere. Element 0 of each list, which is none, was not in it. */
+static bool are_sound(const struct trace *t)
+{
+	for (size_t i = 0; i < sizeof(references) / sizeof(*references); i++)
+		if (!is_sound(t, &references[i]))
+			return false;
+	for (uint32_t i = 1; i < t->sites_count; i++)
+		if (t->sites[i].caller && t->sites[i].caller <= i)
+			return false;
+	return true;
+}
+
+/* Texts that had a zero in them end there. */
+static void measure_strings(struct trace *t)
+{
+	for (uint32_t i = 1; i < t->strings_count; i++)
+		t->strings[i].length = (uint32_t)strnlen(t->strings[i].text, t->strings[i].length);
+}
+
+/* ---- all of it --------------------------------------------------------------------------------- */
+
 struct trace *definitions_read(struct sql_context *c)
 {
 	struct trace *t = trace_new();
@@ -731,7 +835,7 @@ struct trace *definitions_read(struct sql_context *c)
 	ok = number != NULL;
 	t->origin = c->origin = ok ? strtoll(number, NULL, 10) : 0;
 	number = metadata_text(c, "duration");
-	t->end = t->origin + (number ? strtoll(number, NULL, 10) : 0);
+	t->end = sql_time(t->origin, number ? strtoll(number, NULL, 10) : 0);
 	t->command = metadata_text(c, "command");
 	if (!t->command)
 		t->command = "";
@@ -750,7 +854,11 @@ struct trace *definitions_read(struct sql_context *c)
 	}
 	for (uint32_t i = 1; ok && i < t->stacks_count; i++)
 		t->stacks[i].end = t->stacks[i].end && *t->stacks[i].end ? t->stacks[i].end : NULL;
-	trace_number_worlds(t);
+	ok = ok && are_sound(t);
+	if (ok) {
+		measure_strings(t);
+		trace_number_worlds(t);
+	}
 	if (ok && read_fields(c, t) && read_blobs(c, t) && read_stacks(c, t) && read_bytes(c, t))
 		return t;
 	trace_free(t);

@@ -18,6 +18,9 @@ bool tallies_write(struct sql_context *c, struct tallies *a);
 /* NULL: damaged, or no memory. `t` must outlive the result. */
 struct tallies *tallies_read(struct sql_context *c, const struct trace *t);
 
+/* What rows of loads are about is there. */
+bool tallies_loads_sound(const struct trace *t);
+
 /* Text of a metadata row, kept by the context's owner; NULL when there is none. */
 const char *metadata_text(struct sql_context *c, const char *tag);
 bool metadata_add(sqlite3 *db, const char *tag, const char *value);

@@ -238,7 +238,7 @@ static kymo_status_t load_store(struct store *s)
 	s->trace = counts_can_be(s->db) ? definitions_read(&c) : NULL;
 	sql_release(&c);
 	sqlite3_progress_handler(s->db, 0, NULL, NULL); /* questions may take what they need */
-	if (!s->trace)
+	if (!s->trace || !tallies_loads_sound(s->trace))
 		return refuse(s, "the store is damaged; remove it, and it is built again from the "
 				 "raw files");
 	s->trace->path = trace_string(s->trace, s->path, strlen(s->path));

@@ -183,7 +183,7 @@ static void take_column(struct sql_context *c, sqlite3_stmt *s, int at, uint8_t 
 	case SQL_TIME:
 		MEMBER(int64_t, p) = sqlite3_column_type(s, at) == SQLITE_NULL
 					     ? 0
-					     : sqlite3_column_int64(s, at) + c->origin;
+					     : sql_time(c->origin, sqlite3_column_int64(s, at));
 		break;
 	case SQL_EXTREME:
 		MEMBER(uint64_t, p) = sqlite3_column_type(s, at) == SQLITE_NULL

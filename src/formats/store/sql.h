@@ -48,6 +48,12 @@ struct sql_table {
 		table, columns, sizeof(columns) / sizeof(*(columns))                               \
 	}
 
+/* A time of the table. What cannot be a time comes from nowhere, and turns round. */
+static inline int64_t sql_time(int64_t origin, int64_t from_there)
+{
+	return (int64_t)((uint64_t)origin + (uint64_t)from_there);
+}
+
 /* Copies text into what lives as long as the structures read; "" for NULL. */
 typedef const char *(*sql_keep)(void *owner, const char *text);
 

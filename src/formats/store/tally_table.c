@@ -4,6 +4,8 @@
 
 #include "formats/store/definitions.h"
 
+#include "wire/tally.h"
+
 #include "record/tally_columns.inc"
 
 static bool write_histogram(sqlite3_stmt *s, const struct tallies *a, const struct tally *row,
@@ -57,14 +59,33 @@ bool tallies_write(struct sql_context *c, struct tallies *a)
 }
 
 /* A store can come from anywhere: what keys refer to must be there. */
-static bool is_sound(const struct trace *t, unsigned kind, const struct tally *row)
+static bool is_sound(const struct trace *t, unsigned kind, const uint32_t key[TALLY_KEYS])
 {
 	for (unsigned i = 0; i < TALLY_KEYS; i++) {
 		enum key_of what = indexes[kind][i];
 
-		if (what != OF_NUMBER && row->key[i] && row->key[i] >= limit_of(t, what))
+		if (what != OF_NUMBER && key[i] && key[i] >= limit_of(t, what))
 			return false;
 	}
+	return true;
+}
+
+bool tallies_loads_sound(const struct trace *t)
+{
+	static const enum tally_kind kinds[WIRE_TALLY_POOL] = {
+		[WIRE_TALLY_CALL] = TALLY_CALL,
+		[WIRE_TALLY_OTHER] = TALLY_ACTIVITY,
+		[WIRE_TALLY_DISPATCH] = TALLY_DISPATCH,
+		[WIRE_TALLY_COPY] = TALLY_COPY,
+		[WIRE_TALLY_ALLOCATION] = TALLY_ALLOCATION,
+		[WIRE_TALLY_SYNC] = TALLY_SYNC,
+		[WIRE_TALLY_COMM] = TALLY_COMM,
+		[WIRE_TALLY_MARKER] = TALLY_MARKER};
+
+	for (uint32_t i = 1; i < t->loads_count; i++)
+		if (t->loads[i].kind >= WIRE_TALLY_POOL ||
+		    !is_sound(t, kinds[t->loads[i].kind], t->loads[i].key))
+			return false;
 	return true;
 }
 
@@ -74,7 +95,7 @@ static bool read_row(struct sql_context *c, struct tallies *a, unsigned kind, sq
 	struct tally row = {0}, *to;
 
 	sql_read(c, s, &tables[kind], &row);
-	if (!is_sound(a->trace, kind, &row))
+	if (!is_sound(a->trace, kind, row.key))
 		return false;
 	to = tally_at(a, kind, row.key);
 	if (!to || sqlite3_column_int64(s, 0) != a->set[kind].count)

@@ -241,11 +241,11 @@ static bool check_list(const struct knob *k, const char *s, char error[KNOB_ERRO
 /* "@FILE" are the expressions of the file. Kept for ever, as all values are. */
 static const char *patterns_of(const char *s, bool numbered, char why[KNOB_ERROR_MAX])
 {
-	char wrong[KNOB_ERROR_MAX - 120];
+	char wrong[KNOB_ERROR_MAX - 120], *read = NULL;
 	const char *text = s;
 
 	if (*s == '@')
-		text = patterns_read(s + 1, wrong, sizeof(wrong));
+		text = read = patterns_read(s + 1, wrong, sizeof(wrong));
 	if (!text)
 		fail(why, "the file \"%.100s\" %s", s + 1, wrong);
 	else if (patterns_check(text, numbered, wrong, sizeof(wrong)))
@@ -254,6 +254,7 @@ static const char *patterns_of(const char *s, bool numbered, char why[KNOB_ERROR
 		fail(why, "the file \"%.100s\": %s", s + 1, wrong);
 	else
 		fail(why, "%s", wrong);
+	free(read);
 	return NULL;
 }
 

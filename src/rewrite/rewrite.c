@@ -138,7 +138,8 @@ static void add_work(struct text *out, struct plan *p, const struct lines *l)
 	struct operation *o = p->operations;
 	uint32_t n = 0;
 
-	qsort(o, p->operation_count, sizeof(*o), by_work);
+	if (o)
+		qsort(o, p->operation_count, sizeof(*o), by_work);
 	for (uint32_t i = 0; i < p->operation_count; i++) {
 		struct line_place now = lines_place(l, o[i].at), next = {0};
 		bool more = i + 1 < p->operation_count && o[i + 1].block == o[i].block &&

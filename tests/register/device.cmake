@@ -28,3 +28,6 @@ set_target_properties(probe_device PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${out})
 
 add_test(NAME rocm_device COMMAND Python3::Interpreter -B ${here}/test_device.py ${CMAKE_BINARY_DIR})
 set_tests_properties(rocm_device PROPERTIES LABELS register TIMEOUT 120)
+if(KYMO_SANITIZE) # dozens of programs, each of which is searched for leaks at its end
+  set_tests_properties(rocm_device PROPERTIES TIMEOUT 600)
+endif()

@@ -72,6 +72,7 @@ KEEP_LARGE(dispatch, struct rec_dispatch, RAW_KIND_DISPATCH, dispatch)
 KEEP_LARGE(copy, struct rec_copy, RAW_KIND_COPY, copy)
 KEEP_LARGE(allocation, struct rec_allocation, RAW_KIND_ALLOCATION, allocation)
 KEEP_LARGE(sync, struct rec_sync, RAW_KIND_SYNC, sync)
+KEEP_LARGE(comm, struct rec_comm, RAW_KIND_COMM, comm)
 
 static kymo_status_t on_loss(struct stream_sink *s, const struct rec_loss *r)
 {
@@ -97,6 +98,7 @@ static void collector_init(struct collector *c)
 					 .copy = on_copy,
 					 .allocation = on_allocation,
 					 .sync = on_sync,
+					 .comm = on_comm,
 					 .other = on_other,
 					 .loss = on_loss,
 					 .end = on_end}};
@@ -673,6 +675,31 @@ static void what_is_around_comes_first(void **state)
 	around_comes_first(path_of("around-1000"), 1000);
 }
 
+/* A transfer that its call does not wait for begins with it and ends later: writers know the call by then. */
+static void calls_come_before_what_they_start(void **state)
+{
+	static const kymo_op_desc_t op = {"read", NULL, 0, KYMO_OP_ACTIVITY, NULL, 0};
+	static const kymo_domain_desc_t domain = {sizeof(domain), "comm", "Messages", 1, 1, &op};
+	struct synth *s = synth_open(&(struct synth_options){
+		.directory = path_of("starts"), .pid = 79, .rank = RANK_NONE, .chunk_size = 4096});
+	uint16_t base = synth_domain(s, &synth_test_domain), comm = synth_domain(s, &domain);
+	const struct synth_value query[4] = {V_U(5), V_U(6), V_U(7), V_U(8)};
+	struct collector c;
+
+	synth_thread(s, 79, "");
+	synth_enter(s, 1, (uint16_t)(base + TEST_QUERY), 100, 0);
+	synth_leave(s, 1, 150, 0, true, query);
+	synth_activity(s, 1, comm, 100, 900, NULL);
+	synth_close(s, 0, 0, 901);
+	assert_int_equal(collect(path_of("starts"), NULL, true, &c), KYMO_OK);
+	assert_int_equal(c.count, 2);
+	assert_int_equal(c.items[0].kind, RAW_KIND_CALL);
+	assert_int_equal(c.items[1].kind, RAW_KIND_COMM);
+	assert_int_equal(c.items[1].start, c.items[0].start);
+	assert_true(c.items[1].end > c.items[0].end);
+	free(c.items);
+}
+
 /* What the header of a block promises of its records holds, whatever is in it. */
 static void bounds_hold(void **state)
 {
@@ -948,6 +975,7 @@ int main(void)
 		cmocka_unit_test(few_chunks_for_few_records),
 		cmocka_unit_test(long_calls_come_first),
 		cmocka_unit_test(what_is_around_comes_first),
+		cmocka_unit_test(calls_come_before_what_they_start),
 		cmocka_unit_test(bounds_hold),
 		cmocka_unit_test(brief_calls_are_the_same),
 		cmocka_unit_test(look_sees_what_it_wants),

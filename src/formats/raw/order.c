@@ -101,7 +101,8 @@ static uint32_t due_pop(struct ordering *o)
 
 /*
  * Processors count in steps of up to 10 ns: a range and the first call in it may begin at once. What ends last
- * is around the others; of records that are placed elsewhere and of equal ones the smaller id is first.
+ * is around the others; of records that are placed elsewhere and of equal ones the smaller id is first. Transfers
+ * are around nothing: one that the call which started it does not wait for ends later than that call.
  */
 static int compare_entries(const void *a, const void *b)
 {
@@ -266,7 +267,7 @@ static bool index_chunk(struct ordering *o, struct loaded *l)
 		const struct raw_op *op = raw_chunk_op(c, w.op);
 		struct entry e = {0,
 				  op->placed ? NOWHERE : w.start,
-				  op->placed ? 0 : w.end,
+				  op->placed || op->kind == RAW_KIND_COMM ? 0 : w.end,
 				  w.id,
 				  at.last_tick,
 				  at.next_id,

@@ -138,6 +138,22 @@ def idle_in_words(trace, rows):
         expect(-0.002 * row["run_ns"] <= row["idle_ns"] - spoken(parts) <= 0.052 * row["run_ns"], "parts", parts, row)
 
 
+STATES = {"own code": "own_code", "launching": "launching", "waiting for devices": "waiting", "in MPI": "mpi", "allocating": "allocating",
+          "building": "building", "waiting for threads": "threads", "sleeping": "sleeping", "polling": "polling", "files and sockets": "io",
+          "other waits": "blocked", "preempted": "preempted", "other calls": "other_calls"}
+
+
+def host_in_words(trace, row):
+    """The four states that the thread was in for longest, each once, with their shares."""
+    times = {words: row[f"{name}_ns"] for words, name in STATES.items()}
+    life = sum(times.values())
+    wanted = [(words, 100 * ns / life) for words, ns in sorted(times.items(), key=lambda t: -t[1])[:4] if ns >= life / 1000]
+    line = re.search(r"^Main thread: (.*(?:\n    .*)*)", run(KYMO, "summary", trace), re.M)
+    told = re.findall(r"([a-zA-Z][a-zA-Z ]*) ([\d.]+) %", " ".join(line[1].split()))[:len(wanted)] if line else []
+    expect([w for w, _ in told] == [w for w, _ in wanted], "states of the host", line and line[0], wanted)
+    expect(all(abs(float(x) - y) <= 0.051 for (_, x), (_, y) in zip(told, wanted)), "shares of the host", told, wanted)
+
+
 def test_numbers(folder):
     two = record(folder + "/two.kymo", TWO, "--counts", folder + "/counts.json", POCL_DEVICES="pthread pthread")
     found = tables(two)
@@ -148,6 +164,7 @@ def test_numbers(folder):
         device_numbers(two, row)
     host_numbers(two, found["hosts"])
     idle_in_words(two, found["devices"])
+    host_in_words(two, found["hosts"][0])
     heat = record(folder + "/heat.kymo", HEAT, "--size", "256", "--frames", "20")
     found = tables(heat)
     kernels = device_numbers(heat, found["devices"][0])

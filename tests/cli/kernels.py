@@ -740,27 +740,32 @@ panels:
           - {id: 4, name: left out, formulas: [{for: any, value: SUM(mine if mine > 6 else NA)}]}
           - {id: 5, name: whole, formulas: [{for: any, each: "ROUND(mine / 4) + TO_INT(2.9) + FLOOR(1.5) + CEIL(0.1) + ABS(-1) + MOD(7, 4)"}]}
           - {id: 6, name: one way or the other, formulas: [{for: nvidia, value: SUM(no-such)}, {for: any, value: SUM(mine)}]}
+          - {id: 7, name: of a variable, formulas: [{for: any, value: SUM(mine) * $most}]}
   - id: 7
     title: Launch
     tables:
       - {id: 3, title: Replaced, metrics: [{id: 1, name: Time, unit: us, formulas: [{for: any, value: AVG(duration) / 1000}]}]}
 variables:
   - {name: twice, formulas: [{for: nvidia, value: "2"}, {for: any, value: "3"}]}
+  - {name: most, formulas: [{for: any, value: MAX(no-such)}, {for: any, value: MAX(mine)}]}
 """)
     got = rows(path, "--metrics-file", file)
     std = math.sqrt(8)
     check_values("own", got, {("k", d, i): v for i, v in {
-        "90.1.1": 4, "90.1.2": 2000 + std + 7 + 2 + 4, "90.1.3": (6 + 20) * 2, "90.1.4": 10, "90.1.5": ((2 + 8) + (3 + 8)) / 2, "90.1.6": 16, "7.3.1": 2,
+        "90.1.1": 4, "90.1.2": 2000 + std + 7 + 2 + 4, "90.1.3": (6 + 20) * 2, "90.1.4": 10, "90.1.5": ((2 + 8) + (3 + 8)) / 2, "90.1.6": 16, "90.1.7": 16 * 10, "7.3.1": 2,
         "7.1.1": 4096}.items()})
     checks.equal("each", (got["k", d, "90.1.1"]["min"], got["k", d, "90.1.1"]["max"]), (2, 10))
     checks.equal("those of a conditional", (got["k", d, "90.1.4"]["dispatches"], got["k", d, "90.1.4"]["of"]), (1, 2))
     checks.equal("the other tables stay", ("k", d, "7.3.2") in got, False)
+    p = run(KYMO, "kernels", "--metrics-file", file, "--panel", "90.1,90.9", path)
+    checks.equal("no such panel", (p.returncode, 'there is no "90.9"' in p.stderr, p.stdout), (2, True, ""))
     listed = json.loads(must(KYMO, "list", "metrics", "--metrics-file", file, "-f", "json"))["tables"][0]["rows"]
     checks.equal("needs", [r["needs"] for r in listed if r["id"] == "90.1.3"], ["mine,mine.too"])
     head, metric = "panels:\n  - id: 1\n    title: T\n    tables:\n      - id: 1\n        title: T\n        metrics:\n", "          - {id: 1, name: N, formulas: [{for: any, value: %s}]}\n"
     for text, words in (
             (head + metric % "SUM(a", ":8: metric N: a parenthesis is not closed"), (head + metric % "a / b", ":8: metric N: value is a number for each dispatch"),
             (head + metric % "'NONE(a)'", ":8: metric N: there is no such function"), (head + metric % "'SUM(a, b)'", ":8: metric N: a function has another number of arguments"),
+            (head + metric % "'SUM($)'", ":8: metric N: a name is missing after $"),
             (head + "          - {id: 1, name: N}\n", ":8: metric N: formulas is missing"), (head + metric % "SUM(a)" * 2, "metric 1 is there twice"),
             (head + "          - {id: 1, name: N, formulas: [{for: intel, value: '1'}]}\n", ':8: metric N: "intel" is none of any, nvidia, amd, cpu'),
             (head + "          - {id: 1, name: N, formulas: [{for: any}]}\n", ":8: metric N: a formula has a value"),

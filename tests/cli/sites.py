@@ -83,6 +83,8 @@ def leaks(trace, at):
                                       "AND NOT EXISTS (SELECT 1 FROM allocation f JOIN op p ON p.id = f.op JOIN thread t ON t.id = f.thread "
                                       "JOIN thread u ON u.id = a.thread WHERE p.name = 'free' AND f.allocation = a.allocation AND t.process = u.process)")
     check("leaks by SQL", (sum(r["bytes"] for r in rows), min(r["first_ns"] for r in rows)), (sql[0]["b"], sql[0]["first"]))
+    kept = kymotest.query(KYMO, trace, "SELECT sum(allocations) AS n, sum(bytes) AS b, sum(site = 0) AS nowhere FROM tally_leak")
+    check("leaks in the store", [tuple(r.values()) for r in kept], [(sum(r["allocations"] for r in rows), sql[0]["b"], 0)])
 
 
 def by_stack(trace, at, times, stacks):

@@ -209,6 +209,33 @@ static void self_time_survives_any_number_of_lost_calls(void **state)
 	tallies_free(a);
 }
 
+static void take(struct tallies *a, uint32_t op, uint64_t allocation, uint64_t parent)
+{
+	tallies_allocation(a,
+			   &(struct rec_allocation){.base = {.process = 1, .thread = 1, .op = op},
+						    .kind = 3,
+						    .bytes = 64,
+						    .allocation = allocation,
+						    .parent = parent});
+}
+
+/* A part of an allocation goes with the whole: it is nothing that was left. */
+static void parts_of_allocations_are_not_left(void **state)
+{
+	struct tallies *a = tallies_new(one_thread());
+
+	(void)state;
+	take(a, 2, 1, 0);
+	take(a, 2, 2, 1);
+	take(a, 2, 2, 1);
+	assert_int_equal(a->live_count, 1);
+	take(a, 2, 1, 0); /* told twice */
+	assert_int_equal(a->live_count, 1);
+	take(a, 3, 1, 0);
+	assert_int_equal(a->live_count, 0);
+	tallies_free(a);
+}
+
 struct memory_step {
 	int64_t time, bytes;
 };
@@ -795,6 +822,7 @@ int main(void)
 		cmocka_unit_test(percentiles_are_within_the_stated_error),
 		cmocka_unit_test(buckets_cover_all_values_once),
 		cmocka_unit_test(self_time_leaves_nested_calls_out),
+		cmocka_unit_test(parts_of_allocations_are_not_left),
 		cmocka_unit_test(counts_alone_are_told_from_those_beside_records),
 		cmocka_unit_test(self_time_survives_any_number_of_lost_calls),
 		cmocka_unit_test(peak_does_not_depend_on_the_order_of_arrival),

@@ -103,6 +103,7 @@ static int run_drain(int argc, char **argv)
 	/* Options of `kymo run`, handed on. */
 	const char *disk = getenv("KYMO_NODE_LOCAL"), *plain = getenv("KYMO_NO_COMPRESS");
 	int ready = (int)options.ready_fd;
+	bool made;
 
 	if (argc || !options.orphan || !options.trace)
 		return cli_usage("drain", "only traced processes start a drain");
@@ -118,9 +119,12 @@ static int run_drain(int argc, char **argv)
 	c.compress = !plain || strcmp(plain, "1") != 0;
 	place_sweep(NULL);
 	c.socket_path = place;
-	c.listener = place_make(place, trace) ? drain_listen(place) : -1;
+	made = place_make(place, trace);
+	c.listener = made ? drain_listen(place) : -1;
 	if (c.listener < 0) {
 		cli_error("\"%s\": %s", place, strerror(errno));
+		if (made)
+			place_remove(place);
 		return CLI_FAILURE;
 	}
 	if (ready > 0 && write(ready, place, strlen(place) + 1) < 0) {

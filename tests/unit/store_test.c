@@ -714,6 +714,33 @@ static void odd_values_of_stores_are_read(void **state)
 	free(trace);
 }
 
+static void build_ids_are_those_of_their_modules(void **state)
+{
+	char *trace = demo("modules"), *db, *copy = in_folder("modules.db");
+	const struct t_module *m;
+	struct store *s;
+
+	assert_true(asprintf(&db, "%s/%s", trace, STORE_FILE) > 0);
+	store_close(open_store(trace, false));
+	change(db, copy,
+	       "UPDATE site SET module = 0; DELETE FROM module;"
+	       "INSERT INTO module(id, process, path, build_id) VALUES(1, 1, '/a', '0a0b'),"
+	       "(2, 1, '/b', NULL), (3, 1, '/c', '0c0d0e')");
+	assert_int_equal(store_open(copy, &test_log, &s), KYMO_OK);
+	assert_int_equal(store_trace(s)->modules_count, 4);
+	m = store_trace(s)->modules;
+	assert_int_equal(m[1].build_id_length, 2);
+	assert_memory_equal(m[1].build_id, "\x0a\x0b", 2);
+	assert_int_equal(m[2].build_id_length, 0);
+	assert_int_equal(m[3].build_id_length, 3);
+	assert_memory_equal(m[3].build_id, "\x0c\x0d\x0e", 3);
+	assert_string_equal(m[3].path, "/c");
+	store_close(s);
+	free(db);
+	free(copy);
+	free(trace);
+}
+
 static kymo_status_t ask(struct store *s, const char *sql, char **text)
 {
 	size_t size;
@@ -834,6 +861,7 @@ int main(void)
 		cmocka_unit_test(damaged_stores_are_refused),
 		cmocka_unit_test(stores_that_refer_to_nothing_are_refused),
 		cmocka_unit_test(odd_values_of_stores_are_read),
+		cmocka_unit_test(build_ids_are_those_of_their_modules),
 		cmocka_unit_test(mistakes_in_sql_are_explained_with_their_place),
 		cmocka_unit_test(several_traces_are_one),
 		cmocka_unit_test(empty_trace_says_why),

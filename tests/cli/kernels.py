@@ -142,7 +142,8 @@ def part_places(folder):
         s.dispatch(f"k{n}", d, 100)
     s.db.execute("DELETE FROM program")
     for n in (1, 2):
-        s.db.execute("INSERT INTO program(id, process, source, handle, domain, kind) VALUES(?,1,?,1,'cuda','source')", (n, n))
+        source = s.db.execute("INSERT INTO blob(process, what, stored, total, data) VALUES(1, 'source', 1, 1, ?)", (str(n),)).lastrowid
+        s.db.execute("INSERT INTO program(id, process, source, handle, domain, kind) VALUES(?,1,?,1,'cuda','source')", (n, source))
     other = len(s.kernels) + 1
     s.db.execute("INSERT INTO kernel(id, process, program, domain, name) SELECT ?, 1, 2, domain, name FROM kernel WHERE id = ?", (other, s.kernels["same"]))
     s.db.execute("UPDATE kernel SET program = 1 WHERE id = ?", (s.kernels["same"],))

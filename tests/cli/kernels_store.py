@@ -27,6 +27,7 @@ class Store:
         self.path, self.db = path, sqlite3.connect(path)
         for table in ("dispatch", "agent", "kernel", "launch"):
             self.db.execute(f"DELETE FROM {table}")
+        self.db.execute("UPDATE queue SET agent = 1")
         domain = self.db.execute("INSERT INTO domain(name, title) VALUES('counter', 'Counters')").lastrowid
         self.op = self.db.execute("INSERT INTO op(domain, number, name, flags, status_set, status_ok) VALUES(?, 3, 'dispatch', 40, 0, 0)",
                                   (domain,)).lastrowid

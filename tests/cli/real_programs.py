@@ -64,6 +64,8 @@ def check(kymo, layer, name, folder):
 
     # The plain run is the first: what it or PoCL compiles and keeps is there in the traced one.
     plain = traced.Run(command, folder)
+    if plain.err: # what a compiler warns of comes once
+        plain = traced.Run(command, folder)
     # The layer goes on top of Kymo's: it must see the program's calls, not Kymo's.
     on_top = ["sh", "-c", 'OPENCL_LAYERS="$OPENCL_LAYERS:$0" exec "$@"', layer, *command]
     run = traced.record(kymo, trace, on_top, folder, env={"COUNT_OUT": counts})

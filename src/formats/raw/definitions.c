@@ -68,6 +68,17 @@ static bool has_word(const struct wire_def *d, uint32_t field, const char *begin
 	return false;
 }
 
+/* The program is told before its first buffer is, whose level it is: then as the launcher has asked for it. */
+static uint32_t arg_level(const struct wire_def *d)
+{
+	const uint32_t told = (uint32_t)wire_def_get(d, DEF_PROCESS_ARG_LEVEL);
+
+	return told                                                  ? told
+	       : has_word(d, DEF_PROCESS_ENVIRONMENT, "KYMO_ARGS=f") ? 2
+	       : has_word(d, DEF_PROCESS_ENVIRONMENT, "KYMO_ARGS=s") ? 1
+								     : 0;
+}
+
 static void set_process(struct reading *r, const struct wire_def *d)
 {
 	struct trace *t = r->t;
@@ -87,7 +98,7 @@ static void set_process(struct reading *r, const struct wire_def *d)
 	/* What its parent told of itself is the parent's. */
 	t->pauses_count = r->pauses;
 	r->on = r->told = false;
-	p->arg_level = (uint32_t)wire_def_get(d, DEF_PROCESS_ARG_LEVEL);
+	p->arg_level = arg_level(d);
 	p->telemetry = wire_def_get(d, DEF_PROCESS_ROLE) == PROCESS_TELEMETRY;
 	if (p->telemetry)
 		p->name = "telemetry";

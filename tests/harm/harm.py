@@ -58,7 +58,8 @@ def one(job):
         wrong.append(f"left: {e}")
         shutil.rmtree(folder, ignore_errors=True)
     with rows:
-        told = [json.loads(line) for line in open(rows.name, encoding="utf-8")]
+        with open(rows.name, encoding="utf-8") as f:
+            told = [json.loads(line) for line in f]
     return case, runs, told, wrong, processor_seconds() - began
 
 

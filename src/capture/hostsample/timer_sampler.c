@@ -32,9 +32,10 @@
 #define RING    256u /* samples of a thread between two looks */
 #define LOOK_NS 20000000u
 #define LOOKS   50u /* between two at whether an interpreter was loaded */
-#define SIGNALS                                                                                    \
-	20000u   /* a second for all threads together, where time also passes for those that wait */
-#define TOLD 16u /* of threads that block the signal so many are named */
+/* A second for all threads together, where time also passes for those that wait: of each processor, and at most. */
+#define SIGNALS      2500u
+#define SIGNALS_MOST 20000u
+#define TOLD         16u /* of threads that block the signal so many are named */
 /* So long a thread has no samples before it is looked why, and twice as long each time. */
 #define PATIENCE_NS      100000000u
 #define PATIENCE_MOST_NS 10000000000u
@@ -167,20 +168,43 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 /* ---- in the thread of Kymo's ---- */
 
-/* The end of the mapping in which the thread was seen to have its stack. */
-static void find_stack(struct slot *s)
+static bool wants_stack(const struct slot *s)
 {
-	uint64_t sp = atomic_load(&s->last_sp);
+	const uint64_t sp = atomic_load(&s->last_sp);
+
+	return atomic_load(&s->tid) && sp && atomic_load(&s->stack_end) <= sp;
+}
+
+/*
+ * The ends of the mappings in which threads were seen to have their stacks: of all of them at once, for of thousands of
+ * threads there are as many lines.
+ */
+static void find_stacks(void)
+{
+	static struct slot *wanting[THREADS];
 	unsigned long start, end;
+	uint32_t n = 0;
 	char line[512];
 	FILE *f;
 
-	if (!sp || atomic_load(&s->stack_end) > sp)
-		return;
-	f = fopen("/proc/self/maps", "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "%lx-%lx", &start, &end) == 2 && sp >= start && sp < end)
-			atomic_store(&s->stack_end, end);
+	for (uint32_t i = 0; i < slots_used; i++)
+		if (wants_stack(&slots[i]))
+			wanting[n++] = &slots[i];
+	f = n ? fopen("/proc/self/maps", "re") : NULL;
+	while (f && n && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx", &start, &end) != 2)
+			continue;
+		for (uint32_t i = 0; i < n;) {
+			const uint64_t sp = atomic_load(&wanting[i]->last_sp);
+
+			if (sp >= start && sp < end) {
+				atomic_store(&wanting[i]->stack_end, end);
+				wanting[i] = wanting[--n];
+			} else {
+				i++;
+			}
+		}
+	}
 	if (f)
 		fclose(f);
 }
@@ -215,7 +239,6 @@ static void hand_over(struct slot *s)
 		cap_sample(&out);
 	}
 	cap_sample_lost(lost);
-	find_stack(s);
 }
 
 /* Touched where it is used; NULL: there is none. */
@@ -325,11 +348,24 @@ static void look_for_threads(void)
 			look_at((uint32_t)tids[i]);
 }
 
+/* Each takes some 50 us: a quarter of the processor that it runs on would go to them at 5,000. */
+static uint32_t signals(void)
+{
+	static uint32_t most;
+	const long processors = most ? 0 : sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (!most)
+		most = processors > 0 && processors < SIGNALS_MOST / SIGNALS
+			       ? (uint32_t)processors * SIGNALS
+			       : SIGNALS_MOST;
+	return most;
+}
+
 static uint64_t interval_for(uint64_t timers)
 {
 	uint64_t interval = config.interval_ns;
 
-	while (config.clock == KYMO_SAMPLE_WALL && interval * SIGNALS < timers * 1000000000u)
+	while (config.clock == KYMO_SAMPLE_WALL && interval * signals() < timers * 1000000000u)
 		interval *= 2;
 	return interval;
 }
@@ -356,7 +392,7 @@ static void keep_pace(bool *told)
 		 "%u threads or more: each was sampled every %.1f ms, or less often, not every "
 		 "%.1f, as all together take "
 		 "no more than %u samples a second",
-		 armed, (double)wanted / 1e6, (double)config.interval_ns / 1e6, SIGNALS);
+		 armed, (double)wanted / 1e6, (double)config.interval_ns / 1e6, signals());
 }
 
 /* The folder of threads is no proof: while some end, others may be missing in it. */
@@ -421,6 +457,7 @@ static void drain(void)
 		hand_over(&slots[i]);
 		look_why_not(&slots[i]);
 	}
+	find_stacks();
 }
 
 static void disarm_all(void)

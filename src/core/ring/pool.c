@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define GROW_CHUNKS   64u /* 2 MiB */
@@ -27,6 +28,7 @@
 #define WAKE_SHARED   32u /* a drain is another process: each wake-up costs some 20 us */
 #define READER_DEAD_S 5u
 #define LOOK_NS       50000000u /* longest sleep without looking whether the drain lives */
+#define GROW_LOOK_NS  50000u    /* sleep while another thread makes the pool larger */
 
 static size_t page_up(size_t n)
 {
@@ -526,6 +528,16 @@ static uint32_t limit_now(const struct core_pool *p)
 	return more < p->chunk_max - p->size ? p->size + (uint32_t)more : p->chunk_max;
 }
 
+/* Of two who share a processor one would keep the other from making the pool larger. */
+static void let_others_grow(void)
+{
+	const struct timespec moment = {0, GROW_LOOK_NS};
+	const int saved = errno;
+
+	syscall(SYS_nanosleep, &moment, NULL);
+	errno = saved;
+}
+
 /* While another thread makes the pool larger its count says so before there are chunks. */
 static uint32_t pop_or_grow(struct core_pool *p, enum shm_list list)
 {
@@ -537,6 +549,8 @@ static uint32_t pop_or_grow(struct core_pool *p, enum shm_list list)
 		if (!wait && (atomic_load(&p->chunk_count) >= limit_now(p) || !grow(p)))
 			return pop(p, list);
 		i = pop(p, list);
+		if (wait && i == SHM_NONE)
+			let_others_grow();
 	}
 	return i;
 }

@@ -74,7 +74,7 @@ with kymotest.Folder() as folder:
     assert totals(trace)["overwritten_records"] == 0 and "Overwritten" not in said, said
     kept = sum("clEnqueueNDRangeKernel(" in line for line in shown(trace))
     assert kept == 20000, kept
-    assert "cannot be told" not in output("summary", trace)
+    assert "cannot be told of the whole" not in output("summary", trace)
     # Most was lost: what is left says nothing of the whole.
     trace = os.path.join(folder, "lossy.kymo")
     subprocess.run([synth, "losses", trace, "300", "2000"], check=True)

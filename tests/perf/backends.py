@@ -18,7 +18,7 @@ import kymotest
 FEW, MANY = 1024, 3072  # CUPTI delivers every 512
 TOLERANCE = 0.03
 # Where its count lies in the job's table depends on numbers of the process: 256, 267, 280 and 283 were seen of one program.
-# A step further is 18 instructions of a kernel (491 and 509) or a copy (507 and 525).
+# Likewise 491, 503 and 509 of a kernel, 507, 519 and 525 of a copy.
 WIDER = {"work wait job": 0.12, "work kernel job": 0.06, "work copy job": 0.06}
 # Marks compare their text with the one before: near the end of a page the C library's strcmp() takes 11 instructions more.
 WIDER.update({f"work {what} {mode}": 0.06 for what in ("mark", "range") for mode in ("default", "summary", "job")})

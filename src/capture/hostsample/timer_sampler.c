@@ -32,7 +32,7 @@
 #define RING    256u /* samples of a thread between two looks */
 #define LOOK_NS 20000000u
 #define LOOKS   50u /* between two at whether an interpreter was loaded */
-/* A second for all threads together, where time also passes for those that wait: of each processor, and at most. */
+/* Samples a second of all threads together, where time also passes for those that wait: for each processor, and at most. */
 #define SIGNALS      2500u
 #define SIGNALS_MOST 20000u
 #define TOLD         16u /* of threads that block the signal so many are named */
@@ -348,7 +348,7 @@ static void look_for_threads(void)
 			look_at((uint32_t)tids[i]);
 }
 
-/* Each takes some 50 us: a quarter of the processor that it runs on would go to them at 5,000. */
+/* A sample wakes a thread that waits: many more than processors can take in their stride leave the program no time. */
 static uint32_t signals(void)
 {
 	static uint32_t most;

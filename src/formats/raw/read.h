@@ -38,11 +38,11 @@ kymo_status_t raw_trace_read_bound(struct raw_trace *rt, const struct filter_bin
 				   struct stream_sink *sink);
 
 /*
- * The wanted records sorted by start (device records by device start; of those that begin at
- * once the one that ends last, then the smaller id, first). Memory: the chunks whose span of starts holds the present position, each with
- * 72 bytes a record: for each thread one chunk and one for each call that is open, and of device
- * records those reported out of order. Nothing is looked into that lies behind the last record
- * handed on, chunks with records that fields place elsewhere in time (devices', samples) aside.
+ * The wanted records sorted by start (device records by device start); of those that begin at once the
+ * one that ends last, then the smaller id, is first. Memory: the chunks whose span of starts holds the
+ * present position, each with 72 bytes a record: for each thread one chunk and one for each call that
+ * is open, and of device records those reported out of order. Nothing is looked into that lies behind
+ * the last record handed on, chunks with records that fields place elsewhere in time (devices', samples) aside.
  */
 kymo_status_t raw_read_ordered(struct raw_trace *rt, const struct filter_binding *b,
 			       struct under_way *under_way, struct stream_sink *sink,

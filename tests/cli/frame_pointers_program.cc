@@ -11,7 +11,7 @@
 namespace
 {
 const unsigned long PART = 1000000;
-const int ROUNDS = 40, DEPTH = 40;
+const int ROUNDS = 200, DEPTH = 40;
 
 KEPT unsigned long burn(unsigned long parts)
 {

@@ -187,29 +187,32 @@ def executed(test):
     return {path: sorted(found) for path, found in lines.items()}
 
 
-def coverage(tests, known):
-    """({file: {line: tests}}, seconds by test), from before if all is as it was."""
-    kept = os.path.join(PLACE, "executed.json.gz")
-    try:
+def measured(name, test, known):
+    """[seconds, {file: lines} or None] of a test: from a run before, if all is as it was then."""
+    kept = os.path.join(PLACE, "executed", f"{name}.json.gz")
+    with contextlib.suppress(OSError, ValueError):
         with gzip.open(kept, "rt", encoding="utf-8") as f:
             said = json.load(f)
-    except (OSError, ValueError):
-        said = {}
-    if said.get("known") != known:
-        said = {"known": known, "tests": {}}
+        if said["known"] == known:
+            return said["found"]
+    begun = time.monotonic()
+    found = executed(test)
+    found = [time.monotonic() - begun, found]
+    os.makedirs(os.path.dirname(kept), exist_ok=True)
+    with gzip.open(kept, "wt", encoding="utf-8") as f:
+        json.dump({"known": known, "found": found}, f)
+    print(f"{name}: " + ("fails as it is or takes long, left out" if found[1] is None else f"{sum(map(len, found[1].values()))} lines"), flush=True)
+    return found
+
+
+def coverage(tests, known):
+    """({file: {line: tests}}, seconds by test)"""
     lines, seconds = collections.defaultdict(lambda: collections.defaultdict(list)), {}
     for name, test in tests.items():
-        if name not in said["tests"]:
-            begun = time.monotonic()
-            found = executed(test)
-            said["tests"][name] = [time.monotonic() - begun, found]
-            print(f"{name}: " + ("fails as it is or takes long, left out" if found is None else f"{sum(map(len, found.values()))} lines"), flush=True)
-        seconds[name], found = said["tests"][name]
+        seconds[name], found = measured(name, test, known)
         for path, numbers in (found or {}).items():
             for n in numbers:
                 lines[path][n].append(name)
-    with gzip.open(kept, "wt", encoding="utf-8") as f:
-        json.dump(said, f)
     return lines, seconds
 
 

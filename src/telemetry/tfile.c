@@ -330,6 +330,13 @@ static void write_sync(struct tfile *o)
 	rawfile_add(&o->file, RAW_TICK_SYNC, &raw, sizeof(raw));
 }
 
+/* The drain of a program that ends at once may go meanwhile, which removes what has no name yet (place_remove): once. */
+static bool create(struct rawfile *f, const char *trace, const struct raw_header *h)
+{
+	return rawfile_create_as(f, trace, "telemetry", h) ||
+	       (errno == ENOENT && rawfile_create_as(f, trace, "telemetry", h));
+}
+
 struct tfile *tfile_open(const char *trace)
 {
 	struct tfile *o = calloc(1, sizeof(*o));
@@ -349,7 +356,7 @@ struct tfile *tfile_open(const char *trace)
 	gethostname((char *)h.hostname, sizeof(h.hostname) - 1);
 	job_of_process(&job, 0);
 	memcpy(h.job, job.world, sizeof(h.job));
-	if (!rawfile_create_as(&o->file, trace, "telemetry", &h)) {
+	if (!create(&o->file, trace, &h)) {
 		error = errno;
 		free(o);
 		errno = error;

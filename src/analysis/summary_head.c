@@ -304,6 +304,19 @@ static char *read_manifest(const char *trace)
 	return file_read_regular(path, NULL);
 }
 
+bool summary_has_no_end(const struct summary *s)
+{
+	char *manifest;
+	bool recording;
+
+	if (s->trace->processes_count > 1)
+		return false;
+	manifest = read_manifest(s->path);
+	recording = manifest && strstr(manifest, "\n  \"state\": \"recording\"");
+	free(manifest);
+	return recording && !file_is_held(s->path);
+}
+
 bool summary_option(const struct summary *s, const char *variable)
 {
 	char option[64], *manifest = read_manifest(s->path);
@@ -513,6 +526,9 @@ static void head_nothing(struct report *r, const struct summary *s, bool said)
 	}
 	if (!said && is_recording(t))
 		report_head(r, "  Not yet: the recording goes on.");
+	else if (!said && summary_has_no_end(s))
+		report_head(r, "  The recording has no end: its drain was killed before it had "
+			       "written what a process recorded.");
 	else if (!said && summary_lossy(s, 1))
 		report_head(r, "  What was to be recorded is lost; see the line \"Lost\" below.");
 	else if (!said && t->processes_count <= 1)

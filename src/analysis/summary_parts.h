@@ -12,6 +12,9 @@ void summary_head(struct report *r, const struct summary *s, unsigned count);
 /* The variable, as "KYMO_OFF_CPU", by which the launcher handed an option on is set, and not to 0. */
 bool summary_option(const struct summary *s, const char *variable);
 
+/* Nobody writes to the trace any more, its drain never ended it, and no process is in it. */
+bool summary_has_no_end(const struct summary *s);
+
 /* Of the head: there is nothing to tell of; and its numbers. Kymo's own threads are not counted. */
 bool summary_nothing_recorded(const struct summary *s);
 /* The note is told beside the table of functions, where there is one. */

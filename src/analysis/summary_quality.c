@@ -91,20 +91,20 @@ struct quality {
 	double span;   /* ns: run time times threads */
 	bool selected; /* records: what was spent on these is not told apart */
 	unsigned processes;
-	unsigned endless;           /* processes whose recording has no end */
-	unsigned recording;         /* that are still being recorded */
-	uint64_t known_until;       /* ns: of the endless, the first that is not known any longer */
-	uint64_t unwritten;         /* of the lost records: refused by the file system */
-	uint64_t no_memory;         /* of the lost records: the process had no memory for them */
-	uint64_t dropped;           /* of the lost records: by the runtime that they are of */
-	uint64_t left_out_rows;     /* of tallies: the table of the job had no room for them */
-	uint64_t unrecorded;        /* ranges beyond the limits of core/marker */
-	unsigned missing;           /* files that are not there, or cannot be read */
-	unsigned refused;           /* processes that could not be recorded */
-	unsigned unaligned;         /* clocks */
-	uint32_t nodes;             /* whose clocks were not compared */
-	const char *imported;       /* format of another tool that the records came in */
-	bool counted;               /* calls were counted in the program, instead of recorded */
+	unsigned endless;       /* processes whose recording has no end, or a drain without any */
+	unsigned recording;     /* that are still being recorded */
+	uint64_t known_until;   /* ns: of the endless, the first that is not known any longer */
+	uint64_t unwritten;     /* of the lost records: refused by the file system */
+	uint64_t no_memory;     /* of the lost records: the process had no memory for them */
+	uint64_t dropped;       /* of the lost records: by the runtime that they are of */
+	uint64_t left_out_rows; /* of tallies: the table of the job had no room for them */
+	uint64_t unrecorded;    /* ranges beyond the limits of core/marker */
+	unsigned missing;       /* files that are not there, or cannot be read */
+	unsigned refused;       /* processes that could not be recorded */
+	unsigned unaligned;     /* clocks */
+	uint32_t nodes;         /* whose clocks were not compared */
+	const char *imported;   /* format of another tool that the records came in */
+	bool counted;           /* calls were counted in the program, instead of recorded */
 	uint64_t beside, beside_ns; /* of calls that are recorded: those that were counted */
 	bool coarse;                /* histograms kept in the program have wider buckets */
 };
@@ -322,6 +322,10 @@ static void quality_add(struct quality *q, const struct summary *s)
 		}
 		if (p->clock_error_ns > q->host_error)
 			q->host_error = p->clock_error_ns;
+	}
+	if (summary_has_no_end(s)) {
+		q->endless++;
+		q->known_until = 0;
 	}
 	quality_overhead(q, s);
 	q->selected |= s->selection != NULL;

@@ -146,6 +146,7 @@ def test_killed_at_the_start():
     p = start(command=("sh", "-c", f"until [ -e go ]; do sleep 0.01; done; exec {LOAD} counts 1 1000"))
     drain = kill_drain(p)
     await_true(lambda: drain_of(p.pid) not in (None, False, drain), "another drain")
+    expect("has no end" not in said("summary", "t.kymo"), "it is being recorded")
     open("go", "w", encoding="utf-8").close()
     expect("(signal 9, Killed) and was started again, 1 time;" in finish(p), "not said")
     all_there(1000)
@@ -179,6 +180,11 @@ def test_killed_with_keeper_at_a_header():
     go("hold")
     finish(p)
     expect(all(os.path.getsize(n) for n in glob.glob("t.kymo/raw/*.kyr")), "empty files")
+    for _ in ("of the files", "of the store"):
+        text = said("summary", "t.kymo")
+        expect("Nothing was recorded.\n  The recording has no end: its drain was killed" in text and "Lost: nothing" not in text and
+               "Lost: the end of 1 recording is missing: what was lost after 0.000 s is not known" in text, text)
+        said("query", "t.kymo", "SELECT 1")
     finish(start("1", "1000", trace="other.kymo"))
     expect(left() == [], "not swept:", left())
 

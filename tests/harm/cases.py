@@ -44,7 +44,7 @@ PLACES = ("/usr/lib", "/usr/lib/*-linux-gnu", "/usr/lib64", "/usr/libexec")
 
 def shape(folder, build, name, mode):
     compare(f"{build}/bin/kymo", folder, [f"{build}/tests/harm/shapes", "counts", name], MODES[mode],
-            exact=name != "handler_marks")
+            exact=not name.startswith("handler_"))
     return 1
 
 
@@ -184,7 +184,7 @@ def jobs(build, seed, rounds):
         programs = [f"{build}/bin/{name}" for name in ("kymo", "attach_program", "attach_loop")]
         yield "attached at random moments", script, ([*python, f"{HERE}/../attach/campaign.py", *programs, "5", str(seed + n)], {})
     rest = [("killed", script, ([*python, f"{HERE}/campaign.py", build, str(min(CHUNK, rounds - n)), str(seed), str(n)], {})) for n in range(0, rounds, CHUNK)]
-    rest += [("shape: " + name, shape, (build, name, mode)) for name in [*SHAPES, "handler_marks"] for mode in MODES]
+    rest += [("shape: " + name, shape, (build, name, mode)) for name in [*SHAPES, "handler_marks", "handler_names"] for mode in MODES]
     for where in ("before the first call", "exec", "all"):
         rest += [(f"refused system calls: {where}", refused, (build, numbers, where, seed)) for numbers in rows_of(range(LAST_CALL), 10)]
     for where in ("program", "exec", "launcher"):

@@ -583,13 +583,18 @@ static void marks_there(int sig)
 	seen++;
 }
 
-static void every_millisecond(void (*fn)(int))
+static void every(long us, void (*fn)(int))
 {
 	struct sigaction a = {.sa_handler = fn, .sa_flags = SA_RESTART};
-	struct itimerval t = {{0, 1000}, {0, 1000}};
+	struct itimerval t = {{0, us}, {0, us}};
 
 	must(sigaction(SIGALRM, &a, NULL) == 0 && setitimer(ITIMER_REAL, &t, NULL) == 0,
 	     "setitimer");
+}
+
+static void every_millisecond(void (*fn)(int))
+{
+	every(1000, fn);
 }
 
 static void handler(void)
@@ -604,6 +609,60 @@ static void handler_marks(void)
 	every_millisecond(marks_there);
 	while (seen < 100)
 		mark();
+}
+
+/* A name that is new, mostly; of a handler, too. */
+static void mark_named(char who, unsigned n)
+{
+	char name[] = "m0.x00000";
+
+	name[3] = who;
+	for (char *p = name + sizeof(name) - 2; *p == '0'; p--, n /= 10)
+		*p = (char)('0' + n % 10);
+	atomic_fetch_add(&count->begun, 1);
+	kymo_mark(name);
+	atomic_fetch_add(&count->done, 1);
+}
+
+static void name_there(int sig)
+{
+	static _Atomic unsigned n;
+
+	mark_named('h', atomic_fetch_add(&n, 1) % 20000);
+	kymo_range_stop(kymo_range_start("m0.shape"));
+	seen++;
+}
+
+static void *first_mark(void *p)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	mark();
+	return NULL;
+}
+
+/* In what takes a lock: names that are new, ranges of the process, the first mark of a thread. */
+static void handler_names(void)
+{
+	sigset_t set;
+	pthread_t t;
+
+	every(20, name_there);
+	for (unsigned n = 0; seen < 2000; n++) {
+		mark_named('m', n % 20000);
+		kymo_range_stop(kymo_range_start("m0.shape"));
+	}
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	for (int i = 0; i < 300; i++) {
+		must(pthread_create(&t, NULL, first_mark, NULL) == 0, "pthread_create");
+		pthread_join(t, NULL);
+	}
+	setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
 }
 
 static void jumps(void)
@@ -674,6 +733,7 @@ static const struct {
 	{"stopped", stopped},
 	{"handler", handler},
 	{"handler_marks", handler_marks},
+	{"handler_names", handler_names},
 	{"jumps", jumps},
 	{"reload", reload},
 	{"closes_all", closes_all},

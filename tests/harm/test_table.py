@@ -44,6 +44,12 @@ class Table(unittest.TestCase):
         """Marks are recorded until the process is gone."""
         cases.shape(self.folder, BUILD, "destructor", "default")
 
+    def test_marks_in_handlers(self):
+        """They do not wait for the lock that their own thread has taken."""
+        for mode in ("default", "summary"):
+            with self.subTest(mode):
+                cases.shape(self.folder, BUILD, "handler_names", mode)
+
     def test_crowd_is_sampled(self):
         """Signals to thousands of threads leave them time for their work."""
         cases.shape(self.folder, BUILD, "crowd", "wall")

@@ -67,7 +67,9 @@ static uint64_t process_range_open(const struct range *r)
 	uint32_t i = 0;
 	uint64_t id = 0;
 
-	pthread_mutex_lock(&core_live->threads);
+	if (marker_cannot_hold())
+		return 0;
+	marker_hold();
 	p = place_take(&i);
 	if (p) {
 		p->range = *r;
@@ -75,7 +77,7 @@ static uint64_t process_range_open(const struct range *r)
 		p->generation++;
 		id = (uint64_t)p->generation << 32 | (i + 1u);
 	}
-	pthread_mutex_unlock(&core_live->threads);
+	marker_let_go();
 	return id;
 }
 
@@ -112,7 +114,9 @@ static bool process_range_close(uint64_t id, struct range *out)
 	struct place *p;
 	bool found;
 
-	pthread_mutex_lock(&core_live->threads);
+	if (marker_cannot_hold())
+		return false;
+	marker_hold();
 	p = place_at(i);
 	found = p && p->open && p->generation == id >> 32;
 	if (found) {
@@ -121,7 +125,7 @@ static bool process_range_close(uint64_t id, struct range *out)
 		p->next_free = places_free;
 		places_free = i + 1;
 	}
-	pthread_mutex_unlock(&core_live->threads);
+	marker_let_go();
 	return found;
 }
 

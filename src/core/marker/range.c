@@ -11,17 +11,17 @@
 
 _Thread_local struct marker_thread *marker_current __attribute__((tls_model("initial-exec")));
 _Thread_local uint32_t marker_missed __attribute__((tls_model("initial-exec")));
+_Thread_local _Bool marker_holds __attribute__((tls_model("initial-exec")));
 _Atomic int64_t marker_next_scope = 1;
 static struct marker_thread *threads GUARDED_BY(core_live->threads); /* under `threads` */
 
 /* ---- threads ---- */
 
-struct marker_thread *marker_thread_add(struct cap_thread *t)
+/* NULL: no memory. Caller has blocked signals: a handler's first mark would wait for what its own thread does here. */
+static struct marker_thread *add(struct cap_thread *t)
 {
-	int saved = errno;
 	struct marker_thread *m = calloc(1, sizeof(*m));
 
-	errno = saved;
 	if (!m)
 		return NULL;
 	m->owner = t;
@@ -34,6 +34,19 @@ struct marker_thread *marker_thread_add(struct cap_thread *t)
 	threads = m;
 	pthread_mutex_unlock(&core_live->threads);
 	return marker_current = m;
+}
+
+struct marker_thread *marker_thread_add(struct cap_thread *t)
+{
+	int saved = errno;
+	uint64_t before;
+
+	core_signals_block(&before);
+	if (!marker_current) /* a handler may have been quicker */
+		add(t);
+	core_signals_restore(&before);
+	errno = saved;
+	return marker_current;
 }
 
 void marker_thread_forget(struct cap_thread *t, struct marker_thread *m)
@@ -376,10 +389,12 @@ static void leave_open(struct cap_thread *t, struct marker_thread *m)
 void core_marker_thread_end(struct cap_thread *t)
 {
 	struct marker_thread *m = marker_current;
+	uint64_t before;
 
 	if (!m)
 		return;
 	leave_open(t, m);
+	core_signals_block(&before);
 	pthread_mutex_lock(&core_live->threads);
 	*m->link = m->next;
 	if (m->next)
@@ -389,6 +404,7 @@ void core_marker_thread_end(struct cap_thread *t)
 		marker_extra_free(m->stack[i].extra);
 	free(m);
 	marker_current = NULL;
+	core_signals_restore(&before);
 }
 
 /*

@@ -93,6 +93,34 @@ static inline struct cap_thread *marker_thread_any(struct marker_thread **m)
 	return t;
 }
 
+/*
+ * This thread holds `threads`, and signals are let in, as blocking them takes longer than what is done. A handler's mark that
+ * needs it as well is lost: it would wait for its own thread.
+ */
+extern _Thread_local _Bool marker_holds __attribute__((tls_model("initial-exec")));
+
+static inline bool marker_cannot_hold(void)
+{
+	if (cap_likely(!marker_holds))
+		return false;
+	core_lost_without_thread();
+	return true;
+}
+
+static inline void marker_hold(void) ACQUIRES(core_live->threads)
+{
+	marker_holds = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	pthread_mutex_lock(&core_live->threads);
+}
+
+static inline void marker_let_go(void) RELEASES(core_live->threads)
+{
+	pthread_mutex_unlock(&core_live->threads);
+	atomic_signal_fence(memory_order_seq_cst);
+	marker_holds = false;
+}
+
 /* State of the thread; NULL inside Kymo or a tool: their annotations are not the program's. A jump may have left them. */
 static inline struct cap_thread *marker_thread_get(struct marker_thread **m)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts that become numbers, and payloads that become bytes; see marker.h. */
-#include "core/marker/marker.h"
+#include "core/marker/range.h"
 #include "base/hash.h"
 #include "base/locks.h"
 #include "base/map.h"
@@ -75,6 +75,21 @@ static void define_name(const struct marker_name *x)
 	cap_define(&d);
 }
 
+/* A handler comes before or after: its mark with a new name would wait for its own thread. */
+static struct marker_name *find_or_add(uint64_t hash, const char *text, size_t n, size_t total)
+{
+	struct marker_name *x;
+	uint64_t before;
+
+	core_signals_block(&before);
+	pthread_mutex_lock(&core_live->threads);
+	x = find_name(hash, text, n, total);
+	x = x ? x : add_name(hash, text, n, total);
+	pthread_mutex_unlock(&core_live->threads);
+	core_signals_restore(&before);
+	return x;
+}
+
 const struct marker_name *marker_name(const char *text)
 {
 	size_t total = strnlen(text, TOTAL_MAX);
@@ -83,10 +98,12 @@ const struct marker_name *marker_name(const char *text)
 	uint64_t hash = hash_mix(hash_bytes(text, n), total);
 	struct marker_name *x;
 
-	pthread_mutex_lock(&core_live->threads);
+	if (marker_cannot_hold())
+		return NULL;
+	marker_hold();
 	x = find_name(hash, text, n, total);
-	x = x ? x : add_name(hash, text, n, total);
-	pthread_mutex_unlock(&core_live->threads);
+	marker_let_go();
+	x = x ? x : find_or_add(hash, text, n, total);
 	/* Also where another thread is about to: all may be killed before it does. */
 	if (x && !atomic_load(&x->defined)) {
 		define_name(x);

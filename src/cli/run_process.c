@@ -294,7 +294,9 @@ static void block_signals(struct launcher *s)
 
 	/* Faults of the launcher itself still end it: the kernel does not hold those back. */
 	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &s->original);
+	sigemptyset(&s->original);
+	if (sigprocmask(SIG_SETMASK, &all, &s->original) != 0)
+		return; /* nothing would tell when the program has ended */
 	/* Ignored, children would vanish with their status. */
 	sigaction(SIGCHLD, &plain, &s->child_action);
 	s->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -417,7 +419,8 @@ static bool not_started(struct launcher *s)
 
 bool launch(const struct launch *l, struct outcome *out)
 {
-	struct launcher s = {.control = -1,
+	struct launcher s = {.signals = -1,
+			     .control = -1,
 			     .drain = -1,
 			     .report = {-1, -1},
 			     .out = out,

@@ -92,7 +92,9 @@ def program_of(launcher, name="load"):
 QUERY = """SELECT
  (SELECT count(*) FROM markers) AS marks,
  (SELECT count(*) FROM markers WHERE kind IS NULL OR name IS NULL OR name NOT LIKE 'm%.%') AS unnamed_marks,
- (SELECT count(*) FROM call c JOIN op o ON o.id = c.op WHERE o.name = 'clEnqueueNDRangeKernel') AS kernels,
+ (SELECT coalesce(nullif(count(*), 0), -- with --mode summary counted alone
+   (SELECT total(t.calls) FROM tally_call t JOIN op o ON o.id = t.op WHERE o.name = 'clEnqueueNDRangeKernel'))
+   FROM call c JOIN op o ON o.id = c.op WHERE o.name = 'clEnqueueNDRangeKernel') AS kernels,
  (SELECT count(*) FROM call c JOIN op o ON o.id = c.op WHERE o.name LIKE 'undefined%') AS undefined,
  (SELECT count(*) FROM kernels WHERE name IS NOT 'add' OR agent_name IS NULL) AS unnamed_kernels,
  (SELECT count(*) FROM process WHERE how_ended IS NOT 6 AND (argv IS NULL OR argv = '' OR exe = '')) AS unnamed_processes,

@@ -658,6 +658,7 @@ static void handler_names(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGALRM);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	every(20, marks_there); /* a new name takes memory of malloc(), in which a thread may end */
 	for (int i = 0; i < 300; i++) {
 		must(pthread_create(&t, NULL, first_mark, NULL) == 0, "pthread_create");
 		pthread_join(t, NULL);

@@ -6,6 +6,7 @@ Usage: small_stack.py KYMO INJECT PROGRAM [TEST...]
 """
 import glob
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,19 @@ class SmallStack(unittest.TestCase):
         chatty = what == "opencl" and options != ["-m", "full"]
         if not chatty and options not in (["-m", "summary"], ["-m", "minimal"]):
             self.assertEqual(self.count(self.trace, what), RECORDS[what], f"{what} {options}")
+
+    def test_readers(self):
+        """libdw takes 150 KiB for a table of lines."""
+        if subprocess.run([PROGRAM, "opencl", str(1 << 20)], timeout=120, check=False, capture_output=True).returncode == 77:
+            self.skipTest("there is no OpenCL here")
+        self.traced("opencl", ["-m", "full"], 1 << 20)
+        for words in (["summary", "-f", "json", "--all"], ["show"], ["query", "--", "SELECT 1"], ["diagnose"], ["report", "-o", self.trace + ".html"], ["export", "--to", "json", "-o", "-"]):
+            with self.subTest(words):
+                at = words.index("--") + 1 if "--" in words else len(words)
+                done = subprocess.run([KYMO, *words[:at], self.trace, *words[at:]], timeout=120, capture_output=True, text=True, check=False,
+                                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (128 << 10, 128 << 10)))
+                self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r'"file":"[^"]*small_stack\.c"')
 
     def test_annotations(self):
         for what in ("marker", "children", "nvtx"):

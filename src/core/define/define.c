@@ -139,9 +139,10 @@ static uint8_t *keep(size_t n)
 static void define(const struct wire_def *d)
 {
 	size_t n = wire_def_size(d);
+	uint64_t before;
 	uint8_t *p;
 
-	pthread_mutex_lock(&core_live->define);
+	core_definitions_hold(&before);
 	p = keep(n);
 	forgotten += !p;
 	if (!p && n <= sizeof(unkept))
@@ -152,7 +153,7 @@ static void define(const struct wire_def *d)
 	} else {
 		lose_all();
 	}
-	pthread_mutex_unlock(&core_live->define);
+	core_definitions_let_go(&before);
 }
 
 void cap_define(const struct wire_def *d)
@@ -180,16 +181,17 @@ void cap_define_also(const struct wire_def *d)
 {
 	struct wire_def named;
 	int saved = errno;
+	uint64_t before;
 	size_t n;
 
 	d = core_kernel_named(d, &named);
 	n = wire_def_size(d);
 	if (n > sizeof(unkept) || !core_usable())
 		return;
-	pthread_mutex_lock(&core_live->define);
+	core_definitions_hold(&before);
 	wire_def_write(d, unkept);
 	write_all(unkept, n);
-	pthread_mutex_unlock(&core_live->define);
+	core_definitions_let_go(&before);
 	errno = saved;
 }
 
@@ -341,23 +343,24 @@ uint32_t cap_define_blob(const char *what, const void *data, size_t length)
 {
 	uint64_t hash = hash_bytes(data, length) ^ hash_bytes((const uint8_t *)what, strlen(what));
 	struct blob_seen *seen = &blobs[hash % 256];
+	uint64_t before;
 	uint32_t id;
 
 	if (!core_usable())
 		return 0;
-	pthread_mutex_lock(&core_live->define);
+	core_definitions_hold(&before);
 	if (seen->id && seen->hash == hash && seen->length == length) {
 		id = seen->id;
-		pthread_mutex_unlock(&core_live->define);
+		core_definitions_let_go(&before);
 		return id;
 	}
-	pthread_mutex_unlock(&core_live->define);
+	core_definitions_let_go(&before);
 	id = cap_new_id(DEF_BLOB);
 	define_pieces(id, what, data, length);
 	/* Others may refer to it from here on. Two that come at once make two. */
-	pthread_mutex_lock(&core_live->define);
+	core_definitions_hold(&before);
 	*seen = (struct blob_seen){hash, length, id};
-	pthread_mutex_unlock(&core_live->define);
+	core_definitions_let_go(&before);
 	return id;
 }
 
@@ -878,18 +881,19 @@ kymo_status_t kymo_ref_name(const char *type, uint64_t id, const char **name)
 {
 	const char *found = NULL, *copy = NULL;
 	size_t length = 0;
+	uint64_t before;
 
 	if (!type || !name)
 		return KYMO_ERROR_INVALID_ARGUMENT;
 	if (!core_init())
 		return KYMO_ERROR_UNSUPPORTED;
-	pthread_mutex_lock(&core_live->define);
+	core_definitions_hold(&before);
 	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
 		if (strcmp(named[i].type, type) == 0)
 			found = find_name(named[i].kind, named[i].id, id, named[i].name, &length);
 	if (found)
 		copy = told_name(found, length);
-	pthread_mutex_unlock(&core_live->define);
+	core_definitions_let_go(&before);
 	if (!found)
 		return KYMO_ERROR_NOT_FOUND;
 	if (!copy)

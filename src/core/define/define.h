@@ -24,6 +24,19 @@ struct core_context;
 
 /* ---- definitions (define.c) ---- */
 
+/* Between these a handler of the program's does not run: what it defines would wait for its own thread. */
+static inline void core_definitions_hold(uint64_t *before) ACQUIRES(core_live->define)
+{
+	core_signals_block(before);
+	pthread_mutex_lock(&core_live->define);
+}
+
+static inline void core_definitions_let_go(const uint64_t *before) RELEASES(core_live->define)
+{
+	pthread_mutex_unlock(&core_live->define);
+	core_signals_restore(before);
+}
+
 /* Writes all definitions so far to a buffer that has just been made. */
 void core_define_replay(struct core_buffer *b);
 void core_define_process(void);

@@ -187,11 +187,12 @@ static void note_end(uint16_t kind, uint64_t id) REQUIRES(core_live->define)
 void core_objects_thread(const struct wire_def *d, bool start)
 {
 	const struct object *o = object_of(DEF_THREAD);
+	uint64_t before;
 
 	if (!start) {
-		pthread_mutex_lock(&core_live->define);
+		core_definitions_hold(&before);
 		note_end(DEF_THREAD, wire_def_get(d, DEF_THREAD_INDEX));
-		pthread_mutex_unlock(&core_live->define);
+		core_definitions_let_go(&before);
 	}
 	if (cap_wants(CAP_ACTIVITY_OBJECTS))
 		tell(o, start ? o->begin : o->end, d, NULL);
@@ -202,16 +203,17 @@ void cap_define_end(enum wire_def_kind kind, uint64_t id)
 	const struct object *o = object_of(kind);
 	int saved = errno;
 	uint8_t *copy = NULL;
+	uint64_t before;
 	struct wire_def d;
 
 	if (!o || !core_usable())
 		return;
-	pthread_mutex_lock(&core_live->define);
+	core_definitions_hold(&before);
 	note_end(kind, id);
 	/* Looking for it takes time that grows with what was defined. */
 	if (o->end && (atomic_load(&o->end->callbacks) || atomic_load(&o->end->buffers)))
 		copy = core_definition_find(kind, id, &d);
-	pthread_mutex_unlock(&core_live->define);
+	core_definitions_let_go(&before);
 	if (copy)
 		tell(o, o->end, &d, NULL);
 	free(copy);

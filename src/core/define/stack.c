@@ -55,14 +55,15 @@ void core_stacks_fork_child(void) UNCHECKED_LOCKS
 static void look_up(uint32_t id)
 {
 	uint64_t words[256];
+	uint64_t before;
 	struct wire_def d;
 	const char *text;
 	uint8_t *copy;
 	size_t length;
 
-	pthread_mutex_lock(&core_live->define);
+	core_definitions_hold(&before);
 	copy = core_definition_find(DEF_STACK, id, &d);
-	pthread_mutex_unlock(&core_live->define);
+	core_definitions_let_go(&before);
 	if (!copy)
 		return;
 	text = wire_def_text(&d, DEF_STACK_ADDRESSES, &length);

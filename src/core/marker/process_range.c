@@ -4,47 +4,77 @@
 #include "core/marker/hide.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
-
-#include "base/locks.h"
 
 #define PROCESS_RANGES 65536u
 
 struct place {
 	struct range range;
-	uint32_t generation; /* in the id: ids of closed ranges are recognised */
-	uint32_t next_free;  /* index + 1 */
-	bool open;
+	_Atomic uint32_t state; /* generation << 1 | open; ids of closed ranges are recognised */
+	_Atomic uint32_t next_free; /* index + 1 */
 };
 
-/* Under `threads`. Pieces never move: what an id names stays where it is. */
-static struct place *pieces[PROCESS_RANGES / 256];
-static uint32_t places_used, places_free;
+/*
+ * Without locks: a signal handler's range would wait for its own thread. Pieces never move: what an id names stays where it is.
+ * Who takes a place, or closes it, has it to himself until it is open, or free.
+ */
+static struct place *_Atomic pieces[PROCESS_RANGES / 256];
+static _Atomic uint32_t places_used;
+static _Atomic uint64_t places_free; /* of the first: index + 1; above it, how often that changed */
 
 static struct place *place_at(uint32_t i)
 {
-	return i < places_used ? &pieces[i / 256][i % 256] : NULL;
+	return i < atomic_load(&places_used) ? &atomic_load(&pieces[i / 256])[i % 256] : NULL;
+}
+
+static bool piece_is_there(uint32_t n)
+{
+	struct place *piece = atomic_load(&pieces[n]), *made;
+
+	if (piece)
+		return true;
+	made = calloc(256, sizeof(*made));
+	if (made && !atomic_compare_exchange_strong(&pieces[n], &piece, made))
+		free(made); /* another thread's is there */
+	return made || piece;
 }
 
 static struct place *place_take(uint32_t *index)
 {
-	struct place *p;
+	uint64_t free_ones = atomic_load(&places_free), next;
+	uint32_t used;
 
-	if (places_free) {
-		*index = places_free - 1;
-		p = place_at(*index);
-		places_free = p->next_free;
-		return p;
+	while ((uint32_t)free_ones) {
+		*index = (uint32_t)free_ones - 1;
+		next = atomic_load(&place_at(*index)->next_free);
+		if (atomic_compare_exchange_weak(&places_free, &free_ones,
+						 ((free_ones >> 32) + 1) << 32 | next))
+			return place_at(*index);
 	}
-	if (places_used == PROCESS_RANGES)
-		return NULL;
-	if (!pieces[places_used / 256])
-		pieces[places_used / 256] = calloc(256, sizeof(struct place));
-	if (!pieces[places_used / 256])
-		return NULL;
-	*index = places_used++;
-	return place_at(*index);
+	used = atomic_load(&places_used);
+	do {
+		if (used == PROCESS_RANGES || !piece_is_there(used / 256))
+			return NULL;
+	} while (!atomic_compare_exchange_weak(&places_used, &used, used + 1));
+	*index = used;
+	return place_at(used);
+}
+
+static void place_free(struct place *p, uint32_t index)
+{
+	uint64_t free_ones = atomic_load(&places_free);
+
+	do {
+		atomic_store(&p->next_free, (uint32_t)free_ones);
+	} while (!atomic_compare_exchange_weak(&places_free, &free_ones,
+					       ((free_ones >> 32) + 1) << 32 | (index + 1)));
+}
+
+/* False: it is not open any longer. */
+static bool place_claim(struct place *p, uint32_t state)
+{
+	return (state & 1) && atomic_compare_exchange_strong(&p->state, &state, state & ~1u);
 }
 
 void process_range_write(struct cap_thread *t, const struct range *r, uint64_t end,
@@ -63,22 +93,15 @@ void process_range_write(struct cap_thread *t, const struct range *r, uint64_t e
 
 static uint64_t process_range_open(const struct range *r)
 {
-	struct place *p;
-	uint32_t i = 0;
-	uint64_t id = 0;
+	uint32_t i, generation;
+	struct place *p = place_take(&i);
 
-	if (marker_cannot_hold())
+	if (!p)
 		return 0;
-	marker_hold();
-	p = place_take(&i);
-	if (p) {
-		p->range = *r;
-		p->open = true;
-		p->generation++;
-		id = (uint64_t)p->generation << 32 | (i + 1u);
-	}
-	marker_let_go();
-	return id;
+	generation = (atomic_load(&p->state) >> 1) + 1;
+	p->range = *r;
+	atomic_store(&p->state, generation << 1 | 1);
+	return (uint64_t)generation << 32 | (i + 1u);
 }
 
 uint64_t marker_start(const kymo_marker_t *k)
@@ -111,22 +134,13 @@ uint64_t marker_start(const kymo_marker_t *k)
 static bool process_range_close(uint64_t id, struct range *out)
 {
 	uint32_t i = (uint32_t)id - 1;
-	struct place *p;
-	bool found;
+	struct place *p = place_at(i);
 
-	if (marker_cannot_hold())
+	if (!p || !place_claim(p, (uint32_t)(id >> 32) << 1 | 1))
 		return false;
-	marker_hold();
-	p = place_at(i);
-	found = p && p->open && p->generation == id >> 32;
-	if (found) {
-		*out = p->range;
-		p->open = false;
-		p->next_free = places_free;
-		places_free = i + 1;
-	}
-	marker_let_go();
-	return found;
+	*out = p->range;
+	place_free(p, i);
+	return true;
 }
 
 int marker_stop(uint64_t id)
@@ -156,23 +170,26 @@ int marker_stop(uint64_t id)
 
 uint32_t process_ranges_take(struct range *out, uint32_t room)
 {
-	uint32_t n = 0;
+	uint32_t n = 0, used = atomic_load(&places_used);
 
-	kymo_assert_held(&core_live->threads);
-	for (uint32_t i = 0; i < places_used && n < room; i++) {
+	for (uint32_t i = 0; i < used && n < room; i++) {
 		struct place *p = place_at(i);
 
-		if (!p->open)
-			continue;
-		p->open = false;
-		out[n++] = p->range;
+		if (place_claim(p, atomic_load(&p->state)))
+			out[n++] = p->range;
 	}
 	return n;
 }
 
 void process_ranges_fork_child(void)
 {
-	for (uint32_t i = 0; i < places_used; i++)
-		place_at(i)->open = false;
-	places_used = places_free = 0;
+	uint32_t used = atomic_load(&places_used);
+
+	for (uint32_t i = 0; i < used; i++) {
+		struct place *p = place_at(i);
+
+		atomic_store(&p->state, atomic_load(&p->state) & ~1u);
+	}
+	atomic_store(&places_used, 0);
+	atomic_store(&places_free, 0);
 }

@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/locks.h"
 
 _Thread_local struct marker_thread *marker_current __attribute__((tls_model("initial-exec")));
 _Thread_local uint32_t marker_missed __attribute__((tls_model("initial-exec")));
-_Thread_local _Bool marker_holds __attribute__((tls_model("initial-exec")));
 _Atomic int64_t marker_next_scope = 1;
 static struct marker_thread *threads GUARDED_BY(core_live->threads); /* under `threads` */
 
@@ -20,9 +20,11 @@ static struct marker_thread *threads GUARDED_BY(core_live->threads); /* under `t
 /* NULL: no memory. Caller has blocked signals: a handler's first mark would wait for what its own thread does here. */
 static struct marker_thread *add(struct cap_thread *t)
 {
-	struct marker_thread *m = calloc(1, sizeof(*m));
+	/* Not of malloc(), in which a handler may have interrupted the thread. */
+	struct marker_thread *m =
+		mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (!m)
+	if (m == MAP_FAILED)
 		return NULL;
 	m->owner = t;
 	m->generation = atomic_load(&marker_generation);
@@ -402,7 +404,7 @@ void core_marker_thread_end(struct cap_thread *t)
 	pthread_mutex_unlock(&core_live->threads);
 	for (uint32_t i = 0; i < KYMO_RANGE_DEPTH; i++)
 		marker_extra_free(m->stack[i].extra);
-	free(m);
+	munmap(m, sizeof(*m));
 	marker_current = NULL;
 	core_signals_restore(&before);
 }
@@ -425,9 +427,8 @@ static uint32_t copy_open(struct range *out, uint32_t room)
 			out[n++].thread = m->owner->index;
 		}
 	}
-	n += process_ranges_take(out + n, room - n);
 	pthread_mutex_unlock(&core_live->threads);
-	return n;
+	return n + process_ranges_take(out + n, room - n);
 }
 
 void core_marker_finalize(void)

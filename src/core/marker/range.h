@@ -93,34 +93,6 @@ static inline struct cap_thread *marker_thread_any(struct marker_thread **m)
 	return t;
 }
 
-/*
- * This thread holds `threads`, and signals are let in, as blocking them takes longer than what is done. A handler's mark that
- * needs it as well is lost: it would wait for its own thread.
- */
-extern _Thread_local _Bool marker_holds __attribute__((tls_model("initial-exec")));
-
-static inline bool marker_cannot_hold(void)
-{
-	if (cap_likely(!marker_holds))
-		return false;
-	core_lost_without_thread();
-	return true;
-}
-
-static inline void marker_hold(void) ACQUIRES(core_live->threads)
-{
-	marker_holds = true;
-	atomic_signal_fence(memory_order_seq_cst);
-	pthread_mutex_lock(&core_live->threads);
-}
-
-static inline void marker_let_go(void) RELEASES(core_live->threads)
-{
-	pthread_mutex_unlock(&core_live->threads);
-	atomic_signal_fence(memory_order_seq_cst);
-	marker_holds = false;
-}
-
 /* State of the thread; NULL inside Kymo or a tool: their annotations are not the program's. A jump may have left them. */
 static inline struct cap_thread *marker_thread_get(struct marker_thread **m)
 {
@@ -182,9 +154,10 @@ static inline const struct marker_name *name_of(struct marker_thread *m, const c
 	if (cap_likely(m->cache[i].address == text && strcmp(m->cache[i].name->text, text) == 0))
 		return m->cache[i].name;
 	x = marker_name(text);
-	if (x) {
-		m->cache[i].address = text;
+	if (x) { /* in this order: a handler's mark may come between */
 		m->cache[i].name = x;
+		atomic_signal_fence(memory_order_seq_cst);
+		m->cache[i].address = text;
 	}
 	return x;
 }
@@ -378,8 +351,8 @@ _Static_assert(WIRE_KEY_MARKER_NAME == 0 && WIRE_KEY_MARKER_DOMAIN == 1 &&
 /* A range that somebody left open, by the thread `t`. */
 void process_range_write(struct cap_thread *t, const struct range *r, uint64_t end,
 			 enum marker_how how);
-/* Takes out those that are open, at most `room`; returns how many. Caller holds `threads`. */
-uint32_t process_ranges_take(struct range *out, uint32_t room) REQUIRES(core_live->threads);
+/* Takes out those that are open, at most `room`; returns how many. */
+uint32_t process_ranges_take(struct range *out, uint32_t room);
 void process_ranges_fork_child(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts that become numbers, and payloads that become bytes; see marker.h. */
-#include "core/marker/range.h"
+#include "core/marker/marker.h"
 #include "base/hash.h"
 #include "base/locks.h"
 #include "base/map.h"
@@ -75,6 +75,26 @@ static void define_name(const struct marker_name *x)
 	cap_define(&d);
 }
 
+/*
+ * This thread holds `threads`, and signals are let in: to block them would take longer than to look. A handler's mark would wait
+ * for its own thread.
+ */
+static _Thread_local bool looking __attribute__((tls_model("initial-exec")));
+
+static struct marker_name *look(uint64_t hash, const char *text, size_t n, size_t total)
+{
+	struct marker_name *x;
+
+	looking = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	pthread_mutex_lock(&core_live->threads);
+	x = find_name(hash, text, n, total);
+	pthread_mutex_unlock(&core_live->threads);
+	atomic_signal_fence(memory_order_seq_cst);
+	looking = false;
+	return x;
+}
+
 /* A handler comes before or after: its mark with a new name would wait for its own thread. */
 static struct marker_name *find_or_add(uint64_t hash, const char *text, size_t n, size_t total)
 {
@@ -98,11 +118,9 @@ const struct marker_name *marker_name(const char *text)
 	uint64_t hash = hash_mix(hash_bytes(text, n), total);
 	struct marker_name *x;
 
-	if (marker_cannot_hold())
-		return NULL;
-	marker_hold();
-	x = find_name(hash, text, n, total);
-	marker_let_go();
+	if (looking)
+		return NULL; /* the mark has its name with it */
+	x = look(hash, text, n, total);
 	x = x ? x : find_or_add(hash, text, n, total);
 	/* Also where another thread is about to: all may be killed before it does. */
 	if (x && !atomic_load(&x->defined)) {

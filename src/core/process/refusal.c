@@ -4,6 +4,9 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,33 +14,45 @@ struct texts {
 	char of[REFUSALS][REFUSAL_SIZE];
 };
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t key;
-static int keyed;
+static _Atomic uint64_t key_made; /* the key + 1 */
 
-static void make_key(void)
+/* Not by pthread_once(), which ends a process to which futex is refused. False: there is none. */
+static bool key_of_all(pthread_key_t *key)
 {
-	keyed = pthread_key_create(&key, free) == 0;
+	uint64_t there = atomic_load(&key_made);
+
+	if (!there && pthread_key_create(key, free) == 0) {
+		if (atomic_compare_exchange_strong(&key_made, &there, (uint64_t)*key + 1))
+			return true;
+		pthread_key_delete(*key); /* another thread's is there */
+	}
+	*key = (pthread_key_t)(there - 1);
+	return there != 0;
 }
 
-static struct texts *texts_of_thread(void)
+static struct texts *texts_to_set(void)
 {
-	pthread_once(&once, make_key);
-	return keyed ? pthread_getspecific(key) : NULL;
+	pthread_key_t key;
+	struct texts *t;
+
+	if (!key_of_all(&key))
+		return NULL;
+	t = pthread_getspecific(key);
+	if (t)
+		return t;
+	t = calloc(1, sizeof(*t));
+	if (t && pthread_setspecific(key, t) != 0) {
+		free(t);
+		t = NULL;
+	}
+	return t;
 }
 
 void core_refusal_set(enum refusal which, const char *format, ...)
 {
-	struct texts *t = texts_of_thread();
+	struct texts *t = texts_to_set();
 	va_list args;
 
-	if (!t && keyed) {
-		t = calloc(1, sizeof(*t));
-		if (t && pthread_setspecific(key, t) != 0) {
-			free(t);
-			t = NULL;
-		}
-	}
 	if (!t)
 		return;
 	va_start(args, format);
@@ -47,7 +62,8 @@ void core_refusal_set(enum refusal which, const char *format, ...)
 
 const char *core_refusal(enum refusal which)
 {
-	const struct texts *t = texts_of_thread();
+	pthread_key_t key;
+	const struct texts *t = key_of_all(&key) ? pthread_getspecific(key) : NULL;
 
 	return t && t->of[which][0] ? t->of[which] : "nothing was refused in this thread";
 }

@@ -250,14 +250,11 @@ void core_threads_share(struct core_pool *pool)
 	core_threads_each(share_one, NULL);
 }
 
-static void detach(void *arg)
+static void leave(struct slot *s)
 {
-	struct slot *s = arg;
 	struct cap_thread *t = s->thread;
 	struct shm_thread *shared;
 
-	if (!core_usable() || t->magic != CAP_THREAD_MAGIC)
-		return;
 	kymo_assert(t == cap_thread_current);
 	core_unwind_all(t);
 	counter_thread_end();
@@ -300,6 +297,19 @@ static void detach(void *arg)
 	s->next = free_slots;
 	free_slots = s;
 	pthread_mutex_unlock(&core_live->threads);
+}
+
+/* A handler comes before or after: what it records would wait for its own thread. */
+static void detach(void *arg)
+{
+	struct slot *s = arg;
+	uint64_t before;
+
+	if (!core_usable() || s->thread->magic != CAP_THREAD_MAGIC)
+		return;
+	core_signals_block(&before);
+	leave(s);
+	core_signals_restore(&before);
 }
 
 void core_threads_init(void)

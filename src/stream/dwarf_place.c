@@ -3,8 +3,10 @@
 #include "stream/dwarf_place.h"
 
 #include <dwarf.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/vec.h"
 
@@ -207,8 +209,8 @@ static Dwarf_Die *dies_of(Dwarf_Die *unit, Dwarf_Die *split)
 	return unit;
 }
 
-unsigned dwarf_places(struct dwarf_units *u, Dwfl_Module *elf, uint64_t address,
-		      struct dwarf_place out[DWARF_PLACES])
+static unsigned find_places(struct dwarf_units *u, Dwfl_Module *elf, uint64_t address,
+			    struct dwarf_place out[DWARF_PLACES])
 {
 	Dwarf_Die *unit, split = {0};
 	Dwarf_Addr bias = 0;
@@ -234,6 +236,58 @@ unsigned dwarf_places(struct dwarf_units *u, Dwfl_Module *elf, uint64_t address,
 		call_line(unit, &nest.at[i], &out[n]);
 	}
 	return n + 1;
+}
+
+/* ---- stacks that are small -------------------------------------------------------------------- */
+
+enum { ROOM = 1 << 20 }; /* libdw takes more than 150 KiB for a table of lines */
+
+struct question {
+	struct dwarf_units *units;
+	Dwfl_Module *elf;
+	uint64_t address;
+	struct dwarf_place *out;
+	unsigned count;
+};
+
+static void *answer(void *data)
+{
+	struct question *q = data;
+
+	q->count = find_places(q->units, q->elf, q->address, q->out);
+	return NULL;
+}
+
+static bool has_room(void)
+{
+	struct rlimit r;
+
+	return getrlimit(RLIMIT_STACK, &r) != 0 || r.rlim_cur >= ROOM;
+}
+
+static void answer_with_room(struct question *q)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	if (pthread_attr_init(&attr) != 0)
+		return;
+	if (pthread_attr_setstacksize(&attr, ROOM) == 0 &&
+	    pthread_create(&thread, &attr, answer, q) == 0)
+		pthread_join(thread, NULL);
+	pthread_attr_destroy(&attr);
+}
+
+unsigned dwarf_places(struct dwarf_units *u, Dwfl_Module *elf, uint64_t address,
+		      struct dwarf_place out[DWARF_PLACES])
+{
+	struct question q = {u, elf, address, out, 0};
+
+	if (has_room())
+		answer(&q);
+	else
+		answer_with_room(&q);
+	return q.count;
 }
 
 void dwarf_units_release(struct dwarf_units *u)

@@ -75,6 +75,15 @@ class Heap(unittest.TestCase):
         self.assertTrue(all(not row["error"] for row in self.tables("heap")))
 
     @of("exact")
+    def test_cost(self):
+        """What stacks take is overhead: microseconds each, here many times what all the rest takes."""
+        self.record(sys.executable, "-c", "for i in range(60000): bytearray(600)")
+        (cost,), (count,) = (row.values() for sql in ("SELECT overhead_ns FROM process", "SELECT count(*) FROM heap WHERE size = 601")
+                             for row in kymotest.query(KYMO, self.trace, sql))
+        self.assertGreaterEqual(count, 120000)
+        self.assertGreater(cost, 60000 * 1000)
+
+    @of("exact")
     def test_records(self):
         """Each end is of an allocation before it, at its address, with its stack."""
         self.record(PROGRAM, "two")

@@ -154,6 +154,7 @@ static __attribute__((noinline)) void sample(struct heap_thread *t, const void *
 void kymo_heap_took(struct heap_thread *t, const void *address, uint64_t size, const void *caller)
 {
 	const int saved = errno;
+	struct cap_timed cost;
 
 	if (!t->random) {
 		seed(t);
@@ -162,18 +163,24 @@ void kymo_heap_took(struct heap_thread *t, const void *address, uint64_t size, c
 			return;
 	}
 	t->left = heap_gap(&t->random, interval);
-	if (is_wanted(caller))
+	if (is_wanted(caller)) {
+		cap_timed_begin(&cost);
 		sample(t, address, size, caller);
+		cap_timed_end(&cost, UINT64_MAX);
+	}
 	errno = saved;
 }
 
 uint32_t kymo_heap_drop(const void *address)
 {
 	const int saved = errno;
+	struct cap_timed cost;
 	uint32_t found = 0;
 
+	cap_timed_begin(&cost);
 	if (atomic_load_explicit(&process, memory_order_relaxed) == (uint32_t)getpid())
 		found = heap_live_remove((uintptr_t)address);
+	cap_timed_end(&cost, UINT64_MAX);
 	errno = saved;
 	return found;
 }
@@ -181,8 +188,11 @@ uint32_t kymo_heap_drop(const void *address)
 void kymo_heap_freed(struct heap_thread *t, uint32_t sample)
 {
 	const int saved = errno;
+	struct cap_timed cost;
 
+	cap_timed_begin(&cost);
 	heap_live_end(sample, thread_of(t), innermost_call());
+	cap_timed_end(&cost, UINT64_MAX);
 	errno = saved;
 }
 

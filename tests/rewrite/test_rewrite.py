@@ -296,6 +296,16 @@ class Forms(unittest.TestCase):
         self.assertIn("pipes", self.refused(pipes, "--std", "CL2.0"))
         self.assertIn("C++", self.refused(kernel % "", "--options", "-cl-std=CLC++"))
 
+    def test_empty(self):
+        """A body of nothing at all: its counts begin before they are handed over."""
+        for source in ("__kernel void k(void){}\n", "__kernel void k(){}\n", "#define E {}\n__kernel void k(void) E\n",
+                       "void f(void){}\n__kernel void k(int n){if(n){}f();}\n", "__kernel void k(int n){if(n)return;}\n"):
+            for mode in ("count", "address", "block", "both"):
+                result = self.good(source, "CL1.2", "--mode", mode)
+                self.assertEqual(result.kernels, ["k"])
+                count = result.source.rindex("kymo_n[", 0, result.source.rindex("volatile __global ulong *kymo_c"))
+                self.assertLess(result.source.index("__private ulong kymo_n["), count)
+
     def test_unused(self):
         """Functions that no kernel can call are left out, with what they call."""
         source = "int f(__global int *a);\n#define G static __attribute__((always_inline)) inline int g(__global int *a)\nG;\n" \

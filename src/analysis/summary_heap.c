@@ -85,8 +85,18 @@ static int most_first(const void *a, const void *b)
 	return (x->site > y->site) - (x->site < y->site);
 }
 
+/* Records of the process that are not here, any of which may be a sample: how far off the estimates are then nobody knows. */
+static uint64_t missing(const struct summary *s, uint32_t process)
+{
+	const struct t_process *p = &s->trace->processes[process];
+
+	return p->lost_records + p->overwritten_records +
+	       s->timeline->heap->processes[process].lost;
+}
+
 static void add_row(struct table *t, const struct summary *s, const struct heap_line *l)
 {
+	const uint64_t gone = missing(s, l->process);
 	const struct tally key = {.key = {l->process}};
 	struct text process = {0};
 	struct cell *c = table_row(t);
@@ -99,35 +109,51 @@ static void add_row(struct table *t, const struct summary *s, const struct heap_
 	cell_text(t, c++, process.s ? process.s : "");
 	text_release(&process);
 	cell_number(c++, l->sum.bytes);
-	cell_real(c++, 100 * heap_use_error(l->sum.variance, l->sum.bytes));
+	if (!gone)
+		cell_real(c, 100 * heap_use_error(l->sum.variance, l->sum.bytes));
+	c++;
 	cell_number(c++, (uint64_t)(l->sum.objects + 0.5));
 	cell_number(c++, l->sum.at_peak);
 	cell_number(c++, l->sum.live);
-	cell_real(c++, 100 * heap_use_error(l->sum.live_variance, l->sum.live));
+	if (!gone)
+		cell_real(c, 100 * heap_use_error(l->sum.live_variance, l->sum.live));
+	c++;
 	cell_number(c++, (uint64_t)(l->sum.live_objects + 0.5));
 	cell_number(c++, l->sum.samples);
+	cell_number(c++, gone);
 	if (l->site)
 		cell_text(t, c, symbols_text(s->symbols, l->site, text, sizeof(text)));
+}
+
+static void tell_missing(struct table *t, const struct t_process *p, uint64_t count,
+			 const char *what)
+{
+	if (count)
+		table_note(t,
+			   "%s %u: %s record%s %s: sizes, the peak and what was left may be wrong",
+			   name_program(p), p->pid, UNITS_COUNT(count),
+			   count == 1 ? " was" : "s were", what);
 }
 
 static void tell_process(struct table *t, const struct summary *s, uint32_t process)
 {
 	const struct heap_use_process *p = &s->timeline->heap->processes[process];
+	const struct t_process *of = &s->trace->processes[process];
 	const int64_t since = p->peak_time - s->trace->origin;
 	char peak[UNITS_TEXT], time[UNITS_TEXT], left[UNITS_TEXT];
 
 	if (p->peak)
-		table_note(t, "%s %u: peak %s at %s, %s were left at the end",
-			   name_program(&s->trace->processes[process]),
-			   s->trace->processes[process].pid, units_bytes((double)p->peak, peak),
+		table_note(t, "%s %u: peak %s at %s, %s were left at the end", name_program(of),
+			   of->pid, units_bytes((double)p->peak, peak),
 			   units_time(since > 0 ? (uint64_t)since : 0, time),
 			   units_bytes((double)p->live, left));
 	if (p->lost)
 		table_note(t,
 			   "%s %u: %s samples were lost, as more came than were recorded: take "
 			   "--heap-interval larger",
-			   name_program(&s->trace->processes[process]),
-			   s->trace->processes[process].pid, UNITS_COUNT(p->lost));
+			   name_program(of), of->pid, UNITS_COUNT(p->lost));
+	tell_missing(t, of, of->lost_records, "lost");
+	tell_missing(t, of, of->overwritten_records, "overwritten");
 }
 
 static bool add_rows(struct table *t, const struct summary *s)
@@ -186,6 +212,8 @@ bool summary_heap(struct report *r, const struct summary *s, unsigned count, uns
 	table_column(t, "left_error", "± %", CELL_PERCENT);
 	table_column_optional(t, 1, "left_allocations", "left", CELL_COUNT);
 	table_column_optional(t, 2, "samples", "samples", CELL_COUNT);
+	table_column_if(t, false, "missing_records", "missing",
+			CELL_COUNT); /* people have a note */
 	table_column(t, "site", "site", CELL_TEXT);
 	for (unsigned i = 0; ok && i < count; i++)
 		ok = add_rows(t, &s[i]);

@@ -178,6 +178,18 @@ static void put_place(struct table *t, struct text *sql, const struct shape *s)
 			put_column(t, sql, all[i].name, all[i].shown, all[i].unit);
 }
 
+/*
+ * A cell. Numbers of 2^63 and more, which SQLite has no integers for, stay the digits that they are: an array of the cell
+ * and of one that is not there is JSON, too.
+ */
+static void put_own(struct text *sql, unsigned i)
+{
+	text_addf(sql,
+		  ", CASE json_type(cells, '$[%u]') WHEN 'integer' THEN trim(json_extract(cells, "
+		  "'$[%u]', '$[%u]'), '[,nul]') ELSE json_extract(cells, '$[%u]') END",
+		  i, i, COLUMNS_MOST, i);
+}
+
 static void put_columns(const struct found *f, struct table *t, struct text *sql,
 			const struct shape *s)
 {
@@ -189,7 +201,7 @@ static void put_columns(const struct found *f, struct table *t, struct text *sql
 	for (unsigned i = 0; i < s->count; i++) {
 		table_column(t, s->names[i], s->names[i],
 			     unit_of(s->names[i], s->text[i], s->real[i]));
-		text_addf(sql, ", json_extract(cells, '$[%u]')", i);
+		put_own(sql, i);
 	}
 }
 
@@ -205,6 +217,8 @@ static void put_cell(struct table *t, struct cell *c, sqlite3_stmt *q, int i, en
 		cell_real(c, sqlite3_column_double(q, i));
 	else if (sqlite3_column_type(q, i) == SQLITE_FLOAT)
 		cell_number(c, (uint64_t)llround(sqlite3_column_double(q, i)));
+	else if (sqlite3_column_type(q, i) == SQLITE_TEXT) /* put_own() */
+		cell_number(c, strtoull((const char *)sqlite3_column_text(q, i), NULL, 10));
 	else
 		cell_number(c, (uint64_t)sqlite3_column_int64(q, i));
 }

@@ -15,10 +15,10 @@ enum { SOURCE_MOST = 8 << 20, LINE_MOST = 80 };
 
 /*
  * A line is executed as often as the part of it that is executed most. What instructions tell besides, of machine code, is of
- * each line alone: its programs have no text here.
+ * each line alone: its programs have no text here. Processes have rows of their own: what each ran may differ.
  */
 static const char query[] =
-	"WITH launched AS (SELECT kernel_name, agent_name, " SOURCE ", file, line, "
+	"WITH launched AS (SELECT pid, kernel_name, agent_name, " SOURCE ", file, line, "
 	"max(executed / times) AS executed, "
 	"sum(executed) FILTER (WHERE what IN ('load', 'rw')) AS loads, "
 	"sum(executed) FILTER (WHERE what IN ('store', 'rw')) AS stores, "
@@ -29,30 +29,34 @@ static const char query[] =
 	"sum(executed) FILTER (WHERE what LIKE 'flop%') AS flops, "
 	"sum(executed) FILTER (WHERE what = 'branch') AS branches "
 	"FROM kernel_parts p GROUP BY pid, call_id, kernel_name, agent_name, text, file, line), "
-	"accesses AS (SELECT kernel_name, agent_name, " SOURCE ", file, line, "
+	"accesses AS (SELECT pid, kernel_name, agent_name, " SOURCE ", file, line, "
 	"100.0 * sum(accesses) / sum(lanes) AS lanes, "
 	"sum(needed) FILTER (WHERE unit = 'line' AND used) AS needed, "
 	"sum(used) FILTER (WHERE unit = 'line' AND used) AS used, "
 	"sum(needed) FILTER (WHERE unit = 'sector' AND used) AS sectors_needed, "
 	"sum(used) FILTER (WHERE unit = 'sector' AND used) AS sectors_used, "
 	"sum(used - needed) FILTER (WHERE unit = 'round') AS conflicts, "
-	"sum(misaligned) AS misaligned FROM kernel_accesses p GROUP BY 1, 2, 3, 4, 5), "
-	"machine AS (SELECT kernel_name, agent_name, file, line, "
+	"sum(misaligned) AS misaligned FROM kernel_accesses p GROUP BY 1, 2, 3, 4, 5, 6), "
+	"machine AS (SELECT pid, kernel_name, agent_name, file, line, "
 	"100.0 * sum(items) / sum(warps * warp) AS lanes, sum(uniform + divergent) AS "
 	"warp_branches, "
-	"sum(divergent) AS divergent FROM kernel_instructions GROUP BY 1, 2, 3, 4) "
-	"SELECT l.kernel_name, l.agent_name, l.text, l.file, l.line, sum(executed), sum(loads), "
+	"sum(divergent) AS divergent FROM kernel_instructions GROUP BY 1, 2, 3, 4, 5) "
+	"SELECT l.pid, l.kernel_name, l.agent_name, l.text, l.file, l.line, sum(executed), "
+	"sum(loads), "
 	"sum(stores), sum(atomics), sum(global), sum(local), sum(private), sum(flops), "
 	"sum(branches), ifnull(m.lanes, a.lanes), a.needed, a.used, a.sectors_needed, "
 	"a.sectors_used, a.conflicts, a.misaligned, nullif(m.warp_branches, 0), "
 	"CASE WHEN m.warp_branches THEN m.divergent END "
-	"FROM launched l LEFT JOIN accesses a ON a.kernel_name IS l.kernel_name AND a.agent_name "
+	"FROM launched l LEFT JOIN accesses a ON a.pid IS l.pid AND a.kernel_name IS l.kernel_name "
+	"AND a.agent_name "
 	"IS l.agent_name "
 	"AND a.text IS l.text AND a.file IS l.file AND a.line IS l.line "
-	"LEFT JOIN machine m ON m.kernel_name IS l.kernel_name AND m.agent_name IS l.agent_name "
+	"LEFT JOIN machine m ON m.pid IS l.pid AND m.kernel_name IS l.kernel_name AND m.agent_name "
+	"IS l.agent_name "
 	"AND m.file IS l.file AND m.line IS l.line AND l.text IS NULL "
-	"GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5";
+	"GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 2, 3, 1, 4, 5, 6";
 enum {
+	Q_PROCESS,
 	Q_KERNEL,
 	Q_DEVICE,
 	Q_TEXT,
@@ -134,6 +138,9 @@ static void put_row(struct table *t, sqlite3_stmt *q, struct source *s, sqlite3 
 
 	if (!c)
 		return;
+	if (sqlite3_column_type(q, Q_PROCESS) != SQLITE_NULL)
+		cell_number(c, (uint64_t)sqlite3_column_int64(q, Q_PROCESS));
+	c++;
 	for (int i = Q_KERNEL; i <= Q_DEVICE; i++, c++)
 		if (sqlite3_column_text(q, i))
 			cell_text(t, c, (const char *)sqlite3_column_text(q, i));
@@ -165,8 +172,15 @@ bool report_any(sqlite3 *db, const char *rows)
 	return found;
 }
 
-static void put_columns(struct table *t, bool files, bool accesses, bool machine)
+static void put_columns(struct table *t, sqlite3 *db)
 {
+	bool files = report_any(db, "SELECT 1 FROM kernel_parts WHERE file <> '' LIMIT 1");
+	bool accesses = report_any(db, "SELECT 1 FROM kernel_access LIMIT 1");
+	bool machine = report_any(db, "SELECT 1 FROM kernel_instruction LIMIT 1");
+
+	/* More than one. */
+	table_column_if(t, report_any(db, "SELECT DISTINCT pid FROM kernel_parts LIMIT 1 OFFSET 1"),
+			"pid", "pid", CELL_ID);
 	table_column(t, "kernel", "kernel", CELL_TEXT);
 	table_column_optional(t, 1, "device", "device", CELL_TEXT);
 	table_column_if(t, files, "file", "file", CELL_TEXT);
@@ -202,9 +216,7 @@ bool lines_table(struct report *r, const struct kernel_report *k, const char *id
 
 	if (!t)
 		return false;
-	put_columns(t, report_any(db, "SELECT 1 FROM kernel_parts WHERE file <> '' LIMIT 1"),
-		    report_any(db, "SELECT 1 FROM kernel_access LIMIT 1"),
-		    report_any(db, "SELECT 1 FROM kernel_instruction LIMIT 1"));
+	put_columns(t, db);
 	rc = sqlite3_prepare_v2(db, query, -1, &q, NULL);
 	while (rc == SQLITE_OK && (rc = sqlite3_step(q)) == SQLITE_ROW) {
 		put_row(t, q, &source, db);

@@ -203,9 +203,28 @@ static bool foreign(struct tree *t, const struct words *both)
 	return t->why[0];
 }
 
+/* What is inserted has names of its own, and would be about the program's where it has the same. */
+static bool clashes(struct tree *t)
+{
+	static const char *const ours[] = {
+		"kymo_add",       "kymo_c",     "kymo_context", "kymo_copied",  "kymo_d",
+		"kymo_end",       "kymo_group", "kymo_i",       "kymo_item",    "kymo_n",
+		"kymo_o",         "kymo_p",     "kymo_put",     "kymo_record",  "kymo_start",
+		"kymo_t",         "KYMO_CLOCK", "KYMO_GROUP_X", "KYMO_GROUP_Y", "KYMO_GROUP_Z",
+		"KYMO_OWN_SLOTS", "KYMO_SIZED"};
+	uint32_t next = 0, at;
+
+	while ((at = tree_next_word(t, &next)) < t->length)
+		for (unsigned i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+			if (tree_word(t, at, ours[i]))
+				tree_refuse(t, at, "%s is a name that the rewritten program has",
+					    ours[i]);
+	return t->why[0];
+}
+
 static bool parse(struct plan *p, const struct clang *c, const struct words *both)
 {
-	return !foreign(&p->tree, both) &&
+	return !foreign(&p->tree, both) && !clashes(&p->tree) &&
 	       tree_build(&p->tree, c, (const char *const *)both->items, (int)both->count);
 }
 

@@ -353,8 +353,10 @@ void walk_function(struct plan *p, uint32_t function)
 	plan_count(p, body->begin + 1, block, " ", "++;");
 	walk_statement(&w, f->body, block);
 	if (f->kernel)
+		/* Behind what opens at the same place: of a body that is {}, that is its beginning. */
 		plan_edit(p, &(struct edit){.at = tree_node(&p->tree, f->body)->end - 1,
 					    .kind = EDIT_END,
 					    .number = function,
+					    .opens = true,
 					    .before = w.returns ? " kymo_end: " : " "});
 }

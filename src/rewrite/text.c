@@ -97,6 +97,24 @@ bool tree_word(const struct tree *t, uint32_t at, const char *word)
 	return !isalnum((unsigned char)after) && after != '_';
 }
 
+static bool in_word(const struct tree *t, uint32_t at)
+{
+	return at < t->length && (isalnum((unsigned char)t->text[at]) || t->text[at] == '_');
+}
+
+uint32_t tree_next_word(const struct tree *t, uint32_t *at)
+{
+	uint32_t begin;
+
+	while ((begin = tree_skip(t, *at)) < t->length && !in_word(t, begin))
+		*at = t->text[begin] == '"' || t->text[begin] == '\'' ? skip_quoted(t, begin)
+								      : begin + 1;
+	*at = begin;
+	while (in_word(t, *at))
+		++*at;
+	return begin;
+}
+
 uint32_t tree_statement_end(struct tree *t, uint32_t node)
 {
 	const struct node *n = tree_node(t, node);

@@ -116,6 +116,8 @@ uint32_t tree_closing(const struct tree *t, uint32_t open);
 uint32_t tree_find(const struct tree *t, uint32_t at, char c);
 /* The word `word` begins at `at`. */
 bool tree_word(const struct tree *t, uint32_t at, const char *word);
+/* The next word or number outside of texts and lines of the preprocessor, and `at` behind it; `length`: none. */
+uint32_t tree_next_word(const struct tree *t, uint32_t *at);
 /* Behind the statement, its semicolon included. */
 uint32_t tree_statement_end(struct tree *t, uint32_t node);
 

@@ -24,7 +24,7 @@ if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
   endforeach()
 endif()
 if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
-  foreach(what once many graph threads refused old findings instructions)
+  foreach(what once processes many graph threads refused old findings instructions)
     add_test(NAME cli.cuda_sass.${what} COMMAND ${Python3_EXECUTABLE} -B
       ${PROJECT_SOURCE_DIR}/tests/cuda/test_sass.py $<TARGET_FILE:kymo> ${what})
     set_tests_properties(cli.cuda_sass.${what} PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)

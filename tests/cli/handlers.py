@@ -133,6 +133,18 @@ def check_regions():
     checks.equal("texels", [(r["kernel"], r["accesses"], r["lanes_percent"], r["needed"]) for r in texels], [("texels", ITEMS, 100, 0)])
 
 
+def check_large(trace):
+    """Cells are unsigned: none of their digits is lost."""
+    numbers, left = {"most": 2 ** 64 - 1, "half": 2 ** 63, "start_address": 2 ** 63 + 1}, 2 ** 64 - 2
+    got = tables(trace, "odd-tables")
+    checks.equal("large numbers", [{k: r[k] for k in numbers} for r in got["large"]], [numbers])
+    checks.equal("large numbers left out", [(r["what"], r["count"]) for r in got["left_out"]], [("things", left)])
+    text = must(KYMO, "kernels", "--handler", "odd-tables", trace).replace(",", "").split()
+    rows = must(KYMO, "kernels", "-f", "csv", "--handler", "odd-tables", trace).replace("\n", ",").split(",")
+    for n in (*numbers.values(), left):
+        checks.equal(f"{n} as text and CSV", (str(n) in text, str(n) in rows), (True, True))
+
+
 def check_libraries():
     os.environ["KYMO_HANDLER_PATH"] = f"/nowhere:{LIBRARIES}"
     path = os.path.join(LIBRARIES, "libkymo-handler-odd-batch.so")
@@ -141,7 +153,8 @@ def check_libraries():
     run("l.kymo", REGIONS, "--instrument-kernels=texels", "--handlers", ",".join(names))
     spans = {r["line"]: (r["accesses"], r["span_bytes"]) for r in tables("l.kymo", "span")["places"] if r["kind"] == "store"}
     checks.equal("the example", spans, {25: (ITEMS, 4 * ITEMS)})
-    checks.equal("what was good of it", {name: [r["n"] for r in rows] for name, rows in tables("l.kymo", "odd-tables").items()}, {"good": [7]})
+    checks.equal("what was good of it", [r["n"] for r in tables("l.kymo", "odd-tables")["good"]], [7])
+    check_large("l.kymo")
     told = notes("l.kymo")
     for what in ("odd-version of", "was built for version 2 of kymo/handler.h, and this Kymo has 1"), ("odd-export of", "it exports no kymo_handler()"), \
             ("odd-tables (not part of Kymo)", "reported 4 tables or rows of texels that are not as kymo/handler.h has them"), \
@@ -170,7 +183,7 @@ def check_lanes():
 
 
 def check_wrong():
-    for words, text in (("nowhere", "libkymo-handler-nowhere.so is neither"), ("heatmap:pag=1", 'no option "pag"'), ("reuse,reuse", "names reuse twice"),
+    for words, text in (("nowhere", "libkymo-handler-nowhere.so is neither"), ("heatmap:pag=1", 'no option "pag"'), ("blocks:groups=0", "groups=0: a whole number from 1 on"), ("reuse,reuse", "names reuse twice"),
                         ("", "--handlers is empty"), ("a,", "behind the last comma"), ("./none.so", "No such file")):
         done = kymotest.run(KYMO, "run", "-o", "q.kymo", "--handlers", words, "true")
         checks.equal(f"--handlers '{words}'", (done.returncode, text in done.stderr), (2, True))

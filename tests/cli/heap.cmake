@@ -10,7 +10,7 @@ if(TARGET kymo AND TARGET kymo-heap AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
   add_library(heap_allocator SHARED ${folder}/allocator.c)
   target_compile_options(heap_allocator PRIVATE -fno-builtin -fvisibility=default)
   set_target_properties(heap_own_program PROPERTIES ENABLE_EXPORTS ON)
-  foreach(what exact sampled processes beside allocators profiles unasked)
+  foreach(what exact sampled lost processes beside allocators profiles unasked)
     add_test(NAME cli.heap.${what} COMMAND ${Python3_EXECUTABLE} -B ${folder}/test_heap.py $<TARGET_FILE:kymo>
              $<TARGET_FILE:heap_program> $<TARGET_FILE:heap_own_program> $<TARGET_FILE:heap_allocator> ${what})
     set_tests_properties(cli.heap.${what} PROPERTIES LABELS cli TIMEOUT 300)

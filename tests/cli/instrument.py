@@ -3,6 +3,8 @@
 """Kernels that are instrumented: instrument.py KYMO OCL_LINES OCL_REPLAY OCL_TWO OCL_ONCE SMALL_GROUPS.
 
 What OCL_LINES does is known by a formula, line by line. All compute the same with and without Kymo."""
+import csv
+import io
 import json
 import math
 import os
@@ -83,6 +85,8 @@ def check_lines(trace):
               ("tally", "atomic_inc(hits);"): {"line": 47, "executed": HITS, "atomics": HITS, "global_bytes": 8 * HITS}}
     for key, values in wanted.items():
         checks.equal(f"{key}", {k: rows.get(key, {}).get(k) for k in values}, values)
+    shown = must(KYMO, "kernels", "--panel", "22", trace)
+    checks.equal("of one process its number is not shown", [t for t in shown.splitlines() if "pid" in t.split()], [])
     checks.equal("lines are those of the kernel alone", {r["line"] for k, r in rows.items() if k[0] == "copy"} <= {2, 3}, True)
 
 
@@ -139,6 +143,21 @@ def check_chosen(folder, alone):
         checks.equal(f"{words}: told", missed.format(words) in must(KYMO, "summary", trace), True)
 
 
+def check_processes(folder):
+    """Two processes that run the same: each has rows of its own, and all forms tell which."""
+    trace = folder + "/processes"
+    record(trace, "--instrument-kernels=^saxpy$", "sh", "-c", '"$0" && "$0"', LINES)
+    pids = [r["pid"] for r in query(trace, "SELECT DISTINCT pid FROM kernel_parts ORDER BY pid")]
+    checks.equal("processes that ran kernels", len(pids), 2)
+    form = lambda name: must(KYMO, "kernels", "-f", name, "--panel", "22", trace)
+    rows = [(r["pid"], r["executed"]) for t in json.loads(form("json"))["tables"] for r in t["rows"] if r["line"] == 8]
+    checks.equal("a row each", rows, [(p, N) for p in pids])
+    rows = [(int(r["pid"]), int(r["executed"])) for r in csv.DictReader(io.StringIO(form("csv"))) if r["line"] == "8"]
+    checks.equal("a row each, as CSV", rows, [(p, N) for p in pids])
+    rows = [words[:2] for words in map(str.split, form("text").splitlines()) if "saxpy" in words]
+    checks.equal("each row, as text", sorted({tuple(w) for w in rows}), [(str(p), "saxpy") for p in pids])
+
+
 def check_refused(folder, alone):
     trace = folder + "/refused"
     checks.equal("no kymo: the same results", record(trace, "--instrument-kernels", "env", "KYMO_BIN=/nowhere/kymo", LINES), alone)
@@ -173,6 +192,7 @@ def main():
         check_free_groups(folder)
         check_large_groups(folder, alone)
         check_chosen(folder, alone)
+        check_processes(folder)
         check_refused(folder, alone)
         check_others(folder)
     return checks.status(40)

@@ -88,6 +88,17 @@ class Test(base.Test):
                "branches_divergent": 1, "sectors_needed": 100, "sectors_used": 240, "rounds_needed": 20, "rounds_used": 640})
         check("unknown ones", "flops_single" in totals, False)
 
+    def test_processes(self):
+        """Lines of machine code are each process's own: nothing of another one's is added."""
+        self.build()
+        more = {"KYMO_CUPTI": self.library, "FAKE_VERSION": "130001"}
+        self.record("sh", "-c", '"$0" once && "$0" once', self.built, env=more, options=("--instrument-kernels",), plain=False)
+        pids = [r[0] for r in self.rows("SELECT DISTINCT pid FROM kernel_instructions ORDER BY 1")]
+        check("processes", len(pids), 2)
+        lines = [(r["pid"], r["executed"], r["lanes_percent"], r["sectors_needed"], r["sectors_used"])
+                 for r in self.kernels("22") if r["kernel"] == HOT and r["line"] == 102]
+        check("a line", lines, [(p, 320, 87.5, 20, 160) for p in pids])
+
     def test_many(self):
         """Two devices, one name in two modules, a launch that failed."""
         self.build()

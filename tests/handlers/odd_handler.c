@@ -27,12 +27,16 @@ static kymo_status_t on_batch(void *state, const kymo_access_t *records, size_t 
 #endif
 }
 
-/* A good row among tables and rows that are none. */
+/* A good row among tables and rows that are none, and numbers that no signed integer can be. */
 static kymo_status_t report(void *state, kymo_handler_writer_t *w)
 {
 	static const char *const columns[] = {"n"}, *const bad[] = {"No name"};
 	const kymo_handler_cell_t cells[] = {{KYMO_CELL_UNSIGNED, {.number = 7}},
 					     {99, {.number = 0}}};
+	static const char *const numbers[] = {"most", "half", "start_address"};
+	const kymo_handler_cell_t large[] = {{KYMO_CELL_UNSIGNED, {.number = UINT64_MAX}},
+					     {KYMO_CELL_UNSIGNED, {.number = 1ull << 63}},
+					     {KYMO_CELL_UNSIGNED, {.number = (1ull << 63) + 1}}};
 
 	(void)state;
 	w->table(w, "bad", bad, 1);
@@ -41,6 +45,9 @@ static kymo_status_t report(void *state, kymo_handler_writer_t *w)
 	w->row(w, 0, cells, 2);     /* too long */
 	w->row(w, 0, cells + 1, 1); /* no such kind */
 	w->row(w, 0, cells, 1);
+	w->table(w, "large", numbers, 3);
+	w->row(w, 0, large, 3);
+	w->left_out(w, "things", UINT64_MAX - 1);
 	return KYMO_OK;
 }
 

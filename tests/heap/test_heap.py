@@ -4,6 +4,7 @@
 
 exact      every allocation of two threads at two places, of every function, at the peak, after main(), of short threads
 sampled    estimates lie within 6 of the errors that are told
+lost       what was lost or overwritten is told, and no errors are
 processes  a child of fork() has its own; signals at any moment
 beside     with locks and files recorded; behind an allocator that is preloaded; a program's own malloc() is told
 allocators jemalloc, tcmalloc with and without libunwind, where they are installed: preloaded, linked; also for Kymo's own processes
@@ -143,6 +144,29 @@ class Heap(unittest.TestCase):
         # sqrt(T / M), as it is told; and samples are as rare as they should be.
         self.assertTrue(1.8 < rows["much_small"]["error"] < 2.7, rows)
         self.assertTrue(2048 - 6 * 46 < rows["much_small"]["samples"] < 2048 + 6 * 46, rows)
+
+    @of("lost")
+    def test_lost(self):
+        """Ends that are not recorded are none that did not come: what is missing is told, and no error that would be one of 0."""
+        for full, what in (("drop", "lost"), ("overwrite", "overwritten")):
+            with self.subTest(full=full):
+                for pairs in (20000, 80000, 320000):  # how soon there is room again is a matter of chance
+                    p = run(KYMO, "run", "--no-summary", "-f", "-o", self.trace, "-b", "heap", "--heap-interval", "1",
+                            "--on-full", full, "--buffer-size", "64K", "--", PROGRAM, "pairs", str(pairs))
+                    self.assertEqual(p.returncode, 0, p.stderr)
+                    missing = kymotest.query(KYMO, self.trace, f"SELECT {what}_records AS n FROM process")[0]["n"]
+                    if missing:
+                        break
+                self.assertGreater(missing, 0)
+                rows = self.tables("heap")
+                self.assertTrue(rows)
+                for row in rows:
+                    self.assertEqual((row["error"], row["left_error"], row["missing_records"]), (None, None, missing), row)
+                text = " ".join(run(KYMO, "summary", "--tables", "heap", self.trace).stdout.split())
+                self.assertRegex(text, rf"\(heap_program \d+: {missing:,} records were {what}: sizes, the peak and what was left may be wrong\)")
+        self.record(PROGRAM, "two")
+        self.assertEqual({(row["error"], row["missing_records"]) for row in self.tables("heap")}, {(0, 0)})
+        self.assertNotIn("may be wrong", run(KYMO, "summary", "--tables", "heap", self.trace).stdout)
 
     @of("processes")
     def test_fork(self):

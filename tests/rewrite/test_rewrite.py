@@ -296,6 +296,32 @@ class Forms(unittest.TestCase):
         self.assertIn("pipes", self.refused(pipes, "--std", "CL2.0"))
         self.assertIn("C++", self.refused(kernel % "", "--options", "-cl-std=CLC++"))
 
+    def test_empty(self):
+        """A body of nothing at all: its counts begin before they are handed over."""
+        for source in ("__kernel void k(void){}\n", "__kernel void k(){}\n", "#define E {}\n__kernel void k(void) E\n",
+                       "void f(void){}\n__kernel void k(int n){if(n){}f();}\n", "__kernel void k(int n){if(n)return;}\n"):
+            for mode in ("count", "address", "block", "both"):
+                result = self.good(source, "CL1.2", "--mode", mode)
+                self.assertEqual(result.kernels, ["k"])
+                count = result.source.rindex("kymo_n[", 0, result.source.rindex("volatile __global ulong *kymo_c"))
+                self.assertLess(result.source.index("__private ulong kymo_n["), count)
+
+    def test_own_names(self):
+        """Whatever the rewritten text calls something is nothing that the program has, unless only in a text or a comment."""
+        ours = set()
+        for name in ("accesses.cl", "statements.cl", "kernels.cl"):
+            for mode in ("count", "both"):
+                ours |= set(re.findall(r"\b(?:kymo|KYMO)_\w+", rewrite(read(name), "--mode", mode).source))
+        ours -= {"kymo_region_begin", "kymo_region_end", "kymo_name"}  # declared, for marks of regions
+        self.assertLess({"kymo_n", "kymo_context", "kymo_c", "kymo_p", "kymo_d", "kymo_o", "kymo_t", "kymo_end", "KYMO_CLOCK"}, ours)
+        for name in sorted(ours):
+            self.assertEqual(self.refused(f"__kernel void k(__global int *a)\n{{\n\tint {name} = 1;\n\ta[0] = {name};\n}}\n"),
+                             f"line 3: {name} is a name that the rewritten program has")
+        self.assertIn("line 2: kymo_n is", self.refused("#define N kymo_n\n__kernel void k(__global int *N) { N[0] = 1; }\n"))
+        self.good("/* kymo_n */ __constant char s[] = \"kymo_n \\\" kymo_c\", c = '\"', d = '\\'';\n"
+                  "__kernel void k(__global int *my_kymo_n) { my_kymo_n[0] = s[0] + c + d; /* kymo_n */ }\n"
+                  "__kernel void kymo_mine(__global int *kymo_n1) { kymo_n1[0] = 1; }\n", "CL1.2", "--mode", "both")
+
     def test_unused(self):
         """Functions that no kernel can call are left out, with what they call."""
         source = "int f(__global int *a);\n#define G static __attribute__((always_inline)) inline int g(__global int *a)\nG;\n" \

@@ -803,6 +803,22 @@ static void test_recording(void **state)
 	assert_non_null(told(&r, "recording"));
 	assert_true(told(&r, "recording")->first);
 	release(&r);
+	begin(&r); /* reckoned, and more than there was */
+	r.now += 100 * MS;
+	processes[2].overhead_ns = 120 * MS;
+	end(&r);
+	assert_non_null(strstr(told(&r, "recording")->title.s, "took 100 % of the time"));
+	release(&r);
+	begin(&r); /* of ranks counted together, that of all of them */
+	r.now += 100 * MS;
+	processes[2].overhead_ns = 108 * MS;
+	processes[2].merged_ranks = 4;
+	processes[2].thread_time_ns = 400 * MS;
+	end(&r);
+	assert_non_null(strstr(told(&r, "recording")->title.s, "took 30 % of the time"));
+	release(&r);
+	processes[2].merged_ranks = 0;
+	processes[2].thread_time_ns = 0;
 	begin(&r);
 	threads[1].process = 2;
 	r.now += 100 * MS + 1001 * 1000;

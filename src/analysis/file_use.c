@@ -2,6 +2,7 @@
 /* See file_use.h. */
 #include "analysis/file_use.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,13 +90,20 @@ static struct file_use_row *row_of(struct file_use *u, uint64_t string)
 	return &u->rows[u->rows_count++];
 }
 
-static void add(struct file_use *u, uint64_t file, unsigned is, uint64_t moved, const struct rec *r)
+/* That of a file without a name, O_TMPFILE, is one of its bits. */
+static bool of_folder(uint64_t flags)
+{
+	return (flags & O_TMPFILE) == O_DIRECTORY;
+}
+
+static struct file_use_row *add(struct file_use *u, uint64_t file, unsigned is, uint64_t moved,
+				const struct rec *r)
 {
 	const uint64_t ns = r->end > r->start ? (uint64_t)(r->end - r->start) : 0;
 	struct file_use_row *row = row_of(u, file);
 
 	if (!row)
-		return;
+		return NULL;
 	row->opens += is == OPENS;
 	row->reads += is == READS;
 	row->writes += is == WRITES;
@@ -108,20 +116,24 @@ static void add(struct file_use *u, uint64_t file, unsigned is, uint64_t moved, 
 		row->longest_ns = ns;
 		row->longest_op = r->op;
 	}
+	return row;
 }
 
 void file_use_call_wanted(struct file_use *u, const struct rec *r)
 {
 	const unsigned is = u->op_is[r->op];
-	enum { FILE_WORD, TO, MOVED, WORDS };
-	static const char *const names[WORDS] = {"file", "to", "moved"};
+	enum { FILE_WORD, TO, MOVED, FLAGS, WORDS };
+	static const char *const names[WORDS] = {"file", "to", "moved", "flags"};
+	struct file_use_row *row;
 	uint64_t a[WORDS];
 
 	/* Left, recorded without arguments, or of no file. */
 	if (!(call_use_words(u->trace, r, names, WORDS, a) & 1u << FILE_WORD))
 		return;
 	if (is != COPIES) {
-		add(u, a[FILE_WORD], is, a[MOVED], r);
+		row = add(u, a[FILE_WORD], is, a[MOVED], r);
+		if (row && is == OPENS && of_folder(a[FLAGS]))
+			row->folder = true;
 	} else { /* reads one and writes the other */
 		add(u, a[FILE_WORD], READS, a[MOVED], r);
 		add(u, a[TO], WRITES, a[MOVED], r);

@@ -12,6 +12,7 @@
 /* `file` is the trace's; "" where it is not known. Failed calls are among the calls, and moved nothing. */
 struct file_use_row {
 	const char *file;
+	bool folder;    /* opened as one (O_DIRECTORY): nothing can be read from it, or written */
 	uint64_t opens; /* of sockets: connections made or accepted */
 	uint64_t reads, read_bytes, writes, written_bytes, others, errors;
 	uint64_t ns, longest_ns;

@@ -69,8 +69,8 @@ static void note_untouched(struct table *t, const struct summary *s, unsigned co
 		for (uint32_t k = 0; use && k < use->rows_count; k++) {
 			const struct file_use_row *u = &use->rows[k];
 
-			untouched += !file_use_is_socket(u) && u->opens > u->errors && !u->reads &&
-				     !u->writes;
+			untouched += !file_use_is_socket(u) && !u->folder && u->opens > u->errors &&
+				     !u->reads && !u->writes;
 		}
 	}
 	if (untouched)

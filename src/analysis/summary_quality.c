@@ -88,7 +88,7 @@ struct quality {
 		bool known, forced, openmp;
 		unsigned untold; /* processes whose cost their missing end would have told */
 	} cost;
-	double span;   /* ns: run time times threads */
+	double span;   /* ns: that threads were there, and what the process took before and after */
 	bool selected; /* records: what was spent on these is not told apart */
 	unsigned processes;
 	unsigned endless;       /* processes whose recording has no end, or a drain without any */
@@ -169,13 +169,28 @@ static bool tells_cost(const struct t_process *p)
 	return p->how_ended != UINT32_MAX || p->recording || p->merged_ranks || p->telemetry;
 }
 
+/*
+ * That a thread was there. What Kymo takes as it begins and ends in a process is the main one's, which is recorded from when
+ * it has begun.
+ */
+static double thread_span(const struct trace *t, const struct t_thread *th)
+{
+	const struct t_process *p = &t->processes[th->process];
+	int64_t start = th->start, end = th->end ? th->end : t->end;
+
+	if (th->main && p->start && p->start < start)
+		start = p->start;
+	if (th->main && p->end > end)
+		end = p->end;
+	return end > start ? (double)(end - start) : 0;
+}
+
 /* What recording took from each thread: calls from samples; other records at the cost of one. */
 static void quality_overhead(struct quality *q, const struct summary *s)
 {
 	static const enum tally_kind apart[] = {TALLY_MARKER};
 	const struct trace *t = s->trace;
 	const struct t_process *p;
-	int64_t end;
 
 	for (unsigned k = 0; k < sizeof(apart) / sizeof(*apart); k++) {
 		for (uint32_t i = 0; i < s->tallies->set[apart[k]].count; i++) {
@@ -188,11 +203,9 @@ static void quality_overhead(struct quality *q, const struct summary *s)
 	}
 	quality_runtimes(&q->cost, s);
 	for (uint32_t i = 1; i < t->threads_count; i++) {
-		end = t->threads[i].end ? t->threads[i].end : t->end;
 		p = &t->processes[t->threads[i].process];
-		if (end > t->threads[i].start && !p->telemetry && !p->merged_ranks &&
-		    !t->threads[i].own && tells_cost(p))
-			q->span += (double)(end - t->threads[i].start);
+		if (!p->telemetry && !p->merged_ranks && !t->threads[i].own && tells_cost(p))
+			q->span += thread_span(t, &t->threads[i]);
 	}
 }
 
@@ -249,7 +262,7 @@ static void quality_cost(struct quality *q, const struct t_process *p)
 	}
 	q->cost.sure += p->calls_cost_ns + p->overhead_ns + p->loading_ns;
 	q->cost.loading += p->loading_ns;
-	q->span += p->thread_time_ns;
+	q->span += p->thread_time_ns + p->loading_ns; /* it was over before */
 	q->cost.variance += p->calls_cost_variance;
 	q->cost.waiting += p->waiting_ns;
 	q->cost.beside += p->beside_ns + p->drain_ns;
@@ -517,15 +530,24 @@ static void add_clocks(struct text *out, const struct quality *q, bool devices)
 	text_addf(out, ". Percentiles within %s %%.", q->coarse ? "5" : "1.6");
 }
 
+/* Of the time of the program's threads, what Kymo needed to begin and end in them included; NAN: not known. */
+static double cost_share(const struct quality *q)
+{
+	const double cost = (cost_low(&q->cost) + cost_high(&q->cost)) / 2;
+
+	if (q->selected || !q->cost.known || q->span <= 0)
+		return NAN;
+	return fmin(cost / q->span, 1); /* most of it is reckoned */
+}
+
 static void add_share(struct text *out, double share)
 {
-	char number[32];
-
+	if (isnan(share))
+		return;
 	if (share < 0.0001)
 		text_add(out, ", below 0.01 % of their time");
 	else if (share >= 0.995) /* a program that does nothing itself */
-		text_addf(out, ", %s %% of their time",
-			  units_count((uint64_t)(100 * share + 0.5), number));
+		text_add(out, ", 100 % of their time");
 	else
 		text_addf(out, ", %.2g %% of their time", 100 * share);
 }
@@ -575,8 +597,7 @@ static void add_overhead(struct text *out, const struct quality *q)
 		text_add(out, ")");
 	}
 	text_add(out, " in the program's threads");
-	if (q->span > 0)
-		add_share(out, (low + high) / 2 / q->span);
+	add_share(out, cost_share(q));
 	if (q->cost.loading > 0) {
 		text_add(out, ", ");
 		add_time(out, q->cost.loading);
@@ -839,13 +860,12 @@ void summary_quality_line(struct text *out, const struct summary *s)
 	if (q.unaligned)
 		text_add(out, ", not all compared");
 	if (q.cost.known) {
-		double cost = (cost_low(&q.cost) + cost_high(&q.cost)) / 2;
+		const double share = cost_share(&q);
 
 		text_add(out, "; overhead at least ");
-		add_time(out, cost);
-		if (q.span > 0)
-			text_addf(out, 10 * cost < q.span ? " (%.2g %%)" : " (%.0f %%)",
-				  100 * cost / q.span);
+		add_time(out, (cost_low(&q.cost) + cost_high(&q.cost)) / 2);
+		if (!isnan(share))
+			text_addf(out, share < 0.1 ? " (%.2g %%)" : " (%.0f %%)", 100 * share);
 	}
 	text_add(out, ".");
 }
@@ -957,8 +977,7 @@ void summary_tell_quality(const struct summary *s, struct summary_told *told)
 	add_overhead(&told->overhead, &q);
 	if (q.processes)
 		told->clock_error_ns = fmax(q.host_error, fmax(q.rank_error, q.device_error));
-	if (!q.selected && q.cost.known && q.span > 0)
-		told->overhead_share = (cost_low(&q.cost) + cost_high(&q.cost)) / 2 / q.span;
+	told->overhead_share = cost_share(&q);
 }
 
 void summary_told_release(struct summary_told *told)

@@ -59,6 +59,9 @@ static struct timeline *of(struct stream_sink *s)
 			   ->next->name(((struct timeline_sink *)(void *)(s))->next, (record))     \
 		 : KYMO_OK)
 
+/* Of what there is one in the trace for each. */
+#define FORWARD_RECORD(s, name, record) (of(s)->records++, FORWARD(s, name, record))
+
 /* ---- devices ----------------------------------------------------------------------------------- */
 
 /* Devices of several processes and runtimes that are one have one label. Parts are their device. */
@@ -160,7 +163,7 @@ static kymo_status_t on_dispatch(struct stream_sink *s, const struct rec_dispatc
 		w.items *= r->global[i];
 	if (place(tl, &w, &r->device, r->agent))
 		take_work(tl, &w);
-	return FORWARD(s, dispatch, r);
+	return FORWARD_RECORD(s, dispatch, r);
 }
 
 static uint8_t kind_of_copy(uint32_t number)
@@ -197,7 +200,7 @@ static kymo_status_t on_copy(struct stream_sink *s, const struct rec_copy *r)
 
 	if (place(tl, &w, &r->device, copy_agent(tl->trace, r)))
 		take_work(tl, &w);
-	return FORWARD(s, copy, r);
+	return FORWARD_RECORD(s, copy, r);
 }
 
 /* ---- host -------------------------------------------------------------------------------------- */
@@ -404,7 +407,7 @@ static kymo_status_t on_call(struct stream_sink *s, const struct rec *r)
 	objects_call(tl->objects, r);
 	if (is & OP_USES)
 		use_call(tl, r);
-	return FORWARD(s, call, r);
+	return FORWARD_RECORD(s, call, r);
 }
 
 static kymo_status_t on_sync(struct stream_sink *s, const struct rec_sync *r)
@@ -420,7 +423,7 @@ static kymo_status_t on_sync(struct stream_sink *s, const struct rec_sync *r)
 				      .thread = r->base.thread,
 				      .op = r->base.op,
 				      .queue = r->queue};
-	return FORWARD(s, sync, r);
+	return FORWARD_RECORD(s, sync, r);
 }
 
 static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
@@ -444,7 +447,7 @@ static kymo_status_t on_comm(struct stream_sink *s, const struct rec_comm *r)
 					 .tag = r->tag,
 					 .kind = (uint8_t)tl->trace->ops[r->base.op].number,
 					 .state = r->state};
-	return FORWARD(s, comm, r);
+	return FORWARD_RECORD(s, comm, r);
 }
 
 static kymo_status_t on_marker(struct stream_sink *s, const struct rec_marker *r)
@@ -455,7 +458,7 @@ static kymo_status_t on_marker(struct stream_sink *s, const struct rec_marker *r
 	if (n)
 		*n = (struct tl_range){r->base.start,  r->base.end, r->scope, r->base.process,
 				       r->base.thread, r->name,     r->domain};
-	return FORWARD(s, marker, r);
+	return FORWARD_RECORD(s, marker, r);
 }
 
 static kymo_status_t on_allocation(struct stream_sink *s, const struct rec_allocation *r)
@@ -477,7 +480,7 @@ static kymo_status_t on_allocation(struct stream_sink *s, const struct rec_alloc
 					    .what = r->what,
 					    .freed = tl->trace->ops[r->base.op].number ==
 						     ALLOCATION_OP_FREE};
-	return FORWARD(s, allocation, r);
+	return FORWARD_RECORD(s, allocation, r);
 }
 
 static void take_build(struct timeline *tl, const struct rec *r)
@@ -518,33 +521,33 @@ static kymo_status_t on_other(struct stream_sink *s, const struct rec *r)
 
 	if (tl->op_is[r->op] & OP_CODE_OBJECT)
 		take_build(tl, r);
-	return FORWARD(s, other, r);
+	return FORWARD_RECORD(s, other, r);
 }
 
 static kymo_status_t on_counter(struct stream_sink *s, const struct rec_counter *r)
 {
-	return FORWARD(s, counter, r);
+	return FORWARD_RECORD(s, counter, r);
 }
 
 static kymo_status_t on_sample(struct stream_sink *s, const struct rec_sample *r)
 {
-	return FORWARD(s, sample, r);
+	return FORWARD_RECORD(s, sample, r);
 }
 
 static kymo_status_t on_heap(struct stream_sink *s, const struct rec_heap *r)
 {
 	heap_use_add(of(s)->heap, r);
-	return FORWARD(s, heap, r);
+	return FORWARD_RECORD(s, heap, r);
 }
 
 static kymo_status_t on_device_sample(struct stream_sink *s, const struct rec_device_sample *r)
 {
-	return FORWARD(s, device_sample, r);
+	return FORWARD_RECORD(s, device_sample, r);
 }
 
 static kymo_status_t on_kernel_line(struct stream_sink *s, const struct rec_kernel_line *r)
 {
-	return FORWARD(s, kernel_line, r);
+	return FORWARD_RECORD(s, kernel_line, r);
 }
 
 static kymo_status_t on_loss(struct stream_sink *s, const struct rec_loss *r)

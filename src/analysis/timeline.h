@@ -253,6 +253,7 @@ struct timeline {
 	struct tl_device *devices;
 	uint32_t devices_count, devices_room;
 	struct tl_thread *threads; /* by the trace's index */
+	uint64_t records;          /* that were read */
 	uint64_t lost;             /* records of which nothing is here */
 	int64_t overwritten_until; /* ns: of a flight recorder, what came before is not all here */
 	uint64_t early;            /* work that starts before it was submitted */
@@ -281,7 +282,7 @@ struct timeline {
 	struct tl_index *call_of; /* by process: its calls by their ids */
 };
 
-/* Whether so much was lost that what is told of the whole may be wrong; *records: that there were, or NULL. */
+/* Whether so much was lost that what is told of the whole may be wrong; *records: that there were. */
 bool timeline_lossy(const struct timeline *tl, uint64_t *records);
 
 /* Hands every record on to `next`, which may be NULL. `brief` and `matches` are those that it wants, and may be set. */

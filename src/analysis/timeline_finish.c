@@ -674,15 +674,11 @@ static bool find_absent(struct timeline *tl)
 
 enum { LEAST_RECORDS = 1000, LOST_SHARE = 20 }; /* of fewer no share is told */
 
+/* What threads say that they recorded is not taken: it has what the file system refused then. */
 bool timeline_lossy(const struct timeline *tl, uint64_t *records)
 {
-	uint64_t all = tl->lost;
-
-	for (uint32_t i = 1; i < tl->trace->threads_count; i++)
-		all += tl->trace->threads[i].records;
-	if (records)
-		*records = all;
-	return all >= LEAST_RECORDS && LOST_SHARE * tl->lost >= all;
+	*records = tl->records + tl->lost;
+	return *records >= LEAST_RECORDS && LOST_SHARE * tl->lost >= *records;
 }
 
 /* The run, or the time that was selected of it. */

@@ -98,26 +98,24 @@ static struct wait_use_row *row_of(struct wait_use *u, const struct rec *r, cons
 	return &u->rows[u->rows_count++];
 }
 
-/* A sleep that nothing interrupted; a poll after which nothing is ready; a wait that failed by its limit. */
-static bool has_timed_out(uint8_t is, const struct rec *r, bool answered, uint64_t answer)
-{
-	enum { EAGAIN_IS = 11, ETIMEDOUT_IS = 110 };
+enum word { TIMEOUT, READY, KINDS, TIMED_OUT, WORDS };
 
-	switch (is) {
-	case SLEEPS:
-		return r->ok;
-	case POLLS:
-		return r->ok && answered && !answer;
-	default:
-		return r->status == EAGAIN_IS * (is == SIGNALS) + ETIMEDOUT_IS * (is == LOCKS) &&
-		       !r->ok;
-	}
+/*
+ * A sleep that nothing interrupted; a poll after which nothing is ready; a wait that says that its limit ended it. Of a word
+ * that is not there nothing is known.
+ */
+static bool has_timed_out(uint8_t is, const struct rec *r, uint32_t there, const uint64_t *words)
+{
+	if (!r->ok)
+		return false;
+	if (is == POLLS)
+		return there & 1u << READY && !words[READY];
+	return is == SLEEPS || words[TIMED_OUT];
 }
 
 void wait_use_call_wanted(struct wait_use *u, const struct rec *r)
 {
-	enum { TIMEOUT, READY, KINDS, WORDS };
-	static const char *const names[WORDS] = {"timeout", "ready", "kinds"};
+	static const char *const names[WORDS] = {"timeout", "ready", "kinds", "timed_out"};
 	const struct trace *t = u->trace;
 	const uint64_t ns = r->end > r->start ? (uint64_t)(r->end - r->start) : 0;
 	uint64_t words[WORDS];
@@ -131,7 +129,7 @@ void wait_use_call_wanted(struct wait_use *u, const struct rec *r)
 
 	if (!row)
 		return;
-	over = has_timed_out(u->op_is[r->op], r, there & 1u << READY, words[READY]);
+	over = has_timed_out(u->op_is[r->op], r, there, words);
 	row->calls++;
 	row->ns += ns;
 	row->longest_ns = ns > row->longest_ns ? ns : row->longest_ns;

@@ -92,10 +92,24 @@ static bool remove_old(const char *path)
 	return errno == ENOENT;
 }
 
+static bool is_link(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
 /* Something is there that is not our job's trace. */
 static bool replace_existing(const char *path, const struct run_options *o, bool is_trace,
 			     struct text *error)
 {
+	if (is_link(path)) {
+		text_addf(error,
+			  "\"%s\" is a symbolic link: not replaced, even with --force; remove it, "
+			  "or give -o what it leads to",
+			  path);
+		return false;
+	}
 	if (!o->force) {
 		text_addf(error, "\"%s\" exists; --force replaces a trace, -o names another place",
 			  path);

@@ -47,6 +47,8 @@ double top_busy_ns(const struct follow *f, const struct follow_device *d);
 double top_busy_now(const struct follow *f, const struct follow_device *d);
 double top_busy(const struct follow *f, const struct follow_device *d);
 double top_overhead_ns(const struct follow_process *p);
+/* Of the time of all processes, that of loading Kymo included. */
+double top_overhead_share(const struct follow *f);
 double top_lost(const struct follow_process *p);
 /* Processes that are shown. */
 bool top_is_process(const struct follow_process *p);

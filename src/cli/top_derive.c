@@ -121,11 +121,32 @@ double top_busy(const struct follow *f, const struct follow_device *d)
 	return share(top_busy_ns(f, d), (double)top_elapsed(f));
 }
 
+/* Before the process began for Kymo. */
+static double loading_ns(const struct follow_process *p)
+{
+	return follow_ns(p, p->geometry && !p->ended ? p->shm.loading_ticks : p->end.loading_ticks);
+}
+
 double top_overhead_ns(const struct follow_process *p)
 {
-	if (p->geometry && !p->ended)
-		return follow_ns(p, p->shm.overhead_ticks + p->shm.loading_ticks) + p->cost_ns;
-	return follow_ns(p, p->end.overhead_ticks + p->end.loading_ticks) + p->cost_ns;
+	return follow_ns(p,
+			 p->geometry && !p->ended ? p->shm.overhead_ticks : p->end.overhead_ticks) +
+	       loading_ns(p) + p->cost_ns;
+}
+
+double top_overhead_share(const struct follow *f)
+{
+	double overhead = 0, lived = 0;
+
+	for (uint32_t i = 0; i < f->process_count; i++) {
+		const struct follow_process *p = f->processes[i];
+
+		if (!top_is_process(p))
+			continue;
+		overhead += top_overhead_ns(p);
+		lived += (double)top_process_elapsed(f, p) + loading_ns(p);
+	}
+	return share(overhead, lived);
 }
 
 double top_lost(const struct follow_process *p)

@@ -217,7 +217,7 @@ static void add_totals(struct json *j, const struct follow *f)
 	struct follow_losses lost = follow_lost(f);
 	const struct follow_process *slowest, *fastest;
 	bool ranks = top_extremes(f, &slowest, &fastest);
-	double kernels = 0, before = 0, overhead = 0, lived = 0, unrecorded = 0;
+	double kernels = 0, before = 0, overhead = 0, unrecorded = 0;
 
 	for (uint32_t i = 0; i < f->process_count; i++) {
 		const struct follow_process *p = f->processes[i];
@@ -228,7 +228,6 @@ static void add_totals(struct json *j, const struct follow *f)
 		before += p->kernels_then.count;
 		overhead += top_overhead_ns(p);
 		unrecorded += p->unrecorded_calls;
-		lived += (double)top_process_elapsed(f, p);
 	}
 	add_whole(j, "calls", f->calls_now);
 	add_number(j, "calls_per_s", top_per_s(f, f->calls_now, f->calls_then));
@@ -242,7 +241,7 @@ static void add_totals(struct json *j, const struct follow *f)
 	add_whole(j, "lost_definitions", lost.definitions);
 	add_whole(j, "overwritten_records", lost.overwritten);
 	add_whole(j, "overhead_ns", overhead);
-	add_number(j, "overhead_share", lived > 0 ? overhead / lived : NAN);
+	add_number(j, "overhead_share", top_overhead_share(f));
 	add_whole(j, "written_bytes", f->written_now);
 	add_number(j, "written_bytes_per_s", top_per_s(f, f->written_now, f->written_then));
 	add_number(j, "read_share", top_read_share(f));

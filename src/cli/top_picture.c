@@ -128,7 +128,7 @@ static const char *direction_text(const char *direction)
 /* ---- head -------------------------------------------------------------------------------------- */
 
 struct totals {
-	double kernels, kernels_then, overhead, lived, unrecorded;
+	double kernels, kernels_then, overhead, unrecorded;
 	uint32_t running, ended, ranks;
 };
 
@@ -145,7 +145,6 @@ static struct totals add_up(const struct follow *f)
 		t.kernels_then += p->kernels_then.count;
 		t.overhead += top_overhead_ns(p);
 		t.unrecorded += p->unrecorded_calls;
-		t.lived += (double)top_process_elapsed(f, p);
 		t.running += !p->ended;
 		t.ended += p->ended;
 		t.ranks += p->rank >= 0;
@@ -293,8 +292,7 @@ static void draw_cost(struct top_picture *p, const struct follow *f, const struc
 
 	add_line(p, look, TOP_PLAIN, "Lost     %s record%s   Overhead %s, %s   Written %s (%s)",
 		 number_text(lost.records, a), lost.records == 1 ? "" : "s",
-		 time_text(t->overhead, b),
-		 share_text(t->lived > 0 ? t->overhead / t->lived : NAN, c),
+		 time_text(t->overhead, b), share_text(top_overhead_share(f), c),
 		 byte_rate_text(top_per_s(f, f->written_now, f->written_then), d),
 		 bytes_text(f->written_now, e));
 	if (lost.definitions > 0 || lost.overwritten > 0)

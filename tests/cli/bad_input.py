@@ -145,6 +145,18 @@ def test_recording_that_goes_on():
     record()
 
 
+def test_link_to_a_trace():
+    """What stands where the trace is to be, and leads to one, stays, and so does that."""
+    record()
+    for target in ("t.kymo", "nothing"):
+        os.symlink(target, "link.kymo")
+        for words in ((), ("-f",)):
+            p = kymo("run", "--no-summary", *words, "-o", "link.kymo", "true")
+            expect(p.returncode == 3 and 'link.kymo" is a symbolic link: not replaced, even with --force; remove it' in p.stderr, p)
+        expect(os.readlink("link.kymo") == target and kymo("info", "t.kymo").returncode == 0, target)
+        os.unlink("link.kymo")
+
+
 def test_gomp():
     if not shutil.which("gcc"):
         return

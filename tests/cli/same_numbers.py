@@ -80,6 +80,18 @@ def forked(trace):
     check("fork: loading is told", " of it to load Kymo" in line, True)
 
 
+def at_once_over(trace):
+    """A program that does nothing: what Kymo needed to be loaded, to begin and to end is in the whole of which its share is told."""
+    row, = query(trace, "SELECT calls_cost_ns + overhead_ns + loading_ns AS cost, end - start + loading_ns AS whole "
+                        "FROM process WHERE id > 0")
+    share = 100 * row["cost"] / row["whole"]
+    check("true: of the whole", 0 < share < 100, True)
+    for table, pattern in (("quality", r"in the program's threads, ([0-9.]+) % of their time"),
+                           ("processes", r"overhead at least [^;]*\(([0-9.]+) %\)")):
+        told = re.search(pattern, " ".join(must(KYMO, "summary", "--tables", table, trace).split()))
+        check(f"true: the share below {table}", abs(float(told.group(1)) - share) <= 0.5, True)
+
+
 def half_nanoseconds(trace):
     """The clocks' errors are half the width of a comparison: one number in text and table."""
     store = os.path.join(trace, "store.db")
@@ -118,6 +130,7 @@ with kymotest.Folder() as folder:
     trace = record(folder, "opencl", [ANNOTATED], "-f")
     compare("opencl", trace)
     half_nanoseconds(trace)
+    at_once_over(record(folder, "true", ["true"], "-b", "posix"))
     compare("overwrite", record(folder, "overwrite", [OCL_MANY, "--threads", "2", "--queues", "1", "--kernels", "20000"],
                                 "--on-full", "overwrite", "--buffer-size", "1M"), overwritten=True)
     forked(record(folder, "forked", [os.path.join(os.path.dirname(OCL_MANY), "ocl_fork")]))

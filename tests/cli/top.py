@@ -97,6 +97,7 @@ def exact(folder):
     rest = [json.loads(line) for line in lines.communicate(timeout=kymotest.WAIT)[0].splitlines()]
     check("it ends with the recording", (lines.returncode, rest[-1]["running"], rest[-1]["processes_ended"]), (0, False, 1))
     check("time ends with the last process", rest[-1]["elapsed_ns"], rest[-1]["processes"][0]["elapsed_ns"])
+    check("overhead is of a time that has the loading", 0 < rest[-1]["overhead_share"] < rest[-1]["overhead_ns"] / rest[-1]["elapsed_ns"], True)
     as_the_trace(p.trace, rest[-1])
 
 

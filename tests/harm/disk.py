@@ -92,6 +92,9 @@ def lossy(trace, *errors):
         else:
             expect(re.search(rf"refused by the file system +{r['lost']}\n", text), text)
     expect(any(e in str(m["errors"]) for e in errors), "the reason:", m["errors"])
+    if 10 * r["lost"] > done:  # each of them once in the whole
+        text = " ".join(said("diagnose", trace).split())
+        expect(f"{r['lost']:,} of {done:,} records were lost" in text, "of how many:", done, text)
 
 
 def test_full_file_system():

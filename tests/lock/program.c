@@ -3,7 +3,7 @@
  * Waits for other threads, and tells what was waited for, so that a trace can be held against it. A thread waits where it is
  * known to: who is to wait is seen asleep in the kernel (/proc/self/task) before who holds the lock lets it go.
  *
- *	lock_program each|two|free N|kinds|cancelled
+ *	lock_program each|two|free N|kinds|timed|cancelled
  */
 #include <errno.h>
 #include <pthread.h>
@@ -359,6 +359,59 @@ static void kinds(void)
 	printf(" %d\n", errno);
 }
 
+/* ---- waits that their limits end ---- */
+
+static struct timespec in_two_ms(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	t.tv_nsec += 2000000;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	return t;
+}
+
+static void *write_lock_and_keep(void *l)
+{
+	need(pthread_rwlock_wrlock(l) == 0, "wrlock");
+	return NULL;
+}
+
+static void timed(void)
+{
+	enum { REAL = CLOCK_REALTIME, STEADY = CLOCK_MONOTONIC };
+	pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;
+	pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+	pthread_rwlock_t l;
+	struct timespec t;
+	pthread_t writer;
+	sem_t s;
+
+/* `call` waits until t. */
+#define LIMITED(clock, call)                                                                       \
+	do {                                                                                       \
+		t = in_two_ms(clock);                                                              \
+		need((call) == ETIMEDOUT, #call);                                                  \
+	} while (0)
+	pthread_mutex_lock(&m);
+	pthread_mutex_lock(&other);
+	pthread_rwlock_init(&l, NULL);
+	sem_init(&s, 0, 0);
+	need(pthread_create(&writer, NULL, write_lock_and_keep, &l) == 0, "pthread_create");
+	pthread_join(writer, NULL);
+	LIMITED(REAL, pthread_mutex_timedlock(&m, &t));
+	LIMITED(STEADY, pthread_mutex_clocklock(&m, STEADY, &t));
+	LIMITED(REAL, pthread_rwlock_timedrdlock(&l, &t));
+	LIMITED(STEADY, pthread_rwlock_clockrdlock(&l, STEADY, &t));
+	LIMITED(REAL, pthread_rwlock_timedwrlock(&l, &t));
+	LIMITED(STEADY, pthread_rwlock_clockwrlock(&l, STEADY, &t));
+	LIMITED(REAL, pthread_cond_timedwait(&c, &other, &t));
+	LIMITED(STEADY, pthread_cond_clockwait(&c, &other, STEADY, &t));
+	LIMITED(REAL, sem_timedwait(&s, &t) ? errno : 0);
+	LIMITED(STEADY, sem_clockwait(&s, STEADY, &t) ? errno : 0);
+}
+
 /* ---- cancelled while it waits, and at a semaphore that is free ---- */
 
 static void let_go(void *m)
@@ -415,6 +468,8 @@ int main(int argc, char **argv)
 		two();
 	} else if (strcmp(what, "kinds") == 0) {
 		kinds();
+	} else if (strcmp(what, "timed") == 0) {
+		timed();
 	} else if (strcmp(what, "cancelled") == 0) {
 		cancelled();
 	} else if (strcmp(what, "free") == 0 && argc > 2) {

@@ -45,7 +45,8 @@ class Locks(unittest.TestCase):
     def calls(self):
         rows = kymotest.query(KYMO, self.trace, "SELECT name, pid, tid, start, end, duration, status, "
                               "kymo_arg(id, 'object') AS object, kymo_arg(id, 'owner') AS owner, "
-                              "kymo_arg(id, 'woken_by') AS woken_by, kymo_arg(id, 'held') AS held FROM regions "
+                              "kymo_arg(id, 'woken_by') AS woken_by, kymo_arg(id, 'held') AS held, "
+                              "kymo_arg(id, 'timed_out') AS timed_out FROM regions "
                               "WHERE category = 'lock' ORDER BY start")
         for row in rows:
             self.assertEqual(row["status"], 0, row)
@@ -128,6 +129,16 @@ class Locks(unittest.TestCase):
         text = self.record(PROGRAM, "cancelled")
         self.assertEqual(re.findall("^[a-z]+ [0-9]$", text, re.M), ["unlock 0", "cancelled 1", "cancelled 1"])
         self.assertEqual(sum(r["name"] == "pthread_mutex_lock" for r in self.calls()), 3)
+
+    @unittest.skipUnless(WHAT == "kinds", "another test")
+    def test_limits(self):
+        """A wait that its limit ends is no error, and says what ended it."""
+        self.record(PROGRAM, "timed")
+        found = collections.Counter((r["name"], r["timed_out"]) for r in self.calls())
+        self.assertEqual(found, {(name, 1): 2 for name in KINDS if name != "pthread_barrier_wait"})
+        self.assertEqual(self.tables("errors"), [])
+        self.record(PROGRAM, "each")
+        self.assertEqual([r for r in self.calls() if r["timed_out"]], [])
 
     @unittest.skipUnless(WHAT == "kinds", "another test")
     def test_free(self):

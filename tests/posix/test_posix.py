@@ -214,17 +214,19 @@ class Posix(unittest.TestCase):
 
     @unittest.skipUnless(WHAT == "shell", "another test")
     def test_streams(self):
-        """Of a file that is opened and written to by a stream of the C library nothing is seen: the table says so."""
+        """Of a file that is opened and written to by a stream of the C library nothing is seen: the table says so; of a directory there is nothing to see."""
         code = ("import ctypes, os, sys\nc = ctypes.CDLL(None)\nc.fdopen.restype = ctypes.c_void_p\nfd = os.open('told', os.O_CREAT | os.O_WRONLY)\n"
                 "if sys.argv[1] == 'stream':\n  f = ctypes.c_void_p(c.fdopen(fd, b'w'))\n  c.fputs(b'hello', f)\n  c.fclose(f)\n"
-                "else:\n  os.write(fd, b'hello')\n")
+                "else:\n  os.write(fd, b'hello')\n"
+                "if sys.argv[1] == 'folder':\n  os.fsync(os.open('.', os.O_RDONLY | os.O_DIRECTORY))\n"
+                "if sys.argv[1] == 'nameless':\n  os.open('.', os.O_TMPFILE | os.O_WRONLY)\n")
         notes = {}
-        for how in ("stream", "write"):
+        for how in ("stream", "write", "folder", "nameless"):
             self.record(sys.executable, "-S", "-E", "-c", code, how)
             p = run(KYMO, "summary", "--all", "--tables", "files", os.path.join(self.folder, "t.kymo"))
             found = re.search(r"(\d+) files? (?:was|were) opened, and no read or write", " ".join(p.stdout.split()))
             notes[how] = int(found[1]) if found else 0
-        self.assertEqual(notes["stream"], notes["write"] + 1, notes)
+        self.assertEqual((notes["stream"], notes["folder"], notes["nameless"]), (notes["write"] + 1, notes["write"], notes["write"] + 1), notes)
 
     @unittest.skipUnless(WHAT == "beside", "another test")
     def test_beside(self):

@@ -742,15 +742,23 @@ static void lose(struct run *r, uint64_t number)
 	r->sink.sink.loss(&r->sink.sink, &loss);
 }
 
+static void record(struct run *r, uint32_t thread, unsigned number)
+{
+	for (unsigned i = 0; i < number; i++)
+		call(r, OP_OTHER, thread, 0, r->now, r->now);
+}
+
 static void test_recording(void **state)
 {
 	const struct finding *f;
 	struct run r;
 
 	(void)state;
-	begin(&r); /* of all threads together */
-	threads[1].records = 500;
+	begin(&r);                /* of all threads together */
+	threads[1].records = 600; /* as it says: 100 of them were refused by the file system */
 	threads[2].records = 1400;
+	record(&r, 1, 500);
+	record(&r, 2, 1400);
 	r.now += MS;
 	lose(&r, 100);
 	end(&r);
@@ -760,15 +768,16 @@ static void test_recording(void **state)
 	assert_int_equal(f->gain, 0);
 	release(&r);
 	begin(&r); /* a little */
+	record(&r, 1, 1900);
 	r.now += MS;
 	lose(&r, 99);
 	silent(&r, "recording");
 	begin(&r); /* of few */
-	threads[2].records = 0;
+	record(&r, 1, 500);
 	r.now += MS;
 	lose(&r, 400);
 	silent(&r, "recording");
-	threads[1].records = 0;
+	threads[1].records = threads[2].records = 0;
 
 	/* The process with the larger share; two threads have twice the time. */
 	begin(&r);
@@ -794,6 +803,22 @@ static void test_recording(void **state)
 	assert_non_null(told(&r, "recording"));
 	assert_true(told(&r, "recording")->first);
 	release(&r);
+	begin(&r); /* reckoned, and more than there was */
+	r.now += 100 * MS;
+	processes[2].overhead_ns = 120 * MS;
+	end(&r);
+	assert_non_null(strstr(told(&r, "recording")->title.s, "took 100 % of the time"));
+	release(&r);
+	begin(&r); /* of ranks counted together, that of all of them */
+	r.now += 100 * MS;
+	processes[2].overhead_ns = 108 * MS;
+	processes[2].merged_ranks = 4;
+	processes[2].thread_time_ns = 400 * MS;
+	end(&r);
+	assert_non_null(strstr(told(&r, "recording")->title.s, "took 30 % of the time"));
+	release(&r);
+	processes[2].merged_ranks = 0;
+	processes[2].thread_time_ns = 0;
 	begin(&r);
 	threads[1].process = 2;
 	r.now += 100 * MS + 1001 * 1000;

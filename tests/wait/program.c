@@ -139,7 +139,7 @@ static void signals(void)
 	need(sigwaitinfo(&set, NULL) == SIGUSR1, "sigwaitinfo");
 	say("sigwaitinfo", "-", number, "-");
 	need(sigtimedwait(&set, NULL, &t) == -1 && errno == EAGAIN, "sigtimedwait");
-	say("sigtimedwait", "3000000", "-", "-");
+	say("sigtimedwait", "3000000", "0", "-");
 	pthread_kill(pthread_self(), SIGUSR1);
 	sigdelset(&before, SIGUSR1);
 	need(sigsuspend(&before) == -1 && errno == EINTR, "sigsuspend");

@@ -41,7 +41,8 @@ class Waits(unittest.TestCase):
     def calls(self):
         return kymotest.query(KYMO, self.trace, "SELECT name, tid, duration, status, kymo_arg(id, 'timeout') AS timeout, "
                               "coalesce(kymo_arg(id, 'ready'), kymo_arg(id, 'signal'), kymo_arg(id, 'child')) AS answer, "
-                              "kymo_arg(id, 'kinds') AS kinds, kymo_arg(id, 'count') AS count FROM regions "
+                              "kymo_arg(id, 'kinds') AS kinds, kymo_arg(id, 'count') AS count, "
+                              "kymo_arg(id, 'timed_out') AS timed_out FROM regions "
                               "WHERE category = 'wait' ORDER BY start")
 
     def tables(self, name):
@@ -90,6 +91,9 @@ class Waits(unittest.TestCase):
         rows = self.calls()
         self.check(said, rows)
         self.check_table(rows)
+        # None of these is an error, what its limit ended neither.
+        self.assertEqual([r for r in rows if r["status"]] + self.tables("errors"), [])
+        self.assertEqual([r["name"] for r in rows if r["timed_out"]], ["sigtimedwait", "futex"])
         by = collections.defaultdict(lambda: [0, 0, 0])
         for t in self.tables("waits"):
             by[t["call"]] = [a + b for a, b in zip(by[t["call"]], (t["calls"], t["timed_out"], t["interrupted"]))]

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the recording itself did to what the other rules look at: where it is so much, they may be wrong. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "analysis/diagnose.h"
 #include "base/plain.h"
@@ -66,10 +67,18 @@ static uint32_t threads_of(const struct trace *t, uint32_t process)
 	return n;
 }
 
+/* ns, of them all; of ranks that were counted together as they said. */
+static double thread_time(const struct diagnosis *d, uint32_t process)
+{
+	const struct t_process *p = &d->trace->processes[process];
+
+	return p->merged_ranks ? p->thread_time_ns
+			       : (double)timeline_length(d->tl) * threads_of(d->trace, process);
+}
+
 /* The process of which it takes most. Loading Kymo is left out: it is over before anything is recorded. */
 static void find_overhead(struct diagnosis *d)
 {
-	uint64_t run = timeline_length(d->tl);
 	uint32_t most = 0;
 	double share = 0;
 	char time[UNITS_TEXT];
@@ -77,10 +86,8 @@ static void find_overhead(struct diagnosis *d)
 
 	for (uint32_t i = 1; i < d->trace->processes_count; i++) {
 		const struct t_process *p = &d->trace->processes[i];
-		uint32_t threads = threads_of(d->trace, i);
-		double is = threads && run ? (p->calls_cost_ns + p->overhead_ns) / (double)run /
-						     (double)threads
-					   : 0;
+		const double whole = thread_time(d, i);
+		double is = whole > 0 ? fmin((p->calls_cost_ns + p->overhead_ns) / whole, 1) : 0;
 
 		if (is > share) {
 			share = is;

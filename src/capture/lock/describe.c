@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "capture/lock/lock.h"
 
-enum { NONE, OBJECT, MUTEX, OWNER, WOKEN_BY, HELD };
+enum { NONE, OBJECT, MUTEX, OWNER, WOKEN_BY, HELD, TIMED_OUT };
 enum { SHAPE_OBJECT, SHAPE_OWNED, SHAPE_HELD, SHAPE_WAIT, SHAPE_WOKEN, SHAPES };
 
 #define MEMBER(name) LIBC_MEMBER(struct lock_call, name)
@@ -15,12 +15,16 @@ static const struct libc_field fields[] = {
 	[WOKEN_BY] = {"woken_by", "pid_t", KYMO_KIND_UNSIGNED, 4, KYMO_FIELD_OUT, MEMBER(thread),
 		      true},
 	[HELD] = {"held", "uint64_t", KYMO_KIND_TIME, 8, 0, MEMBER(held), true},
+	[TIMED_OUT] = {"timed_out", "bool", KYMO_KIND_BOOL, 1, KYMO_FIELD_OUT, MEMBER(timed_out),
+		       true},
 };
 
 static const uint8_t shapes[SHAPES][LIBC_FIELDS] = {
-	[SHAPE_OBJECT] = {OBJECT},          [SHAPE_OWNED] = {OBJECT, OWNER},
-	[SHAPE_HELD] = {OBJECT, HELD},      [SHAPE_WAIT] = {OBJECT, MUTEX, WOKEN_BY},
-	[SHAPE_WOKEN] = {OBJECT, WOKEN_BY},
+	[SHAPE_OBJECT] = {OBJECT},
+	[SHAPE_OWNED] = {OBJECT, OWNER, TIMED_OUT},
+	[SHAPE_HELD] = {OBJECT, HELD},
+	[SHAPE_WAIT] = {OBJECT, MUTEX, WOKEN_BY, TIMED_OUT},
+	[SHAPE_WOKEN] = {OBJECT, WOKEN_BY, TIMED_OUT},
 };
 
 static const struct libc_op rows[LOCK_OP_COUNT] = {

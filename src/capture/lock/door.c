@@ -111,12 +111,19 @@ static inline uint64_t lets_go(const void *mutex)
 
 /* ---- recording ---- */
 
+/* A wait that its time limit ended did what it was asked for. */
+static void leave(struct lock_call *c, int error)
+{
+	c->timed_out = error == ETIMEDOUT;
+	door_leave(&c->base, c->timed_out ? 0 : error);
+}
+
 /* Calls `what`, which returns an error's number, and records that. */
 #define WAIT(c, error, what)                                                                       \
 	do {                                                                                       \
 		if (ENTER(c)) {                                                                    \
 			(error) = (what);                                                          \
-			door_leave(&(c).base, (error));                                            \
+			leave(&(c), (error));                                                      \
 		} else {                                                                           \
 			(error) = (what);                                                          \
 		}                                                                                  \
@@ -273,7 +280,7 @@ EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
 		if (ENTER(c)) {                                                                    \
 			error = NEXT(name) call;                                                   \
 			c.thread = error ? 0 : woken_by(cond);                                     \
-			door_leave(&c.base, error);                                                \
+			leave(&c, error);                                                          \
 		} else {                                                                           \
 			error = NEXT(name) call;                                                   \
 		}                                                                                  \
@@ -334,7 +341,7 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 			return NEXT(name) call;                                                    \
 		result = NEXT(name) call;                                                          \
 		c.thread = result ? 0 : woken_by(semaphore);                                       \
-		door_leave(&c.base, result ? errno : 0);                                           \
+		leave(&c, result ? errno : 0);                                                     \
 		return result;                                                                     \
 	}
 

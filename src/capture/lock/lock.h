@@ -43,6 +43,7 @@ struct lock_call {
 	uint64_t held;      /* ticks from when it was taken, then ns; 0: unknown */
 	const void *object; /* the lock, the condition, ... */
 	const void *mutex;  /* that a condition is waited for with */
+	uint32_t timed_out; /* its time limit ended it, which is no error */
 };
 
 /* For libkymo-lock.so: NULL: nothing can be recorded. `counter`: tick_counter() counts. Keeps errno. */

@@ -7,7 +7,7 @@
 #include "core/marker/marker.h"
 #include "core/process/handler.h"
 
-enum { NONE, FD, TIMEOUT, COUNT, KINDS, READY, SIGNAL, CHILD, OBJECT };
+enum { NONE, FD, TIMEOUT, COUNT, KINDS, READY, SIGNAL, CHILD, OBJECT, TIMED_OUT };
 enum {
 	SHAPE_NOTHING,
 	SHAPE_SLEEP,
@@ -30,15 +30,17 @@ static const struct libc_field fields[] = {
 	[SIGNAL] = {"signal", "int", KYMO_KIND_SIGNED, 4, KYMO_FIELD_OUT, MEMBER(answer), false},
 	[CHILD] = {"child", "pid_t", KYMO_KIND_SIGNED, 4, KYMO_FIELD_OUT, MEMBER(answer), true},
 	[OBJECT] = {"object", "const void *", KYMO_KIND_POINTER, 8, 0, MEMBER(object), false},
+	[TIMED_OUT] = {"timed_out", "bool", KYMO_KIND_BOOL, 1, KYMO_FIELD_OUT, MEMBER(timed_out),
+		       true},
 };
 
 static const uint8_t shapes[SHAPES][LIBC_FIELDS] = {
 	[SHAPE_SLEEP] = {TIMEOUT},
 	[SHAPE_POLL] = {TIMEOUT, COUNT, KINDS, READY},
 	[SHAPE_EPOLL] = {FD, TIMEOUT, READY},
-	[SHAPE_SIGNAL] = {TIMEOUT, SIGNAL},
+	[SHAPE_SIGNAL] = {TIMEOUT, SIGNAL, TIMED_OUT},
 	[SHAPE_CHILD] = {CHILD},
-	[SHAPE_FUTEX] = {OBJECT, TIMEOUT},
+	[SHAPE_FUTEX] = {OBJECT, TIMEOUT, TIMED_OUT},
 };
 
 static const struct libc_op rows[WAIT_OP_COUNT] = {

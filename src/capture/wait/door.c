@@ -316,8 +316,9 @@ EXPORT int sigwait(const sigset_t *set, int *signal)
 		error = error_of(signal);                                                          \
 		if (error == 0 || error == EAGAIN || error == EINTR)                               \
 			later;                                                                     \
-		c.answer = signal;                                                                 \
-		door_leave(&c.base, error);                                                        \
+		c.answer = signal > 0 ? signal : 0;                                                \
+		c.timed_out = error == EAGAIN;                                                     \
+		door_leave(&c.base, c.timed_out ? 0 : error);                                      \
 		return signal;                                                                     \
 	} while (0)
 

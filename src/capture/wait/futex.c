@@ -65,7 +65,8 @@ long wait_futex(long number, const void *object, long op, long value,
 	error = result < 0 ? errno : 0;
 	if (error != EFAULT && error != EINVAL)
 		c.timeout = limit_of(op, timeout, &now);
-	door_leave(&c.base, error);
+	c.timed_out = error == ETIMEDOUT;
+	door_leave(&c.base, c.timed_out ? 0 : error);
 	return result;
 }
 

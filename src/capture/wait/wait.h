@@ -46,11 +46,12 @@ enum wait_op {
 /* A call. What its op has no field for is not looked at. */
 struct wait_call {
 	struct libc_call base;
-	int32_t fd;       /* of epoll */
-	int32_t answer;   /* descriptors that are ready, the signal, the process */
-	uint32_t count;   /* descriptors that are waited for */
-	uint32_t kinds;   /* string: what those that were looked at are; 0: not known */
-	uint64_t timeout; /* ns, as asked; all bits, -1 in the record: none, or not known */
+	int32_t fd;         /* of epoll */
+	int32_t answer;     /* descriptors that are ready, the signal, the process */
+	uint32_t count;     /* descriptors that are waited for */
+	uint32_t kinds;     /* string: what those that were looked at are; 0: not known */
+	uint64_t timeout;   /* ns, as asked; all bits, -1 in the record: none, or not known */
+	uint32_t timed_out; /* its limit ended it, where that is told by an error's number */
 	const void *object;
 	int32_t looked_at[WAIT_LOOKED_AT]; /* descriptors */
 	uint32_t looked_at_count;

@@ -26,7 +26,7 @@ help:
 	@echo 'make asan-cli   the tests of the command line, of which only kymo itself has these sanitizers: TESTS=REGEX'
 	@echo 'make tsan       the unit tests with the thread sanitizer'
 	@echo 'make fuzz       fuzz what reads bytes for a minute each, with clang and libFuzzer: SECONDS=N TARGETS="raw view"'
-	@echo 'make harm       what recordings do to programs and what they miss, as a table: 20 minutes (SEED=N, ONLY=REGEX)'
+	@echo 'make harm       what recordings do to programs and what they miss, as a table: half an hour (SEED=N, ONLY=REGEX)'
 	@echo 'make harm-long  the same with 1,000 kills at random moments; tools/soak.sh records for half an hour'
 	@echo 'make mutants    change 100 lines, one at a time, and run the tests that execute it: MUTATE="--quick --seed N --files REGEX"'
 	@echo 'make model      search the model of the ring with spin, in worlds that take minutes'

@@ -89,7 +89,7 @@ static kymo_status_t init(const kymo_handler_options_t *options,
 	b->times = calloc(n, sizeof(*b->times));
 	*state = b;
 	if (b->executed && b->times && handlers_options_known(options, "groups", why, size) &&
-	    handlers_option_number(options, "groups", 1, GROUPS, &b->most_groups, why, size)) {
+	    handlers_option_number(options, "groups", 0, GROUPS, &b->most_groups, why, size)) {
 		b->items = b->executed + n;
 		b->unfinished = b->items + n;
 		return KYMO_OK;

@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "base/locks.h"
@@ -17,25 +19,53 @@ static struct marker_thread *threads GUARDED_BY(core_live->threads); /* under `t
 
 /* ---- threads ---- */
 
-/* NULL: no memory. Caller has blocked signals: a handler's first mark would wait for what its own thread does here. */
-static struct marker_thread *add(struct cap_thread *t)
-{
-	/* Not of malloc(), in which a handler may have interrupted the thread. */
-	struct marker_thread *m =
-		mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+enum { SLAB = 16 };
 
-	if (m == MAP_FAILED)
-		return NULL;
-	m->owner = t;
-	m->generation = atomic_load(&marker_generation);
+static struct marker_thread *spare GUARDED_BY(core_live->threads);
+
+/* Of malloc() only where there is nothing else: a handler may have interrupted the thread in it. NULL: no memory. */
+static struct marker_thread *new_thread(void) REQUIRES(core_live->threads)
+{
+	struct marker_thread *m = spare;
+
+	if (!m) {
+		m = mmap(NULL, SLAB * sizeof(*m), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (m == MAP_FAILED) /* the program has given mmap() up */
+			return calloc(1, sizeof(*m));
+		for (unsigned i = 0; i + 1 < SLAB; i++)
+			m[i].next = &m[i + 1];
+	}
+	spare = m->next;
+	return m;
+}
+
+/* As new, for the next one. What ranges had is freed. */
+static void keep_thread(struct marker_thread *m) REQUIRES(core_live->threads)
+{
+	memset(m, 0, offsetof(struct marker_thread, stack));
+	m->next = spare;
+	spare = m;
+}
+
+/* Caller has blocked signals: a handler's first mark would wait for what its own thread does here. */
+static void add(struct cap_thread *t)
+{
+	struct marker_thread *m;
+
 	pthread_mutex_lock(&core_live->threads);
-	m->next = threads;
-	m->link = &threads;
-	if (threads)
-		threads->link = &m->next;
-	threads = m;
+	m = new_thread();
+	if (m) {
+		m->owner = t;
+		m->generation = atomic_load(&marker_generation);
+		m->next = threads;
+		m->link = &threads;
+		if (threads)
+			threads->link = &m->next;
+		threads = m;
+	}
 	pthread_mutex_unlock(&core_live->threads);
-	return marker_current = m;
+	marker_current = m;
 }
 
 struct marker_thread *marker_thread_add(struct cap_thread *t)
@@ -397,14 +427,18 @@ void core_marker_thread_end(struct cap_thread *t)
 		return;
 	leave_open(t, m);
 	core_signals_block(&before);
+	for (uint32_t i = 0; i < KYMO_RANGE_DEPTH; i++) {
+		if (!m->stack[i].extra)
+			continue;
+		marker_extra_free(m->stack[i].extra);
+		m->stack[i].extra = NULL;
+	}
 	pthread_mutex_lock(&core_live->threads);
 	*m->link = m->next;
 	if (m->next)
 		m->next->link = m->link;
+	keep_thread(m);
 	pthread_mutex_unlock(&core_live->threads);
-	for (uint32_t i = 0; i < KYMO_RANGE_DEPTH; i++)
-		marker_extra_free(m->stack[i].extra);
-	munmap(m, sizeof(*m));
 	marker_current = NULL;
 	core_signals_restore(&before);
 }

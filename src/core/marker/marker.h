@@ -112,7 +112,7 @@ void marker_name_object(kymo_object_t what, const char *runtime, uint64_t handle
 void marker_ranges_fork_child(void);
 
 /* ---- for core ---- */
-/* The calling thread ends: so do its ranges. */
+/* The calling thread, which has blocked signals, ends: so do its ranges. */
 void core_marker_thread_end(struct cap_thread *t);
 /* The process ends: so do all ranges; mistakes are noted. */
 void core_marker_finalize(void);

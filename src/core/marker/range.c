@@ -421,12 +421,10 @@ static void leave_open(struct cap_thread *t, struct marker_thread *m)
 void core_marker_thread_end(struct cap_thread *t)
 {
 	struct marker_thread *m = marker_current;
-	uint64_t before;
 
 	if (!m)
 		return;
 	leave_open(t, m);
-	core_signals_block(&before);
 	for (uint32_t i = 0; i < KYMO_RANGE_DEPTH; i++) {
 		if (!m->stack[i].extra)
 			continue;
@@ -440,7 +438,6 @@ void core_marker_thread_end(struct cap_thread *t)
 	keep_thread(m);
 	pthread_mutex_unlock(&core_live->threads);
 	marker_current = NULL;
-	core_signals_restore(&before);
 }
 
 /*

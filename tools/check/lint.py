@@ -144,8 +144,10 @@ def cppcheck(build):
 
 
 def tidy(build):
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        told = pool.map(lambda e: tool(TIDY, "-p", build, "--quiet", e["file"]), compiled(build))
+    """Many files a process: it takes longer to begin than to read one."""
+    names, processes = [e["file"] for e in compiled(build)], os.cpu_count()
+    with concurrent.futures.ThreadPoolExecutor(processes) as pool:
+        told = pool.map(lambda some: tool(TIDY, "-p", build, "--quiet", *some), [names[i::4 * processes] for i in range(4 * processes)])
         return [line.replace(ROOT + os.sep, "") for lines in told for line in lines
                 if re.search(r": (warning|error): ", line)]
 

@@ -10,7 +10,12 @@ build = cmake --preset $(1) > /dev/null && cmake --build --preset $(1) -j $(JOBS
 # $(call run_tests,PRESET,OPTIONS): ends with a line that counts them
 run_tests = tools/check/ctest-summary.py --test-dir build/$(1) --output-on-failure $(2)
 
-.PHONY: all help setup demo check quick asan asan-cli tsan fuzz mutants harm harm-long model bench fmt lint install clean
+# What has no time in `make check`. What it said last, and when, is in tests/ran.tsv, unless only a part of it ran.
+LONG = asan asan-cli tsan clang bare scratch fuzz mutants harm harm-long soak model
+again = $(MAKE) --no-print-directory
+ran = $(if $(findstring command,$(foreach v,TESTS ONLY TARGETS,$(origin $v))),,python3 -B tools/check/ran.py $@)
+
+.PHONY: all help setup demo check quick $(LONG) $(LONG:%=run-%) bench fmt lint install clean
 
 all:
 	@command -v cmake > /dev/null || { echo 'no cmake here: try "make setup"' >&2; exit 1; }
@@ -25,9 +30,13 @@ help:
 	@echo 'make asan       the same tests with the address and undefined behaviour sanitizers'
 	@echo 'make asan-cli   the tests of the command line, of which only kymo itself has these sanitizers: TESTS=REGEX'
 	@echo 'make tsan       the unit tests with the thread sanitizer'
+	@echo 'make clang      build with clang 19, run the tests that its compiler matters to'
+	@echo 'make bare       build without the optional libraries, run what tests there are then'
+	@echo 'make scratch    add a field and a kind of record to a copy of the sources, build and record with it'
 	@echo 'make fuzz       fuzz what reads bytes for a minute each, with clang and libFuzzer: SECONDS=N TARGETS="raw view"'
 	@echo 'make harm       what recordings do to programs and what they miss, as a table: half an hour (SEED=N, ONLY=REGEX)'
-	@echo 'make harm-long  the same with 1,000 kills at random moments; tools/soak.sh records for half an hour'
+	@echo 'make harm-long  the same with 1,000 kills at random moments'
+	@echo 'make soak       record at full speed for half an hour and watch the memory of all that takes part'
 	@echo 'make mutants    change 100 lines, one at a time, and run the tests that execute it: MUTATE="--quick --seed N --files REGEX"'
 	@echo 'make model      search the model of the ring with spin, in worlds that take minutes'
 	@echo 'make bench      build, run the benchmarks'
@@ -67,6 +76,9 @@ check:
 	@$(shares) build $(SHARES) build/ci
 	@tools/check/ctest-summary.py --shares $(SHARES) --test-dir build/ci --output-on-failure -j $(JOBS)
 
+$(LONG):
+	@$(ran) $(again) run-$@
+
 quick:
 	@$(call build,ci)
 	@$(call run_tests,ci,-j $(JOBS) -R '$(shell tests/base/quick.py)')
@@ -76,7 +88,7 @@ quick:
 UBSAN = UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:abort_on_error=1
 
 # PoCL and LLVM leak at exit: what the tests run under is not what they test.
-asan:
+run-asan:
 	@$(call build,asan)
 	@ASAN_OPTIONS=verify_asan_link_order=0:handle_segv=0:handle_abort=0 $(UBSAN) \
 		LSAN_OPTIONS=print_suppressions=0:suppressions=$(CURDIR)/tests/support/lsan.supp $(call run_tests,asan,-j $(JOBS))
@@ -84,7 +96,7 @@ asan:
 # Programs load ordinary libraries here, so that all that records is tested, and what reads, exports and reports is
 # sanitized. What the address sanitizer finds does not always fail a test: whatever it tells is in build/asan-cli/found.
 TESTS = ^(cli|golden|sql|otf2|page|diagnose)\.
-asan-cli:
+run-asan-cli:
 	@cmake --preset asan > /dev/null && cmake --build --preset asan -j $(JOBS) --target kymo
 	@$(call build,asan-cli)
 	@rm -rf build/asan-cli/found && mkdir build/asan-cli/found
@@ -97,31 +109,48 @@ asan-cli:
 # Only code that is built with the sanitizer can be judged by it, and PoCL is not. Left out: chunks
 # that come back through another process (drain), memory use (perfetto), thunks without the
 # sanitizer's frames (gen_wrap), and a stress test that takes minutes then (opencl).
-tsan:
+run-tsan:
 	@$(call build,tsan)
 	@TSAN_OPTIONS=die_after_fork=0 $(call run_tests,tsan,-L 'unit|stress' -E 'drain|perfetto|gen_wrap|unit.opencl$$')
+
+# A second compiler, and as little as Kymo can be built with.
+run-clang:
+	@$(call build,clang)
+	@$(call run_tests,clang,-j $(JOBS) -R '^(unit|conformance|register|badtools|golden|sql)')
+
+run-bare:
+	@$(call build,bare)
+	@$(call run_tests,bare,-j $(JOBS) -E '^(abi|lint|perf)')
+
+# A field and a kind of record in a copy of the sources, which is built.
+run-scratch:
+	@python3 -B tests/record/test_scratch.py . 2>&1
 
 # Without libFuzzer the same targets run in make check, with mutations of tests/fuzz/timed_main.c. When it ran last, and what it
 # told: build/fuzz/fuzz.txt. TARGETS="raw view": these alone.
 SECONDS = 60
-fuzz:
+run-fuzz:
 	@$(call build,fuzz)
 	@python3 -B tools/check/fuzz.py build/fuzz --seconds $(SECONDS) --jobs $(JOBS) $(TARGETS)
 
 # The table, with its seed and when it was made, is in build/ci/harm.json as well.
 KILLS = 250
-harm:
+run-harm:
 	@$(call build,ci)
 	@tests/harm/harm.py build/ci --jobs $(JOBS) --rounds $(KILLS) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only '$(ONLY)')
 
-harm-long:
-	@$(MAKE) --no-print-directory harm KILLS=1000
+run-harm-long:
+	@$(again) run-harm KILLS=1000
+
+run-soak:
+	@$(call build,ci)
+	@tools/soak.sh --build build/ci
 
 # Mutants of the sources: which changes of one line no test sees. When it ran last, and what survived: build/mutants.json.
-mutants:
+run-mutants:
 	@python3 -B tools/check/mutate.py $(MUTATE)
 
-model:
+run-model:
 	@python3 -B tests/model/test_model.py all
 
 bench:

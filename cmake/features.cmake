@@ -4,6 +4,10 @@
 find_package(PkgConfig)
 find_package(Threads REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
+# Itself, not the script of a version manager (pyenv), which takes longer to begin than most of what is run with it.
+execute_process(COMMAND ${Python3_EXECUTABLE} -c "import sys; print(sys.executable or sys.argv[1], end='')" ${Python3_EXECUTABLE}
+                OUTPUT_VARIABLE Python3_EXECUTABLE COMMAND_ERROR_IS_FATAL ANY)
+set_target_properties(Python3::Interpreter PROPERTIES IMPORTED_LOCATION ${Python3_EXECUTABLE})
 
 set(KYMO_FEATURE_LINES "" CACHE INTERNAL "")
 

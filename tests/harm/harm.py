@@ -150,7 +150,9 @@ def main():
         table.failures.append(f"interrupted after {number} of {len(jobs)} parts")
     seconds = time.monotonic() - start
     print(table.text())
-    print(f"seed {options.seed}: {seconds:.0f} s, {processor:.0f} s of processors, {len(table.failures)} harmed")
+    all_ = table.total()
+    print(f"seed {options.seed}: {all_['runs']:,} runs, {all_['produced']:,} calls produced = {all_['recorded']:,} recorded + {all_['lost']:,} lost"
+          f" + {all_['unknown']:,} unknown; {seconds:.0f} s, {processor:.0f} s of processors; {len(table.failures)} harmed")
     write(options.output or options.build + "/harm.json", table, options, began, seconds, processor)
     return 1 if table.failures or not jobs else 0
 

@@ -117,6 +117,7 @@ def main():
             wrong += r.growth() + r.end()
     for line in wrong:
         print("WRONG:", line)
+    print(f"{seconds:.0f} s, {len(wrong)} wrong")
     return 1 if wrong else 0
 
 

@@ -9,6 +9,7 @@ import argparse
 import concurrent.futures
 import os
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -69,7 +70,9 @@ def main():
         rows = list(pool.map(lambda n: run(build, n, args.seconds), names))
     lines = table(rows)
     bad = sum(bool(r["ended"]) for r in rows)
-    lines.append(f"{len(rows)} targets, {args.seconds} s each, {sum(r['runs'] for r in rows)} runs, {bad} found something")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    lines.append(f"{len(rows)} targets, {args.seconds} s each, {used.ru_utime + used.ru_stime:.0f} s of processors, "
+                 f"{sum(r['runs'] for r in rows)} runs, {bad} found something")
     with open(os.path.join(build, "fuzz.txt"), "a", encoding="utf-8") as f:
         f.write("\n".join([time.strftime("%Y-%m-%d %H:%M:%S"), *lines, ""]))
     print("\n".join(lines))

@@ -321,6 +321,7 @@ def main():
             write(os.path.join(ROOT, "build", "mutants.json"), json.dumps({"when": when, "seed": args.seed, "killed_percent": told(found)[0], "mutants": found}, indent=1))
     percent, text = told(found)
     print(text)
+    print(f"seed {args.seed}: {sum(bool(m['killed_by']) for m in found)} of {len(found)} mutants killed, {percent:.0f} %")
     return 1 if percent < args.least else 0
 
 

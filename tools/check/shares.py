@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the time of a check goes to: setup, build and its folders, tests by group, the slowest tests.
+"""What the time of a check goes to: setup, build and its folders, tests by group, the slowest tests; and when what it leaves out last ran.
 
     shares.py step FILE NAME COMMAND...    run it, add its seconds to FILE (tab-separated: kind, name, wall, processor)
     shares.py build FILE FOLDER            add what ninja's last run in FOLDER made, by folder
@@ -14,6 +14,8 @@ import re
 import subprocess
 import sys
 import time
+
+import ran  # (beside this file)
 
 SLOWEST = 15
 
@@ -112,6 +114,8 @@ def print_table(path):
     print_rows("building, by folder (seconds of its steps)", small_as_one(list(rows_of(lines, "build"))))
     print_rows("tests, by group (number)", small_as_one(by_group(tests)))
     print_rows(f"the {SLOWEST} slowest tests", tests[:SLOWEST])
+    print()
+    ran.table()
     print(flush=True)
 
 

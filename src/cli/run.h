@@ -123,6 +123,9 @@ int run_attached(const struct attach_target *target, char **argv);
 
 /* ---- run_check.c ---- */
 
+/* `list`, from malloc() or NULL, takes the place of the counters; it is kept until another one does. */
+void counters_become(struct run_options *o, char *list);
+
 /* All that is asked for, but for the program and the name of the trace. 0, or the exit status of what was said. */
 int check_options(const struct run_options *o);
 /* Before this process is asked for its rank. */

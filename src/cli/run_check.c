@@ -15,6 +15,15 @@ bool check_has_window(const struct run_options *o)
 	return o->delay_ns || o->duration_ns || o->after_ns || o->before_ns || o->period;
 }
 
+void counters_become(struct run_options *o, char *list)
+{
+	static char *made;
+	char *before = made;
+
+	o->counters = made = list;
+	free(before);
+}
+
 static enum knob_source source_of(const char *option)
 {
 	return run_options_table.source[knob_find(&run_options_table, option)];

@@ -53,7 +53,7 @@ bool events_take(struct run_options *o)
 	} else {
 		cli_error("--counters: %s", error);
 	}
-	o->counters = program.s; /* kept; NULL: none is left */
+	counters_become(o, program.s); /* NULL: none is left */
 	return good;
 }
 

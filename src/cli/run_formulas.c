@@ -217,8 +217,8 @@ bool formulas_take(struct run_options *o)
 			cli_error("--counters: %s", t.error);
 	}
 	if (good && t.formulas.length) {
-		o->counters = t.list.s; /* kept, as the formulas are */
-		o->formula_lines = t.formulas.s;
+		counters_become(o, t.list.s);
+		o->formula_lines = t.formulas.s; /* kept */
 	} else {
 		text_release(&t.list);
 		text_release(&t.formulas);

@@ -201,7 +201,7 @@ bool metrics_take(struct run_options *o)
 	if (good && o->counters)
 		text_addf(&w.counters, ",%s", o->counters);
 	if (good)
-		o->counters = w.counters.s; /* kept */
+		counters_become(o, w.counters.s);
 	else
 		text_release(&w.counters);
 	text_release(&w.dropped);

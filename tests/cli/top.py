@@ -449,8 +449,9 @@ def main():
         try:
             for test in (exact, estimated, costs_nothing, two_processes, summary_mode, all_of_them, let_go, stopped_drain, killed, refusals, damaged,
                          no_files):
+                begun = time.monotonic()
                 test(folder)
-                print(test.__name__)
+                print(f"{test.__name__}: {time.monotonic() - begun:.1f} s", flush=True)
         finally:
             for p in Recording.all:
                 p.let_go()

@@ -19,7 +19,8 @@ import kymotest  # noqa: E402
 KYMO, IMPLEMENTATION, PROGRAMS = os.path.abspath(sys.argv[1]), sys.argv[2], Path(sys.argv[3]).resolve()
 LAUNCHER = {"openmpi": "mpirun.openmpi", "mpich": "mpiexec.hydra"}[IMPLEMENTATION]
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                   OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_base_warn_component_unused="0")
+                   OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_base_warn_component_unused="0",
+                   HWLOC_COMPONENTS="-opencl,-gl,-pci")  # of which MPICH starts every device, in each rank
 
 
 class Ended:

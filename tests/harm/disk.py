@@ -95,6 +95,8 @@ def lossy(trace, *errors):
     if 10 * r["lost"] > done:  # each of them once in the whole
         text = " ".join(said("diagnose", trace).split())
         expect(f"{r['lost']:,} of {done:,} records were lost" in text, "of how many:", done, text)
+        expect(f"try: put the trace elsewhere (-o): the file system refused {r['lost']:,} of the records" in text and
+               "--buffer-size" not in text, "advice:", text)
 
 
 def test_full_file_system():

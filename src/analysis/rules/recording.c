@@ -16,6 +16,33 @@ static void add_command(const struct diagnosis *d, struct finding *f)
 	text_add_shell(&f->show, d->path);
 }
 
+/* Against each reason that records were lost for something else helps. */
+static void add_loss_advice(const struct diagnosis *d, struct finding *f)
+{
+	uint64_t unwritten = 0, no_memory = 0, dropped = 0;
+
+	for (uint32_t i = 1; i < d->trace->processes_count; i++) {
+		const struct t_process *p = &d->trace->processes[i];
+
+		unwritten += p->unwritten_records;
+		no_memory += p->no_memory_records;
+		dropped += p->dropped_records;
+	}
+	if (unwritten)
+		text_addf(&f->advice,
+			  "put the trace elsewhere (-o): the file system refused %s of the records",
+			  UNITS_COUNT(unwritten));
+	if (no_memory)
+		text_addf(&f->advice,
+			  "%sgive the program more memory: for %s records there was none",
+			  f->advice.length ? "; " : "", UNITS_COUNT(no_memory));
+	if (d->tl->lost > unwritten + no_memory + dropped)
+		text_addf(&f->advice,
+			  "%srecord with a larger --buffer-size, with --on-full block, or less "
+			  "(--mode minimal, -b)",
+			  f->advice.length ? "; " : "");
+}
+
 static void find_loss(struct diagnosis *d)
 {
 	struct finding *f;
@@ -35,8 +62,7 @@ static void find_loss(struct diagnosis *d)
 		return;
 	f->count = d->tl->lost;
 	add_command(d, f);
-	text_add(&f->advice, "record with a larger --buffer-size, with --on-full block, or less "
-			     "(--mode minimal, -b)");
+	add_loss_advice(d, f);
 }
 
 static void find_clocks(struct diagnosis *d)

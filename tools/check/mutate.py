@@ -169,14 +169,21 @@ def passes(test, limit):
     return True
 
 
+def counts_in(folder):
+    return [os.path.join(inside, n) for inside, _, names in os.walk(folder) for n in names if n.endswith(".gcda")]
+
+
 def executed(test):
     """{file: lines} that it executes; None: it fails as it is, or takes long."""
     shutil.rmtree(COUNTS, ignore_errors=True)
+    for c in counts_in(BUILD):
+        os.remove(c)
     if not passes(test, LONG):
         return None
-    counts = [os.path.join(inside, n) for inside, _, names in os.walk(COUNTS) for n in names if n.endswith(".gcda")]
+    counts = counts_in(COUNTS)
     for c in counts:  # beside them what the compiler knew
         os.symlink(os.path.join("/", os.path.relpath(c, COUNTS))[:-5] + ".gcno", c[:-5] + ".gcno")
+    counts += counts_in(BUILD)  # of a program that clears its environment
     lines = collections.defaultdict(set)
     for at in range(0, len(counts), 200):
         for text in run("gcov", "--json-format", "--stdout", *counts[at:at + 200], cwd=COUNTS).stdout.splitlines():

@@ -88,6 +88,7 @@ static struct t_note notes[] = {{0},
 				 .severity = 2,
 				 .part = "opencl",
 				 .text = "profiling was forced on",
+				 .count = 3,
 				 .time = ORIGIN + 5}};
 static struct t_open_call open_calls[] = {
 	{0}, {.thread = THREAD_WORKER, .op = OP_CREATE, .id = 900, .start = ORIGIN + 500}};

@@ -689,6 +689,9 @@ static void test_copy_sync_loss_notes(void **state)
 	assert_string_equal(drawn_track(d, x->track)->thread->thread_name, "worker");
 	x = by_name(d, d->instants, d->instant_count, "profiling was forced on");
 	assert_int_equal(x->start, ORIGIN + 5);
+	assert_string_equal(drawn_text(d, x, drawn_annotation(d, x, "severity")), "warning");
+	assert_string_equal(drawn_text(d, x, drawn_annotation(d, x, "part")), "opencl");
+	assert_int_equal(drawn_annotation(d, x, "count")->uint_value, 3);
 	assert_string_equal(drawn_track(d, x->track)->process->process_name, "heat rank 3");
 	drawn_free(d);
 }

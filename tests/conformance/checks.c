@@ -267,8 +267,6 @@ void check_announced(const struct list *l)
 		before |= is(symbol, "kernel_symbol", "load") && symbol < e;
 		LOOK("kernels-announced", before && e->kernel, "kernel %llu was not announced",
 		     ID(e->kernel));
-		if (!before)
-			continue;
 	}
 	for (size_t i = 0; i < l->count; i++) {
 		const struct event *e = &l->events[i], *other;

@@ -11,7 +11,7 @@ target_include_directories(conformance_program PRIVATE ${PROJECT_SOURCE_DIR}/inc
 target_link_libraries(conformance_program PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 
 foreach(program fake fake_drops rocm ocl_copies ocl_many ocl_svm ocl_errors ocl_callbacks ocl_poll
-        ocl_drops)
+        ocl_drops ocl_extensions)
   add_test(NAME conformance.${program}
     COMMAND Python3::Interpreter -B ${conf}/test_conformance.py ${CMAKE_BINARY_DIR} ${program})
   set_tests_properties(conformance.${program} PROPERTIES LABELS conformance TIMEOUT 300

@@ -37,6 +37,7 @@ def found(*parts):
 
 FAKE = [os.path.join(TESTS, "conformance", "conformance_program"),
         os.path.join(TESTS, "register", "linked", "libfake.so.1")]
+DRIVER = os.path.join(BUILD, "lib", "libopencl_driver.so")
 # program: command, promises, settings
 PROGRAMS = {
     "fake": (FAKE + ["8", "500"], CALLS + SCOPES + ["nested"], {}),
@@ -49,10 +50,14 @@ PROGRAMS = {
     "ocl_many": ([found("ocl_many"), "--kernels", "2000"], KERNELS + ["allocations"], {}),
     "ocl_svm": ([found("ocl_svm")], DEVICE, {}),
     "ocl_errors": ([found("ocl_errors")], CALLS, {}),
+    # Each extension function, on a fake for a driver.
+    "ocl_extensions": ([found("opencl_probe")], CALLS, {"OCL_ICD_VENDORS": DRIVER, "OCL_ICD_FILENAMES": DRIVER}),
     "ocl_callbacks": ([found("ocl_callbacks")], CALLS, {}),
     "ocl_poll": ([found("ocl_poll")], DEVICE, {}),
     "ocl_drops": ([found("ocl_many"), "--kernels", "10000"], DROPS, {"CONFORMANCE_BYTES": "65536"}),
 }
+
+BROKEN = {"ocl_extensions": ["kernels-announced"]}  # its two launches give no kernel
 
 
 def run(command, settings, out, trace):
@@ -83,7 +88,9 @@ def main():
         for line in open(out, errors="replace"):
             promise, times, failed, what = line.rstrip("\n").split(" ", 3)
             looked[promise] = int(times)
-            if int(failed):
+            if promise in BROKEN.get(sys.argv[2], []):
+                wrong += failed != "2"
+            elif int(failed):
                 wrong += 1
                 print(f"{promise}: {failed} of {times} do not hold, first: {what}")
     for promise in promises:

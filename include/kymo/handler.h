@@ -139,7 +139,8 @@ struct kymo_handler_writer {
 	size_t size; /* sizeof(kymo_handler_writer_t) */
 	/*
 	 * Begins a table. Names are a-z, 0-9 and '_'; units are part of names of columns: `line_bytes`, `time_ns`, `hits_percent`.
-	 * ERROR_INVALID_ARGUMENT: they are not, or there are too many columns.
+	 * ERROR_INVALID_ARGUMENT: they are not, two columns have one name, one has that of a column which each table begins with
+	 * (`pid`, `device`, `kernel`, `launch`), or there are too many.
 	 */
 	kymo_status_t (*table)(kymo_handler_writer_t *w, const char *name,
 			       const char *const *columns, uint32_t count);

@@ -30,7 +30,8 @@ static kymo_status_t on_batch(void *state, const kymo_access_t *records, size_t 
 /* A good row among tables and rows that are none, and numbers that no signed integer can be. */
 static kymo_status_t report(void *state, kymo_handler_writer_t *w)
 {
-	static const char *const columns[] = {"n"}, *const bad[] = {"No name"};
+	static const char *const columns[] = {"n"}, *const bad[] = {"No name"},
+			  *const twice[] = {"n", "m", "n"}, *const first[] = {"n", "pid"};
 	const kymo_handler_cell_t cells[] = {{KYMO_CELL_UNSIGNED, {.number = 7}},
 					     {99, {.number = 0}}};
 	static const char *const numbers[] = {"most", "half", "start_address"};
@@ -40,6 +41,8 @@ static kymo_status_t report(void *state, kymo_handler_writer_t *w)
 
 	(void)state;
 	w->table(w, "bad", bad, 1);
+	w->table(w, "twice", twice, 3);
+	w->table(w, "first", first, 2);
 	w->row(w, 0, cells, 1); /* of no table */
 	w->table(w, "good", columns, 1);
 	w->row(w, 0, cells, 2);     /* too long */

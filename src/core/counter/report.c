@@ -95,6 +95,19 @@ static bool name_good(const char *name)
 	return name && *name && strlen(name) <= NAME_MOST && !name[strspn(name, NAME_CHARACTERS)];
 }
 
+/* A name of its own: not of those in front of it, nor of what every table begins with. */
+static bool column_good(const char *const *columns, uint32_t at)
+{
+	static const char *const first[] = {"pid", "device", "kernel", "launch"};
+	bool good = name_good(columns[at]);
+
+	for (size_t i = 0; good && i < sizeof(first) / sizeof(*first); i++)
+		good = strcmp(columns[at], first[i]) != 0;
+	for (uint32_t i = 0; good && i < at; i++)
+		good = strcmp(columns[at], columns[i]) != 0;
+	return good;
+}
+
 static kymo_status_t refuse(struct writer *w)
 {
 	w->refused++;
@@ -110,7 +123,7 @@ static kymo_status_t table(kymo_handler_writer_t *to, const char *name, const ch
 
 	end_table(w);
 	for (uint32_t i = 0; good && i < count; i++)
-		good = name_good(columns[i]);
+		good = column_good(columns, i);
 	if (!good)
 		return refuse(w);
 	json_open(&j, '{');

@@ -55,6 +55,58 @@ static void test_told_once(void **state)
 	assert_int_equal(kymo_context_destroy(late), KYMO_OK);
 }
 
+/* Appends "name=value " of all fields. */
+static void keep_text(kymo_context_t c, const kymo_callback_record_t *r, void *data)
+{
+	const kymo_op_desc_t *op = &r->domain->ops[r->op];
+	char *text = data;
+
+	for (uint32_t i = 0; i < op->field_count; i++) {
+		kymo_value_t v = {.size = sizeof(v)};
+		char value[200];
+		size_t length;
+
+		assert_int_equal(kymo_callback_value(r, i, &v), KYMO_OK);
+		assert_int_equal(kymo_value_text(&v, value, sizeof(value), &length), KYMO_OK);
+		sprintf(text + strlen(text), "%s=%s ", op->fields[i].name, value);
+	}
+}
+
+/* What is told of an object when it comes: its parts as `types` has them ('u' or 's') are 100, 101, ... or "s100", ... */
+static void tells(const char *domain, uint16_t kind, const char *types, const char *wanted)
+{
+	kymo_selection_t s = {.size = sizeof(s), .domain = domain};
+	char told[2000] = "", words[16][8]; /* borrowed by d */
+	struct wire_def d;
+	kymo_context_t c;
+
+	assert_int_equal(kymo_context_create(&c), KYMO_OK);
+	assert_int_equal(kymo_callback_service(c, &s, keep_text, told), KYMO_OK);
+	assert_int_equal(kymo_context_start(c), KYMO_OK);
+	*told = '\0'; /* others were told before */
+	wire_def_init(&d, kind);
+	for (unsigned i = 0; types[i]; i++) {
+		snprintf(words[i], sizeof(words[i]), "s%u", 100 + i);
+		if (types[i] == 's')
+			wire_def_string(&d, words[i]);
+		else
+			wire_def_u64(&d, 100 + i);
+	}
+	cap_define(&d);
+	assert_string_equal(told, wanted);
+	assert_int_equal(kymo_context_destroy(c), KYMO_OK);
+}
+
+static void test_values(void **state)
+{
+	tells("code_object", DEF_PROGRAM, "usuusuus",
+	      "program=100 domain=\"s101\" kind=\"s104\" context=103 handle=0x66 replayed=false ");
+	tells("kernel_symbol", DEF_KERNEL, "ussuuussss",
+	      "kernel=100 domain=\"s101\" name=\"s102\" program=103 handle=0x68 replayed=false ");
+	tells("stream", DEF_QUEUE, "usuuuuuus",
+	      "queue=100 domain=\"s101\" agent=103 context=104 handle=0x66 replayed=false ");
+}
+
 /* A context with a buffer is not told again because another one starts. */
 static void test_buffer(void **state)
 {
@@ -167,10 +219,9 @@ static void test_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_told_once),
-		cmocka_unit_test(test_buffer),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_replayed_first),
+		cmocka_unit_test(test_told_once), cmocka_unit_test(test_buffer),
+		cmocka_unit_test(test_threads),   cmocka_unit_test(test_replayed_first),
+		cmocka_unit_test(test_values),
 	};
 
 	t_register();

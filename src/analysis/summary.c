@@ -11,12 +11,12 @@
 #include "analysis/lock_use.h"
 #include "analysis/summary.h"
 #include "analysis/occa_use.h"
+#include "analysis/wait_use.h"
 #include "formats/raw/read.h"
 #include "stream/filter.h"
 #include "stream/trace.h"
 #ifdef KYMO_HAVE_SQLITE
 #include "analysis/trace_store.h"
-#include "analysis/wait_use.h"
 #endif
 
 /* ---- from raw ---------------------------------------------------------------------------------- */

@@ -184,38 +184,104 @@ bool text_nearer(const char *word, const char *candidate, unsigned *best)
 
 /* ---- regular expressions ------------------------------------------------------------------- */
 
-#define REGEX_LENGTH_MAX 4000u
-#define REGEX_COPIES_MAX 2000u
+#define REGEX_SIZE_MAX  4000u
+#define REGEX_DEPTH_MAX 100u
 
-/* The larger number of "{3,20}". */
-static unsigned repeats(const char *s)
+/* Behind "{": how many copies "3,20" makes of what stands before it; one more without an end, as "+" does. */
+static uint64_t copies_of(const char *s)
 {
-	unsigned most = 1;
+	uint64_t most = 1, n = 0;
 
-	for (unsigned n = 0; *s && *s != '}'; s++) {
-		n = *s >= '0' && *s <= '9' && n < 100000 ? n * 10 + (unsigned)(*s - '0') : 0;
+	for (; *s && *s != '}'; s++) {
+		n = *s >= '0' && *s <= '9' && n <= REGEX_SIZE_MAX ? n * 10 + (uint64_t)(*s - '0')
+								  : 0;
 		most = n > most ? n : most;
+		if (s[0] == ',' && s[1] == '}')
+			most++;
 	}
 	return most;
 }
 
+/* Behind "[": its end, or that of the pattern. */
+static const char *bracket_end(const char *s)
+{
+	s += *s == '^';
+	s += *s == ']';
+	for (; *s && *s != ']'; s++) {
+		const char kind = s[1];
+
+		if (*s != '[' || !kind || !strchr(".:=", kind))
+			continue;
+		for (s += 2; *s && !(s[0] == kind && s[1] == ']'); s++)
+			;
+		s += *s != 0; /* at its "]" */
+		if (!*s)
+			break;
+	}
+	return s;
+}
+
+/* What stands before it is repeated. */
+static bool is_repeated(const char *s)
+{
+	return *s == '{' ? strchr("0123456789,", s[1]) && s[1] && strchr(s, '}')
+			 : strchr("*?+", *s) != NULL;
+}
+
+/*
+ * How many characters a pattern has once its repetitions are written out, as the C library does it: "(ab){3}" has six, "a++" four,
+ * as "a+" is "aa*". More than REGEX_SIZE_MAX are not counted. *refers: to a group ("\\1"); UINT64_MAX: groups lie too deep in each
+ * other.
+ */
+static uint64_t regex_size(const char *s, bool *refers)
+{
+	struct {
+		uint64_t sum, last; /* of the group so far; of that its last part */
+	} open[REGEX_DEPTH_MAX + 1] = {{0, 0}}, *g = open;
+
+	for (; *s && g->sum <= REGEX_SIZE_MAX; s++) {
+		if (is_repeated(s)) {
+			uint64_t copies = *s == '{' ? copies_of(s + 1) : *s == '+' ? 2 : 1;
+
+			g->sum += g->last * (copies - 1);
+			g->last *= copies;
+			s = *s == '{' ? strchr(s, '}') : s;
+		} else if (*s == '(') {
+			if (++g - open > REGEX_DEPTH_MAX)
+				return UINT64_MAX;
+			g->sum = g->last = 0;
+		} else if (*s == ')' && g > open) {
+			g--;
+			g->last = g[1].sum + 1;
+			g->sum += g->last;
+		} else if (*s == '|') {
+			g->last = 0;
+		} else {
+			*refers |= s[0] == '\\' && s[1] >= '1' && s[1] <= '9';
+			if (*s == '[')
+				s = bracket_end(s + 1);
+			else
+				s += s[0] == '\\' && s[1];
+			g->last = 1;
+			g->sum++;
+		}
+		s += *s ? 0 : -1; /* the loop ends */
+	}
+	return g->sum;
+}
+
 bool text_regex_bearable(const char *pattern, char *why, size_t size)
 {
-	const char *wrong = strlen(pattern) > REGEX_LENGTH_MAX ? "is too long" : NULL;
-	uint64_t copies = 1;
+	bool refers = false;
+	uint64_t is = regex_size(pattern, &refers);
+	const char *wrong =
+		refers                             ? "refers back (\\1), which takes too long"
+		: is == UINT64_MAX                 ? "has more than 100 groups in each other"
+		: strlen(pattern) > REGEX_SIZE_MAX ? "is too long"
+		: is > REGEX_SIZE_MAX
+			? "repeats too much: without its repetitions it may have 4000 characters"
+			: NULL;
 
-	for (const char *s = pattern; *s && !wrong; s++) {
-		if (*s == '\\' && s[1]) {
-			s++;
-			if (*s >= '1' && *s <= '9')
-				wrong = "refers back (\\1), which takes too long";
-		} else if (*s == '{') {
-			copies *= repeats(s + 1);
-			if (copies > REGEX_COPIES_MAX)
-				wrong = "repeats too much: all its numbers in braces multiplied "
-					"may be 2000";
-		}
-	}
 	if (wrong && why)
 		snprintf(why, size, "%s", wrong);
 	return !wrong;

@@ -138,6 +138,70 @@ static void refused_file(const char *text, size_t bytes, const char *said)
 	unlink(word + 1);
 }
 
+/* `times` times the same, between two texts. */
+static bool bears(const char *before, const char *part, unsigned times, const char *behind,
+		  const char *because)
+{
+	static char s[20000];
+	char why[100] = "";
+	bool is;
+
+	strcpy(s, before);
+	for (unsigned i = 0; i < times; i++)
+		strcat(s, part);
+	strcat(s, behind);
+	is = text_regex_bearable(s, why, sizeof(why));
+	assert_int_equal(is, !*why);
+	if (!is && !strstr(why, because))
+		fail_msg("%s is refused as it %s", s, why);
+	return is;
+}
+
+/* Where the C library would take all memory, an expression is refused; and nothing else is. */
+static void expressions(void **state)
+{
+	static const struct {
+		const char *before, *part;
+		unsigned times;
+		const char *behind, *because; /* NULL: it is taken */
+	} all[] = {
+		{"", "", 0, "", NULL},
+		{"", "a", 4000, "", NULL},
+		{"", "a", 4001, "", "is too long"},
+		{"0X7f00", "+", 23, "12", "repeats too much"},
+		{"a", "+", 10, "", NULL},
+		{"", "(", 100, "", NULL},
+		{"", "(", 101, "", "more than 100 groups"},
+		{"((((((((((((((a", "+)", 14, "", "repeats too much"},
+		{"", "(ab+)+", 400, "", NULL},
+		{"a", "{1,}", 13, "", "repeats too much"},
+		{"a", "{,2}", 13, "", "repeats too much"},
+		{"a", "{3}", 8, "", "repeats too much"},
+		{"a", "{3}", 7, "", NULL},
+		{"a{2000}|b{1999}", "", 0, "", NULL},
+		{"a{2000}|b{2001}", "", 0, "", "repeats too much"},
+		{"((a{1,200}){1,200}){1,200}", "", 0, "", "repeats too much"},
+		{"(a{20}|b)", "{100}", 1, "c", NULL},
+		{"(a{20}|b)", "{200}", 1, "c", "repeats too much"},
+		{"a{99999999999999999999}", "", 0, "", "repeats too much"},
+		{"", "{x", 1000, "", NULL}, /* a brace of its own */
+		{"[]", "+({2}", 500, "]", NULL},
+		{"[^]", "+", 500, "]", NULL},
+		{"[[:alpha:][.].]]", "+", 20, "", "repeats too much"},
+		{"[[:alpha:][.].]", "+", 20, "]", NULL},
+		{"[a", "[:", 20, "++++++++++++++++++++", NULL},
+		{"\\[", "+", 20, "", "repeats too much"},
+		{"", "\\+", 500, "", NULL},
+		{"(a)", "\\1", 1, "", "refers back"},
+		{"a\\", "", 0, "", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (bears(all[i].before, all[i].part, all[i].times, all[i].behind,
+			  all[i].because ? all[i].because : "") == !!all[i].because)
+			fail_msg("%s %s %u", all[i].before, all[i].part, all[i].times);
+}
+
 static void files_of_patterns(void **state)
 {
 	static const char text[] = "# kernels\n\n  scale#1-3 \r\n\t# no\nadd(float*, int)\nlast";
@@ -410,6 +474,7 @@ int main(void)
 		cmocka_unit_test_setup(arguments, setup),
 		cmocka_unit_test_setup(mistakes, setup),
 		cmocka_unit_test_setup(files_of_patterns, setup),
+		cmocka_unit_test(expressions),
 		cmocka_unit_test_setup(durations, setup),
 		cmocka_unit_test_setup(precedence, setup),
 		cmocka_unit_test_setup(bad_config, setup),

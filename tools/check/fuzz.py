@@ -10,6 +10,7 @@ import concurrent.futures
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -29,17 +30,23 @@ def run(build, name, seconds):
     kept = os.path.join(build, "tests", f"fuzz-{name}")
     os.makedirs(kept, exist_ok=True)
     begun = time.time()
-    done = subprocess.run([os.path.join(build, "bin", f"fuzz_{name}"), f"-max_total_time={seconds}", "-timeout=60", "-rss_limit_mb=4096", "-print_final_stats=1",
-                           f"-artifact_prefix={kept}/", kept, os.path.join(ROOT, "tests", "fuzz", name)],
-                          cwd=kept, env={**os.environ, **OPTIONS}, capture_output=True, text=True, errors="replace", check=False)
+    command = [os.path.join(build, "bin", f"fuzz_{name}"), f"-max_total_time={seconds}", "-timeout=60", "-rss_limit_mb=4096", "-print_final_stats=1",
+                           f"-artifact_prefix={kept}/", kept, os.path.join(ROOT, "tests", "fuzz", name)]
+    with subprocess.Popen(command, cwd=kept, env={**os.environ, **OPTIONS}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                          errors="replace", start_new_session=True) as done:
+        try:
+            told = done.communicate(timeout=seconds + 300)[1]
+        except subprocess.TimeoutExpired:  # the sanitizer goes through gigabytes of memory, say, to tell what they are
+            os.killpg(done.pid, signal.SIGKILL)
+            told = done.communicate()[1]
     found = sorted(os.path.join(kept, f) for f in os.listdir(kept)
                    if re.match(r"(crash|timeout|oom|leak|slow-unit)-", f) and os.path.getmtime(os.path.join(kept, f)) >= begun - 1)
-    executions = number(r"stat::number_of_executed_units: (\d+)", done.stderr) or number(r"^#(\d+)", done.stderr)
-    row = {"target": name, "edges": number(r"cov: (\d+)", done.stderr), "of": number(r"Loaded 1 modules +\((\d+) inline", done.stderr), "inputs": number(r"corp: (\d+)", done.stderr), "runs": executions,
+    executions = number(r"stat::number_of_executed_units: (\d+)", told) or number(r"^#(\d+)", told)
+    row = {"target": name, "edges": number(r"cov: (\d+)", told), "of": number(r"Loaded 1 modules +\((\d+) inline", told), "inputs": number(r"corp: (\d+)", told), "runs": executions,
            "per second": round(executions / max(1, time.time() - begun)), "found": found, "ended": done.returncode}
     if done.returncode:
-        told = re.findall(r"^(?:.*ERROR: .*|.*runtime error: .*|SUMMARY: .*)$", done.stderr, re.M)
-        row["why"] = told[:3] or done.stderr.splitlines()[-3:]
+        why = re.findall(r"^(?:.*ERROR: .*|.*runtime error: .*|SUMMARY: .*)$", told, re.M)
+        row["why"] = why[:3] or told.splitlines()[-3:]
     return row
 
 

@@ -284,7 +284,8 @@ bool rewrite_program(const struct rewrite_request *q, struct text *out, char why
 		snprintf(why, REWRITE_WHY, "%s", missing);
 		return false;
 	}
-	if (q->functions && regcomp(&chosen, q->functions, REG_EXTENDED | REG_NOSUB) != 0) {
+	if (q->functions && (!text_regex_bearable(q->functions, NULL, 0) ||
+			     regcomp(&chosen, q->functions, REG_EXTENDED | REG_NOSUB) != 0)) {
 		snprintf(why, REWRITE_WHY, "\"%s\" is not a regular expression", q->functions);
 		return false;
 	}

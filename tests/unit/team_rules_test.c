@@ -114,7 +114,8 @@ static void region(struct run *r, uint32_t site, const int64_t ns[THREADS])
 				  .end = r->now + most,
 				  .until = r->now + most,
 				  .region = id,
-				  .worked = (uint64_t)ns[0],
+				  .worked = ns[0] < most ? (uint64_t)ns[0]
+							 : 0, /* it waited for nobody */
 				  .thread = 1,
 				  .site = site,
 				  .threads = THREADS});
@@ -320,6 +321,8 @@ static void test_barriers_by_turns(void **state)
 {
 	static const int64_t turns[PHASES][THREADS] = {{5 * MS, MS, 5 * MS, MS},
 						       {MS, 5 * MS, MS, 5 * MS}};
+	static const int64_t back[PHASES][THREADS] = {{MS, 5 * MS, MS, 5 * MS},
+						      {5 * MS, MS, 5 * MS, MS}};
 	struct run r;
 
 	(void)state;
@@ -338,6 +341,11 @@ static void test_barriers_by_turns(void **state)
 	begin(&r); /* many regions, each with one */
 	for (unsigned i = 0; i < 12; i++)
 		phases(&r, 1, turns);
+	check(&r, "openmp-barrier", 48 * MS);
+
+	begin(&r); /* the thread that meets the regions is the last of each */
+	for (unsigned i = 0; i < 12; i++)
+		phases(&r, 1, back);
 	check(&r, "openmp-barrier", 48 * MS);
 }
 

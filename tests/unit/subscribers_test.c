@@ -85,11 +85,23 @@ static uint64_t ask(kymo_context_t c, const kymo_callback_record_t *r, void *dat
 	return r->correlation + 1000;
 }
 
+static void has_answer(kymo_context_t c, const kymo_callback_record_t *r, void *data)
+{
+	unsigned *times = data;
+
+	assert_int_equal(r->external, r->correlation + 1000);
+	++*times;
+}
+
 /* Who is asked for the external id is asked before the callbacks of its context, and it alone. */
 static void test_request(void **state)
 {
 	kymo_context_t c = t_context("t", &seen[0]), other = t_context("t", &seen[1]);
+	const kymo_selection_t s = {.size = sizeof(s), .domain = "t"};
+	unsigned more[2] = {0};
 
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(kymo_callback_service(c, &s, has_answer, &more[i]), KYMO_OK);
 	assert_int_equal(kymo_external_push(c, 5), KYMO_OK);
 	assert_int_equal(kymo_external_push(other, 6), KYMO_OK);
 	assert_int_equal(kymo_external_request_service(c, NULL, ask, NULL), KYMO_OK);
@@ -99,6 +111,8 @@ static void test_request(void **state)
 	assert_int_equal(seen[0].list[0].external, seen[0].list[0].call + 1000);
 	assert_int_equal(seen[0].list[1].external, seen[0].list[0].call + 1000);
 	assert_int_equal(seen[1].list[0].external, 6);
+	assert_int_equal(more[0], 2);
+	assert_int_equal(more[1], 2);
 	assert_int_equal(kymo_context_destroy(c), KYMO_OK);
 	assert_int_equal(kymo_context_destroy(other), KYMO_OK);
 }

@@ -533,6 +533,7 @@ static void put_kind(struct stream_sink *s, uint32_t op, int64_t time, uint64_t 
 				   .bytes = bytes,
 				   .allocation = id,
 				   .agent = 1,
+				   .what = ALLOCATION_BUFFER,
 				   .kind = kind};
 
 	assert_int_equal(s->allocation(s, &r), KYMO_OK);
@@ -542,6 +543,7 @@ static void put_kind(struct stream_sink *s, uint32_t op, int64_t time, uint64_t 
 static void test_kinds_of_memory(void **state)
 {
 	struct stream_sink *s = open_writer(path);
+	const struct drawn_slice *x;
 	int64_t last, peak;
 	struct drawn *d;
 	size_t n;
@@ -564,6 +566,11 @@ static void test_kinds_of_memory(void **state)
 	s = open_writer(path);
 	put_kind(s, OP_ALLOCATE, 100, 4096, 1, MEMORY_DEVICE);
 	d = finish(s);
+	x = by_name(d, d->instants, d->instant_count, "allocate");
+	assert_int_equal(drawn_annotation(d, x, "bytes")->uint_value, 4096);
+	assert_string_equal(drawn_text(d, x, drawn_annotation(d, x, "what")), "buffer");
+	assert_string_equal(drawn_text(d, x, drawn_annotation(d, x, "memory")), "device");
+	assert_string_equal(drawn_text(d, x, drawn_annotation(d, x, "device")), "gpu Device X");
 	assert_null(points_of(d, "memory in use (device)", &last, &peak, &n));
 	assert_non_null(points_of(d, "memory in use", &last, &peak, &n));
 	drawn_free(d);

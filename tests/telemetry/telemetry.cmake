@@ -25,7 +25,7 @@ add_dependencies(test_telemetry fake_nvml fake_rocm_smi fake_sysman)
 set_tests_properties(unit.telemetry PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${fakes}")
 
 if(TARGET kymo AND KYMO_HAVE_SQLITE AND NOT KYMO_SANITIZE)
-  foreach(what program children outside window ranks killed energy networks links comings hostile_net disks loopback hostile denied nvml faults plots others amd listing only processors perf times kernels)
+  foreach(what program children attached outside window ranks killed energy networks links comings hostile_net disks loopback hostile denied nvml faults plots others amd listing only processors perf times kernels)
     add_test(NAME cli.telemetry.${what} COMMAND ${Python3_EXECUTABLE} -B
       ${CMAKE_CURRENT_LIST_DIR}/test_telemetry.py $<TARGET_FILE:kymo> ${fakes} ${what})
     set_tests_properties(cli.telemetry.${what} PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 120)

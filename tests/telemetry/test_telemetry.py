@@ -108,6 +108,17 @@ class Test:
         busy = self.one("job.cpu")
         assert busy["average"] <= 110, busy
 
+    def attached(self):
+        """What a process did before Kymo came is none of the recording's. One that began 2 s before counts as a whole."""
+        program = ("import sys, time\nwhile time.process_time() < 1.5: pass\ntime.sleep(2.5)\nprint('old', flush=True)\n"
+                   "sys.stdin.read()")
+        with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as p:
+            assert p.stdout.readline() == "old\n"
+            run(self.kymo, "attach", "--no-summary", "--telemetry=10", "--duration=300ms", "-o", self.trace, str(p.pid))
+            p.communicate("")
+        spent = self.one("job.cpu_time")
+        assert spent["total"] < 1 and spent["samples"] > 2, spent
+
     def outside(self):
         """The program has its own CPUs, descriptors and threads; the sampler goes where it may."""
         look = r"""

@@ -216,12 +216,44 @@ static void test_threads(void **state)
 	assert_int_equal(kymo_context_destroy(c), KYMO_OK);
 }
 
+static pthread_key_t last_key;
+static uint32_t index_before, index_after;
+
+static void calls_late(void *arg)
+{
+	index_after = kymo_thread_index();
+	t_call(T_CALL, 1, NULL, NULL);
+}
+
+static void *ends_late(void *arg)
+{
+	index_before = kymo_thread_index();
+	pthread_setspecific(last_key, &last_key);
+	return NULL;
+}
+
+/* What comes when its thread has ended for Kymo, as the program's destructor is called later, is a new thread's. */
+static void test_late_thread(void **state)
+{
+	kymo_context_t c = t_context("t", &seen[0]);
+	pthread_t t;
+
+	assert_int_equal(kymo_context_start(c), KYMO_OK);
+	assert_int_equal(pthread_key_create(&last_key, calls_late), 0);
+	assert_int_equal(pthread_create(&t, NULL, ends_late, NULL), 0);
+	assert_int_equal(pthread_join(t, NULL), 0);
+	assert_true(index_after > index_before);
+	assert_int_equal(seen[0].count, 2);
+	assert_int_equal(kymo_context_destroy(c), KYMO_OK);
+	pthread_key_delete(last_key);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_told_once), cmocka_unit_test(test_buffer),
 		cmocka_unit_test(test_threads),   cmocka_unit_test(test_replayed_first),
-		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_values),    cmocka_unit_test(test_late_thread),
 	};
 
 	t_register();

@@ -18,7 +18,7 @@ size_t careful_copy(void *out, const void *from, size_t size)
 
 	first = first < size ? first : size;
 	pages[0] = (struct iovec){(void *)(uintptr_t)from, first};
-	pages[1] = (struct iovec){(char *)(uintptr_t)from + first, size - first};
+	pages[1] = (struct iovec){(void *)((uintptr_t)from + first), size - first};
 	n = process_vm_readv(getpid(), &to, 1, pages, first < size ? 2 : 1, 0);
 	errno = saved;
 	return n > 0 ? (size_t)n : 0;

@@ -10,7 +10,8 @@ struct cursor cursor_of(const struct image_part *p, uint64_t offset)
 {
 	if (offset > p->size)
 		return (struct cursor){.bad = true};
-	return (struct cursor){p->bytes + offset, p->at + offset, p->size - offset, false};
+	return (struct cursor){p->bytes ? p->bytes + offset : NULL, p->at + offset,
+			       p->size - offset, false};
 }
 
 uint64_t cursor_fixed(struct cursor *c, unsigned n)

@@ -487,10 +487,10 @@ static inline void wire_cursor_init(struct wire_cursor *c, const struct wire_rec
 bool wire_field(struct wire_cursor *c, uint8_t kind, uint8_t element, uint8_t size,
 		struct wire_value *out);
 
-/* Of a number of `size` bytes, 0: of 8. */
+/* Of a number of `size` bytes, 0 and what none has: of 8. */
 static inline uint64_t wire_sign_extend(uint64_t v, uint8_t size)
 {
-	unsigned shift = 64u - 8u * (size ? size : 8u);
+	unsigned shift = size - 1u < 8u ? 64u - 8u * size : 0;
 
 	return (uint64_t)((int64_t)(v << shift) >> shift);
 }

@@ -9,9 +9,14 @@ static bool only_call(const kymo_domain_desc_t *d, uint32_t op, void *data)
 	return op == T_CALL;
 }
 
+static int64_t scopes[8]; /* of what was recorded last */
+
 static void recorded(kymo_buffer_t b, const kymo_record_t *r, void *data)
 {
-	++*(unsigned *)data;
+	unsigned *count = data;
+
+	scopes[*count % 8] = r->scope;
+	++*count;
 }
 
 static kymo_context_t make(unsigned *count, bool excludes)
@@ -83,11 +88,39 @@ static void test_alone(void **state)
 	assert_int_equal(t_ops[T_CALL].excluded, 0);
 }
 
+/* A message is in the range in which it was sent, though it is complete in another. */
+static void test_scopes(void **state)
+{
+	unsigned count;
+	kymo_context_t c = make(&count, false);
+	struct comm_transfer t = {.op = COMM_OP_SEND, .start = tick_now(), .peer = 1, .tag = -1};
+	int64_t sent, complete;
+
+	assert_int_equal(kymo_scope_push(&sent), KYMO_OK);
+	message(T_OTHER, false);
+	t.has_submission = cap_submission_take(&t.submission, NULL, &comm_ops[t.op], NULL);
+	assert_true(t.has_submission);
+	assert_int_equal(kymo_scope_pop(), KYMO_OK);
+	message(T_OTHER, false);
+	assert_int_equal(kymo_scope_push(&complete), KYMO_OK);
+	comm_write(&t, tick_now());
+	message(T_OTHER, false);
+	assert_int_equal(kymo_scope_pop(), KYMO_OK);
+	end(c);
+	assert_int_equal(count, 4);
+	assert_int_equal(scopes[0], sent);
+	assert_int_equal(scopes[1], 0);
+	assert_int_equal(scopes[2], sent);
+	assert_int_equal(scopes[3], complete);
+	assert_int_not_equal(sent, complete);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_of_two),
 		cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_scopes),
 	};
 
 	t_register();

@@ -12,7 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "base"))
 import kymotest  # noqa: E402
-from kymotest import check, must  # noqa: E402
+from kymotest import check, expect, must, run  # noqa: E402
 
 KYMO, PROGRAM = map(os.path.abspath, sys.argv[1:3])
 LAUNCHER = {"openmpi": "mpirun.openmpi", "mpich": "mpiexec.hydra"}
@@ -289,6 +289,17 @@ def record(folder, name, *command):
     return trace
 
 
+def told(trace):
+    """The head says all that was asked for, as options that give the same again."""
+    options = ("--domain", "opencl,dispatch", "--exclude", "clF", "--exclude-kernel", "no such", "--include", "cl|kernel", "--kernel", ".", "--device", "0",
+               "--range", "step#1", "--after", "0", "--before", "1h", "--min-duration", "5us", "--inside")
+    done = run(KYMO, "summary", *options, trace)
+    expect(done.returncode == 0, done.stderr)
+    check("head of a selection", [line for line in done.stdout.splitlines() if "selected" in line],
+          ["Only what is selected: --domain opencl,dispatch --exclude clF --exclude-kernel 'no such' --include 'cl|kernel' --kernel . --device 0 "
+           "--range 'step#1' --after 0 --before 1h --min-duration 5000ns --inside"])
+
+
 def main():
     with kymotest.Folder() as folder:
         if len(sys.argv) > 3:
@@ -300,6 +311,7 @@ def main():
         for options, prefix, where in opencl_selections(trace):
             compare(trace, folder, list(options), prefix, where)
         refusals(trace)
+        told(trace)
         several(trace, record(folder, "one.kymo", PROGRAM, STEPS))
 
 

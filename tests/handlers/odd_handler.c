@@ -31,7 +31,7 @@ static kymo_status_t on_batch(void *state, const kymo_access_t *records, size_t 
 static kymo_status_t report(void *state, kymo_handler_writer_t *w)
 {
 	static const char *const columns[] = {"n"}, *const bad[] = {"No name"},
-			  *const twice[] = {"n", "m", "n"}, *const first[] = {"n", "pid"};
+				 *const twice[] = {"n", "m", "n"}, *const first[] = {"n", "pid"};
 	const kymo_handler_cell_t cells[] = {{KYMO_CELL_UNSIGNED, {.number = 7}},
 					     {99, {.number = 0}}};
 	static const char *const numbers[] = {"most", "half", "start_address"};

@@ -205,7 +205,7 @@ static bool prepare(struct options *o)
 int main(int argc, char **argv)
 {
 	struct options o = {.loop = {.threads = 1, .batch = 10000, .seconds = 1},
-			    .recording = {BENCH_DISCARD, false, false, 32u << 20}};
+			    .recording = {.reader = BENCH_DISCARD, .bytes = 32u << 20}};
 	struct loop_result r;
 
 	parse(&o, argc, argv);

@@ -87,7 +87,7 @@ static void *hang(void *arg)
 	for (uint64_t i = 0; i < calls; i++) {
 		cl_int error;
 		cl_event event = clCreateUserEvent(context, &error);
-		pthread_t other;
+		pthread_t other = 0;
 
 		must(error == CL_SUCCESS && pthread_create(&other, NULL, release, event) == 0,
 		     "clCreateUserEvent");

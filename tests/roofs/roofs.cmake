@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Roofs: what microkernels do, what is kept, the picture; the command on the devices here, and on fakes for CUDA's.
 if(TARGET kymo_roofs)
-	kymo_unit_test(roofs ${CMAKE_CURRENT_LIST_DIR}/test_roofs.c LIBS kymo_roofs kymo_topology kymo_base)
+	if(KYMO_HAVE_JANSSON) # files are read with it
+		kymo_unit_test(roofs ${CMAKE_CURRENT_LIST_DIR}/test_roofs.c LIBS kymo_roofs kymo_topology kymo_base)
+	endif()
 	kymo_unit_test(roofs_measure ${CMAKE_CURRENT_LIST_DIR}/test_measure.c LIBS kymo_roofs kymo_topology kymo_base)
 endif()
 if(TARGET kymo_roofs AND NOT KYMO_SANITIZE) # drivers have leaks of their own

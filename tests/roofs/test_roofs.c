@@ -175,8 +175,8 @@ static void test_bad_files(void **state)
 		"{\"devices\": 3}",
 		"{\"devices\": [{}]}",
 		"{\"devices\": [{\"name\": \"x\", \"roofs\": [{\"name\": \"memory\"}]}]}",
-		"{\"devices\": [{\"name\": \"x\", \"roofs\": [{\"name\": \"memory\", \"kind\": "
-		"\"bandwidth\", \"value\": -1}]}]}"};
+		("{\"devices\": [{\"name\": \"x\", \"roofs\": [{\"name\": \"memory\", \"kind\": "
+		 "\"bandwidth\", \"value\": -1}]}]}")};
 	struct roofs_list l = {0};
 
 	(void)state;

@@ -26,21 +26,6 @@ static inline void text_key_unsigned(struct output *o, const char *name, uint64_
 	output_unsigned(o, v);
 }
 
-static inline void text_key_signed(struct output *o, const char *name, int64_t v)
-{
-	text_key(o, name);
-	output_signed(o, v);
-}
-
-static inline void text_key_real(struct output *o, const char *name, double v)
-{
-	char text[40];
-
-	snprintf(text, sizeof(text), "%.9g", v);
-	text_key(o, name);
-	output_text(o, text);
-}
-
 static inline void text_key_hex(struct output *o, const char *name, uint64_t v)
 {
 	text_key(o, name);

@@ -215,9 +215,10 @@ static void define_agent(struct follow *f, struct follow_process *p, const struc
 
 static void define_queue(struct follow *f, struct follow_process *p, const struct wire_def *d)
 {
-	/* The agent may be defined later: its id is kept. */
-	if (!map_set(&p->queues, wire_def_get(d, DEF_QUEUE_ID),
-		     wire_def_get(d, DEF_QUEUE_AGENT) + 1u))
+	uint64_t agent = wire_def_get(d, DEF_QUEUE_AGENT);
+
+	/* The agent may be defined later: its id is kept. No agent has the largest number. */
+	if (agent != UINT64_MAX && !map_set(&p->queues, wire_def_get(d, DEF_QUEUE_ID), agent + 1))
 		f->failed = true;
 }
 

@@ -85,7 +85,7 @@ static void add_memory(struct follow *f, struct follow_process *p, const uint64_
 	if (!place)
 		return;
 	if (!freed) {
-		if (!map_set(&p->allocations, value[FIELD_ID], bytes + 1))
+		if (bytes != UINT64_MAX && !map_set(&p->allocations, value[FIELD_ID], bytes + 1))
 			f->failed = true;
 	} else {
 		known = map_remove(&p->allocations, value[FIELD_ID]);

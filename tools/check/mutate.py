@@ -14,6 +14,7 @@ source or a test changes. A mutant that does not compile is none. Tests run in o
 twice or takes ten times as long. What the build generates is changed as well. build/mutants.json has all mutants of the last run, and when it was."""
 import argparse
 import collections
+import concurrent.futures
 import contextlib
 import fcntl
 import gzip
@@ -26,6 +27,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -244,11 +246,25 @@ def killer(names, tests, seconds, jobs):
         chosen = [n for n in fit if tests[n]["alone"] == alone]
         if chosen and not build(jobs, set().union(*(tests[n]["targets"] for n in chosen)))[0]:
             return None
-        for n in chosen:
-            limit = 10 * seconds[n] + 10
-            if not passes(tests[n], limit) and not passes(tests[n], limit):
-                return n
+        found = first_that_fails(chosen, tests, seconds, jobs)
+        if found:
+            return found
     return ""
+
+
+def first_that_fails(names, tests, seconds, jobs):
+    """Of those that are under way when one fails none is stopped, no other one begins. "": none."""
+    over = threading.Event()
+
+    def fails(name):
+        limit = 10 * seconds[name] + 10
+        if over.is_set() or passes(tests[name], limit) or passes(tests[name], limit):
+            return False
+        over.set()
+        return True
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        return next((name for name, failed in zip(names, list(pool.map(fails, names))) if failed), "")
 
 
 def try_one(path, number, new, names, tests, seconds, jobs):

@@ -12,10 +12,12 @@ namespace
 {
 const unsigned long PART = 1000000;
 const int ROUNDS = 200, DEPTH = 40;
+/* Rounds that are all as long as some periods of samples would have these at the same places. */
+thread_local unsigned long part = PART;
 
 KEPT unsigned long burn(unsigned long parts)
 {
-	unsigned long turns = parts * PART;
+	unsigned long turns = parts * part;
 
 	__asm__ volatile("1: dec %0\n jnz 1b" : "+r"(turns));
 	return turns + 1;
@@ -74,8 +76,10 @@ int main()
 	pthread_t thread;
 
 	pthread_create(&thread, nullptr, other, &more);
-	for (int i = 0; i < ROUNDS; i++)
+	for (unsigned long i = 0; i < ROUNDS; i++) {
+		part = PART + i * 7919 % 1000 * (PART / 1000);
 		sum += solve();
+	}
 	pthread_join(thread, nullptr);
 	return sum + more == 0;
 }

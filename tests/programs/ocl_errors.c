@@ -36,6 +36,21 @@ static void fail_to_build(cl_context context, cl_device_id device)
 	CHECK(clReleaseProgram, program);
 }
 
+/* What there was no room for is not written. */
+static void fail_to_ask(cl_device_id device)
+{
+	char name[8] = "unset";
+	cl_platform_id platform = NULL;
+
+	expect_error("clGetDeviceInfo",
+		     CALL(clGetDeviceInfo, device, CL_DEVICE_NAME, 1, name, NULL),
+		     CL_INVALID_VALUE);
+	expect_error("clGetPlatformIDs", CALL(clGetPlatformIDs, 0, &platform, NULL),
+		     CL_INVALID_VALUE);
+	if (strcmp(name, "unset") != 0 || platform)
+		fail("calls that fail have written something");
+}
+
 static void fail_to_create(cl_context context, cl_program program)
 {
 	cl_int error = CL_SUCCESS;
@@ -117,6 +132,7 @@ int main(int argc, char **argv)
 	buffer = make_buffer(context, 64);
 
 	fail_to_build(context, device);
+	fail_to_ask(device);
 	fail_to_create(context, program);
 	fail_to_enqueue(queue, kernel, buffer);
 	fail_to_run(context, queue, buffer);

@@ -110,7 +110,7 @@ def legend(trace, labels):
     queues = re.findall(r"^(D\d) queue (\d)  kernels +(?:.*?) {2,}\S+ +(\d+)", kymo("summary", "--tables", "queues", trace), re.M)
     wanted = {(r["queue"], r["calls"]) for r in table(trace, "queues") if r["what"] == "kernels"}
     check("queues of people", {(found[d] + " queue " + q, int(n)) for d, q, n in queues}, wanted)
-    check("memory by device", [(r["device"], r["memory"]) for r in table(trace, "memory")], [("(any of its context)", "device")])
+    check("memory by device", [(r["device"], r["memory"]) for r in table(trace, "memory", "--by", "device")], [("(any of its context)", "device")])
     full = kymo("summary", "--names", "full", trace)
     check("names in full", (labels[0] + " queue 0" in full, "D0" in full), (True, False))
 

@@ -10,7 +10,6 @@ import concurrent.futures
 import os
 import re
 import resource
-import signal
 import subprocess
 import sys
 import time
@@ -31,13 +30,13 @@ def run(build, name, seconds):
     os.makedirs(kept, exist_ok=True)
     begun = time.time()
     command = [os.path.join(build, "bin", f"fuzz_{name}"), f"-max_total_time={seconds}", "-timeout=60", "-rss_limit_mb=4096", "-print_final_stats=1",
-                           f"-artifact_prefix={kept}/", kept, os.path.join(ROOT, "tests", "fuzz", name)]
+               f"-artifact_prefix={kept}/", kept, os.path.join(ROOT, "tests", "fuzz", name)]
     with subprocess.Popen(command, cwd=kept, env={**os.environ, **OPTIONS}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                          errors="replace", start_new_session=True) as done:
+                          errors="replace") as done:
         try:
             told = done.communicate(timeout=seconds + 300)[1]
         except subprocess.TimeoutExpired:  # the sanitizer goes through gigabytes of memory, say, to tell what they are
-            os.killpg(done.pid, signal.SIGKILL)
+            done.kill()
             told = done.communicate()[1]
     found = sorted(os.path.join(kept, f) for f in os.listdir(kept)
                    if re.match(r"(crash|timeout|oom|leak|slow-unit)-", f) and os.path.getmtime(os.path.join(kept, f)) >= begun - 1)

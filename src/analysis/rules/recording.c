@@ -36,7 +36,7 @@ static void add_loss_advice(const struct diagnosis *d, struct finding *f)
 		text_addf(&f->advice,
 			  "%sgive the program more memory: for %s records there was none",
 			  f->advice.length ? "; " : "", UNITS_COUNT(no_memory));
-	if (d->tl->lost > unwritten + no_memory + dropped)
+	if (!d->trace->imported && d->tl->lost > unwritten + no_memory + dropped)
 		text_addf(&f->advice,
 			  "%srecord with a larger --buffer-size, with --on-full block, or less "
 			  "(--mode minimal, -b)",

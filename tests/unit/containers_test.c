@@ -147,7 +147,7 @@ static void numbers(void **state)
 static void pointers(void **state)
 {
 	struct map m = {0};
-	int a, b;
+	int a = 0, b = 0;
 
 	assert_true(map_set_pointer(&m, (uintptr_t)&a, &b));
 	assert_ptr_equal(map_get_pointer(&m, (uintptr_t)&a), &b);

@@ -52,7 +52,7 @@ static void make(unsigned page, struct dbpages *pages, struct dbappend *a, unsig
 	snprintf(sql, sizeof(sql), "PRAGMA page_size = %u", page);
 	run(db, sql);
 	for (unsigned i = 0; i < tables; i++) {
-		char name[8], columns[] = "id,number,value,text";
+		char name[12], columns[] = "id,number,value,text";
 		struct dbappend_table t = {name, columns, 1u << 2, 1u << 3};
 
 		snprintf(name, sizeof(name), "t%u", i);

@@ -202,10 +202,10 @@ static volatile int sum;
 
 static void library(void)
 {
-	int list[] = {3, 1, 2, 5, 4};
+	int list[] = {3, 1, 2, 8, 4, 7, 6, 5};
 
-	qsort(list, 5, sizeof(*list), by_value);
-	snprintf(text, sizeof(text), "%d %.3f %s", list[4], 2.5, "end");
+	qsort(list, 8, sizeof(*list), by_value);
+	snprintf(text, sizeof(text), "%d %.3f %s", list[7], 2.5, "end");
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	sum += (int)strtol("77", NULL, 10);
 	sum += aligned(3) + (int)variable(1000);
@@ -217,7 +217,7 @@ static void test_steps(void **state)
 	assert_true(track.pushed >= 3);
 	stepped(library, 3000);
 	assert_int_equal(track.pushed, 0);
-	assert_string_equal(text, "5 2.500 end");
+	assert_string_equal(text, "8 2.500 end");
 }
 
 static volatile sig_atomic_t handled;

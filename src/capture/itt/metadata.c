@@ -168,7 +168,7 @@ static void metadata_str_add_scope(const struct itt_domain *domain, int scope,
 static void add_format(const struct itt_domain *domain, bool current, struct itt_id id,
 		       const struct itt_string *format, va_list ap)
 {
-	char text[KYMO_PAYLOAD_MAX];
+	char text[KYMO_PAYLOAD_MAX] = "";
 	kymo_payload_t p = kymo_text("metadata", text);
 
 	if (!format || !format->text || strstr(format->text, "%n"))

@@ -186,6 +186,7 @@ def counts_in(folder):
 def executed(test):
     """{file: lines} that it executes; None: it fails as it is, or takes long."""
     shutil.rmtree(COUNTS, ignore_errors=True)
+    os.mkdir(COUNTS)
     for c in counts_in(BUILD):
         os.remove(c)
     if not passes(test, LONG):

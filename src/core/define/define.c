@@ -163,7 +163,7 @@ void cap_define(const struct wire_def *d)
 	struct wire_def named;
 
 	d = core_kernel_named(d, &named);
-	if (core_live && (atomic_load(&core_live->magic) || core_usable())) {
+	if (core_defines()) {
 		cap_timed_begin(&timed);
 		define(d);
 		cap_timed_end(&timed, UINT64_MAX);
@@ -516,7 +516,7 @@ static size_t environment(char *out, size_t size)
 }
 
 /* As it was at first: a program may go where there is no /proc (chroot). Called by one at a time. */
-static const char *program_path(void)
+const char *core_program_path(void)
 {
 	static char path[PATH_MAX];
 	ssize_t n = path[0] ? 0 : readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -540,7 +540,7 @@ void core_define_process(void)
 	wire_def_init(&d, DEF_PROCESS);
 	wire_def_u64(&d, (uint64_t)getpid());
 	wire_def_u64(&d, (uint64_t)getppid());
-	wire_def_string(&d, program_path());
+	wire_def_string(&d, core_program_path());
 	wire_def_bytes(&d, argv, read_file("/proc/self/cmdline", argv, sizeof(argv)));
 	wire_def_string(&d, cwd);
 	wire_def_string(&d, host);
@@ -598,101 +598,6 @@ void core_define_process_end(uint32_t how)
 	wire_def_u64(&d, atomic_load(&core_untraced));
 	wire_def_u64(&d, atomic_load(&core_untimed));
 	cap_define(&d);
-}
-
-/* ---- modules: where code lies, so that addresses can be resolved after the run ---- */
-
-struct module_seen {
-	uintptr_t start;
-	uint64_t path_hash;
-};
-static struct module_seen modules_seen[1024];
-static uint32_t modules_seen_count;
-
-static bool seen_before(uintptr_t start, const char *path)
-{
-	uint64_t hash = hash_bytes((const uint8_t *)path, strlen(path));
-
-	for (uint32_t i = 0; i < modules_seen_count; i++)
-		if (modules_seen[i].start == start && modules_seen[i].path_hash == hash)
-			return true;
-	if (modules_seen_count < 1024)
-		modules_seen[modules_seen_count++] = (struct module_seen){start, hash};
-	return false;
-}
-
-static void build_id(const struct dl_phdr_info *info, const void **id, size_t *length)
-{
-	*id = NULL;
-	*length = 0;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		const uint8_t *p = (const uint8_t *)(info->dlpi_addr + ph->p_vaddr);
-		const uint8_t *end = p + ph->p_memsz;
-
-		if (ph->p_type != PT_NOTE)
-			continue;
-		while (p + sizeof(ElfW(Nhdr)) <= end) {
-			const ElfW(Nhdr) *n = (const ElfW(Nhdr) *)p;
-			size_t name = (n->n_namesz + 3u) & ~3u, desc = (n->n_descsz + 3u) & ~3u;
-
-			if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 &&
-			    memcmp(n + 1, "GNU", 4) == 0) {
-				*id = (const uint8_t *)(n + 1) + name;
-				*length = n->n_descsz;
-				return;
-			}
-			p += sizeof(*n) + name + desc;
-		}
-	}
-}
-
-/* What `kymo attach` loads is a copy in memory that is gone when names are looked for. */
-static const char *lasting_path(const char *path)
-{
-	const char *copy = variable("KYMO_ATTACHED_COPY"),
-		   *library = variable("KYMO_ATTACHED_LIBRARY");
-
-	return copy && library && strcmp(path, copy) == 0 ? library : path;
-}
-
-static int define_module(struct dl_phdr_info *info, size_t size, void *data)
-{
-	uintptr_t start = UINTPTR_MAX, end = 0;
-	const char *path = info->dlpi_name;
-	struct wire_def d;
-	const void *id;
-	size_t length;
-
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		uintptr_t a = info->dlpi_addr + ph->p_vaddr;
-
-		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X))
-			continue;
-		start = a < start ? a : start;
-		end = a + ph->p_memsz > end ? a + ph->p_memsz : end;
-	}
-	if (!path || !path[0])
-		path = program_path();
-	if (start >= end || seen_before(start, path))
-		return 0;
-	path = lasting_path(path);
-	build_id(info, &id, &length);
-	wire_def_init(&d, DEF_MODULE);
-	wire_def_u64(&d, start);
-	wire_def_u64(&d, end);
-	wire_def_u64(&d, info->dlpi_addr);
-	wire_def_string(&d, path);
-	wire_def_bytes(&d, id, length);
-	wire_def_u64(&d, tick_now());
-	cap_define(&d);
-	return 0;
-}
-
-void core_define_modules(void)
-{
-	dl_iterate_phdr(define_module, NULL);
 }
 
 /* ---- domains ---- */
@@ -932,8 +837,7 @@ void core_define_fork_child(void)
 	/* What the parent defined holds in the child, but it is another process. */
 	forget(is_thread); /* the parent's are not there */
 	core_objects_fork_child();
-	memset(modules_seen, 0, sizeof(modules_seen));
-	modules_seen_count = 0;
+	core_modules_fork_child();
 	atomic_store(&core_untraced, 0);
 	atomic_store(&core_untimed, 0);
 	for (uint32_t i = 0; i < CAP_BUFFERS; i++)

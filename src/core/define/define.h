@@ -41,7 +41,6 @@ static inline void core_definitions_let_go(const uint64_t *before) RELEASES(core
 void core_define_replay(struct core_buffer *b);
 void core_define_process(void);
 void core_define_process_end(uint32_t how);
-void core_define_modules(void);
 void core_define_tick_sync(void);
 void core_define_fork_child(void);
 /* The process begins now, for a recording that is to come: what was recorded before is no part of it. */
@@ -51,6 +50,24 @@ extern _Atomic uint64_t core_untraced, core_untimed;
 uint8_t *core_definitions_copy(bool (*wanted)(const struct wire_def *d), size_t *bytes)
 	REQUIRES(core_live->define);
 uint8_t *core_definition_find(uint16_t kind, uint64_t id, struct wire_def *out);
+
+/* What is defined now is kept and written. */
+static inline bool core_defines(void)
+{
+	return core_live && (atomic_load(&core_live->magic) || core_usable());
+}
+
+/* Of the program's file, as it was at first. */
+const char *core_program_path(void);
+
+/* ---- modules (modules.c) ---- */
+
+/*
+ * Tells the modules that were loaded since they were told, which costs a walk over no object if there are none. Any thread that holds no lock of
+ * Kymo's, also in a handler; keeps errno.
+ */
+void core_define_modules(void);
+void core_modules_fork_child(void);
 
 /* Recording into the buffer begins or stops: `tick` 0, with the process. */
 void core_define_recording(const struct core_buffer *b, bool on, uint64_t tick);

@@ -570,6 +570,7 @@ static uint32_t define_site(uintptr_t address)
 	bool fresh;
 	uint32_t id;
 
+	core_define_modules();
 	core_signals_block(&before);
 	id = intern(&sites, address, &fresh);
 	if (id && fresh) {
@@ -697,6 +698,7 @@ uint32_t core_stack_here(struct cap_thread *t, const void *caller)
 	hash = hash_of(&s);
 	id = s.count ? intern(&stacks, hash, &fresh) : 0;
 	if (id && fresh) {
+		core_define_modules();
 		define_stack(id, &s);
 		if (intern_defined(&stacks, hash))
 			core_stack_defined(id, &s.addresses[s.begin], s.count);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sampling service: who wants samples, who takes them, and their records; see kymo/sample.h. */
 #include "core/context/context.h"
+#include "core/define/define.h"
 #include "core/process/handler.h"
 #include "core/process/life.h"
 #include "core/process/process.h"
@@ -83,6 +84,7 @@ static struct cap_op op_of(unsigned number)
 
 void cap_sample_begin(void)
 {
+	core_define_modules(); /* before the stacks that lie in them */
 	sample_threads_look();
 }
 

@@ -192,7 +192,9 @@ static uint32_t site_at(struct reading *r, uint64_t address)
 	if (i)
 		return i;
 	i = r->t->sites_count;
-	*trace_add(r->t, sites) = (struct t_site){.process = r->p->process, .address = address};
+	*trace_add(r->t, sites) = (struct t_site){.process = r->p->process,
+						  .address = address,
+						  .module = r->t->modules_count}; /* resolve.c */
 	map_set(&r->p->addresses, address, i);
 	return i;
 }

@@ -14,6 +14,21 @@ int64_t raw_node_ns(const struct raw_process *p, int64_t ns)
 	return ns + job_offset(p->job_points, p->job_point_count, ns);
 }
 
+/* Of those that lay there one after the other the one that was there when the site was met; `module` is how many were known then. */
+static uint32_t module_of(const struct reading *r, const struct t_site *s)
+{
+	uint32_t found = 0;
+
+	for (uint32_t m = r->modules; m < r->t->modules_count; m++) {
+		const struct t_module *x = &r->t->modules[m];
+
+		if (s->address - 1 >= x->start && s->address - 1 < x->end &&
+		    (!found || m < s->module))
+			found = m;
+	}
+	return found;
+}
+
 static void resolve_references(struct reading *r)
 {
 	struct raw_process *p = r->p;
@@ -35,14 +50,8 @@ static void resolve_references(struct reading *r)
 		t->kernels[i].program = map_get(&p->programs, t->kernels[i].program);
 	for (uint32_t i = r->places; i < t->places_count; i++)
 		t->places[i].program = map_get(&p->programs, t->places[i].program);
-	/* Of modules that were mapped over one another, the last. */
-	for (uint32_t i = r->sites; i < t->sites_count; i++) {
-		for (uint32_t m = r->modules; m < t->modules_count; m++) {
-			if (t->sites[i].address - 1 >= t->modules[m].start &&
-			    t->sites[i].address - 1 < t->modules[m].end)
-				t->sites[i].module = m;
-		}
-	}
+	for (uint32_t i = r->sites; i < t->sites_count; i++)
+		t->sites[i].module = module_of(r, &t->sites[i]);
 }
 
 static double ns_per_tick(const struct raw_process *p)

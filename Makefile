@@ -87,10 +87,11 @@ quick:
 # log_path beside libasan, and a test does not look at what a program that ends well writes to standard error.
 UBSAN = UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:abort_on_error=1
 
-# PoCL and LLVM leak at exit: what the tests run under is not what they test.
+# PoCL and LLVM leak at exit: what the tests run under is not what they test. The sanitizer would forbid core files by setrlimit(), which is
+# Kymo's here, before it is ready.
 run-asan:
 	@$(call build,asan)
-	@ASAN_OPTIONS=verify_asan_link_order=0:handle_segv=0:handle_abort=0 $(UBSAN) \
+	@ulimit -c 0; ASAN_OPTIONS=verify_asan_link_order=0:handle_segv=0:handle_abort=0:disable_coredump=0 $(UBSAN) \
 		LSAN_OPTIONS=print_suppressions=0:suppressions=$(CURDIR)/tests/support/lsan.supp $(call run_tests,asan,-j $(JOBS))
 
 # Programs load ordinary libraries here, so that all that records is tested, and what reads, exports and reports is

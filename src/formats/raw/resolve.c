@@ -177,8 +177,10 @@ static kymo_status_t build_clocks(struct reading *r)
 kymo_status_t raw_resolve(struct reading *r, uint32_t first_open)
 {
 	struct raw_process *p = r->p;
-	kymo_status_t status = tick_map_build(&p->ticks, &p->origin, p->syncs, p->sync_count);
+	kymo_status_t status;
 
+	resolve_references(r); /* also where it fails below: what is in `module` until then is no index */
+	status = tick_map_build(&p->ticks, &p->origin, p->syncs, p->sync_count);
 	if (status == KYMO_OK) {
 		raw_align(p);
 		status = build_clocks(r);
@@ -190,7 +192,6 @@ kymo_status_t raw_resolve(struct reading *r, uint32_t first_open)
 	if (!p->lost_seen || trace_failed(r->t))
 		return KYMO_ERROR_NO_MEMORY;
 	raw_apply_names(p);
-	resolve_references(r);
 	resolve_times(r, first_open);
 	raw_check_counts(p);
 	return KYMO_OK;

@@ -3,9 +3,13 @@
 #include "stream/symbol.h"
 
 #include <inttypes.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -71,24 +75,47 @@ static bool same_build(Dwfl_Module *elf, const struct t_module *m)
 	       ((uint32_t)n == m->build_id_length && memcmp(id, m->build_id, (size_t)n) == 0);
 }
 
+/* A copy of what the kernel maps into each process for calls that need not enter it: the same one if it is the same kernel. -1: none. */
+static int open_vdso(void)
+{
+	const ElfW(Ehdr) *e = (const void *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
+	int fd = e ? memfd_create("kymo-vdso", MFD_CLOEXEC) : -1;
+	size_t bytes = e ? e->e_shoff + (size_t)e->e_shnum * e->e_shentsize : 0;
+
+	if (fd >= 0 && write(fd, e, bytes) == (ssize_t)bytes)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
 /* The module is reported at its own addresses: one description serves every process. */
 static void open_file(struct symbols *s, struct file *f)
 {
+	const char *path = f->module->path;
+	const bool is_file = *path == '/';
+	const int fd = strncmp(path, "linux-vdso", 10) == 0 ? open_vdso() : -1;
 	GElf_Addr bias;
 
 	f->opened = true;
-	if (f->module->path[0] != '/')
-		return; /* the vDSO and the like */
+	if (!is_file && fd < 0)
+		return;
 	f->dwfl = dwfl_begin(&callbacks);
+	if (f->dwfl) {
+		dwfl_report_begin(f->dwfl);
+		f->elf = dwfl_report_elf(f->dwfl, path, path, fd, 0, true);
+		dwfl_report_end(f->dwfl, NULL, NULL);
+	}
+	if (!f->elf && fd >= 0)
+		close(fd); /* else the library does */
 	if (!f->dwfl)
 		return;
-	dwfl_report_begin(f->dwfl);
-	f->elf = dwfl_report_elf(f->dwfl, f->module->path, f->module->path, -1, 0, true);
-	dwfl_report_end(f->dwfl, NULL, NULL);
-	if (!f->elf || !dwfl_module_getelf(f->elf, &bias)) {
+	if (!is_file && (!f->elf || !same_build(f->elf, f->module))) {
+		f->elf = NULL; /* of another kernel */
+	} else if (!f->elf || !dwfl_module_getelf(f->elf, &bias)) {
 		if (!s->missing++)
-			stream_warn(s->log, "%s: no function names of this module: %s",
-				    f->module->path, dwfl_errmsg(-1));
+			stream_warn(s->log, "%s: no function names of this module: %s", path,
+				    dwfl_errmsg(-1));
 		f->elf = NULL;
 	} else if (!same_build(f->elf, f->module)) {
 		if (!s->rebuilt++)

@@ -37,10 +37,22 @@ def calls(trace, how):
     return same == "1"
 
 
+def functions(trace, how, what):
+    record(trace, how, what, "--sample=200")
+    return {(r["function"], r["module"]): r["samples"] for r in tables(trace)["functions"]}
+
+
 def samples(trace, how):
-    record(trace, how, "burn", "--sample=200")
-    rows = {(r["function"], r["module"]): r["samples"] for r in tables(trace)["functions"]}
-    expect(rows.get(("first_burn", "modules_first.so"), 0) >= 10 and not [m for f, m in rows if f == "(no name)" and m != "linux-vdso.so.1"], how, rows)
+    rows = functions(trace, how, "burn")
+    expect(rows.get(("first_burn", "modules_first.so"), 0) >= 10, how, rows)
+
+
+def vdso(trace):
+    """The code that the kernel maps, if it maps any."""
+    rows = functions(trace, "exit", "clock")
+    mapped = kymotest.query(KYMO, trace, "SELECT path FROM module WHERE path LIKE 'linux-vdso%'")
+    found = {f: n for (f, m), n in rows.items() if m.startswith("linux-vdso") and n}
+    expect(not mapped or found and all("clock_gettime" in f for f in found), rows)
 
 
 with kymotest.Folder() as folder:
@@ -48,4 +60,5 @@ with kymotest.Folder() as folder:
     expect(any(at_one_place), "libraries never lay where another one had been")
     for end in ("exit", "kill"):
         samples(f"{folder}/burn-{end}.kymo", end)
+    vdso(f"{folder}/clock.kymo")
     print("ok")

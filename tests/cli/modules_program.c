@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Opens libraries of the current folder one after the other: modules_program exit|kill calls|burn. Says how many files were opened and
- * whether all lay at one address.
+ * whether all lay at one address. "clock" instead: asks for the time, for 300 ms.
  */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef int (*function)(int n);
@@ -42,12 +43,23 @@ static void use(const char *file, const char *name, int n)
 	dlclose(library);
 }
 
+static void ask_clock(void)
+{
+	struct timespec t = {0};
+
+	while (clock() < CLOCKS_PER_SEC * 3 / 10)
+		for (int i = 0; i < 100000; i++)
+			clock_gettime(CLOCK_MONOTONIC, &t);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 3)
 		return 1;
 	if (strcmp(argv[2], "burn") == 0) {
 		use("./modules_first.so", "first_burn", 500);
+	} else if (strcmp(argv[2], "clock") == 0) {
+		ask_clock();
 	} else {
 		use("./modules_first.so", "first_calls", 3);
 		use("./modules_second.so", "second_calls", 5);

@@ -190,11 +190,16 @@ void core_define_modules(void)
 {
 	const uint64_t loaded = elf_objects_loaded();
 	const int saved = errno;
+	uint64_t before;
 	int more = 1;
 
-	/* Who is at it tells what this thread has seen. */
-	if (loaded == atomic_load(&told) || !core_defines() || atomic_exchange(&telling, true))
+	if (loaded == atomic_load(&told) || !core_defines())
 		return;
+	core_signals_block(&before); /* a handler may leave by longjmp() */
+	if (atomic_exchange(&telling, true)) { /* that thread tells what this one has seen */
+		core_signals_restore(&before);
+		return;
+	}
 	while (more) {
 		found_count = 0;
 		text_used = 0;
@@ -204,6 +209,7 @@ void core_define_modules(void)
 	}
 	atomic_store(&told, loaded);
 	atomic_store(&telling, false);
+	core_signals_restore(&before);
 	errno = saved;
 }
 

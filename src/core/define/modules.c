@@ -195,7 +195,7 @@ void core_define_modules(void)
 
 	if (loaded == atomic_load(&told) || !core_defines())
 		return;
-	core_signals_block(&before); /* a handler may leave by longjmp() */
+	core_signals_block(&before);           /* a handler may leave by longjmp() */
 	if (atomic_exchange(&telling, true)) { /* that thread tells what this one has seen */
 		core_signals_restore(&before);
 		return;

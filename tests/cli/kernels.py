@@ -847,6 +847,10 @@ def part_lists(folder):
     for r in listed:
         checks.equal(f"{r['id']}: what counters mean is said by somebody", bool(r["source"] or r["none"] or not set("_:") & set((r["needs"] or "").replace("_shared", "")
                      .replace("group_size", "").replace("_bytes", "")) or r["id"].startswith("$per")), True)
+    # For people the same: the source in brackets behind a formula, nothing behind one that has none.
+    text = must(KYMO, "list", "metrics").splitlines()
+    checks.equal("sources for people", [r["device"] + ": " + r["source"] for r in listed if r["source"]],
+                 [re.sub(r": .* \[(.*)\]$", r": \1", line.strip()) for line in text if line.endswith("]")])
     checks.equal("AMD's are unproven", {r["unproven"] for r in listed if r["device"] == "amd" and any(c.isupper() for c in r["needs"] or "")}, {"yes"})
     with open(sys.argv[4] + "/metrics/metrics.schema.json", encoding="utf-8") as f:
         schema = json.load(f)

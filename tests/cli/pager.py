@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pager: which one, what it gets, how kymo ends, on a terminal that this test is. The pager is a script of the test's.
 
-Usage: pager.py KYMO PROGRAM
+Usage: pager.py KYMO PROGRAM KYMO_SYNTH
 """
 import fcntl
 import glob
@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import kymotest  # noqa: E402
 from kymotest import expect  # noqa: E402
 
-KYMO, PROGRAM = map(os.path.abspath, sys.argv[1:3])
+KYMO, PROGRAM, SYNTH = map(os.path.abspath, sys.argv[1:4])
 COLUMNS = 70
 
 # Writes what it got, and its LESS, to files in $SEEN. "quit": reads nothing. "stay": says that it is there, and is not
@@ -98,7 +98,7 @@ def what_it_gets(trace):
     """The very bytes that the terminal gets without: as wide, in colour."""
     for words in (["summary", trace], ["show", trace], ["show", trace, trace], ["diagnose", trace], ["list", "domains"],
                   ["compare", trace, trace], ["query", trace, "SELECT name, start FROM markers ORDER BY 2"],
-                  ["query", "--schema"], ["summary", "--tables", "help"]):
+                  ["query", "--schema"], ["summary", "--tables", "help"], ["kernels", KERNELS]):
         alone, paged = plain(*words), Screen(*words)
         expect(paged.got == alone.shown, words, vars(alone), vars(paged))
         expect((paged.shown, paged.status, paged.err) == (b"", alone.status, alone.err), words, vars(paged))
@@ -125,7 +125,7 @@ def which(trace):
 def none(trace):
     """Not for programs, not at the end of a recording, not where standard output is no terminal."""
     for words in (["summary", "-f", "json", trace], ["summary", "-f", "md", trace], ["diagnose", "-f", "csv", trace],
-                  ["compare", "-f", "json", trace, trace], ["query", "-f", "csv", trace, "SELECT 1"],
+                  ["compare", "-f", "json", trace, trace], ["query", "-f", "csv", trace, "SELECT 1"], ["kernels", "-f", "json", KERNELS],
                   ["list", "devices", "--format", "json"], ["run", "-o", trace + ".again", PROGRAM], ["info", trace]):
         s = Screen(*words)
         expect(s.got is None and (s.shown or words[0] == "run"), words, vars(s))
@@ -175,7 +175,8 @@ with kymotest.Folder() as FOLDER:
         with open(os.path.join(FOLDER, script), "w", encoding="utf-8") as f:
             f.write(PAGER.format(python=sys.executable))
         os.chmod(f.name, 0o755)
-    TRACE, CUT = FOLDER + "/t.kymo", FOLDER + "/cut.kymo"
+    TRACE, CUT, KERNELS = (f"{FOLDER}/{name}.kymo" for name in ("t", "cut", "kernels"))
+    kymotest.must(SYNTH, "demo", KERNELS)
     kymotest.must(KYMO, "run", "--no-summary", "-o", TRACE, PROGRAM)
     kymotest.must(KYMO, "run", "--no-summary", "-o", CUT, PROGRAM, "2000")
     (raw,) = glob.glob(CUT + "/raw/*.kyr")

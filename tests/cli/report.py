@@ -307,6 +307,16 @@ def spread(ranks, folder, count=3000):
     return trace
 
 
+def check_unmatched(folder):
+    """Where a rank's files are gone, messages with it are counted."""
+    trace = os.path.join(folder, "sent.kymo")
+    must(SYNTH, "growth", trace, "mpi", "200")
+    os.remove(os.path.join(trace, "raw", sorted(os.listdir(os.path.join(trace, "raw")))[1]))
+    page = page_of(trace)
+    checks.equal("other ends that are not known", [k for k in page.head["kept"] if "messages" in k],
+                 ["not drawn: messages whose other end is not known (100)"])
+
+
 def part_made(folder):
     page, db = check_trace(spread(2, folder))
     expect(check_links(page, db) > 0, "no link was compared")
@@ -326,6 +336,7 @@ def part_made(folder):
     checks.equal("no curve of what is never in use", part.head["curves"], [])
     checks.equal("processes of one name: what tells them apart comes first", sorted(t["label"] for t in page.head["tracks"] if t["parent"] < 0),
                  ["(4242) demo", "rank 1 · demo (5151) on node1"])
+    check_unmatched(folder)
     # Two devices that idle: each finding leads to its own one.
     idle = os.path.join(folder, "idle.kymo")
     lines = [line for i in range(100) for line in (f"kernel one 64 {i * 20000000} 1000000 1", f"kernel two 64 {i * 20000000 + 9000000} 2000000 2")]

@@ -8,6 +8,6 @@ if(TARGET kymo AND TARGET kymo-inject)
 		$<TARGET_FILE:kymo> $<TARGET_FILE:rows_program>)
 	set_tests_properties(cli.rows PROPERTIES LABELS cli TIMEOUT 120)
 	add_test(NAME cli.pager COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/pager.py
-		$<TARGET_FILE:kymo> $<TARGET_FILE:rows_program>)
+		$<TARGET_FILE:kymo> $<TARGET_FILE:rows_program> $<TARGET_FILE:kymo-synth>)
 	set_tests_properties(cli.pager PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 120)
 endif()

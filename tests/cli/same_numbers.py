@@ -90,6 +90,7 @@ def at_once_over(trace):
                            ("processes", r"overhead at least [^;]*\(([0-9.]+) %\)")):
         told = re.search(pattern, " ".join(must(KYMO, "summary", "--tables", table, trace).split()))
         check(f"true: the share below {table}", abs(float(told.group(1)) - share) <= 0.5, True)
+    check("true: it has no queue", "given profiling" in must(KYMO, "summary", trace), False)
 
 
 def half_nanoseconds(trace):

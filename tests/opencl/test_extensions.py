@@ -72,6 +72,20 @@ class Extensions(unittest.TestCase):
         for name, given in wanted.items():
             self.assertEqual({k: calls[name].get(k) for k in given}, {k: str(v) if isinstance(v, list) else v for k, v in given.items()}, name)
 
+    def test_queue(self):
+        """It is of the device and the context; that it was given profiling is Kymo's doing, and told with the overhead."""
+        self.assertEqual(self.rows("select q.context = c.id, q.agent = a.id, q.flags, q.properties, q.name, q.number "
+                                   "from queue q, device_context c, agent a where c.id > 0 and a.id > 0"), [(1, 1, 2, 0, "", 0)])
+        done = traced.Run([KYMO, "summary", self.trace], timeout=60)
+        self.assertIn("as no program can measure it in itself: what queues take that were given profiling.", done.out)
+
+    def test_device(self):
+        """Its address is the one that the driver tells."""
+        (told,), = self.rows("select properties from agent where id > 0")
+        told = json.loads(told)
+        self.assertEqual((told["pci"], told["compute_units"], told["extensions"]),
+                         ("fffe:3b:1f.7", 4, "cl_khr_pci_bus_info cl_khr_device_uuid"))
+
     def test_nothing_untraced(self):
         self.assertEqual(self.rows("select sum(untraced_calls) from process"), [(0,)])
 

@@ -63,6 +63,7 @@ static void test_closed_form(void **state)
 		.kind = KERNEL_FMA, .type = RUNNER_FP32, .width = 8, .chains = 12};
 	const struct kernel_shape whole = {
 		.kind = KERNEL_FMA, .type = RUNNER_INT32, .width = 1, .chains = 2};
+	const struct kernel_shape stream = {.kind = KERNEL_STREAM, .type = RUNNER_FP64, .width = 2};
 	struct runner_launch many = l;
 
 	(void)state;
@@ -83,6 +84,7 @@ static void test_closed_form(void **state)
 	many.passes = kernel_passes_most(&fma, 0);
 	assert_true(kernel_result(&fma, &many, 0) <= 0x1p24);
 	assert_true(kernel_result(&fma, &many, 0) > 0.99 * 0x1p24);
+	assert_int_equal(kernel_passes_most(&stream, l.n), 1); /* each vector is moved once */
 }
 
 static double half(uint16_t h)

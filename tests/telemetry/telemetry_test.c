@@ -325,6 +325,23 @@ static void test_totals(void **state)
 	meter_release(&meter);
 }
 
+/* What there is no room for is counted. */
+static void test_too_many(void **state)
+{
+	struct probe p;
+
+	meter_init(&meter, "");
+	assert_true(probe_open(&p, &meter, &test_source));
+	for (uint32_t i = 1; i <= METER_METRICS; i++)
+		assert_int_equal(total(&p, 0), i);
+	assert_int_equal(meter.refused, 0);
+	assert_int_equal(total(&p, 0), 0);
+	assert_int_equal(meter.metric_count, METER_METRICS);
+	assert_int_equal(meter.refused, 1);
+	assert_false(meter_shown(&p, 0));
+	meter_release(&meter);
+}
+
 static void test_power_over_time(void **state)
 {
 	struct probe p;
@@ -715,6 +732,7 @@ int main(void)
 		cmocka_unit_test(test_processes_of_job),
 		cmocka_unit_test(test_lists_of_counters),
 		cmocka_unit_test(test_totals),
+		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_power_over_time),
 		cmocka_unit_test(test_devices_are_joined),
 		cmocka_unit_test(test_tree),

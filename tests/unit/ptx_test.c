@@ -161,7 +161,7 @@ static void test_blocks(void **state)
 static void test_source(void **state)
 {
 	char *r = rewritten(kernel, "k", false);
-	const char *source = strstr(r, "\nsource ");
+	const char *source = strstr(r, "\nsource "), *at;
 
 	assert_non_null(source);
 	has(source, ".target sm_90\n", true);
@@ -171,6 +171,20 @@ static void test_source(void **state)
 					   ".loc", ".file", ".section", "debug", "the same", NULL};
 	     *no; no++)
 		has(source, *no, false);
+	/* All that the kernel does is still there, in its order. */
+	at = strstr(source, ".entry k");
+	for (const char *const *yes =
+		     (const char *const[]){"setp.eq.s32 %p1, %r1, 0;",
+					   "@%p1 ld.shared.u32 %r2, [%r3+4];",
+					   "@%p1 st.global.u32 [%rd1], %r2;",
+					   "@!%p1 st.global.u32 [seen+8], %r2;", "@%p1 bra L;",
+					   "st.param.b32 [x], %r1; call.uni helper, (x);",
+					   "mul.lo.s32 %r1, %r1, 3;", "ret;", NULL};
+	     *yes; yes++) {
+		at = at ? strstr(at, *yes) : NULL;
+		if (!at)
+			fail_msg("no \"%s\" at its place in:\n%s", *yes, source);
+	}
 	has(source, "setp.eq.and.u32 %kymo_q, %kymo_t, 0, %p1;\n", true);
 	has(source, "setp.eq.and.u32 %kymo_q, %kymo_t, 0, !%p1;\n", true);
 	has(source, "\t@%kymo_q red.global.add.u64 [%kymo_n+112], %kymo_d;\n", true); /* block 6 */

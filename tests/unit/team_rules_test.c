@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "analysis/diagnose.h"
+#include "analysis/digest.h"
 #include "base/vec.h"
 #include "stream/symbol.h"
 
@@ -498,7 +499,14 @@ static void test_serial(void **state)
 	r.now += 20 * MS;
 	serial(&r, 10, 4 * MS, 0);
 	r.now += 20 * MS;
-	check(&r, "serial-between-regions", 30 * MS);
+	end(&r);
+	assert_int_equal(r.diagnosis.count, 1);
+	assert_string_equal(r.diagnosis.findings[0].rule->id, "serial-between-regions");
+	assert_int_equal(r.diagnosis.findings[0].gain, 30 * MS);
+	assert_string_equal(r.diagnosis.findings[0].title.s,
+			    "one thread computes alone between parallel regions for 40.00 ms, 44 % "
+			    "of the run");
+	release(&r);
 
 	begin(&r); /* waits are not computing */
 	serial(&r, 10, 4 * MS, 2 * MS);
@@ -564,6 +572,60 @@ static void test_two_meet(void **state)
 	release(&r);
 }
 
+/* ---- the table of regions ------------------------------------------------------------------- */
+
+/* Stands in for strdup() (rules.cmake). */
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+static const char *refused; /* there is no memory for this text; NULL: for all there is */
+
+char *__wrap_strdup(const char *text)
+{
+	return refused && strcmp(text, refused) == 0 ? NULL : __real_strdup(text);
+}
+
+static void test_table(void **state)
+{
+	static const int64_t last[THREADS] = {MS, MS, 5 * MS, MS};
+	struct report report = {.table_count = 0};
+	const struct table *t;
+	struct run r;
+
+	(void)state;
+	for (unsigned i = 1; i < 3; i++)
+		sites[i] = (struct t_site){
+			.process = 1, .address = i, .function = "solve", .file = "a.c", .line = i};
+	begin(&r);
+	region(&r, 1, last);
+	region(&r, 2, even);
+	region(&r, 1, last);
+	end(&r);
+	assert_true(summary_regions(&report, &r.diagnosis));
+	assert_int_equal(report.table_count, 1);
+	t = report.tables[0];
+	assert_int_equal(t->row_count, 2);
+	/* place, regions, threads, time, waited, % of its threads, at the end: three of four wait for the last */
+	assert_string_equal(t->cells[0].s, "solve a.c:1");
+	assert_int_equal(t->cells[1].u, 2);
+	assert_int_equal(t->cells[2].u, THREADS);
+	assert_int_equal(t->cells[3].u, 10 * MS);
+	assert_int_equal(t->cells[4].u, 24 * MS);
+	assert_true(t->cells[5].f == 60);
+	assert_int_equal(t->cells[6].u, 24 * MS);
+	assert_string_equal(t->cells[7].s, "solve a.c:2");
+	assert_int_equal(t->cells[11].u, 0);
+	report_release(&report);
+
+	report = (struct report){.table_count = 0};
+	refused = "solve a.c:2";
+	assert_false(summary_regions(&report, &r.diagnosis));
+	refused = NULL;
+	assert_int_equal(report.table_count, 0);
+	report_release(&report);
+	release(&r);
+	memset(sites, 0, sizeof(sites));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -579,6 +641,7 @@ int main(void)
 		cmocka_unit_test(test_serial),
 		cmocka_unit_test(test_short_regions),
 		cmocka_unit_test(test_two_meet),
+		cmocka_unit_test(test_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,6 +54,14 @@ def test_empty_question():
         refused(2, "SQL, is empty", "query", "t.kymo", sql)
 
 
+def test_store_for_trace():
+    record()
+    expect(kymo("query", "t.kymo", "SELECT 1").returncode == 0, "no store")
+    for command in ("report", "diagnose"):
+        p = kymo(command, "t.kymo/store.db")
+        expect(p.returncode and "a store, which kymo query, summary and kernels read: give the trace" in p.stderr, p)
+
+
 def test_full_standard_output():
     record()
     for words in (["help"], ["list", "options"], ["doctor"], ["info", "t.kymo"],

@@ -33,6 +33,13 @@ static kymo_status_t check_header(struct raw_file *f)
 		return KYMO_ERROR_CORRUPT;
 	}
 	memcpy(&f->header, f->data, sizeof(f->header));
+	if (h->magic != RAW_MAGIC && memcmp(f->data, "SQLite format 3", 16) == 0) {
+		stream_error(f->log,
+			     "%s: a store, which kymo query, summary and kernels read: give the "
+			     "trace that it was made of",
+			     f->path);
+		return KYMO_ERROR_CORRUPT;
+	}
 	if (h->magic != RAW_MAGIC) {
 		stream_error(f->log, "%s: not a Kymo raw file (it does not begin with its magic)",
 			     f->path);

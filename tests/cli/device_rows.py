@@ -84,6 +84,12 @@ def queues():
         apart(tell.__name__, by_device)
 
 
+def sides():
+    """Devices of both sides are told of copies between devices alone: the host has no number."""
+    copies = [e for e in json.loads(must(KYMO, "export", "--to", "chrome", "-o", "-", "demo.kymo"))["traceEvents"] if e.get("cat") == "gpu_memcpy"]
+    check("copies from the host", [(e["name"], {"fromDevice", "toDevice"} & set(e["args"])) for e in copies], [("Memcpy HtoD (Pageable -> Device)", set())])
+
+
 with kymotest.Folder() as folder:
     os.chdir(folder)
     subprocess.run([SYNTH, "timed", "t.kymo"], check=True, text=True, input="".join(
@@ -91,6 +97,7 @@ with kymotest.Folder() as folder:
     subprocess.run([SYNTH, "demo", "demo.kymo"], check=True)
     timed()
     queues()
+    sides()
     done = run(KYMO, "export", "--to", "csv", "--rows", "device", "t.kymo")
     check("of csv", (done.returncode, "perfetto and chrome" in done.stderr), (2, True))
     os.chdir("/")

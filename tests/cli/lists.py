@@ -36,7 +36,8 @@ def one_trace(trace):
         for some in ([lost], [*there, lost], [lost, *there], [there[0], lost, lost + "0"]):
             code, err = summary(option, ",".join(some), trace)
             check(f"{option} {some}: status", code, 2)
-            check(f"{option} {some}: says so", f'it has no {noun} "{lost}"; ' in err and said in err, True)
+            check(f"{option} {some}: says so",
+                  f'no records that match --{noun} {",".join(some)}: it has no {noun} "{lost}"; ' in err and said in err, True)
     code, err = summary("--device", "GPU,nosuch", trace)  # a pattern, not a list
     check("a pattern", (code, "it has no device" in err), (2, False))
 

@@ -6,6 +6,7 @@ Usage: summary_output.py KYMO KYMO_SYNTH
 """
 import csv
 import io
+import json
 import os
 import subprocess
 import sys
@@ -53,6 +54,13 @@ def places():
           [n for n in os.listdir() if n in ("old", "out.text", "out.md", "out.csv", "out.json", "out.html", "out.tsv")])
 
 
+def nothing():
+    """Of a trace without processes there is no table without rows."""
+    os.makedirs("none.kymo/raw")
+    code, told, _ = summary("-f", "json", "none.kymo")
+    check("no processes: tables without rows", (code, [t["name"] for t in json.loads(told)["tables"] if not t["rows"]]), (0, []))
+
+
 def times(text):
     """Of a table in Markdown by its heading: for each row the times, and their units."""
     rows = [[c.strip() for c in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
@@ -98,6 +106,7 @@ with kymotest.Folder() as folder:
     sizes()
     into_files()
     places()
+    nothing()
     units()
     os.chdir("/")
 print("%d failed" % len(kymotest.wrong))

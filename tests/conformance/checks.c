@@ -451,6 +451,15 @@ static const struct event **sorted(const struct list *l, size_t *count)
 	return s;
 }
 
+/* Of what is behind one pointer all numbers are there, or none is. */
+void check_members(const struct list *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (l->events[i].members)
+			LOOK("members-together", !l->events[i].split, "%s: %s",
+			     op_name(&l->events[i]), l->events[i].split);
+}
+
 /* Both views tell the same of the same things. */
 void check_same(const struct list *t, const struct list *d)
 {

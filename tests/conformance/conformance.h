@@ -23,6 +23,9 @@ struct event {
 	uint64_t now;        /* when the callback was made */
 	char *text;          /* all fields */
 	bool without_fields;
+	/* Numbers behind the same pointer as the field before; one of them that is there where that one is not, or the reverse. */
+	uint32_t members;
+	const char *split;
 	/* fields of that name, 0 where the op has none */
 	uint64_t kernel, id, bytes, source, destination, own_parent, named, replayed;
 };
@@ -48,6 +51,7 @@ void check_allocations(const struct list *l);
 void check_scopes(const struct list *l);
 void check_drops(const struct list *told, const struct list *delivered, uint64_t lost,
 		 uint64_t count);
+void check_members(const struct list *l);
 void check_same(const struct list *told, const struct list *delivered);
 
 #endif

@@ -51,7 +51,7 @@ PROGRAMS = {
     "ocl_svm": ([found("ocl_svm")], DEVICE, {}),
     "ocl_errors": ([found("ocl_errors")], CALLS, {}),
     # Each extension function, on a fake for a driver.
-    "ocl_extensions": ([found("opencl_probe")], CALLS, {"OCL_ICD_VENDORS": DRIVER, "OCL_ICD_FILENAMES": DRIVER}),
+    "ocl_extensions": ([found("opencl_probe")], CALLS + ["members-together"], {"OCL_ICD_VENDORS": DRIVER, "OCL_ICD_FILENAMES": DRIVER}),
     "ocl_callbacks": ([found("ocl_callbacks")], CALLS, {}),
     "ocl_poll": ([found("ocl_poll")], DEVICE, {}),
     "ocl_drops": ([found("ocl_many"), "--kernels", "10000"], DROPS, {"CONFORMANCE_BYTES": "65536"}),

@@ -73,11 +73,38 @@ static void keep_field(struct event *e, const kymo_field_t *f, const kymo_value_
 			*(uint64_t *)((char *)e + wanted[i].at) = v->u;
 }
 
+/* What a field's pointer is called: bytes of its name before the last "->"; 0: it is behind none, or no number. */
+static size_t pointer_of(const kymo_field_t *f)
+{
+	const char *arrow = NULL;
+
+	if (f->kind == KYMO_KIND_STRING || f->kind == KYMO_KIND_BYTES || f->kind == KYMO_KIND_ARRAY)
+		return 0;
+	for (const char *at = f->name; (at = strstr(at, "->")) != NULL; at += 2)
+		arrow = at;
+	return arrow ? (size_t)(arrow - f->name) : 0;
+}
+
+/* `present`: of the field before; `now`: of this one. */
+static void keep_member(struct event *e, const kymo_field_t *f, bool *present, bool now)
+{
+	size_t n = pointer_of(f);
+
+	if (f > e->domain->ops[e->op].fields && n && pointer_of(f - 1) == n &&
+	    strncmp(f[-1].name, f->name, n) == 0) {
+		e->members++;
+		if (now != *present)
+			e->split = f->name;
+	}
+	*present = now;
+}
+
 /* All fields by name, and their text: what is compared does not depend on the op. */
 static void keep_fields(struct event *e, const void *record, value_fn value)
 {
 	const kymo_op_desc_t *op = &e->domain->ops[e->op];
 	char text[2048], *at = text;
+	bool present = false;
 
 	*at = '\0';
 	for (uint32_t i = 0; i < op->field_count; i++) {
@@ -89,6 +116,7 @@ static void keep_fields(struct event *e, const void *record, value_fn value)
 			return;
 		}
 		keep_field(e, &op->fields[i], &v);
+		keep_member(e, &op->fields[i], &present, v.present);
 		/* Of a number behind a NULL pointer a record has 0. */
 		v.present |= v.kind != KYMO_KIND_STRING && v.kind != KYMO_KIND_BYTES &&
 			     v.kind != KYMO_KIND_ARRAY;
@@ -250,6 +278,7 @@ static void finalize(void *data)
 	check_copies(&told);
 	check_allocations(&told);
 	check_scopes(&told);
+	check_members(&told);
 	check_drops(&told, &delivered, info.lost, info.delivered);
 	if (!info.lost)
 		check_same(&told, &delivered);

@@ -19,7 +19,7 @@ ZERO = {"cl_context": "probe_context", "cl_command_queue": "probe_queue",
         "cl_platform_id": "probe_platform", "cl_device_id": "probe_device"}
 SUFFIX = re.compile(r"(KHR|EXT|INTEL|ARM|NV|IMG|QCOM|PoCL|APPLE)$")
 SHARING = re.compile(r"(FromGL|GLObject|GLTexture|GLContext)")
-NUMBERS = ("cl_uint", "cl_ulong", "cl_int", "size_t")
+NUMBERS = ("cl_uint", "cl_ulong", "cl_int", "size_t", "cl_GLenum", "cl_GLint", "cl_GLuint")
 ARRAYS = ("const cl_uint *", "const size_t *", "const cl_sync_point_khr *")
 NOT = re.compile(r"D3D|DX9|APPLE$|clIcd|clGetLayer|clInitLayer|clTerminateContext|clSetMemObjectDestr"
                  r"|(Context|Device|Queue)(EXT|APPLE)$|clCreateSubDevicesEXT"

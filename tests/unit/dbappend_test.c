@@ -224,6 +224,41 @@ static void test_full_pages(void **state)
 	unlink(path);
 }
 
+/* Texts of one row that are put together in its room lie one behind the other. */
+static void test_two_texts(void **state)
+{
+	struct dbappend_table t = {"t", "id,first,second", 0, 3u << 1};
+	struct dbpages pages;
+	struct dbappend a;
+	char room[200];
+	sqlite3 *db;
+
+	unlink(path);
+	db = opened();
+	run(db, "CREATE TABLE t(id INTEGER PRIMARY KEY, first TEXT, second TEXT)");
+	assert_true(dbappend_init(&a, &pages, db, &t));
+	sqlite3_close(db);
+	assert_true(dbpages_open(&pages, path));
+	for (int64_t id = 1; id <= 2; id++) {
+		int64_t *c = dbappend_row(&a);
+
+		assert_non_null(c);
+		c[0] = id;
+		for (unsigned i = 1; i <= 2; i++)
+			c[i] = dbappend_written(
+				&a, (uint32_t)sprintf(dbappend_room(&a), "%u of %d", i, (int)id));
+	}
+	finish(&pages, &a, 1);
+	db = opened();
+	assert_string_equal(one(db,
+				"SELECT group_concat(first || ', ' || second, '; ') FROM "
+				"(SELECT * FROM t ORDER BY id)",
+				room, sizeof(room)),
+			    "1 of 1, 2 of 1; 1 of 2, 2 of 2");
+	sqlite3_close(db);
+	unlink(path);
+}
+
 static void test_no_file(void **state)
 {
 	struct dbpages pages;
@@ -237,6 +272,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_full_pages),
+		cmocka_unit_test(test_two_texts),
 		cmocka_unit_test(test_no_file),
 	};
 	int fd = mkstemp(path);

@@ -691,6 +691,21 @@ static void test_annotations_cover(void **state)
 			 0);
 	run_release(&r);
 
+	run_begin(&r, false); /* one name of two libraries is two: the second has more than half */
+	r.trace.strings = strings;
+	r.trace.strings_count = 1 + STRINGS;
+	range(&r, 1, DECODE, 0, 7);
+	range(&r, 1, DECODE, 7, 18);
+	r.sink.timeline->ranges[1].domain = 1 + READ;
+	run_host(&r, 20000000);
+	run_kernel(&r, 0, 0, 10000000, 100);
+	run_end(&r);
+	assert_int_equal(range_cover(&said, r.sink.timeline, 0, &r.diagnosis.idle->startup_host),
+			 11000000);
+	assert_string_equal(said.s, "read:decode");
+	text_release(&said);
+	run_release(&r);
+
 	run_begin(&r, false); /* before the first work */
 	r.trace.strings = strings;
 	r.trace.strings_count = 1 + STRINGS;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,6 +151,31 @@ static void test_refused(void **state)
 		count++;
 	}
 	assert_int_equal(count, 10);
+	drop_plan(&p);
+}
+
+/* A name that is taken gets the file, and then the address: functions are told apart by their names. */
+static void test_one_name(void **state)
+{
+	char why[CHOOSE_WHY], with_address[64];
+	const struct plan_function *f;
+	struct planned p = {0};
+
+	p.d = decoder_new(why, sizeof(why));
+	assert_non_null(p.d);
+	assert_true(choose_init(&p.c, "^form_load$", NULL, why));
+	assert_true(choose_functions(&p.c, &p.f, p.d, "/proc/self/exe", true, why));
+	for (unsigned i = 0; i < 3; i++)
+		assert_true(build_add(&p.b, &p.f, p.d));
+	assert_true(build_finish(&p.b, &p.bytes));
+	assert_true(plan_open(&p.plan, p.bytes.s, p.bytes.length));
+	assert_int_equal(p.plan.function_count, 3);
+	f = find_planned(&p, "form_load");
+	assert_ptr_equal(f, &p.plan.functions[0]);
+	assert_ptr_equal(find_planned(&p, "form_load [test_functions]"), &p.plan.functions[1]);
+	snprintf(with_address, sizeof(with_address), "form_load [test_functions] [+0x%" PRIx64 "]",
+		 f->entry);
+	assert_ptr_equal(find_planned(&p, with_address), &p.plan.functions[2]);
 	drop_plan(&p);
 }
 
@@ -544,7 +570,7 @@ int main(void)
 		cmocka_unit_test(test_runtimes), cmocka_unit_test(test_flags),
 		cmocka_unit_test(test_moves),    cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_forms),    cmocka_unit_test(test_library),
-		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_frames),   cmocka_unit_test(test_one_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -241,6 +241,30 @@ static void test_times(void **state)
 	text_release(&out);
 }
 
+/* What lies between two marks stays between them, in one block too; places go, and nothing else. */
+static void test_marks_of_a_block(void **state)
+{
+	static const char marked[] = HEAD
+		".entry k() {\n.reg .b32 %r;\n{.reg .pred kymo_begin_a;}\nmov.u32 %r, 77;\n"
+		"{.reg .pred kymo_end_a;}\nmov.u32 %r, 78;\n.loc 1 5 9\nmov.u32 %r, 79;\nret;\n}\n";
+	static const char *const order[] = {"%kymo_x, 3221225472;\n", "mov.u32 %r, 77;\n",
+					    "%kymo_x, 3221225473;\n", "mov.u32 %r, 78;\n",
+					    "mov.u32 %r, 79;\n"};
+	struct text out = {0};
+	const char *at;
+
+	assert_true(
+		ptx_rewrite(&(struct ptx_request){marked, strlen(marked), "k", false, true}, &out));
+	at = strstr(out.s, "\nsource ");
+	for (unsigned i = 0; i < 5; i++) {
+		assert_non_null(at);
+		has(at, order[i], true);
+		at = strstr(at, order[i]);
+	}
+	has(out.s, ".loc", false);
+	text_release(&out);
+}
+
 static void test_refused(void **state)
 {
 	static const struct {
@@ -356,7 +380,7 @@ int main(void)
 		cmocka_unit_test(test_blocks),    cmocka_unit_test(test_source),
 		cmocka_unit_test(test_addresses), cmocka_unit_test(test_times),
 		cmocka_unit_test(test_refused),   cmocka_unit_test(test_images),
-		cmocka_unit_test(test_lz4),
+		cmocka_unit_test(test_lz4),       cmocka_unit_test(test_marks_of_a_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

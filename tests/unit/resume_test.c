@@ -375,6 +375,21 @@ static unsigned count(const char *path, uint32_t type, uint32_t thread, uint64_t
 	return n;
 }
 
+/* Blocks of a type, whatever they hold. */
+static unsigned count_blocks(const char *path, uint16_t type)
+{
+	FILE *f = fopen(path, "r");
+	struct raw_block b;
+	unsigned n = 0;
+
+	assert_non_null(f);
+	assert_int_equal(fseek(f, sizeof(struct raw_header), SEEK_SET), 0);
+	for (; fread(&b, sizeof(b), 1, f) == 1; n += b.type == type)
+		assert_int_equal(fseek(f, b.stored, SEEK_CUR), 0);
+	fclose(f);
+	return n;
+}
+
 static uint32_t state_of(uint32_t i)
 {
 	return atomic_load(&shm_ctl(left.shm)[i].state);
@@ -412,6 +427,19 @@ static void each_chunk_is_written_once(void **state)
 	assert_int_equal(count(path, WIRE_CHUNK_DEFINITIONS, 0, 0, &bytes), 2);
 	assert_int_equal(bytes, 360);
 	assert_int_equal(totals.damaged_chunks, 0);
+}
+
+/* Killed at once: the clocks of the beginning are in the file already. */
+static void what_it_began_with_is_written(void **state)
+{
+	struct drain_totals totals;
+	char path[PATH_MAX];
+	struct producer *p;
+
+	begin();
+	assert_int_equal(count_blocks(left.dead->file.path, RAW_TICK_SYNC), 1);
+	p = go_on();
+	end(p, &totals, path);
 }
 
 /* Killed between the last chunks and the end: what is being filled is in the file already. */
@@ -494,6 +522,7 @@ int main(void)
 		cmocka_unit_test(a_torn_tail_is_cut),
 		cmocka_unit_test(no_file_takes_nothing),
 		cmocka_unit_test(each_chunk_is_written_once),
+		cmocka_unit_test(what_it_began_with_is_written),
 		cmocka_unit_test(the_last_chunks_are_written_once),
 		cmocka_unit_test(each_loss_is_counted_once),
 		cmocka_unit_test(nobody_waits_for_none),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics of two groups against values of textbooks and tables. */
+/* Statistics of two groups against values of textbooks and tables; busy times of more intervals than are kept. */
 #include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "analysis/compare.h"
 #include "analysis/stats.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -176,6 +177,25 @@ static void test_detectable(void **state)
 	assert_true(stats_detectable(&s, 0.005) > 1.7);
 }
 
+/* Each pair of intervals covers 12 ns; what comes too late is counted, if it lasts. */
+static void test_busy(void **state)
+{
+	struct busy b = {0};
+
+	for (uint32_t i = 0; i < COMPARE_BUSY / 2; i++) {
+		assert_true(busy_add(&b, 20 * (int64_t)i, 20 * (int64_t)i + 10));
+		assert_true(busy_add(&b, 20 * (int64_t)i + 4, 20 * (int64_t)i + 12));
+	}
+	assert_true(busy_add(&b, INT64_C(20) * COMPARE_BUSY, INT64_C(20) * COMPARE_BUSY + 5));
+	assert_int_equal(b.late, 0);
+	assert_true(busy_add(&b, 13, 13)); /* of no length: nothing is missing */
+	assert_int_equal(b.late, 0);
+	assert_true(busy_add(&b, 13, 15));
+	assert_int_equal(b.late, 1);
+	assert_int_equal(busy_sum(&b), INT64_C(12) * (COMPARE_BUSY / 2) + 5);
+	busy_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,6 +204,7 @@ int main(void)
 		cmocka_unit_test(test_ties),          cmocka_unit_test(test_many),
 		cmocka_unit_test(test_means),         cmocka_unit_test(test_floor),
 		cmocka_unit_test(test_holm),          cmocka_unit_test(test_detectable),
+		cmocka_unit_test(test_busy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

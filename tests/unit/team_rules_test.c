@@ -18,7 +18,17 @@
 
 #define MS 1000000
 
-enum { THREADS = 4, OP_PARALLEL = 1, OP_TASK, OP_BARRIER, OP_EXPLICIT, OP_MPI, OP_SUBMIT, OPS };
+enum {
+	THREADS = 4,
+	ALL_THREADS = 6,
+	OP_PARALLEL = 1,
+	OP_TASK,
+	OP_BARRIER,
+	OP_EXPLICIT,
+	OP_MPI,
+	OP_SUBMIT,
+	OPS
+};
 
 static struct t_domain domains[] = {{"", ""}, {"openmp", "OpenMP"}, {"mpi", "MPI"}};
 static struct t_op ops[OPS] = {
@@ -35,7 +45,9 @@ static struct t_thread threads[] = {{0},
 				    {.process = 1, .tid = 11, .main = true},
 				    {.process = 1, .tid = 12},
 				    {.process = 1, .tid = 13},
-				    {.process = 1, .tid = 14}};
+				    {.process = 1, .tid = 14},
+				    {.process = 1, .tid = 15}, /* of regions beside others */
+				    {.process = 1, .tid = 16}};
 static struct t_site sites[3] = {{0}};
 static struct t_module modules[1] = {{.path = ""}};
 
@@ -59,7 +71,7 @@ static void begin(struct run *r)
 				  .processes = processes,
 				  .processes_count = 2,
 				  .threads = threads,
-				  .threads_count = THREADS + 1,
+				  .threads_count = ALL_THREADS + 1,
 				  .sites = sites,
 				  .sites_count = 3,
 				  .modules = modules,
@@ -94,6 +106,27 @@ static void team(struct run *r, const struct tl_team *team)
 	tl->teams[tl->teams_count++] = *team;
 	if (!team->task)
 		tl->last_region[team->thread] = tl->teams_count;
+}
+
+/* Meanwhile another thread meets a region, of two threads that compute for so long. */
+static void region_beside(struct run *r, uint32_t primary, uint32_t other, int64_t ns, int64_t most)
+{
+	uint64_t id = ++r->id;
+
+	team(r, &(struct tl_team){.start = r->now,
+				  .end = r->now + most,
+				  .region = id,
+				  .thread = other,
+				  .threads = 2,
+				  .task = true});
+	team(r, &(struct tl_team){.start = r->now,
+				  .end = r->now + most,
+				  .until = r->now + most,
+				  .region = id,
+				  .worked = (uint64_t)ns,
+				  .thread = primary,
+				  .site = 2,
+				  .threads = 2});
 }
 
 /* A region at a site, in which threads compute for so long; the region ends with the last. */
@@ -193,6 +226,30 @@ static void test_imbalance(void **state)
 		region(&r, 2, primary);
 	}
 	check(&r, "imbalance-threads", 60 * MS);
+}
+
+/* Threads that meet regions at once: told is what the one with most to win would, not the sum. */
+static void test_imbalance_of_two(void **state)
+{
+	static const int64_t last[THREADS] = {MS, MS, 5 * MS, MS};
+	struct run r;
+
+	(void)state;
+	for (unsigned most = 0; most < 2; most++) {
+		begin(&r);
+		for (unsigned i = 0; i < 10; i++) {
+			region_beside(&r, 5, 6, MS, (most ? 9 : 3) * MS);
+			region(&r, 1, last);
+			r.now += 4 * MS;
+		}
+		end(&r);
+		assert_int_equal(r.diagnosis.count, 1);
+		assert_string_equal(r.diagnosis.findings[0].rule->id, "imbalance-threads");
+		assert_int_equal(r.diagnosis.findings[0].gain, (most ? 40 : 30) * MS);
+		assert_non_null(
+			strstr(r.diagnosis.findings[0].where.s, most ? "thread 16" : "thread 13"));
+		release(&r);
+	}
 }
 
 static void test_in_balance(void **state)
@@ -630,6 +687,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_imbalance),
+		cmocka_unit_test(test_imbalance_of_two),
 		cmocka_unit_test(test_in_balance),
 		cmocka_unit_test(test_want_of_processors),
 		cmocka_unit_test(test_waits_inside),

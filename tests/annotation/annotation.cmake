@@ -35,7 +35,7 @@ add_test(NAME fuzz.annotation COMMAND annotation_fuzz)
 set_tests_properties(fuzz.annotation PROPERTIES LABELS fuzz TIMEOUT 300)
 if(KYMO_SANITIZE MATCHES address) # what a hostile program never destroys stays
   set_tests_properties(fuzz.annotation PROPERTIES ENVIRONMENT
-    "ASAN_OPTIONS=verify_asan_link_order=0:handle_segv=0:handle_abort=0:detect_leaks=0")
+    "ASAN_OPTIONS=verify_asan_link_order=0:handle_segv=0:handle_abort=0:disable_coredump=0:detect_leaks=0")
 endif()
 
 # What the interfaces have and what is provided of it.

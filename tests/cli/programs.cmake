@@ -53,7 +53,7 @@ if(TARGET kymo AND KYMO_HAVE_SQLITE)
 	endif()
 	if(KYMO_SANITIZE) # LeakSanitizer speaks on the standard error of a child that is compared
 		set_tests_properties(cli.programs.ocl_fork PROPERTIES ENVIRONMENT
-			"ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0")
+			"ASAN_OPTIONS=detect_leaks=0:disable_coredump=0:verify_asan_link_order=0")
 	endif()
 	set_tests_properties(${tests} PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)
 endif()

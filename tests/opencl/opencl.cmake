@@ -31,5 +31,5 @@ add_test(NAME opencl.extensions COMMAND Python3::Interpreter -B ${here}/test_ext
 set_tests_properties(opencl.extensions PROPERTIES LABELS opencl TIMEOUT 120)
 if(KYMO_SANITIZE MATCHES address) # what the program was given by the fake stays its own
 	set_tests_properties(opencl.extensions PROPERTIES ENVIRONMENT
-		"ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0")
+		"ASAN_OPTIONS=verify_asan_link_order=0:disable_coredump=0:detect_leaks=0")
 endif()

@@ -36,5 +36,5 @@ add_test(NAME level_zero COMMAND Python3::Interpreter -B ${here}/test_ze.py ${CM
 set_tests_properties(level_zero PROPERTIES LABELS ze TIMEOUT 300)
 if(KYMO_SANITIZE MATCHES address) # the scripted driver and its programs free nothing at their end
 	set_tests_properties(level_zero PROPERTIES ENVIRONMENT
-		"ASAN_OPTIONS=verify_asan_link_order=0:handle_segv=0:handle_abort=0:detect_leaks=0")
+		"ASAN_OPTIONS=verify_asan_link_order=0:handle_segv=0:handle_abort=0:disable_coredump=0:detect_leaks=0")
 endif()

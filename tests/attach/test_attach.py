@@ -127,7 +127,7 @@ class Attached(unittest.TestCase):
         # Of both threads: all that began after it was said that they are recorded, none that began when it was over.
         def fits(recorded, begun):
             inside = {i for i, at in enumerate(begun) if before <= at < after}
-            return inside <= set(recorded) and inside and begun[recorded[-1]] <= over
+            return inside <= set(recorded) and inside and recorded[-1] < len(begun) and begun[recorded[-1]] <= over
         self.assertEqual(len(by), 2)
         self.assertTrue((fits(by[0], rounds[0]) and fits(by[1], rounds[1])) or
                         (fits(by[1], rounds[0]) and fits(by[0], rounds[1])), (by, before, after))

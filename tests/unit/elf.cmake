@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 set(map ${CMAKE_BINARY_DIR}/tests/elf_test.map)
-file(WRITE ${map} "OLD { };\nNEW { global: elf_test_data; } OLD;\n")
+file(CONFIGURE OUTPUT ${map} CONTENT "OLD { };\nNEW { global: elf_test_data; } OLD;\n")
 add_library(elf_test SHARED ${CMAKE_CURRENT_SOURCE_DIR}/unit/elf_test_library.c)
 set_target_properties(elf_test PROPERTIES C_VISIBILITY_PRESET default)
 target_compile_options(elf_test PRIVATE -fno-lto)

@@ -36,6 +36,7 @@ class Paraver:
     def __init__(self, folder):
         self.names, self.labels, self.values = {}, {}, collections.defaultdict(dict)
         self.events, self.states, self.messages = collections.defaultdict(list), [], []
+        self.state_names = {}
         with open(f"{folder}/trace.prv", encoding="utf-8") as f:
             self.read_header(f.readline().rstrip("\n"))
             self.read_lines(f)
@@ -87,13 +88,17 @@ class Paraver:
 
     def read_legend(self, folder):
         with open(f"{folder}/trace.pcf", encoding="utf-8") as f:
-            for part in re.split(r"\nEVENT_TYPE\n", f.read())[1:]:
+            text = f.read()
+            for line in text.split("\nSTATES\n")[1].split("\n\n")[0].splitlines():
+                number, name = line.split(" ", 1)
+                self.state_names[int(number)] = name
+            for part in re.split(r"\nEVENT_TYPE\n", text)[1:]:
                 head, *rest = part.strip("\n").split("\n")
                 _, number, name = head.split(" ", 2)
                 self.labels[int(number)] = name
                 for line in rest[1:]:
-                    value, text = line.split(" ", 1)
-                    self.values[int(number)][int(value)] = text
+                    value, name = line.split(" ", 1)
+                    self.values[int(number)][int(value)] = name
 
     def total(self, label):
         """Sum of the values of a type."""
@@ -166,6 +171,7 @@ def check_devices(trace, p):
     for _, start, end, state in p.states:
         states[state] += end - start
     expect(states == {1: spent[KERNEL], 17: spent[COPY]}, "states", states, spent)
+    expect((p.state_names[1], p.state_names[17]) == ("Running", "Memory transfer"), "names of states", p.state_names)
     return collections.Counter(p.names.values())
 
 

@@ -18,8 +18,8 @@
 #include "base/hash.h"
 #include "base/variables.h"
 
-#define SEEN  2048u
-#define FOUND 256u /* in one walk over the objects */
+#define SEEN  8192u /* no more are told */
+#define FOUND 256u  /* in one walk over the objects */
 
 struct seen {
 	uintptr_t start, end;
@@ -30,32 +30,39 @@ struct seen {
 struct found {
 	uintptr_t start, end, bias;
 	uint32_t path, id, id_length; /* in `text` */
+	bool told;
 };
 
 /* Under `telling`. */
 static struct seen seen[SEEN];
 static struct found found[FOUND];
-static uint32_t seen_count, found_count;
+static uint32_t seen_count, next_seen, found_count;
 static char text[64u << 10];
 static size_t text_used;
 
 static _Atomic bool telling;
 static _Atomic uint64_t told; /* elf_objects_loaded() then */
 
-/* Else it is remembered, and what lay there before is gone. */
+/* Else it is remembered, and what lay there before is gone. A walk meets them in the order in which they were seen. */
 static bool seen_before(const struct seen *new)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < seen_count; i++)
-		if (memcmp(&seen[i], new, sizeof(*new)) == 0)
+	for (uint32_t i = 0; i < seen_count; i++) {
+		const uint32_t at = (next_seen + i) % seen_count;
+
+		if (memcmp(&seen[at], new, sizeof(*new)) == 0) {
+			next_seen = at + 1;
 			return true;
+		}
+	}
+	if (seen_count == SEEN)
+		return true;
 	for (uint32_t i = 0; i < seen_count; i++)
 		if (seen[i].end <= new->start || seen[i].start >= new->end)
 			seen[kept++] = seen[i];
-	seen_count = kept;
-	if (seen_count < SEEN)
-		seen[seen_count++] = *new;
+	seen[kept] = *new;
+	seen_count = next_seen = kept + 1;
 	return false;
 }
 
@@ -119,48 +126,14 @@ static int find(struct dl_phdr_info *info, size_t size, void *data)
 		return 1;
 	new.hash = hash_bytes((const uint8_t *)path, path_size) ^ hash_bytes(id, length) << 1;
 	if (!seen_before(&new))
-		found[found_count++] = (struct found){new.start,       new.end,
-						      info->dlpi_addr, put(path, path_size),
-						      put(id, length), (uint32_t)length};
+		found[found_count++] = (struct found){new.start,
+						      new.end,
+						      info->dlpi_addr,
+						      put(path, path_size),
+						      put(id, length),
+						      (uint32_t)length,
+						      false};
 	return 0;
-}
-
-/* The path in a line of /proc/self/maps of what is mapped at the address. */
-static const char *path_in(const char *line, uintptr_t address)
-{
-	char *at;
-	uintptr_t from = strtoul(line, &at, 16), to = *at == '-' ? strtoul(at + 1, NULL, 16) : 0;
-
-	return address >= from && address < to ? strchr(line, '/') : NULL;
-}
-
-/* Of a library that was opened by a relative path, and of which nobody knows in which folder that was. The kernel does. */
-static const char *absolute_path(uintptr_t start, const char *path)
-{
-	static char maps[2 * PATH_MAX];
-	int fd = *path == '/' ? -1 : open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	const char *known = NULL;
-	size_t used = 0;
-	ssize_t n = 0;
-
-	while (fd >= 0 && !known && (n = read(fd, maps + used, sizeof(maps) - 1 - used)) > 0) {
-		char *line = maps, *end;
-
-		used += (size_t)n;
-		maps[used] = '\0';
-		while (!known && (end = strchr(line, '\n'))) {
-			*end = '\0';
-			known = path_in(line, start);
-			line = end + 1;
-		}
-		if (known)
-			break;
-		used -= (size_t)(line - maps);
-		memmove(maps, line, used);
-	}
-	if (fd >= 0)
-		close(fd);
-	return known ? known : path;
 }
 
 /* What `kymo attach` loads is a copy in memory that is gone when names are looked for. */
@@ -172,24 +145,84 @@ static const char *lasting_path(const char *path)
 	return copy && library && strcmp(path, copy) == 0 ? library : path;
 }
 
-static void define(const struct found *f)
+static void define(struct found *f, const char *path)
 {
 	struct wire_def d;
 
+	f->told = true;
 	wire_def_init(&d, DEF_MODULE);
 	wire_def_u64(&d, f->start);
 	wire_def_u64(&d, f->end);
 	wire_def_u64(&d, f->bias);
-	wire_def_string(&d, absolute_path(f->start, lasting_path(text + f->path)));
+	wire_def_string(&d, lasting_path(path));
 	wire_def_bytes(&d, text + f->id, f->id_length);
 	wire_def_u64(&d, tick_now());
 	cap_define(&d);
+}
+
+/* By a relative path: nobody knows in which folder that was. The vDSO is no file. */
+static bool is_relative(const struct found *f)
+{
+	return text[f->path] != '/' && strchr(text + f->path, '/');
+}
+
+/* A line of /proc/self/maps. */
+static void define_mapped(const char *line)
+{
+	const char *path = strchr(line, '/');
+	char *at;
+	uintptr_t from = strtoul(line, &at, 16), to = *at == '-' ? strtoul(at + 1, NULL, 16) : 0;
+
+	for (uint32_t i = 0; path && i < found_count; i++) {
+		struct found *f = &found[i];
+
+		if (!f->told && f->start >= from && f->start < to && is_relative(f))
+			define(f, path);
+	}
+}
+
+/* Those that were opened by relative paths: the kernel knows the whole ones. */
+static void define_relative(void)
+{
+	static char maps[2 * PATH_MAX];
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	size_t used = 0;
+	ssize_t n;
+
+	while (fd >= 0 && (n = read(fd, maps + used, sizeof(maps) - 1 - used)) > 0) {
+		char *line = maps, *end;
+
+		used += (size_t)n;
+		maps[used] = '\0';
+		for (; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+			*end = '\0';
+			define_mapped(line);
+		}
+		used -= (size_t)(line - maps);
+		memmove(maps, line, used);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+static void define_found(void)
+{
+	bool relative = false;
+
+	for (uint32_t i = 0; i < found_count; i++)
+		relative = relative || is_relative(&found[i]);
+	if (relative)
+		define_relative();
+	for (uint32_t i = 0; i < found_count; i++)
+		if (!found[i].told)
+			define(&found[i], text + found[i].path);
 }
 
 void core_define_modules(void)
 {
 	const uint64_t loaded = elf_objects_loaded();
 	const int saved = errno;
+	static bool full;
 	uint64_t before;
 	int more = 1;
 
@@ -204,8 +237,13 @@ void core_define_modules(void)
 		found_count = 0;
 		text_used = 0;
 		more = dl_iterate_phdr(find, NULL);
-		for (uint32_t i = 0; i < found_count; i++)
-			define(&found[i]);
+		define_found();
+	}
+	if (seen_count == SEEN && !full) {
+		full = true;
+		cap_note(1, "process",
+			 "more than %u libraries were loaded: functions of others have no names",
+			 SEEN);
 	}
 	atomic_store(&told, loaded);
 	atomic_store(&telling, false);

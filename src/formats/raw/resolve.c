@@ -179,8 +179,8 @@ kymo_status_t raw_resolve(struct reading *r, uint32_t first_open)
 	struct raw_process *p = r->p;
 	kymo_status_t status;
 
-	resolve_references(
-		r); /* also where it fails below: what is in `module` until then is no index */
+	/* Also where it fails below: what is in `module` until then is no index. */
+	resolve_references(r);
 	status = tick_map_build(&p->ticks, &p->origin, p->syncs, p->sync_count);
 	if (status == KYMO_OK) {
 		raw_align(p);

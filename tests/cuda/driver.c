@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "scenes.h"
 #include "calls.h"
@@ -34,6 +35,7 @@ struct within {
 	pthread_barrier_t in, go, out;
 	uint32_t number;
 	bool let_in;
+	_Atomic bool left;
 };
 
 /* Stays in a launch until it may go, and makes another one. */
@@ -59,6 +61,7 @@ static void *within(void *arg)
 	}
 	fake_leave(&w->inner, 0);
 	fake_leave(&w->outer, 0);
+	w->left = true;
 	symbol = NULL;
 	ran("within", w->number, fake_now(), fake_now() + 10, 7, 1);
 	ran("later", launch("later", NULL, 1), fake_now(), fake_now() + 10, 7, 1);
@@ -67,13 +70,29 @@ static void *within(void *arg)
 	return NULL;
 }
 
-/* What of the driver is used has shown while a thread is in a launch, or on its way into one (`late`). */
-static void trial(bool late)
+static struct within w;
+
+/* That thread comes in as its function has been switched off, and has some time to leave before anything else happens. */
+static void come_in(int domain, uint32_t cbid)
 {
-	static struct within w;
+	const struct timespec look = {0, 1000000};
+
+	if (domain != DRIVER || cbid != CU_LAUNCH)
+		return;
+	fake_between(NULL);
+	pthread_barrier_wait(&w.go);
+	for (int i = 0; i < 50 && !w.left; i++)
+		nanosleep(&look, NULL);
+}
+
+/* What of the driver is used has shown while a thread is in a launch, or on its way into one (`late`, `held`). */
+static void trial(bool late, bool held)
+{
 	pthread_t thread;
 
 	w.let_in = late;
+	if (held)
+		fake_between(come_in);
 	fake_context(1);
 	pthread_barrier_init(&w.in, NULL, 2);
 	pthread_barrier_init(&w.go, NULL, 2);
@@ -81,8 +100,10 @@ static void trial(bool late)
 	pthread_create(&thread, NULL, within, &w);
 	pthread_barrier_wait(&w.in);
 	many(1000);
-	printf("listened to %d\n", fake_enabled(DRIVER, CU_LAUNCH));
-	pthread_barrier_wait(&w.go);
+	if (!held) {
+		printf("listened to %d\n", fake_enabled(DRIVER, CU_LAUNCH));
+		pthread_barrier_wait(&w.go);
+	}
 	pthread_barrier_wait(&w.out);
 	printf("listened to %d\n", fake_enabled(DRIVER, CU_LAUNCH));
 	pthread_join(thread, NULL);
@@ -131,7 +152,7 @@ bool driver_scene(const char *scene, int argc, char **argv)
 	if (strcmp(scene, "driver") == 0)
 		driver(argc > 2);
 	else if (strcmp(scene, "trial") == 0)
-		trial(argc > 2);
+		trial(argc > 2, argc > 2 && strcmp(argv[2], "held") == 0);
 	else if (strcmp(scene, "mixed") == 0)
 		mixed();
 	else if (strcmp(scene, "unheard") == 0)

@@ -62,6 +62,8 @@ unsigned fake_looked(void);
 /* For replays: what records of a kind are long, what number a stream has. */
 void fake_size(uint32_t kind, size_t bytes);
 void fake_stream(const void *handle, uint32_t id);
+/* Called as the callbacks of a function have been switched off, by the thread that does so. */
+void fake_between(void (*fn)(int domain, uint32_t cbid));
 /* Another tool takes CUPTI before Kymo. */
 void fake_other_subscriber(void);
 

@@ -198,7 +198,7 @@ class Test(base.Test):
         check("kernels with calls", self.rows("SELECT region, count(*) FROM kernels GROUP BY 1"),
               [("cuLaunchKernel", 1000)])
         # It is switched off while nobody is in it: CUPTI would give all later calls of that thread one number.
-        for how, said in (((), ["1", "0"]), (("late",), ["0", "1", "0"])):
+        for how, said in (((), ["1", "0"]), (("late",), ["0", "1", "0"]), (("held",), ["1", "0"])):
             out = self.scene("trial", *how)
             check(f"trial {how}", [line.split()[-1] for line in out.splitlines() if line.startswith("listened")], said)
             check(f"trial {how}: calls", self.rows("SELECT name, region, count(*), count(DISTINCT call_id) FROM kernels GROUP BY 1, 2 ORDER BY 1"),

@@ -10,6 +10,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "capture/cuda/profile.h"
@@ -21,6 +23,7 @@
  */
 enum { NOT_STARTED, RUNNING, LEAVING, FINALIZING, DETACHED, CLOSED, ASIDE };
 enum { REST_NS = 50000000, REST_LOOKS = 25 };
+enum { LISTEN_LOOKS = 2500 }; /* for 250 ms and more */
 
 static _Atomic int state;
 static pthread_mutex_t collect_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -353,7 +356,7 @@ static void listen(enum cuda_api api)
  * CUPTI tells of the end of a call only if it is listened to then; and of a thread that was in one when it
  * ceased to be, CUPTI 13 gives all later calls one correlation number, or tells of none any more. So nobody may be in a
  * call of what is switched off. Who was on his way in finds that it is not on, and asks for it
- * (cuda_call_listen()); the last one who leaves what nobody wants has it switched off.
+ * (cuda_call_listen()) and stays until it is; the last one who leaves what nobody wants has it switched off.
  */
 static void callbacks_update(void)
 {
@@ -541,10 +544,29 @@ void cuda_driver_inner_launch(void)
 
 /* ---- calls that go on ---- */
 
+/*
+ * Another thread may be at work on what is wanted, which it does once more; the call may not end before that. Not
+ * for ever: that thread may be waiting in CUPTI for something that this one holds.
+ */
+static __attribute__((noinline, cold)) void listen_again(struct listening *l)
+{
+	const struct timespec look = {0, 100000};
+	const struct cap_thread *t;
+
+	wanted(atomic_load(&cap_activities));
+	t = cap_thread_current;
+	if (t && t->magic == CAP_THREAD_MAGIC && t->guard) /* this thread is the one */
+		return;
+	for (int i = 0; i < LISTEN_LOOKS && !atomic_load(&l->on) && atomic_load(&updates) != 0 &&
+			atomic_load(&state) == RUNNING;
+	     i++)
+		syscall(SYS_nanosleep, &look, NULL); /* no point of cancellation */
+}
+
 void cuda_call_listen(enum cuda_api api, uint32_t op)
 {
 	if (cap_unlikely(!atomic_load(&listening[api][op].on)))
-		wanted(atomic_load(&cap_activities));
+		listen_again(&listening[api][op]);
 }
 
 void cuda_call_open(enum cuda_api api, uint32_t op)

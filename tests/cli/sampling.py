@@ -15,9 +15,9 @@ KYMO, PROGRAM = map(os.path.abspath, sys.argv[1:3])
 FAULTS = {"touch_alpha": 6000, "touch_beta": 2000, "touch_gamma": 4000}
 
 
-def record(folder, *options, scene=()):
+def record(folder, *options, scene=(), before=()):
     trace = os.path.join(folder, "t.kymo")
-    check(f"{options}: the program", must(KYMO, "run", "-f", "--no-summary", *options, "-o", trace, "--", PROGRAM, *scene), "done\n")
+    check(f"{options}: the program", must(KYMO, "run", "-f", "--no-summary", *options, "-o", trace, "--", *before, PROGRAM, *scene), "done\n")
     return trace
 
 
@@ -104,21 +104,23 @@ def few(folder):
 
 
 def events(folder):
+    # The kernel counts for each thread and processor, and threads that take turns on one may take each other's counters, with what is
+    # left over in them of less than a period: of three threads on one processor.
+    slack, alone = 3, ("taskset", "-c", str(min(os.sched_getaffinity(0))))
     for every in (40, 100):  # fewer than rings have room for, mostly
-        trace = record(folder, "--sample-event", f"page-faults:{every}")
+        trace = record(folder, "--sample-event", f"page-faults:{every}", before=alone)
         rows, columns = functions(trace)
         told = re.search(r"^Lost: ([\d,]+) samples?\.", summary(folder), re.M)  # a ring was full while others had the processors
         lost = int(told[1].replace(",", "")) if told else 0
         for name, faults in FAULTS.items():
             samples = rows[name]["samples"]
-            slack = 1 + faults // every // 50
             check(f"every {every}: {name}: {samples}, {lost} lost", -lost - slack <= samples - faults // every <= slack, True)
             check(f"every {every}: {name}: as SQL has it", query(
                 trace, f"SELECT count(*), sum(weight) FROM sample_functions WHERE function = '{name}'"), [(samples, 0)])
             check(f"every {every}: {name}: it calls nothing", rows[name]["total_samples"], samples)
         whole = sum(r["samples"] for r in rows.values())
         known = sum(FAULTS.values()) // every
-        check(f"every {every}: {whole} and {lost} lost", known - 3 <= whole + lost <= known + 100, True)
+        check(f"every {every}: {whole} and {lost} lost", known - 2 * slack <= whole + lost <= known + 100, True)
         check("shares", [abs(rows[n]["self_percent"] - 100 * rows[n]["samples"] / whole) < 0.06 for n in FAULTS], [True] * 3)
         check("no time that nobody measured", {c for c in columns if "ns" in c}, set())
         check("the caller", rows["alpha"]["total_samples"] >= rows["touch_alpha"]["samples"], True)

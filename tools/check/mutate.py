@@ -8,6 +8,9 @@
     --files REGEX lines of these files alone, as "src/stream/.*"
     --jobs N      for ninja, 2
     --least N     fewer percent killed: exit status 1; 85
+    --again       those that survived the last run once more, with all of --tests, as new ones
+
+Those of tools/check/equivalent.tsv change nothing that anybody could see, and are left out: file, line before, line after, why.
 
 All happens in build/mutants: a copy of what git knows, built with the preset coverage. What each test executes is kept there until a
 source or a test changes. A mutant that does not compile is none. Tests run in order of the time that they take, first those whose name
@@ -34,6 +37,8 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PLACE = os.path.join(ROOT, "build", "mutants")
 TREE, BUILD = os.path.join(PLACE, "tree"), os.path.join(PLACE, "tree", "build", "coverage")
+RESULT = os.path.join(ROOT, "build", "mutants.json")
+EQUIVALENT = os.path.join(ROOT, "tools", "check", "equivalent.tsv")
 CHANGED = os.path.join(PLACE, "changed.json")  # the file that is changed now, as it was
 COUNTS = os.path.join(PLACE, "counts")
 TESTS = (r"^(?!(fuzz|lint|abi|harm|perf|support|programs|install|base|page|examples|gen|stress|record)\b"  # nothing of src, or what takes long
@@ -239,12 +244,12 @@ def in_order(path, names, seconds):
     return sorted(names, key=lambda n: (not any(w in n for w in words), seconds[n]))
 
 
-def killer(names, tests, seconds, jobs):
+def killer(names, tests, seconds, args):
     """The test that fails; "": none; None: it does not compile."""
-    spent, fit = 0, []
+    spent, fit, jobs = 0, [], args.jobs
     for n in names:
         spent += seconds[n]
-        if spent <= ENOUGH or not fit:
+        if spent <= ENOUGH or not fit or args.again:
             fit.append(n)
     for alone in (True, False):  # programs of tests, which are linked fast; then those that want all
         chosen = [n for n in fit if tests[n]["alone"] == alone]
@@ -271,20 +276,53 @@ def first_that_fails(names, tests, seconds, jobs):
         return next((name for name, failed in zip(names, list(pool.map(fails, names))) if failed), "")
 
 
-def try_one(path, number, new, names, tests, seconds, jobs):
+def try_one(path, number, new, names, tests, seconds, args):
     text = read(os.path.join(TREE, path))
     lines = text.splitlines(keepends=True)
     lines[number - 1] = new
     write(CHANGED, json.dumps({"path": path, "text": text}))
     try:
         write(os.path.join(TREE, path), "".join(lines))
-        return killer(names, tests, seconds, jobs)
+        return killer(names, tests, seconds, args)
     finally:
         restore()
 
 
-def mutants(args, lines, tests, seconds):
+def equivalent():
+    """{(file, line before, line after)}"""
+    with open(EQUIVALENT, encoding="utf-8") as f:
+        return {tuple(row[:3]) for row in (line.rstrip("\n").split("\t") for line in f)}
+
+
+def is_equivalent(m, known):
+    return (m["file"], m["before"], m["after"]) in known
+
+
+def again(args, tests):
+    """Yields those of the last run, of which survivors are tried once more."""
+    seconds, known = {}, equivalent()
+    for name, test in list(tests.items()):
+        begun = time.monotonic()
+        if not passes(test, 3 * LONG):
+            sys.exit(f"{name} fails as it is")
+        seconds[name] = time.monotonic() - begun
+    for m in json.loads(read(RESULT))["mutants"]:
+        if is_equivalent(m, known):
+            continue
+        if not m["killed_by"]:
+            begun, lines = time.monotonic(), [x.strip() for x in read(os.path.join(TREE, m["file"])).splitlines()]
+            places = [n for n, x in enumerate(lines, 1) if x == m["before"]]
+            if not places:
+                sys.exit(f"{m['file']} has no line any more that is: {m['before']}")
+            m["line"] = min(places, key=lambda n, m=m: abs(n - m["line"]))
+            m["killed_by"] = try_one(m["file"], m["line"], m["after"] + "\n", list(tests), tests, seconds, args) or ""
+            m["seconds"] = round(time.monotonic() - begun, 1)
+        yield m
+
+
+def mutants(args, lines, seconds, tests):
     """Yields a dict for each."""
+    known = equivalent()
     places = sorted((path, n) for path in lines if re.match(args.files, path) for n in lines[path])
     if not places:
         sys.exit("no line is executed")
@@ -300,12 +338,15 @@ def mutants(args, lines, tests, seconds):
             continue
         seen.add(place)
         begun, names = time.monotonic(), in_order(path, lines[path][number], seconds)
-        found = try_one(path, number, new, names, tests, seconds, args.jobs)
-        if found is None:
+        m = {"file": path, "line": number, "what": what, "before": line.strip(), "after": new.strip(), "tests": names}
+        if is_equivalent(m, known):
+            continue
+        m["killed_by"] = try_one(path, number, new, names, tests, seconds, args)
+        m["seconds"] = round(time.monotonic() - begun, 1)
+        if m["killed_by"] is None:
             continue
         done += 1
-        yield {"file": path, "line": number, "what": what, "before": line.strip(), "after": new.strip(), "killed_by": found,
-               "tests": names, "seconds": round(time.monotonic() - begun, 1)}
+        yield m
 
 
 def told(found):
@@ -323,6 +364,10 @@ def told(found):
     return percent, "\n".join(lines)
 
 
+def keep(args, when, found):
+    write(RESULT, json.dumps({"when": when, "seed": args.seed, "killed_percent": told(found)[0], "mutants": found}, indent=1))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=100)
@@ -332,6 +377,7 @@ def main():
     parser.add_argument("--files", default=".")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--least", type=float, default=85)
+    parser.add_argument("--again", action="store_true")
     args = parser.parse_args()
     for s in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(s, lambda *_: sys.exit("interrupted"))
@@ -347,13 +393,18 @@ def main():
         tests = tests_of(args.tests)
         if not tests:
             sys.exit(f"no test is called {args.tests}")
-        lines, seconds = coverage(tests, known)
+        if args.again:
+            args.seed, made = json.loads(read(RESULT))["seed"], again(args, tests)
+        else:
+            made = mutants(args, *coverage(tests, known), tests)
         os.environ["CCACHE_DISABLE"] = "1"  # mutants are built once
         when, found = time.strftime("%Y-%m-%d %H:%M:%S"), []
-        for m in mutants(args, lines, tests, seconds):
+        for m in made:
             found.append(m)
             print(f"{m['file']}:{m['line']}: {m['what']}: {m['killed_by'] or 'SURVIVED'} ({m['seconds']} s): {m['after']}", flush=True)
-            write(os.path.join(ROOT, "build", "mutants.json"), json.dumps({"when": when, "seed": args.seed, "killed_percent": told(found)[0], "mutants": found}, indent=1))
+            if not args.again:
+                keep(args, when, found)
+        keep(args, when, found)
     percent, text = told(found)
     print(text)
     print(f"seed {args.seed}: {sum(bool(m['killed_by']) for m in found)} of {len(found)} mutants killed, {percent:.0f} %")

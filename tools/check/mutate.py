@@ -25,6 +25,7 @@ import gzip
 import hashlib
 import json
 import os
+import queue
 import random
 import re
 import shutil
@@ -40,7 +41,7 @@ TREE, BUILD = os.path.join(PLACE, "tree"), os.path.join(PLACE, "tree", "build", 
 RESULT = os.path.join(ROOT, "build", "mutants.json")
 EQUIVALENT = os.path.join(ROOT, "tools", "check", "equivalent.tsv")
 CHANGED = os.path.join(PLACE, "changed.json")  # the file that is changed now, as it was
-COUNTS = os.path.join(PLACE, "counts")
+COUNTS = os.path.join(PLACE, "counts")  # and a number for each test that runs
 TESTS = (r"^(?!(fuzz|lint|abi|harm|perf|support|programs|install|base|page|examples|gen|stress|record)\b"  # nothing of src, or what takes long
          r"|mpi\.(launch|slurm)|cli\.(attach\.campaign|marker\.storm|real|clocks|libfabric|formats_page|manual)"
          r"|unit\.sample\.timer|cli\.(sampling|off_cpu|frame_pointers|top|python_frames|telemetry\.disks|kernels\.real)\b)")  # which a busy machine turns red
@@ -165,10 +166,10 @@ def tests_of(wanted):
 
 # ---- what executes what --------------------------------------------------------------------------
 
-def passes(test, limit):
-    """Its counts of lines are in COUNTS then."""
+def passes(test, limit, counts=COUNTS):
+    """Its counts of lines are in that folder then."""
     for command in test["commands"]:
-        with subprocess.Popen(command, env={**test["environment"], "GCOV_PREFIX": COUNTS}, cwd=test["folder"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        with subprocess.Popen(command, env={**test["environment"], "GCOV_PREFIX": counts}, cwd=test["folder"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL, start_new_session=True) as p:
             try:
                 if p.wait(limit) != 0:
@@ -185,29 +186,54 @@ def counts_in(folder):
     return [os.path.join(inside, n) for inside, _, names in os.walk(folder) for n in names if n.endswith(".gcda")]
 
 
-def executed(test):
-    """{file: lines} that it executes; None: it fails as it is, or takes long."""
-    shutil.rmtree(COUNTS, ignore_errors=True)
-    os.mkdir(COUNTS)
-    for c in counts_in(BUILD):
-        os.remove(c)
-    if not passes(test, LONG):
-        return None
-    counts = counts_in(COUNTS)
-    for c in counts:  # beside them what the compiler knew
-        os.symlink(os.path.join("/", os.path.relpath(c, COUNTS))[:-5] + ".gcno", c[:-5] + ".gcno")
-    counts += counts_in(BUILD)  # of a program that clears its environment
-    lines = collections.defaultdict(set)
-    for at in range(0, len(counts), 200):
-        for text in run("gcov", "--json-format", "--stdout", *counts[at:at + 200], cwd=COUNTS).stdout.splitlines():
-            for f in json.loads(text)["files"]:
+lines_of = {}  # {what a file of counts is: {file: lines}}: most of a test's are as those of another one
+
+
+def digest(path):
+    with open(path, "rb") as f:
+        return hashlib.sha256(os.path.basename(path).encode() + b"\0" + f.read()).digest()
+
+
+def read_counts(counts, folder):
+    """Adds them to lines_of."""
+    by_name = {os.path.abspath(os.path.join(folder, c)): d for c, d in counts.items()}
+    names = list(by_name)
+    for at in range(0, len(names), 200):
+        for text in run("gcov", "--json-format", "--stdout", *names[at:at + 200], cwd=folder).stdout.splitlines():
+            said, found = json.loads(text), {}
+            for f in said["files"]:
                 path = os.path.relpath(os.path.join(BUILD, f["file"]), TREE)
                 if path.startswith(("src/", "build/coverage/src/")) and path.endswith((".c", ".h", ".inc")):
-                    lines[path] |= {x["line_number"] for x in f["lines"] if x["count"]}
-    return {path: sorted(found) for path, found in lines.items()}
+                    found[path] = {x["line_number"] for x in f["lines"] if x["count"]}
+            lines_of[by_name[os.path.join(folder, said["data_file"])]] = found
 
 
-def measured(name, test, known):
+def executed(test, folder):
+    """[seconds, {file: lines} that it executes]; None: it fails as it is, or takes long."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.mkdir(folder)
+    begun = time.monotonic()
+    if not passes(test, LONG, folder):
+        return [LONG, None]
+    seconds = time.monotonic() - begun
+    counts = counts_in(folder)
+    for c in counts:  # beside them what the compiler knew
+        os.symlink(os.path.join("/", os.path.relpath(c, folder))[:-5] + ".gcno", c[:-5] + ".gcno")
+    for c in counts_in(BUILD):  # of a program that clears its environment: of this test, or one beside it
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(c, os.path.join(folder, os.path.basename(c)))
+            os.symlink(c[:-5] + ".gcno", os.path.join(folder, os.path.basename(c)[:-5] + ".gcno"))
+            counts.append(os.path.join(folder, os.path.basename(c)))
+    counts = {c: digest(c) for c in counts}
+    read_counts({c: d for c, d in counts.items() if d not in lines_of}, folder)
+    lines = collections.defaultdict(set)
+    for d in counts.values():
+        for path, found in lines_of.get(d, {}).items():
+            lines[path] |= found
+    return [seconds, {path: sorted(found) for path, found in lines.items()}]
+
+
+def measured(name, test, known, folders):
     """[seconds, {file: lines} or None] of a test: from a run before, if all is as it was then."""
     kept = os.path.join(PLACE, "executed", f"{name}.json.gz")
     with contextlib.suppress(OSError, ValueError):
@@ -215,24 +241,28 @@ def measured(name, test, known):
             said = json.load(f)
         if said["known"] == known:
             return said["found"]
-    begun = time.monotonic()
-    found = executed(test)
-    found = [time.monotonic() - begun, found]
+    folder = folders.get()
+    found = executed(test, folder)
+    folders.put(folder)
     os.makedirs(os.path.dirname(kept), exist_ok=True)
-    with gzip.open(kept, "wt", encoding="utf-8") as f:
+    with gzip.open(kept, "wt", encoding="utf-8", compresslevel=1) as f:
         json.dump({"known": known, "found": found}, f)
     print(f"{name}: " + ("fails as it is or takes long, left out" if found[1] is None else f"{sum(map(len, found[1].values()))} lines"), flush=True)
     return found
 
 
-def coverage(tests, known):
+def coverage(tests, known, jobs):
     """({file: {line: tests}}, seconds by test)"""
-    lines, seconds = collections.defaultdict(lambda: collections.defaultdict(list)), {}
-    for name, test in tests.items():
-        seconds[name], found = measured(name, test, known)
-        for path, numbers in (found or {}).items():
-            for n in numbers:
-                lines[path][n].append(name)
+    lines, seconds, folders = collections.defaultdict(lambda: collections.defaultdict(list)), {}, queue.SimpleQueue()
+    for i in range(jobs):
+        folders.put(f"{COUNTS}{i}")
+    for c in counts_in(BUILD):
+        os.remove(c)
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for name, (seconds[name], found) in zip(tests, pool.map(lambda name: measured(name, tests[name], known, folders), tests)):
+            for path, numbers in (found or {}).items():
+                for n in numbers:
+                    lines[path][n].append(name)
     return lines, seconds
 
 
@@ -396,7 +426,7 @@ def main():
         if args.again:
             args.seed, made = json.loads(read(RESULT))["seed"], again(args, tests)
         else:
-            made = mutants(args, *coverage(tests, known), tests)
+            made = mutants(args, *coverage(tests, known, args.jobs), tests)
         os.environ["CCACHE_DISABLE"] = "1"  # mutants are built once
         when, found = time.strftime("%Y-%m-%d %H:%M:%S"), []
         for m in made:

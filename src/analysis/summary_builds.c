@@ -8,6 +8,8 @@
 
 #include "analysis/labels.h"
 #include "analysis/summary_parts.h"
+#include "base/hash.h"
+#include "base/map.h"
 #include "stream/demangle.h"
 #include "stream/trace.h"
 
@@ -93,17 +95,20 @@ static bool collect(struct programs *all, const struct summary *s)
 	return true;
 }
 
-/* "advance, border, measure, ... (5 kernels)" of each program. */
+/* "advance, border, measure, ... (5 kernels)" of each program; kernels that were created several times are named once. */
 static bool name_programs(const struct trace *t, struct text *names)
 {
 	uint32_t *counts = calloc(t->programs_count + 1u, sizeof(*counts));
+	struct map seen = {0};
 	bool ok = counts != NULL;
 
 	for (uint32_t i = 1; ok && i < t->kernels_count; i++) {
 		uint32_t p = t->kernels[i].program;
+		uint64_t key = hash_mix(hash_string(t->kernels[i].name), p);
 
-		if (!p || p >= t->programs_count)
+		if (!p || p >= t->programs_count || map_get(&seen, key))
 			continue;
+		ok = map_set(&seen, key, 1);
 		if (counts[p]++ < KERNELS) {
 			struct text name = {0};
 
@@ -116,6 +121,7 @@ static bool name_programs(const struct trace *t, struct text *names)
 	for (uint32_t p = 1; ok && p < t->programs_count; p++)
 		if (counts[p] > KERNELS)
 			text_addf(&names[p], ", ... (%u kernels)", counts[p]);
+	map_release(&seen);
 	free(counts);
 	return ok;
 }

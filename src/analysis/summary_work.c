@@ -132,9 +132,9 @@ static const char *untimed_note(const struct summary *s, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
 		if (s[i].trace->pauses_count > 1)
-			return "untimed: no times of the device, as queues have none that were "
-			       "made while "
-			       "recording was off; counted, but in no time";
+			return "untimed: no times of the device (untimed_name in SQL says why: "
+			       "queues that were made while recording was off have none); "
+			       "counted, but in no time";
 	return "untimed: no times of the device (untimed_name in SQL says why); counted, but in no "
 	       "time";
 }

@@ -669,6 +669,8 @@ static uint16_t op_is(const struct trace *t, const struct t_op *op)
 		return op_of_mpi(op->name);
 	if (strcmp(domain, "lock") == 0)
 		return op_waits(HOST_THREADS);
+	if (strcmp(domain, "pthread") == 0)
+		return strcmp(op->name, "pthread_join") == 0 ? op_waits(HOST_THREADS) : 0;
 	if (strcmp(domain, "posix") == 0)
 		return op_waits(HOST_IO);
 	if (strcmp(domain, "wait") == 0)

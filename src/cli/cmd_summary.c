@@ -93,7 +93,7 @@ static int list_tables(void)
 	puts("Calls, one table for each API: its domain (opencl, mpi, cuda, ...; kymo list "
 	     "domains)");
 	for (const struct table_name *n = table_names; n->name; n++)
-		printf("%-16s%s\n", n->name, n->what);
+		printf("%-20s%s\n", n->name, n->what);
 	return CLI_OK;
 }
 

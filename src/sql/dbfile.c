@@ -161,14 +161,39 @@ static bool says_wide(const char *data, size_t n, const char *word)
 	return memmem(data, n, wide, 2 * length - 1) != NULL;
 }
 
+static bool says(const char *data, ssize_t n, const char *word)
+{
+	return n > 0 &&
+	       (memmem(data, (size_t)n, word, strlen(word)) || says_wide(data, (size_t)n, word));
+}
+
+enum { FIRST = 256 << 10 };
+
+/* The schema of a file that was filled while tables were made: page 1 has only where its pages are, which may be far from here. */
+static bool schema_says(int fd, const uint8_t *first, const char *word)
+{
+	const uint32_t page = big16(first + 16) == 1 ? 65536 : big16(first + 16);
+	const uint32_t cells = big16(first + HEADER + 3);
+	char *data = first[HEADER] == INTERIOR && page >= 512 ? malloc(page) : NULL;
+	bool is = false;
+
+	for (uint32_t i = 0; data && !is && i <= cells && HEADER + 12 + 2 * i + 2 <= page; i++) {
+		const uint32_t at = i < cells ? big16(first + HEADER + 12 + 2 * i) : HEADER + 8;
+		const uint32_t child = at + 4 <= page ? big32(first + at) : 0;
+
+		is = child && says(data, pread(fd, data, page, (off_t)(child - 1) * page), word);
+	}
+	free(data);
+	return is;
+}
+
 bool dbfile_probe(const char *path, const char *word)
 {
-	enum { FIRST = 256 << 10 };
 	int fd = file_open_regular(path);
-	char *data = fd >= 0 ? malloc(FIRST) : NULL;
+	char *data = fd >= 0 ? calloc(1, FIRST) : NULL;
 	ssize_t n = data ? read(fd, data, FIRST) : 0;
 	bool is = n >= (ssize_t)sizeof(magic) && memcmp(data, magic, sizeof(magic)) == 0 &&
-		  (memmem(data, (size_t)n, word, strlen(word)) || says_wide(data, (size_t)n, word));
+		  (says(data, n, word) || schema_says(fd, (const uint8_t *)data, word));
 
 	free(data);
 	if (fd >= 0)

@@ -14,7 +14,7 @@ Those of tools/check/equivalent.tsv change nothing that anybody could see, and a
 
 All happens in build/mutants: a copy of what git knows, built with the preset coverage. What each test executes is kept there until a
 source or a test changes. A mutant that does not compile is none. Tests run in order of the time that they take, first those whose name
-has a word of the file's path, a minute and a half of them, until one fails twice or takes ten times as long. What the
+has a word of the file's path, then those that compare all that is told (golden), two minutes of them, until one fails twice or takes ten times as long. What the
 build generates is changed as well. build/mutants.json has all mutants of the last run, and when it was."""
 import argparse
 import collections
@@ -46,7 +46,7 @@ TESTS = (r"^(?!(fuzz|lint|abi|harm|perf|support|programs|install|base|page|examp
          r"|mpi\.(launch|slurm)|cli\.(attach\.campaign|marker\.storm|real|clocks|libfabric|formats_page|manual)"
          r"|unit\.sample\.timer|cli\.(sampling|off_cpu|frame_pointers|top|python_frames|telemetry\.disks|kernels\.real)\b)")  # which a busy machine turns red
 LONG = 60  # seconds: tests that take longer are left out
-ENOUGH = 90  # seconds, as they took unchanged: of the tests that execute a line those that fit run
+ENOUGH = 120  # seconds, as they took unchanged: of the tests that execute a line those that fit run
 SWAPS = [("==", "!="), ("!=", "=="), ("<=", "<"), (">=", ">"), (" < ", " <= "), (" > ", " >= "), ("&&", "||"), ("||", "&&"), (" + ", " - "), (" - ", " + "),
          ("++", "--"), ("--", "++"), ("+=", "-="), ("-=", "+="), (" | ", " & "), (" & ", " | "), ("|=", "&="), ("<<", ">>"), (" * ", " + "), (" / ", " * "),
          ("true", "false"), ("false", "true"), ("[0]", "[1]"), ("[1]", "[0]")]
@@ -211,7 +211,7 @@ def read_counts(counts, folder):
 def executed(test, folder):
     """[seconds, {file: lines} that it executes]; None: it fails as it is, or takes long."""
     shutil.rmtree(folder, ignore_errors=True)
-    os.mkdir(folder)
+    os.makedirs(folder, exist_ok=True)  # what outlives a test may still write
     begun = time.monotonic()
     if not passes(test, LONG, folder):
         return [LONG, None]
@@ -269,9 +269,9 @@ def coverage(tests, known, jobs):
 # ---- mutants -------------------------------------------------------------------------------------
 
 def in_order(path, names, seconds):
-    """Those of the file's part first, then the fast ones."""
+    """Those of the file's part first, then those that compare all that is told, then the fast ones."""
     words = {w for w in re.split(r"\W|_", path) if len(w) > 3}
-    return sorted(names, key=lambda n: (not any(w in n for w in words), seconds[n]))
+    return sorted(names, key=lambda n: (not any(w in n for w in words), not n.startswith("golden."), seconds[n]))
 
 
 def killer(names, tests, seconds, args):

@@ -89,6 +89,18 @@ static bool collect(const struct timeline *tl, struct teams *t)
 	return true;
 }
 
+static bool all_known(struct diagnosis *d)
+{
+	const char *why = timeline_missing(d->tl)      ? "records of threads are missing"
+			  : d->tl->partial             ? "records of threads were left out"
+			  : d->trace->pauses_count > 1 ? "recording was paused"
+						       : NULL;
+
+	if (why)
+		diagnosis_abstain(d, "%s: what threads did in regions of OpenMP is not known", why);
+	return !why;
+}
+
 bool teams_find(struct diagnosis *d, struct teams *t)
 {
 	*t = (struct teams){0};
@@ -99,10 +111,7 @@ bool teams_find(struct diagnosis *d, struct teams *t)
 		d->failed = true;
 		return false;
 	}
-	if (t->regions_count &&
-	    (timeline_missing(d->tl) || d->tl->partial || d->trace->pauses_count > 1)) {
-		diagnosis_abstain(d, "records of threads are missing: what they did in regions "
-				     "of OpenMP is not known");
+	if (t->regions_count && !all_known(d)) {
 		teams_release(t);
 		return false;
 	}

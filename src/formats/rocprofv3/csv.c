@@ -322,20 +322,19 @@ static void host_name(const struct t_process *p, char host[256])
 		*c = *c == '/' || (c == host && *c == '.') ? '_' : *c;
 }
 
-/* Hosts have folders where there are several, as rocprofv3's; processes of one number are numbered besides. */
+/* Hosts have folders where there are several, as rocprofv3's; processes of one number on one are numbered besides. */
 static kymo_status_t open_file(const struct rp_writer *w, uint32_t process, const char *name,
 			       const char *columns, struct output *out)
 {
 	const struct t_process *p = &w->t->processes[process];
 	uint32_t twin = rp_twin(w, process);
 	char path[4200], folder[4200], host[256];
-	bool apart = twin || w->hosts;
 	kymo_status_t status;
 
 	host_name(p, host);
-	snprintf(folder, sizeof(folder), "%.3800s%s%s", w->o.output, apart ? "/" : "",
-		 apart ? host : "");
-	if (apart && mkdir(folder, 0777) != 0 && errno != EEXIST) {
+	snprintf(folder, sizeof(folder), "%.3800s%s%s", w->o.output, w->hosts ? "/" : "",
+		 w->hosts ? host : "");
+	if (w->hosts && mkdir(folder, 0777) != 0 && errno != EEXIST) {
 		stream_error(w->o.log, "%s: %s", folder, strerror(errno));
 		return KYMO_ERROR_SYSTEM;
 	}

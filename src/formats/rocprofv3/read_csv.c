@@ -573,7 +573,9 @@ static size_t beginning(const char *base)
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		if (strstr(base, words[i]))
 			return (size_t)(strstr(base, words[i]) - base);
-	last = strstr(base, "_api_trace"); /* of a domain with a name of one word */
+	if (strspn(base, "0123456789-") && base[strspn(base, "0123456789-")] == '_')
+		return strspn(base, "0123456789-") + 1; /* 4242_cuda_runtime_api_trace.csv */
+	last = strstr(base, "_api_trace");              /* of a domain with a name of one word */
 	while (last && last > base && last[-1] != '_')
 		last--;
 	return last ? (size_t)(last - base) : 0;

@@ -72,13 +72,19 @@ static void begin_device(struct text_writer *w, const struct rec *r, const struc
 	output_name(&w->out, w->op_names[r->op]);
 }
 
+static void add_before(struct text_writer *w, const char *label, int64_t ns)
+{
+	output_text(&w->out, label);
+	if (ns)
+		output_char(&w->out, '-');
+	output_duration(&w->out, ns, 0);
+}
+
 static void end_device(struct text_writer *w, const struct rec_device *d)
 {
 	if (device_timed(d)) {
-		output_text(&w->out, " queued=-");
-		output_duration(&w->out, minus(d->start, d->queued), 0);
-		output_text(&w->out, " submitted=-");
-		output_duration(&w->out, minus(d->start, d->submitted), 0);
+		add_before(w, " queued=", minus(d->start, d->queued));
+		add_before(w, " submitted=", minus(d->start, d->submitted));
 	} else {
 		output_text(&w->out, " [no device time: ");
 		output_text(&w->out, name_untimed(d->untimed));

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares all that Kymo tells of recordings that were made once (record_kept.py) with what is expected:
 
-    kept.py KYMO KEPT NAME|all [--without FEATURE,...] [--whole FOLDER] [--update]
+    kept.py KYMO KEPT NAME|all [--whole FOLDER] [--update]
 
 KEPT/NAME.tar.xz has the traces, KEPT/NAME/*.txt what each command prints or writes of them, binary formats as text. What was long is there as a digest
-of each 50 lines (more, where they are thousands), with the first words of these; --whole writes all of it, as it is now, to FOLDER/NAME. --without names
-what this build of Kymo lacks: formats, sqlite."""
+of each 50 lines (more, where they are thousands), with the first words of these; --whole writes all of it, as it is now, to FOLDER/NAME. A build that lacks a format
+or SQLite says other things: nothing of it is compared."""
 import csv
 import difflib
 import gzip
@@ -181,7 +181,7 @@ def queries(trace):
     return text
 
 
-def exports(trace, without):
+def exports(trace):
     """name: text of all that export writes."""
     def out(to, name, reader, *more):
         said = kymo("export", "--to", to, "-f", "-o", name, *more, trace)
@@ -198,18 +198,18 @@ def exports(trace, without):
              "xspace": lambda: out("xspace", "x.xplane.pb", proto), "perfetto": lambda: out("perfetto", "x.pftrace", proto),
              "rocpd": lambda: out("rocpd", "x.db", database), "ctf": lambda: out("ctf", "ctf", lambda path: ""),
              "otf2": lambda: out("otf2", "otf2", lambda path: "")}
-    return {name: get() for name, get in found.items() if name not in without}
+    return {name: get() for name, get in found.items()}
 
 
-def imports(without):
+def imports():
     """Of what was exported, imported again: all records, so that what binary files hold is compared as well, and the sums."""
     found = {}
     for name, path in (("otf2", "otf2/traces.otf2"), ("ctf", "ctf"), ("perfetto", "x.pftrace"), ("xspace", "x.xplane.pb"), ("chrome", "chrome.json"),
                        ("rocpd", "x.db"), ("rocprofv3", "roc"), ("rocprofv3-json", "roc.json")):
-        if name in without or not os.path.exists(path):
+        if not os.path.exists(path):
             continue
         trace = f"i-{name}.kymo"
-        found["import-" + name] = kymo("import", "-o", trace, path) + kymo("show", trace) + ("" if "sqlite" in without else kymo("summary", trace))
+        found["import-" + name] = kymo("import", "-o", trace, path) + kymo("show", trace) + kymo("summary", trace)
     return found
 
 
@@ -226,37 +226,36 @@ def plots(trace):
     return text
 
 
-def readers(traces, without):
+def readers(traces):
     """name: text of all that Kymo tells of these traces."""
     one = traces[0]
     os.mkdir("rules")  # none of this machine
     found = {"info": kymo("info", one), "show": kymo("show", one), "show-entry-exit": kymo("show", "--entry-exit", one),
              "show-recorded": kymo("show", "--order", "recorded", "--mangled", one)}
-    if "sqlite" not in without:
-        found["query"] = queries(one)
-        for form in ("text", "json", "csv", "md"):
-            found["summary-" + form] = (broken if form == "json" else str)(kymo("summary", "-f", form, *traces))
-        found["summary-all"] = kymo("summary", "--all", "--names", "full", "--unit", "ns", "--size-unit", "B", one)
-        for by in ("process,thread", "device,queue,kernel", "rank,peer", "site", "stack", "scope", "size", "direction", "grid", "library", "communicator"):
-            found["summary-by-" + by.replace(",", "-")] = kymo("summary", "--all", "--by", by, one)
-        for form in ("text", "json"):
-            found["diagnose-" + form] = (broken if form == "json" else str)(kymo("diagnose", "--rules", "rules", "--all", "-f", form, one))
-            found["kernels-" + form] = (broken if form == "json" else str)(kymo("kernels", "--all", "-f", form, one))
-        found["kernels-panels"] = kymo("kernels", "--all", "--panel", ",".join(PANELS), one)
-        if "# kernel_report\n" in found["query"]:
-            found["kernels-handler"] = kymo("kernels", "--all", "--handler", "heatmap", one)
-        found["report-md"] = kymo("report", "--format", "md", "-o", "-", one)
-        kymo("report", "-f", "-o", "page.html", one)
-        found["report-html"] = page("page.html")
-        found["plots"] = plots(one)
-        if len(traces) > 1:
-            found["compare"] = kymo("compare", "--all", *traces[:2])
-            found["compare-json"] = broken(kymo("compare", "-f", "json", *traces[:2]))
-            found["report-compare"] = kymo("report", "--format", "md", "--compare", traces[1], "-o", "-", one)
+    found["query"] = queries(one)
+    for form in ("text", "json", "csv", "md"):
+        found["summary-" + form] = (broken if form == "json" else str)(kymo("summary", "-f", form, *traces))
+    found["summary-all"] = kymo("summary", "--all", "--names", "full", "--unit", "ns", "--size-unit", "B", one)
+    for by in ("process,thread", "device,queue,kernel", "rank,peer", "site", "stack", "scope", "size", "direction", "grid", "library", "communicator"):
+        found["summary-by-" + by.replace(",", "-")] = kymo("summary", "--all", "--by", by, one)
+    for form in ("text", "json"):
+        found["diagnose-" + form] = (broken if form == "json" else str)(kymo("diagnose", "--rules", "rules", "--all", "-f", form, one))
+        found["kernels-" + form] = (broken if form == "json" else str)(kymo("kernels", "--all", "-f", form, one))
+    found["kernels-panels"] = kymo("kernels", "--all", "--panel", ",".join(PANELS), one)
+    if "# kernel_report\n" in found["query"]:
+        found["kernels-handler"] = kymo("kernels", "--all", "--handler", "heatmap", one)
+    found["report-md"] = kymo("report", "--format", "md", "-o", "-", one)
+    kymo("report", "-f", "-o", "page.html", one)
+    found["report-html"] = page("page.html")
+    found["plots"] = plots(one)
+    if len(traces) > 1:
+        found["compare"] = kymo("compare", "--all", *traces[:2])
+        found["compare-json"] = broken(kymo("compare", "-f", "json", *traces[:2]))
+        found["report-compare"] = kymo("report", "--format", "md", "--compare", traces[1], "-o", "-", one)
     if len(traces) > 1:
         found["merge"] = kymo("merge", "-o", "merged.kymo", *traces[:2]) + kymo("info", "merged.kymo") + kymo("show", "merged.kymo")
-    found.update(("export-" + name, text) for name, text in exports(one, without).items())
-    found.update(imports(without))
+    found.update(("export-" + name, text) for name, text in exports(one).items())
+    found.update(imports())
     return found
 
 
@@ -324,14 +323,13 @@ def written(folder_of, texts):
             f.write(text)
 
 
-def compare(where, found, without):
+def compare(where, found):
     """Prints what differs; how much that is."""
     there, wrong = {f[:-4] for f in os.listdir(where)} if os.path.isdir(where) else set(), 0
     for what in sorted(set(found) | there):
         if what not in found:
-            if not without:
-                print(f"{what}: expected, and not there\n")
-                wrong += 1
+            print(f"{what}: expected, and not there\n")
+            wrong += 1
             continue
         lines, meant = kept_form(what, found[what])
         expected = plain(os.path.join(where, what + ".txt")).splitlines() if what in there else []
@@ -341,11 +339,11 @@ def compare(where, found, without):
     return wrong
 
 
-def one_archive(kept, name, without):
+def one_archive(kept, name):
     where = os.path.join(kept, name)
     with kymotest.Folder() as place:
         os.chdir(place)
-        found = {what: normal(text) for what, text in readers(unpacked(where + ".tar.xz"), without).items()}
+        found = {what: normal(text) for what, text in readers(unpacked(where + ".tar.xz")).items()}
         os.chdir("/")
     if WHOLE:
         written(os.path.join(WHOLE, name), found)
@@ -354,19 +352,15 @@ def one_archive(kept, name, without):
         written(where, {what: "".join(line + "\n" for line in kept_form(what, text)[0]) for what, text in found.items()})
         print(f"updated {where}")
         return 0
-    wrong = compare(where, found, without)
+    wrong = compare(where, found)
     print(f"{name}: {wrong} of {len(found)} differ" if wrong else f"{name}: {len(found)}, all as expected")
     return wrong
 
 
 def main():
     kept, name = os.path.abspath(sys.argv[2]), sys.argv[3]
-    without = set((option("--without") or "none").split(",")) - {"none"}
-    if "--update" in sys.argv and without:
-        print(f"not updated, as this build of Kymo lacks {', '.join(sorted(without))}")
-        return 1
     names = sorted(f[:-len(".tar.xz")] for f in os.listdir(kept) if f.endswith(".tar.xz")) if name == "all" else [name]
-    return any([one_archive(kept, n, without) for n in names])
+    return any([one_archive(kept, n) for n in names])
 
 
 WHOLE = os.path.abspath(option("--whole")) if option("--whole") else None

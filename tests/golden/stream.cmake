@@ -11,7 +11,7 @@ if(TARGET kymo AND TARGET kymo-synth)
             --update
     COMMAND ${Python3_EXECUTABLE} ${golden}/rocpd.py $<TARGET_FILE:kymo> $<TARGET_FILE:kymo-synth>
             ${golden}/rocpd.txt --update
-    COMMAND ${Python3_EXECUTABLE} -B ${golden}/kept.py $<TARGET_FILE:kymo> ${kept} all --without ${kept_without} --update
+    COMMAND ${Python3_EXECUTABLE} -B ${golden}/kept.py $<TARGET_FILE:kymo> ${kept} all --update
     DEPENDS kymo kymo-synth)
 endif()
 if(TARGET kymo AND TARGET kymo-synth AND KYMO_HAVE_SQLITE)

@@ -38,7 +38,7 @@ versions = set()
 
 def kymo(*words, status=True):
     """What it prints; what it says beside that, and its status, below."""
-    environment = dict(ENVIRONMENT, HOME=os.getcwd(), TMPDIR=os.getcwd(), **{k: v for k, v in os.environ.items() if "SAN_OPTIONS" in k})
+    environment = dict(ENVIRONMENT, HOME=os.getcwd(), TMPDIR=os.getcwd(), **{k: v for k, v in os.environ.items() if "SAN_OPTIONS" in k or "GCOV" in k})
     p = subprocess.run([KYMO, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment)
     text = p.stdout.decode("utf-8", "backslashreplace")
     said = p.stderr.decode("utf-8", "backslashreplace")

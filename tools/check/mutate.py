@@ -216,15 +216,16 @@ def executed(test, folder):
     if not passes(test, LONG, folder):
         return [LONG, None]
     seconds = time.monotonic() - begun
-    counts = counts_in(folder)
-    for c in counts:  # beside them what the compiler knew
-        os.symlink(os.path.join("/", os.path.relpath(c, folder))[:-5] + ".gcno", c[:-5] + ".gcno")
     for c in counts_in(BUILD):  # of a program that clears its environment: of this test, or one beside it
+        target = folder + c
+        os.makedirs(os.path.dirname(target), exist_ok=True)
         with contextlib.suppress(FileNotFoundError):
-            os.rename(c, os.path.join(folder, os.path.basename(c)))
-            os.symlink(c[:-5] + ".gcno", os.path.join(folder, os.path.basename(c)[:-5] + ".gcno"))
-            counts.append(os.path.join(folder, os.path.basename(c)))
-    counts = {c: digest(c) for c in counts}
+            os.rename(c, target + ".cleared.gcda" if os.path.exists(target) else target)
+    counts = {}
+    for c in counts_in(folder):  # beside them what the compiler knew
+        known = os.path.join("/", os.path.relpath(c, folder)).replace(".cleared", "")[:-5] + ".gcno"
+        os.symlink(known, c[:-5] + ".gcno")
+        counts[c] = digest(c)
     read_counts({c: d for c, d in counts.items() if d not in lines_of}, folder)
     lines = collections.defaultdict(set)
     for d in counts.values():
@@ -242,8 +243,10 @@ def measured(name, test, known, folders):
         if said["known"] == known:
             return said["found"]
     folder = folders.get()
-    found = executed(test, folder)
-    folders.put(folder)
+    try:
+        found = executed(test, folder)
+    finally:
+        folders.put(folder)
     os.makedirs(os.path.dirname(kept), exist_ok=True)
     with gzip.open(kept, "wt", encoding="utf-8", compresslevel=1) as f:
         json.dump({"known": known, "found": found}, f)

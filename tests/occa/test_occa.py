@@ -235,6 +235,12 @@ class Occa(unittest.TestCase):
                           ("use_pool", "pool", "OCCA Serial #0", 256, 1, 1),
                           ("use_host_memory", "wrapped", "OCCA Serial #0", 256, 1, 1),
                           ("use_default", "memory", "OCCA Serial #1", 16, 1, 1)})
+        other = self.trace + ".copy"
+        shutil.copytree(self.trace, other)
+        self.assertEqual([r["bytes"] for r in self.table("occa_memory", other)], [r["bytes"] for r in memory] * 2)
+        for traces, columns in ([self.trace], ["what", "on"]), ([self.trace, other], ["trace", "what", "on"]):
+            said = run(KYMO, "summary", "--tables", "occa_memory", *traces).stdout.splitlines()
+            self.assertEqual(said[said.index("OCCA memory") + 1].split()[:len(columns)], columns)
 
     @only("linked")
     def test_headers(self):

@@ -109,6 +109,7 @@ static void test_two_packages(void **state)
 	assert_int_equal(a->numa[0]->threads, 8);
 	assert_null(a->numa[1]);
 	assert_int_equal(a->clock_max_hz, 3000015ull * 1000);
+	assert_int_equal(nth(t, KYMO_AGENT_CPU, 0)->clock_max_hz, 3000999ull * 1000);
 	check_cache(a->caches[0], 1, KYMO_AGENT_CACHE_DATA, 32 << 10, 2, 4);
 	check_cache(a->caches[1], 1, KYMO_AGENT_CACHE_INSTRUCTION, 32 << 10, 2, 4);
 	check_cache(a->caches[2], 2, KYMO_AGENT_CACHE_UNIFIED, 1 << 20, 2, 4);

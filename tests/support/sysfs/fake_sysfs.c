@@ -103,7 +103,8 @@ static void cpu(const char *root, unsigned n, unsigned package, const char *core
 	fake_file(root, path, __VA_ARGS__)
 	CPU("topology/physical_package_id", "%u\n", package);
 	CPU("topology/core_cpus_list", "%s\n", core);
-	CPU("cpufreq/cpuinfo_max_freq", "%u\n", 3000000 + n);
+	CPU("cpufreq/cpuinfo_max_freq", "%u\n",
+	    n ? 3000000 + n : 3000999); /* the first or the last is the fastest */
 #undef CPU
 	cache(root, n, 0, 1, "Data", "32K", core);
 	cache(root, n, 1, 1, "Instruction", "32K", core);

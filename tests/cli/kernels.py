@@ -681,6 +681,10 @@ def part_baseline(folder):
     for limit, status in (("7.3.1>20%", 1), ("7.3.1>25", 0), ("Time>24.9", 1), ("7.3.1<-5", 0), ("17.1.1>0", 0), ("17.1.1>1,7.3.1>24", 1), ("2.1.1>5", 3), ("7.3.1>1,2.1.1>5", 3)):
         p = run(KYMO, "kernels", "--baseline", b, "--fail-on", limit, a)
         checks.equal(f"--fail-on {limit}: {p.stderr}", p.returncode, status)
+    shutil.copy(a, folder + "/same.db")
+    for limit in "7.3.1<0", "7.3.1>0":
+        p = run(KYMO, "kernels", "--baseline", folder + "/same.db", "--fail-on", limit, a)
+        checks.equal(f"no change, --fail-on {limit}: {p.stderr}", p.returncode, 0)
     p = run(KYMO, "kernels", "--baseline", a, "--fail-on", "7.3.1<-15", b)
     checks.equal("fell", (p.returncode, "7.3.1 Time of k (NVIDIA H200 #0): -20.0 % against" in p.stderr), (1, True))
     checks.equal(f"the limit is named: {p.stderr}", ", which 7.3.1<-15 forbids" in p.stderr, True)

@@ -11,6 +11,7 @@ import csv
 import difflib
 import gzip
 import hashlib
+import http.client
 import io
 import json
 import os
@@ -20,6 +21,7 @@ import struct
 import subprocess
 import sys
 import tarfile
+import urllib.parse
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -226,6 +228,32 @@ def plots(trace):
     return text
 
 
+def records(trace):
+    """What `kymo view` tells of some calls, and of work, where they are and by their ids."""
+    asked = [f"process={p}&thread={t}&id={i}&start={s}&end={e}" for p, t, i, s, e in picked(trace, (
+        "SELECT t.process, c.thread, c.id & 0xffffffffff, c.start, c.start + c.duration FROM call c JOIN thread t ON t.id = c.thread"))]
+    asked += [f"process={p}&queue={q}&start={s}&end={e}&work=1" for table in ("dispatch", "copy") for p, q, s, e in picked(trace, (
+        f"SELECT process, queue, start, start + duration FROM {table} WHERE untimed = 0"))]
+    environment = dict(ENVIRONMENT, HOME=os.getcwd(), TMPDIR=os.getcwd())
+    text = ""
+    with subprocess.Popen([KYMO, "view", trace], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True) as view:
+        url = urllib.parse.urlsplit(view.stdout.readline().strip())
+        connection = http.client.HTTPConnection("127.0.0.1", url.port, timeout=60)
+        for what in ("/head.json?", *("/record?" + a + "&" for a in asked)):  # the first waits until all is there
+            connection.request("GET", what + url.query)
+            got = connection.getresponse().read().decode("utf-8", "backslashreplace")
+            text += f"# {what[:-1]}\n{broken(got)}" if what.startswith("/record") else ""
+        connection.close()
+        view.terminate()
+    return text
+
+
+def picked(trace, sql):
+    """At most 12 rows, from all over it, as lists of numbers."""
+    rows = [list(r.values()) for r in rows_of(kymo("query", "-f", "csv", trace, sql + " ORDER BY 1, 2, 3, 4", status=False))]
+    return rows[::max(1, len(rows) // 12)][:12]
+
+
 def readers(traces):
     """name: text of all that Kymo tells of these traces."""
     one = traces[0]
@@ -248,6 +276,7 @@ def readers(traces):
     kymo("report", "-f", "-o", "page.html", one)
     found["report-html"] = page("page.html")
     found["plots"] = plots(one)
+    found["records"] = records(one)
     if len(traces) > 1:
         found["compare"] = kymo("compare", "--all", *traces[:2])
         found["compare-json"] = broken(kymo("compare", "-f", "json", *traces[:2]))

@@ -46,6 +46,7 @@ def test_operands():
     refused(2, "doctor takes no operand", "doctor", "x")
     expect("drain" not in kymo("list", "options").stdout, "hidden options are listed")
     expect("drain" not in kymo("list", "options", "--config").stdout, "hidden options are written")
+    expect(kymo("list", "options", "--config").stdout.startswith("# Options of Kymo: read with --config FILE or KYMO_CONFIG=FILE.\n\n"), "what the file is")
 
 
 def test_empty_question():

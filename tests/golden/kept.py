@@ -16,6 +16,7 @@ import io
 import json
 import os
 import re
+import shutil
 import sqlite3
 import struct
 import subprocess
@@ -281,8 +282,10 @@ def readers(traces):
         found["compare"] = kymo("compare", "--all", *traces[:2])
         found["compare-json"] = broken(kymo("compare", "-f", "json", *traces[:2]))
         found["report-compare"] = kymo("report", "--format", "md", "--compare", traces[1], "-o", "-", one)
-    if len(traces) > 1:
         found["merge"] = kymo("merge", "-o", "merged.kymo", *traces[:2]) + kymo("info", "merged.kymo") + kymo("show", "merged.kymo")
+    else:
+        shutil.copytree(one, "same.kymo")
+        found["compare-same"] = broken(kymo("compare", "-f", "json", one, "same.kymo"))
     found.update(("export-" + name, text) for name, text in exports(one).items())
     found.update(imports())
     return found

@@ -29,6 +29,7 @@ bool cuda_alive(void);
 bool cuda_attached(void);
 /* Ticks of a time of the clock that CUPTI was given (clock.c). */
 uint64_t cuda_clock(void);
+uint64_t cuda_default_clock(void); /* CUPTI's own, as long as nobody gives it another */
 void cuda_clock_define(void);
 void cuda_clock_sync(void);
 uint32_t cuda_clock_id(void);

@@ -91,3 +91,8 @@ uint64_t cuda_clock_of_tick(uint64_t tick)
 	return a.ns + (uint64_t)((double)(int64_t)(tick - a.tick) * (double)(b.ns - a.ns) /
 				 (double)(b.tick - a.tick));
 }
+
+uint64_t cuda_default_clock(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}

@@ -22,8 +22,7 @@
  * a call, which is where CUPTI may be finalized. DETACHED: as if it had never been there, until something is wanted again.
  */
 enum { NOT_STARTED, RUNNING, LEAVING, FINALIZING, DETACHED, CLOSED, ASIDE };
-enum { REST_NS = 50000000, REST_LOOKS = 25 };
-enum { LISTEN_LOOKS = 2500 }; /* for 250 ms and more */
+enum { REST_NS = 50000000, REST_LOOKS = 25, LISTEN_LOOKS = 2500 /* for 250 ms and more */ };
 
 static _Atomic int state;
 static pthread_mutex_t collect_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -698,12 +697,6 @@ static void updates_end(void)
 	}
 }
 
-/* CUPTI's own clock, as long as nobody gives it another. */
-static uint64_t default_clock(void)
-{
-	return clock_ns(CLOCK_REALTIME);
-}
-
 static void kinds_off(void)
 {
 	for (int kind = 0; kind < 64; kind++)
@@ -780,7 +773,7 @@ bool cuda_leave(void)
 	cap_guard_enter();
 	kinds_off();
 	cupti.Unsubscribe(subscriber);
-	cupti.ActivityRegisterTimestampCallback(default_clock);
+	cupti.ActivityRegisterTimestampCallback(cuda_default_clock);
 	cap_guard_leave();
 	complete();
 	atomic_store(&state, ASIDE);

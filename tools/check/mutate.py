@@ -223,7 +223,7 @@ def executed(test, folder):
             os.rename(c, target + ".cleared.gcda" if os.path.exists(target) else target)
     counts = {}
     for c in counts_in(folder):  # beside them what the compiler knew
-        known = os.path.join("/", os.path.relpath(c, folder)).replace(".cleared", "")[:-5] + ".gcno"
+        known = os.path.join("/", os.path.relpath(c, folder)).replace(".gcda.cleared", "")[:-5] + ".gcno"
         os.symlink(known, c[:-5] + ".gcno")
         counts[c] = digest(c)
     read_counts({c: d for c, d in counts.items() if d not in lines_of}, folder)
